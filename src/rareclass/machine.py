@@ -65,11 +65,19 @@ def available_memory() -> int:
         (_CGROUP_2, "memory.max", "memory.current"),
         (_CGROUP_1, "memory.limit_in_bytes", "memory.usage_in_bytes"),
     ):
-        most, taken = _number_in(folder / limit), _number_in(folder / used)
-        if most is not None:
-            # The page cache counts as used although it is given up on demand.
-            cache = _page_cache(folder / "memory.stat")
-            limits.append(most - max(0, (taken or 0) - cache))
+        try:
+            most = int((folder / limit).read_text())
+        except (OSError, ValueError):
+            continue
+        try:
+            taken = int((folder / used).read_text())
+            lines = (folder / "memory.stat").read_text().splitlines()
+        except (OSError, ValueError):
+            taken, lines = 0, []
+        # The page cache counts as used although it is given up on demand.
+        fields = dict(line.split(maxsplit=1) for line in lines if " " in line)
+        cache = int(fields.get("inactive_file", fields.get("total_inactive_file", "0")))
+        limits.append(most - max(0, taken - cache))
     return max(0, min(limits))
 
 
@@ -85,22 +93,6 @@ def _free_on_machine() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
         return 1 << 62
-
-
-def _number_in(path: Path) -> int | None:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):
-        return None
-
-
-def _page_cache(path: Path) -> int:
-    try:
-        lines = path.read_text().splitlines()
-    except OSError:
-        return 0
-    fields = dict(line.split(maxsplit=1) for line in lines if " " in line)
-    return int(fields.get("inactive_file", fields.get("total_inactive_file", "0")))
 
 
 # A matrix of fewer rows is factorised as fast by one thread as by several.
@@ -148,7 +140,9 @@ def track(
     >>> with track("Scoring", total=2, enabled=False) as advance:
     ...     advance()
     """
-    if not is_shown(enabled):
+    if enabled == "auto":
+        enabled = not _hushed and sys.stderr.isatty()
+    if not enabled or find_spec("rich") is None:
         yield _silent
         return
     from rich.console import Console
@@ -179,10 +173,3 @@ def hush(is_hushed: bool) -> None:
     """Switch "auto" off in this process, as the command line's ``--quiet`` does, or on again."""
     global _hushed
     _hushed = is_hushed
-
-
-def is_shown(enabled: bool | str) -> bool:
-    """True where `track` would draw something."""
-    if enabled == "auto":
-        return not _hushed and sys.stderr.isatty() and find_spec("rich") is not None
-    return bool(enabled) and find_spec("rich") is not None

@@ -291,13 +291,17 @@ class RemotePath:
     def read_at(self, buffer: Any, offset: int) -> int:
         """Read bytes from `offset` into a buffer; return their number."""
         size = self.stat().st_size
-        if self._known.get("partial") is False and self._scheme in _READ_ONLY:
-            fetch: Callable[[int, int], bytes] = self._fetch_without_ranges
-        else:
-            fetch = self._fetch
-        return self._store.read(self._url, size, fetch, buffer, offset)
+        return self._store.read(self._url, size, self._fetch, buffer, offset)
 
     def _fetch(self, start: int, end: int) -> bytes:
+        if self._known.get("partial") is False and self._scheme in _READ_ONLY:
+            if self._whole is None:  # a server that gives no parts
+                self._fetch_whole()
+            assert self._whole is not None
+            part = bytearray(end - start)
+            self._whole.read_into(part, start)
+            return bytes(part)
+
         def fetch() -> bytes:
             system, place = self._system()
             data: bytes = system.cat_file(place, start=start, end=end)
@@ -308,15 +312,6 @@ class RemotePath:
             return data
 
         return self._tried(fetch)
-
-    def _fetch_without_ranges(self, start: int, end: int) -> bytes:
-        """Read a part of a file that the server only gives whole, from a local copy."""
-        if self._whole is None:
-            self._fetch_whole()
-        assert self._whole is not None
-        data = bytearray(end - start)
-        self._whole.read_into(data, start)
-        return bytes(data)
 
     def _fetch_whole(self) -> None:
         def fetch() -> Scratch:
@@ -345,17 +340,14 @@ class RemotePath:
                 f"{option} {self} is a folder.", "Give the name of a file.", ErrorKind.UNWRITABLE
             )
         bucket = self.parents[-1]
-        if self._scheme != "memory" and not (bucket.exists() or bucket._is_empty_bucket()):
+        system, place = bucket._system()
+        # Older packages have no info of a bucket without files.
+        if self._scheme != "memory" and not (bucket.exists() or system.exists(place)):
             raise InputError(
                 f"{option} {self}: there is no bucket {bucket}.",
                 "Check the name.",
                 ErrorKind.MISSING_FILE,
             )
-
-    def _is_empty_bucket(self) -> bool:
-        """True for a bucket without files, for which older packages have no info."""
-        system, place = self._system()
-        return bool(system.exists(place))
 
     def put(self, file: Path) -> None:
         """Write a file, whole and at once, over one that is there."""

@@ -246,7 +246,10 @@ class _TreeUnpacker:
         if kind == "float":
             return float(tree["value"])
         if kind == "scalar":
-            return np.array(self.unpack(tree["value"]), _plain_dtype(tree["dtype"]))[()]
+            dtype = np.dtype(tree["dtype"])
+            if dtype.hasobject:
+                raise ValueError(f"a scalar of type {tree['dtype']}")
+            return np.array(self.unpack(tree["value"]), dtype)[()]
         if kind == "same":
             return self._known[tree["as"]]
         found = self._object(kind, tree)
@@ -278,10 +281,3 @@ _PLAIN: dict[str, Callable[[Any], Any]] = {
 
 def _made(kind: str, **parts: Any) -> dict[str, Any]:
     return {_KIND: kind, **parts}
-
-
-def _plain_dtype(text: str) -> np.dtype[Any]:
-    dtype = np.dtype(text)
-    if dtype.hasobject:
-        raise ValueError(f"a scalar of type {text}")
-    return dtype

@@ -91,7 +91,17 @@ def from_dask(
     ...     rows = from_dask(da.from_array(X), target=da.from_array(y))
     ...     model = RankRC().fit_rows(rows)
     """
-    client = client_of(client)
+    if client is None:
+        from distributed import default_client
+
+        try:
+            client = default_client()
+        except ValueError:
+            raise InputError(
+                "There is no Dask cluster to learn on.",
+                "Start one on this machine with dask.distributed.Client(), or pass client=.",
+                ErrorKind.CONNECTION,
+            ) from None
     roles = ColumnRoles.of(
         target if isinstance(target, str) else None,
         weight if isinstance(weight, str) else None,
@@ -112,22 +122,6 @@ def from_dask(
             )
     engine = DaskEngine(client, parts, beside[0], beside[1], roles)
     return labelled(engine, engine.load(range(len(parts))), checkpoint)
-
-
-def client_of(client: Any = None) -> Any:
-    """Return `client`, or the last one of this process; raises `InputError` without any."""
-    from distributed import default_client
-
-    if client is not None:
-        return client
-    try:
-        return default_client()
-    except ValueError:
-        raise InputError(
-            "There is no Dask cluster to learn on.",
-            "Start one on this machine with dask.distributed.Client(), or pass client=.",
-            ErrorKind.CONNECTION,
-        ) from None
 
 
 class DaskEngine(Engine):

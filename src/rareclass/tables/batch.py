@@ -266,9 +266,17 @@ def _cells(column: pa.ChunkedArray, exact: bool) -> npt.NDArray[Any]:
             return np.array(numbers, dtype=np.float64)
         listed = column.to_pylist()
     elif pa.types.is_nested(kind):
-        listed = [None if cell is None else _as_json(cell) for cell in column.to_pylist()]
+        listed = [
+            None
+            if cell is None
+            else json.dumps(cell, default=str, ensure_ascii=False, sort_keys=True)
+            for cell in column.to_pylist()
+        ]
     elif any(is_one(kind) for is_one in _BYTES):
-        listed = [None if cell is None else _as_text(cell) for cell in column.to_pylist()]
+        listed = [
+            None if cell is None else cell.decode("utf-8", errors="backslashreplace")
+            for cell in column.to_pylist()
+        ]
     else:
         if pa.types.is_temporal(kind):
             text = column.cast(pa.string())
@@ -276,11 +284,3 @@ def _cells(column: pa.ChunkedArray, exact: bool) -> npt.NDArray[Any]:
         cells: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False).astype(object)
         return cells
     return np.fromiter(listed, dtype=object, count=len(listed))
-
-
-def _as_json(cell: Any) -> str:
-    return json.dumps(cell, default=str, ensure_ascii=False, sort_keys=True)
-
-
-def _as_text(cell: bytes) -> str:
-    return cell.decode("utf-8", errors="backslashreplace")

@@ -313,7 +313,7 @@ def has_zone(date_format: str | None) -> bool:
 
 
 def zones_in(cells: pl.Series) -> pl.Series:
-    """Which text cells say an offset from UTC."""
+    """Mark the text cells that say an offset from UTC."""
     return cells.str.contains(rf"\d{_ISO_ZONE}") & cells.str.contains(":", literal=True)
 
 

@@ -1,4 +1,4 @@
-"""What a column holds, found from all of its cells, and what is done with it."""
+"""Columns: what each holds, found from all of its cells, and what is done with it."""
 
 import re
 from dataclasses import dataclass, replace
@@ -127,7 +127,7 @@ def are_too_long(cells: pl.Series) -> bool:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """What is known about a typed column.
+    """Facts about a typed column.
 
     Its type is that after text has been read as numbers or dates. `values` are the distinct ones
     when they are fewer than HIGH_CARDINALITY; numbers are in order when they never fall, or never

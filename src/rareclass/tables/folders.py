@@ -1,4 +1,4 @@
-"""Which format a file is of, and which files of a folder are one table, in which order."""
+"""Formats of files, and the files of a folder that are one table, in their order."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What a column of text is read as: the facts of its cells, and the one decision on them."""
+"""Columns of text: the facts of their cells, and the one decision on what they are read as."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

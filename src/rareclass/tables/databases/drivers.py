@@ -99,7 +99,7 @@ class DatabaseAddress:
 
     @property
     def kind(self) -> str:
-        """Which database: "PostgreSQL", "SQLite" or "DuckDB"."""
+        """Kind of database: "PostgreSQL", "SQLite" or "DuckDB"."""
         scheme = _SCHEME.match(self.uri)
         assert scheme is not None
         return _KINDS[scheme[1].lower()]
@@ -154,12 +154,12 @@ class Query:
 
     @property
     def name(self) -> str:
-        """What it is called for short."""
+        """Short name."""
         return "the query"
 
     @property
     def lasting(self) -> str:
-        """What stays the same where the password is given in another way."""
+        """Address and query, the same however the password is given."""
         address = "" if self.address is None else str(self.address).replace(f":{_HIDDEN}@", "@")
         return f"{address} {self.sql}"
 
@@ -167,7 +167,7 @@ class Query:
         return f"the query on {self.address}" if self.address else "the query"
 
     def without_secrets(self, message: str) -> str:
-        """As that of the address."""
+        """Return a driver's message as the address does."""
         return message_of(message) if not self.address else self.address.without_secrets(message)
 
 

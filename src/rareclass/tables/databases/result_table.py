@@ -83,7 +83,7 @@ class ResultTable:
 
     @property
     def name(self) -> str:
-        """What it is called for short."""
+        """Short name."""
         return f"{self.schema}.{self.table}" if self.schema else self.table
 
     def __str__(self) -> str:
