@@ -178,17 +178,14 @@ class _TreePacker:
             items = value if isinstance(value, tuple) else sorted(value, key=repr)
             return _made(type(value).__name__, items=self._all(items, where))
         if type(value) is dict:
-            return self._dict(value, where)
+            if all(type(key) is str for key in value) and _KIND not in value:
+                return {key: self.pack(item, f"{where}.{key}") for key, item in value.items()}
+            pairs = [[self.pack(key, where), self.pack(item, where)] for key, item in value.items()]
+            return _made("dict", items=pairs)
         return self._shared(value, where)
 
     def _all(self, values: Any, where: str) -> list[Any]:
         return [self.pack(each, f"{where}.{k}") for k, each in enumerate(values)]
-
-    def _dict(self, value: dict[Any, Any], where: str) -> Any:
-        if all(type(key) is str for key in value) and _KIND not in value:
-            return {key: self.pack(item, f"{where}.{key}") for key, item in value.items()}
-        pairs = [[self.pack(key, where), self.pack(item, where)] for key, item in value.items()]
-        return _made("dict", items=pairs)
 
     def _shared(self, value: Any, where: str) -> Any:
         if id(value) in self._known:
@@ -210,7 +207,11 @@ class _TreePacker:
                 items = self._all(value.ravel().tolist(), where)
                 return _made("objects", shape=list(value.shape), items=items)
             if not value.dtype.hasobject:
-                return _made("array", name=self._member(value, where))
+                # Keys may be any text, a category of the data for one; numbers keep names apart.
+                plain = (c if c.isascii() and (c.isalnum() or c in "_.") else "_" for c in where)
+                name = f"{len(self.arrays):03d}{''.join(plain)[:80]}"
+                self.arrays[name] = value
+                return _made("array", name=name)
         if isinstance(value, np.random.Generator):  # of PCG64, the only one that this package makes
             return _made("generator", state=self.pack(value.bit_generator.state, where))
         name = self._kinds.names.get(f"{type(value).__module__}:{type(value).__qualname__}")
@@ -219,13 +220,6 @@ class _TreePacker:
                 f"cannot store {type(value).__name__}: {where[1:] or 'the value itself'}"
             )
         return _made(name, state=self.pack(self._kinds.state_of(name, value), where))
-
-    def _member(self, array: np.ndarray, where: str) -> str:
-        # Keys may be any text, a category of the data for one; numbers keep the names apart.
-        plain = "".join(c if c.isascii() and (c.isalnum() or c in "_.") else "_" for c in where)
-        name = f"{len(self.arrays):03d}{plain[:80]}"
-        self.arrays[name] = array
-        return name
 
 
 class _TreeUnpacker:

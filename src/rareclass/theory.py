@@ -146,10 +146,8 @@ def nystrom_svm_bound(
         :math:`\|\phi(x_i) - \phi_R(x_i)\|`, from 0 to :math:`\sqrt\kappa`.
     lam : float or array-like
         Strength of the regulariser; ``1 / (C m)`` in terms of scikit-learn's C.
-    kappa : float, default=1
-        Largest k(x, x).
-    slope : float, default=1
-        Steepest slope of the convex loss: 1 for the hinge and the logistic loss.
+    kappa, slope : float, default=1
+        As in `subset_bound`.
     residuals : bool, default=False
         Whether `outside` is the mean d of residual norms: the bound is then
         :math:`L \kappa^{3/4} \sqrt d / \lambda`, smaller by at least :math:`\sqrt 2`, by the
@@ -204,10 +202,8 @@ def kernel_perturbation_bound(
         the training rows alone only where x is one of them.
     lam : float or array-like
         Strength of the regulariser.
-    kappa : float, default=1
-        Largest entry on the diagonals of K and K'.
-    slope : float, default=1
-        Steepest slope of the convex loss: 1 for the hinge.
+    kappa, slope : float, default=1
+        As in `subset_bound`; kappa is the largest entry on the diagonals of K and K'.
     as_printed : bool, default=False
         The formula as the paper prints it, (46), with :math:`\delta^{1/2}` before the bracket. That
         is no bound: see the notes.

@@ -1,6 +1,7 @@
 """What columns are taken for, and what never happens to a genuine measurement."""
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from faults import refused
 from rareclass.encoding.training_table import read_as_trained, read_training_table
 from rareclass.errors import ErrorKind
+from rareclass.tables.cells import LARGEST_NUMBER
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import read_dates, read_numbers, read_strings
 from rareclass.tables.table_file import TableFile, open_table
@@ -142,13 +144,30 @@ def test_errors_name_the_row_of_the_file(position: int, first_row: int) -> None:
         read_dates(pl.Series("x", cells), "%Y-%m-%d", first_row)
 
 
-def test_wrong_types_are_named() -> None:
-    with refused(ErrorKind.CELL, column="x", says="numbers"):
-        read_numbers(pl.Series("x", [dt.date(2020, 1, 1)]), 1)
-    with refused(ErrorKind.CELL, column="x", says="dates"):
-        read_dates(pl.Series("x", [1.5]), None, 1)
-    with refused(ErrorKind.CELL, column="x", says="words"):
-        read_strings(pl.Series("x", [[1, 2]]))
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, 2.0 * LARGEST_NUMBER, "abc", "inf", "1e300"])
+def test_a_number_that_is_none_names_its_row(bad: object) -> None:
+    good = [str, float][isinstance(bad, float)]
+    fine = pl.Series("a", [good(1), None, good(LARGEST_NUMBER)])
+    assert read_numbers(fine, 1).to_list() == [1.0, None, LARGEST_NUMBER]
+    with refused(ErrorKind.CELL, column="a", row=12):
+        read_numbers(pl.Series("a", [good(1), None, bad, bad], strict=False), 10)
+    assert read_numbers(pl.Series("a", [np.nan, 2.0]), 1).to_list() == [None, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("read", "cells", "says"),
+    [
+        (lambda cells: read_numbers(cells, 1), [dt.date(2020, 1, 1)], "numbers"),
+        (lambda cells: read_dates(cells, None, 1), [1.5], "dates"),
+        (read_strings, [["a"]], "List"),
+    ],
+)
+def test_wrong_types_are_named(
+    read: Callable[[pl.Series], object], cells: list[object], says: str
+) -> None:
+    with refused(ErrorKind.CELL, column="x", says=says) as caught:
+        read(pl.Series("x", cells))
+    assert caught.value.row is None
 
 
 def test_lists_are_left_out_and_durations_and_decimals_are_numbers(tmp_path: Path) -> None:

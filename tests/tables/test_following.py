@@ -206,14 +206,3 @@ def test_json_lines_of_two_bytes_a_letter_may_grow_after_another_file(tmp_path: 
     more = now(source)
     assert (more.columns["a"].tolist(), more.lines.tolist(), more.rejected) == ([3], [2], [])
     source.close()
-
-
-def test_a_folder_of_several_formats_goes_on_where_it_was_begun_so(tmp_path: Path) -> None:
-    for name, text in {"1.csv": "a\n1\n", "2.jsonl": '{"a": 2}\n', "3.csv": "a\n3\n"}.items():
-        (tmp_path / name).write_text(text)
-    sizes = {name: (tmp_path / name).stat().st_size for name in ("1.csv", "2.jsonl")}
-    before = {"finished": sizes, "current": None, "at": None, "columns": ["a"]}
-    source = open_source(str(tmp_path), {"kind": "folder", "in": before})
-    assert [batch.columns["a"].tolist() for batch in read_all(source)] == [["3"]]
-    with pytest.raises(InputError, match="a folder is one table, of one format"):
-        read_all(open_source(str(tmp_path)))

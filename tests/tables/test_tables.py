@@ -52,21 +52,6 @@ def test_rows_are_estimated_well_enough(tmp_path: Path) -> None:
     assert table_of(tmp_path / "t.parquet").estimate_rows() == 50_000
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
-def test_encodings(tmp_path: Path, encoding: str) -> None:
-    path = tmp_path / "t.csv"
-    path.write_bytes("näme;b\nKöln;1\nZürich;2\n".encode(encoding))
-    file = table_of(path)
-    assert file.columns == ["näme", "b"]
-    assert pl.concat(file.batches())["näme"].to_list() == ["Köln", "Zürich"]
-
-
-def test_pandas_index_gets_a_name(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(",a\n0,1\n1,2\n")
-    assert table_of(path).columns == ["column_1", "a"]
-
-
 def test_a_column_of_parquet_without_a_name_is_refused_where_it_is_read(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1, 2], "": [3, 4]}), tmp_path / "t.parquet")
     file = open_table(tmp_path / "t.parquet")
@@ -75,34 +60,32 @@ def test_a_column_of_parquet_without_a_name_is_refused_where_it_is_read(tmp_path
     assert next(iter(file.batches(["a"])))["a"].to_list() == [1, 2]
 
 
-def test_windows_line_ends_and_quotes(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_bytes(b'"a","b c"\r\n"1","x ""y"""\r\n"2",""\r\n')
-    frame = pl.concat(table_of(path).batches())
-    assert frame.to_dict(as_series=False) == {"a": ["1", "2"], "b c": ['x "y"', ""]}
+def written_with(separator: str) -> str:
+    return "".join(separator.join(row) + "\n" for row in ("abc", "123", "456"))
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "columns", "rows"),
     [
-        '\n\n"a\nnote";b\n1;2\n3;4\n',
-        '"a\nnote";b\r\n\r\n1;2\r\n3;4\r\n',
-        ' \n;;\n"a\nnote";b\n1;2\n3;4\n',
+        ('"a","b c"\r\n"1","x ""y"""\r\n"2",""\r\n', ["a", "b c"], ["1", 'x "y"', "2", ""]),
+        ('\n\n"a\nnote";b\n1;2\n3;4\n', ["a\nnote", "b"], list("1234")),
+        ('"a\nnote";b\r\n\r\n1;2\r\n3;4\r\n', ["a\nnote", "b"], list("1234")),
+        (' \n;;\n"a\nnote";b\n1;2\n3;4\n', ["a\nnote", "b"], list("1234")),
+        (",a\n0,1\n1,2\n", ["column_1", "a"], list("0112")),  # the index of pandas
+        *(
+            (written_with(s), list("abc"), list("123456"))
+            for s in (",", ";", "\t", "|", "^", ":", " ")
+        ),
     ],
 )
-def test_header_after_blank_lines_and_over_two(tmp_path: Path, text: str) -> None:
+def test_text_is_read_as_it_is_written(
+    tmp_path: Path, text: str, columns: list[str], rows: list[str]
+) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(text.encode())
     file = table_of(path)
-    assert file.columns == ["a\nnote", "b"]
-    assert pl.concat(file.batches()).rows() == [("1", "2"), ("3", "4")]
-
-
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|", "^", ":", " "])
-def test_separators_are_found(tmp_path: Path, separator: str) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("".join(separator.join(row) + "\n" for row in ("abc", "123", "456")))
-    assert table_of(path).columns == ["a", "b", "c"]
+    assert file.columns == columns
+    assert [cell for row in pl.concat(file.batches()).rows() for cell in row] == rows
 
 
 def test_unfinished_quotes_are_an_input_error(tmp_path: Path) -> None:

@@ -58,16 +58,11 @@ def from_spark(
     Parameters
     ----------
     df : pyspark.sql.DataFrame
-    target : str or None
-        Column of the labels: numbers, truth values or strings. None for rows to be scored.
-    weight : str or None
-        Column of weights at or above 0.
+    target, weight, dtype
+        As in `from_parquet`.
     columns : iterable of str or None
         The features, in this order; None means all other columns. Numbers, truth values, decimals;
         each entry of a vector of pyspark.ml or of an array is a feature ``name[k]``.
-    dtype : "float32", "float64" or None
-        Type of the stored features; None means float32 when all are float32 or narrower, else
-        float64.
     checkpoint : path or None
         A file of the driver for the sums of every pass. When a fit was cut off, the same fit on the
         same rows continues from there.

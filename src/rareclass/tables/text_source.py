@@ -30,10 +30,9 @@ class TextLines:
         Bytes before the first of them; its number in the file, from 1.
     encoding : str
         UTF-8 or UTF-16, by the first bytes; `recode` makes it another.
-    ended : bool
-        Whether no line will come after those ahead.
-    inside_line : bool
-        Whether what comes next is the rest of a line that was taken before.
+    ended, inside_line : bool
+        Whether no line will come after those ahead; whether what comes next is the rest of a line
+        that was taken before.
 
     Examples
     --------
