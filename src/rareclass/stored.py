@@ -214,12 +214,12 @@ class _TreePacker:
                 return _made("array", name=name)
         if isinstance(value, np.random.Generator):  # of PCG64, the only one that this package makes
             return _made("generator", state=self.pack(value.bit_generator.state, where))
-        name = self._kinds.names.get(f"{type(value).__module__}:{type(value).__qualname__}")
-        if name is None:
+        kind = self._kinds.names.get(f"{type(value).__module__}:{type(value).__qualname__}")
+        if kind is None:
             raise TypeError(
                 f"cannot store {type(value).__name__}: {where[1:] or 'the value itself'}"
             )
-        return _made(name, state=self.pack(self._kinds.state_of(name, value), where))
+        return _made(kind, state=self.pack(self._kinds.state_of(kind, value), where))
 
 
 class _TreeUnpacker:
