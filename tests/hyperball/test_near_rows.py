@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from hyperball.rach_cases import CLEARED, RARE, UNKNOWN, hidden_cluster
+from rareclass.estimators.estimator import settings_of
+from rareclass.hyperball import RACH
 from rareclass.hyperball.pool import MAJORITY, UNLABELLED, distances_to, gather, near_rows
 from rareclass.hyperball.problem import InputSpace, Points
+from rareclass.hyperball.settings import RACHSettings
 from rareclass.hyperball.solver import one_class_center
 from rareclass.labels.partial_labels import read_partial_labels
 from rareclass.rows import ArrayRows, as_source
@@ -89,8 +92,8 @@ def test_distances_to_a_centre(to, n_jobs):
 
 def gathered(X, y, weight=None, reach=3.0, max_kept=10_000, label=RARE):
     labels = read_partial_labels(y, weight, label, len(y))
-    rare = labels.rows_of(label)
-    return gather(as_source(X), labels, label, rare, reach, max_kept)
+    settings = settings_of(RACHSettings, RACH(filter=reach, max_kept=max_kept))
+    return gather(settings, as_source(X), labels, label, labels.rows_of(label))
 
 
 def algorithm_1(X, y, weight, reach):
@@ -129,7 +132,7 @@ def test_the_pool_is_algorithm_1(n_rare, weighted, reach):
 
 def test_without_a_filter_all_stay_however_many():
     X, y, _ = hidden_cluster()
-    pool = gathered(X, y, reach=None, max_kept=50)
+    pool = gathered(X, y, reach=False, max_kept=50)
     assert pool.n_near == len(pool.which(UNLABELLED)) == pool.n_unlabelled == (y == UNKNOWN).sum()
 
 

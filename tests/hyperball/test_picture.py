@@ -14,7 +14,7 @@ from hyperball.rach_cases import (
     unwarned,
 )
 from rareclass.hyperball import RACH
-from rareclass.hyperball.picture import (
+from rareclass.hyperball.description import (
     LABELLED_MAJORITY,
     LABELLED_RARE,
     UNLABELLED_INSIDE,

@@ -9,7 +9,7 @@ from scipy import sparse
 from draws import draws
 from hyperball.rach_cases import hidden_cluster, unwarned
 from rareclass.hyperball import RACH
-from rareclass.hyperball.pool import input_spread, spread_of
+from rareclass.hyperball.pool import spread_of
 from rareclass.hyperball.problem import InputSpace, Points, kernel_space
 from rareclass.kernels.kernels import KERNELS, make_kernel
 
@@ -154,7 +154,10 @@ def test_spread(to):
     times = np.random.default_rng(0).integers(0, 3, 40)
     copies = X.repeat(times, axis=0)
     expected = np.sqrt(((copies - copies.mean(axis=0)) ** 2).sum(axis=1).mean())
-    assert input_spread(to(X), times.astype(float)) == pytest.approx(expected)
-    assert input_spread(to(copies), np.ones(len(copies))) == pytest.approx(expected)
-    assert input_spread(to(X)[:0], np.zeros(0)) == 0.0
+    for rows, weight, spread in (
+        (to(X), times.astype(float), pytest.approx(expected)),
+        (to(copies), np.ones(len(copies)), pytest.approx(expected)),
+        (to(X)[:0], np.zeros(0), 0.0),
+    ):
+        assert spread_of(InputSpace.around(rows).points(rows), weight) == spread
     assert spread_of(Points(X[:0], np.zeros(0)), np.zeros(0)) == 0.0

@@ -245,7 +245,7 @@ def test_logistic_regression_stays_finite(stream, eta, scale):
 @pytest.mark.parametrize("kind", [np.float64, sparse.csr_array])
 @pytest.mark.parametrize("full", [128, 5])
 def test_newton_steps_are_their_formula(kind, class_weight, full, monkeypatch):
-    monkeypatch.setattr("rareclass.online.logistic._FULL", full)
+    monkeypatch.setattr("rareclass.online.univariate._FULL", full)
     X, sign = mixture()
     sign[::17] = 0
     weight = np.random.default_rng(0).choice([0.25, 1.0], len(sign))
@@ -292,7 +292,7 @@ def test_newton_steps_reach_where_all_rows_lead():
 
 @pytest.mark.parametrize("full", [128, 5, 3])
 def test_features_that_come_later_are_as_if_zero_before(full, monkeypatch):
-    monkeypatch.setattr("rareclass.online.logistic._FULL", full)
+    monkeypatch.setattr("rareclass.online.univariate._FULL", full)
     X, sign = mixture()
     X[:200, 4:] = 0.0
     whole = OnlineLogistic(steps="newton").partial_fit(X, sign, classes=[-1, 1])

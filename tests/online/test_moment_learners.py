@@ -18,7 +18,7 @@ from oracles.online_moments import (
 )
 from rareclass import machine as memory
 from rareclass.online import OPAUC, AdaOAM
-from rareclass.online._low_rank_jit import _LEAST_FOLD, _step_length
+from rareclass.online._moments_jit import _LEAST_FOLD, _projected_step_length
 from rareclass.online.moments import ClassMoments, equal_error_threshold
 from rareclass.online.state import flatten
 
@@ -362,9 +362,9 @@ def test_the_step_of_low_rank_learners_is_that_of_whole_vectors(eta):
         spread = C[:3] - np.outer(draws, centre)
         curvature = lam * (g @ g) + (g @ (x - centre)) ** 2 + ((spread @ g) ** 2).sum() / (3 * n)
         of_class, products = (C @ C.T, draws, n), (C @ w, C @ x, w @ x, w @ w, x @ x)
-        found = _step_length.py_func(eta, lam, pull, part, of_class, *products)
+        found = _projected_step_length.py_func(eta, lam, pull, part, of_class, *products)
         assert found == pytest.approx(eta if eta < 1.0 else (g @ g) / curvature)
-    nothing = _step_length.py_func(
+    nothing = _projected_step_length.py_func(
         eta, lam, 0.0, np.zeros(4), of_class, np.zeros(4), C @ x, 0.0, 0.0, x @ x
     )
     assert nothing == 0.0

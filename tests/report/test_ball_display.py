@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 
 from draws import quick
-from rareclass.hyperball.picture import BallPicture
+from rareclass.hyperball.description import BallPicture
 from rareclass.report import draw_ball
 from rareclass.report.ball_display import MOST_DRAWN
 
@@ -180,7 +180,7 @@ def test_nothing_is_left_in_pyplot_and_counting_needs_no_matplotlib() -> None:
         "    importlib.import_module(f'rareclass.report.{each.name}')\n"
         "assert 'matplotlib' not in sys.modules\n"
         "import numpy as np\n"
-        "from rareclass.hyperball.picture import BallPicture\n"
+        "from rareclass.hyperball.description import BallPicture\n"
         "one = np.zeros((1, 2))\n"
         "picture = BallPicture(one, np.array(['labelled rare']), 0.0, np.empty(0), np.zeros(1),\n"
         "                      ('a', 'b'), 'c')\n"

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
 from rareclass import RankRC, RankRCCV
-from rareclass.hyperball.picture import BallPicture
+from rareclass.hyperball.description import BallPicture
 from rareclass.report import (
     AlertsDisplay,
     BallDisplay,

@@ -59,13 +59,11 @@ class Ball(NamedTuple):
 
         Their multiplier is below its bound; with a margin or slack they lie within the radius.
         """
-        if self.is_moved:
-            within = self.distances <= self.squared_radius
-            return np.flatnonzero(within & (self.kinds == UNLABELLED))
-        below = self.multipliers < self.price * (1.0 - _AT_BOUND)
         # For a row on the sphere, or of price 0, the distance decides and not the multiplier.
-        below |= self.distances <= self.squared_radius
-        return np.flatnonzero(below & (self.kinds == UNLABELLED))
+        inside = self.distances <= self.squared_radius
+        if not self.is_moved:
+            inside |= self.multipliers < self.price * (1.0 - _AT_BOUND)
+        return np.flatnonzero(inside & (self.kinds == UNLABELLED))
 
     def depth(self, X: Any) -> np.ndarray:
         """Return ``R^2 - distance^2`` of every row of X, shape (n,)."""
@@ -81,7 +79,6 @@ class BallStart(NamedTuple):
 
 
 def fit_ball(
-    label: Any,
     space: BallSpace,
     points: Points,
     pool: Pool,
@@ -94,37 +91,35 @@ def fit_ball(
     distance to the other rows, and R^2 + m for its R^2. The border lies half way, or
     where the rare share of the unlabelled rows falls inside.
     """
-    C1, C2, margin, radius, slack = settings[:5]
-    price = prices(pool, C1, C2)
+    C1, C2, margin, slack = settings.C1, settings.C2, settings.margin, settings.slack
+    # Rare rows have no upper bound.
+    price = np.where(pool.kinds == MAJORITY, C1, C2) * pool.weight
+    price[pool.kinds == RARE] = np.inf
     start = start or one_class_start(points, pool)
-    if start.multipliers is None:
-        first = first_multipliers(points, pool, price, start, C1, C2)
-        start = start._replace(multipliers=first)
-    seen = points
-    if margin:
-        farther = np.where(pool.kinds != MAJORITY, margin, 0.0)
-        seen = Points(points.features, points.residual + farther)
-    solution = _solve(seen, pool, price, start, settings)
+    multipliers = start.multipliers
+    if multipliers is None:
+        multipliers = _first_multipliers(points, pool, price, start, C1 + C2)
+    farther = np.where(pool.kinds != MAJORITY, margin, 0.0)
+    seen = Points(points.features, points.residual + farther) if margin else points
+    solution = _solve(seen, pool, price, start.center, multipliers, settings)
     distances = points.squared_distances(solution.center)
     squared_radius = solution.squared_radius - 0.5 * margin
-    if radius == SHARE:
-        by_share = share_radius(distances, pool)
-        squared_radius = squared_radius if by_share is None else by_share
+    if settings.radius == SHARE:
+        squared_radius = pool.share_radius(distances, squared_radius)
     squared_radius += _ROUNDING * (abs(squared_radius) + float(distances.mean()))
-    squared_radius = max(squared_radius + slack, 0.0)
     return Ball(
-        label=label,
+        label=pool.label,
         space=space,
         center=solution.center,
-        squared_radius=squared_radius,
-        is_moved=bool(margin or slack or radius == SHARE),
+        squared_radius=max(squared_radius + slack, 0.0),
+        is_moved=bool(margin or slack or settings.radius == SHARE),
         rows=pool.rows,
         kinds=pool.kinds,
         X=pool.X,
         multipliers=solution.multipliers,
         price=price,
         distances=distances,
-        objective_path=tuple(solution.objective_path),
+        objective_path=solution.objective_path,
         gap=solution.gap,
         n_outer=solution.n_outer,
         n_inner=solution.n_inner,
@@ -133,18 +128,21 @@ def fit_ball(
 
 
 def _solve(
-    points: Points, pool: Pool, price: np.ndarray, start: BallStart, settings: BallSettings
+    points: Points,
+    pool: Pool,
+    price: np.ndarray,
+    center: np.ndarray,
+    multipliers: np.ndarray,
+    settings: BallSettings,
 ) -> BallSolution:
     """Solve without the rows of price 0, whose multipliers are 0."""
     there = np.flatnonzero(price > 0.0)
     signs = np.where(pool.kinds[there] == MAJORITY, -1.0, 1.0)
     seen = points if len(there) == points.n_rows else points.take(there)
-    multipliers = None if start.multipliers is None else start.multipliers[there]
-    problem = BallProblem(seen, signs, price[there])
     solution = SOLVERS[settings.solver](
-        problem,
-        start.center,
-        multipliers,
+        BallProblem(seen, signs, price[there]),
+        center,
+        multipliers[there],
         tol=settings.tol,
         max_outer=settings.max_outer,
         max_inner=settings.max_inner,
@@ -152,29 +150,6 @@ def _solve(
     whole = np.zeros(points.n_rows)
     whole[there] = solution.multipliers
     return solution._replace(multipliers=whole)
-
-
-def prices(pool: Pool, C1: float, C2: float) -> np.ndarray:
-    """Return upper bounds of multipliers: none for rare rows, C1 and C2 times weight for others."""
-    price = np.full(len(pool.rows), np.inf)
-    price[pool.kinds == MAJORITY] = C1
-    price[pool.kinds == UNLABELLED] = C2
-    return np.where(pool.kinds == RARE, np.inf, price * pool.weight)
-
-
-def share_radius(distances: np.ndarray, pool: Pool) -> float | None:
-    """Return the squared radius within which the rare share of the unlabelled rows falls.
-
-    None without unlabelled rows. Rows that the filter left out are taken to lie farther away.
-    """
-    unlabelled = pool.which(UNLABELLED)
-    if not len(unlabelled):
-        return None
-    order = unlabelled[np.argsort(distances[unlabelled], kind="stable")]
-    reached = np.cumsum(pool.weight[order])
-    left_out = max(pool.weight_unlabelled - float(reached[-1]), 0.0)
-    wanted = pool.rare_share * (reached[-1] + left_out) * (1.0 - 1e-12)
-    return float(distances[order[min(int(np.searchsorted(reached, wanted)), len(order) - 1)]])
 
 
 def one_class_start(points: Points, pool: Pool) -> BallStart:
@@ -190,8 +165,8 @@ def one_class_start(points: Points, pool: Pool) -> BallStart:
     return BallStart(center, squared_radius)
 
 
-def first_multipliers(
-    points: Points, pool: Pool, price: np.ndarray, start: BallStart, C1: float, C2: float
+def _first_multipliers(
+    points: Points, pool: Pool, price: np.ndarray, start: BallStart, rare_price: float
 ) -> np.ndarray:
     """Run step 6 of Algorithm 2: multipliers that the optimality conditions give for a ball."""
     distances = points.squared_distances(start.center)
@@ -201,7 +176,7 @@ def first_multipliers(
     at_bound = np.where(signs * apart > 0.0, price, 0.0)
     multipliers = np.where(on_sphere, 0.5 * price, at_bound)
     rare = pool.kinds == RARE
-    multipliers[rare] = np.where((apart[rare] >= 0.0) | on_sphere[rare], 0.5 * (C1 + C2), 0.0)
+    multipliers[rare] = np.where((apart[rare] >= 0.0) | on_sphere[rare], 0.5 * rare_price, 0.0)
     return multipliers
 
 
@@ -211,8 +186,7 @@ def transduced(labels: PartialLabels, balls: tuple[Ball, ...]) -> np.ndarray:
     A row that several balls claim goes to the one in which it lies deepest.
     """
     code = labels.code.copy()
-    unlabelled = labels.code < 0
-    code[unlabelled] = np.flatnonzero(labels.classes == labels.majority)[0]
+    code[labels.code < 0] = np.flatnonzero(labels.classes == labels.majority)[0]
     deepest = np.full(len(code), -np.inf)
     for ball in balls:
         depth = ball.squared_radius - ball.distances[ball.inside]

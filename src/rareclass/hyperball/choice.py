@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.stats import binomtest
 
-from rareclass.hyperball.ball import Ball, BallStart, fit_ball, one_class_start, share_radius
+from rareclass.hyperball.ball import Ball, fit_ball, one_class_start
 from rareclass.hyperball.pool import RARE, UNLABELLED, Grouping, Pool, Survey, make_space
 from rareclass.hyperball.problem import BallSpace, Points
 from rareclass.hyperball.settings import SHARE, SOLVED, BallSettings
@@ -31,8 +31,7 @@ WIDTHS = {SHARE: (8.0, 2.0, 0.5), SOLVED: (1.0, 2.0, 0.5, 4.0)}
 # Margins, as multiples of k(x, x); without a kernel there is none, for the same reason.
 MARGINS = (0.5, 0.2, 0.05)
 # The search needs fewer digits and fewer landmarks than the model that is kept.
-_TOL = 1e-3
-_MOST_OUTER, _MOST_INNER = 3, 300
+_LOOSE: dict[str, Any] = {"tol": 1e-3, "max_outer": 3, "max_inner": 300}
 _MOST_LANDMARKS = 100
 # Depths nearer than this share of the largest one are equal.
 _ROUNDING = 1e-9
@@ -61,21 +60,23 @@ class SearchGrid(NamedTuple):
 
 def read_grid(**given: Any) -> SearchGrid:
     """Check the values of parameters by name: finite, at or above 0."""
-    return SearchGrid(**{name: _values(name, values) for name, values in given.items()})
-
-
-def _values(name: str, values: Any) -> list[float] | None:
-    if values is None:
-        return None
-    least = np.nextafter(0.0, 1.0) if name == "widths" else 0.0
-    above = "above 0" if name == "widths" else "at or above 0"
-    try:
-        given = [float(value) for value in np.ravel(np.asarray(values, dtype=np.float64))]
-    except (TypeError, ValueError):
-        given = []
-    if not given or not all(least <= value < np.inf for value in given):
-        raise ValueError(f"{name}={values!r} must be a list of finite numbers {above}, or None.")
-    return given
+    checked: dict[str, list[float] | None] = {}
+    for name, values in given.items():
+        least, above = 0.0, "at or above 0"
+        if name == "widths":
+            least, above = np.nextafter(0.0, 1.0), "above 0"
+        checked[name] = None
+        if values is not None:
+            try:
+                listed = [float(value) for value in np.ravel(np.asarray(values, dtype=np.float64))]
+            except (TypeError, ValueError):
+                listed = []
+            if not listed or not all(least <= value < np.inf for value in listed):
+                raise ValueError(
+                    f"{name}={values!r} must be a list of finite numbers {above}, or None."
+                )
+            checked[name] = listed
+    return SearchGrid(**checked)
 
 
 def candidates(grid: SearchGrid, kernel: Any, radius: str, known: Survey) -> list[BallCandidate]:
@@ -91,17 +92,13 @@ def candidates(grid: SearchGrid, kernel: Any, radius: str, known: Survey) -> lis
     if kernel is None:
         margins, C1s = margins or [0.0], grid.C1s or ROUND_PRICES
     elif margins is None:
-        margins = [share * _unit(kernel, known) for share in MARGINS]
+        # In units of squared distances in the feature space.
+        unit = make_kernel(kernel, known.width).diag(known.pools[0].X[:100]).mean()
+        margins = [share * float(unit) for share in MARGINS]
     return [
         BallCandidate(C1, C2, width, margin, known.grouping.n_balls)
         for width, margin, C1, C2 in product(widths, margins, C1s, grid.C2s or [0.0])
     ]
-
-
-def _unit(kernel: Any, known: Survey) -> float:
-    """Return the size of squared distances in the feature space."""
-    X = known.tasks[0].pool.X[:100]
-    return float(np.mean(make_kernel(kernel, known.width).diag(X)))
 
 
 class HeldOutDepths(NamedTuple):
@@ -115,150 +112,122 @@ class HeldOutDepths(NamedTuple):
     depths_by_share: np.ndarray
 
 
-class CategoryPool(NamedTuple):
-    """Rows that shape the balls of one category, and how its rare rows are dealt out."""
+class CandidateBalls(NamedTuple):
+    """The balls that candidates have for one category."""
 
-    label: Any
-    pool: Pool  # of all its balls together; the share is that of the category
+    tried: Sequence[BallCandidate]
+    pool: Pool  # of all balls of the category together; the share is that of the category
     grouping: Grouping
+    kernel: Any
+    n_landmarks: int  # at most 100 of them are used
 
-    def balls(self, pool: Pool) -> Iterator[Pool]:
-        """Yield the pool of each ball, with the rare rows of `pool` dealt out.
+    @classmethod
+    def of(
+        cls,
+        label: Any,
+        tried: Sequence[BallCandidate],
+        known: Survey,
+        kernel: Any,
+        n_landmarks: int,
+    ) -> "CandidateBalls":
+        """Join the pools of the balls of one category."""
+        pools = [pool for pool in known.pools if pool.label == label]
+        whole = pools[0]
+        if len(pools) > 1:
+            rows, first = np.unique(np.concatenate([one.rows for one in pools]), return_index=True)
+            is_sparse = sparse.issparse(whole.X)
+            X = (sparse.vstack if is_sparse else np.concatenate)([one.X for one in pools])
+            whole = whole._replace(
+                rows=rows,
+                kinds=np.concatenate([one.kinds for one in pools])[first],
+                weight=np.concatenate([one.weight for one in pools])[first],
+                X=(sparse.csr_array(X) if is_sparse else X)[first],
+                rare_share=sum(one.rare_share for one in pools),
+            )
+        return cls(tried, whole, known.grouping, kernel, n_landmarks)
 
-        Rare rows of the other balls weigh nothing.
+    def by_width(self) -> Iterator[tuple[list[int], BallSpace, Points]]:
+        """Yield the positions of the candidates of each width, its space, and the pool's points."""
+        few = min(self.n_landmarks, _MOST_LANDMARKS)
+        for width in dict.fromkeys(candidate.width for candidate in self.tried):
+            chosen = [k for k, candidate in enumerate(self.tried) if candidate.width == width]
+            yield chosen, *make_space(self.kernel, width or 1.0, self.pool, few)
+
+    def fitted(
+        self, chosen: list[int], space: BallSpace, points: Points, pool: Pool
+    ) -> Iterator[tuple[int, Pool, Ball]]:
+        """Fit each ball of candidates of one width: position of the candidate, pool and ball.
+
+        The rare rows of `pool` are dealt out to the balls; those of the other balls weigh nothing.
+        A group without any rare row has no ball.
         """
         rare = pool.which(RARE)
         total = pool.weight[rare].sum()
         for group in self.grouping.deal(rare, lambda positions: pool.X[positions]):
+            if not len(group):
+                continue
             others = np.setdiff1d(rare, group)
             kinds, weight = pool.kinds.copy(), pool.weight.copy()
             kinds[others], weight[others] = UNLABELLED, 0.0
             part = pool.weight[group].sum() / total if total else 1.0
             share = float(pool.rare_share * part)
-            yield pool._replace(kinds=kinds, weight=weight, rare_share=share)
-
-
-def category_pool(known: Survey, label: Any) -> CategoryPool:
-    """Join the pools of the balls of one category."""
-    pools = [task.pool for task in known.tasks if task.label == label]
-    if len(pools) == 1:
-        return CategoryPool(label, pools[0], known.grouping)
-    rows, first = np.unique(np.concatenate([pool.rows for pool in pools]), return_index=True)
-    kinds, weight = (
-        np.concatenate([getattr(pool, name) for pool in pools])[first]
-        for name in ("kinds", "weight")
-    )
-    stack = sparse.vstack if sparse.issparse(pools[0].X) else np.concatenate
-    X = stack([pool.X for pool in pools])
-    X = (sparse.csr_array(X) if sparse.issparse(X) else X)[first]
-    share = sum(pool.rare_share for pool in pools)
-    together = pools[0]._replace(rows=rows, kinds=kinds, weight=weight, X=X, rare_share=share)
-    return CategoryPool(label, together, known.grouping)
+            one = pool._replace(kinds=kinds, weight=weight, rare_share=share)
+            start = one_class_start(points, one)
+            for k in chosen:
+                candidate = self.tried[k]
+                prices = candidate.C1, candidate.C2, candidate.margin
+                ball = fit_ball(space, points, one, BallSettings(*prices, **_LOOSE), start)
+                start = start._replace(multipliers=ball.multipliers)
+                yield k, one, ball
 
 
 def held_out_depths(
-    category: CategoryPool,
-    folds: Sequence[np.ndarray],
-    tried: Sequence[BallCandidate],
-    kernel: Any,
-    n_landmarks: int,
-    advance: Callable[..., None],
+    balls: CandidateBalls, folds: Sequence[np.ndarray], advance: Callable[..., None]
 ) -> HeldOutDepths:
     """Fit every candidate without the labels of each fold, and measure the fold's rows.
 
     `folds` are numbers of the rows that lose their label: they stay, unlabelled. The rare rows that
-    are left are dealt out to the balls anew. At most 100 landmarks are used. `advance` is called
-    after each fold and width.
+    are left are dealt out to the balls anew. `advance` is called after each fold and width.
     """
-    pool = category.pool
+    pool, tried = balls.pool, balls.tried
     tested = [np.flatnonzero(np.isin(pool.rows, fold)) for fold in folds]
     found = [np.full((2, len(tried), len(rows)), -np.inf) for rows in tested]
-    for chosen, space, points in _by_width(pool, tried, kernel, n_landmarks):
+    for chosen, space, points in balls.by_width():
         width = tried[chosen[0]].width
         for rows, tables in zip(tested, found, strict=True):
-            for one in category.balls(_without_labels(pool, rows)):
-                path = _path(category.label, space, points, one, [tried[k] for k in chosen])
-                for k, ball in zip(chosen, path, strict=False):
-                    borders = np.array([[ball.squared_radius], [_by_share(ball, one)]])
-                    here = borders - ball.distances[rows]
-                    tables[:, k] = np.maximum(tables[:, k], here)
+            kinds = pool.kinds.copy()
+            kinds[rows] = UNLABELLED
+            weight = pool.weight_unlabelled + float(pool.weight[rows].sum())
+            without = pool._replace(kinds=kinds, weight_unlabelled=weight)
+            for k, one, ball in balls.fitted(chosen, space, points, without):
+                by_share = one.share_radius(ball.distances, ball.squared_radius)
+                borders = np.array([[ball.squared_radius], [by_share]])
+                tables[:, k] = np.maximum(tables[:, k], borders - ball.distances[rows])
             advance(note="" if width is None else f"width {width:.3g}")
-    plain, by_share = (_finite(table) for table in np.concatenate(found, axis=2))
+    plain, by_share_of_rows = (_finite(table) for table in np.concatenate(found, axis=2))
     numbers = np.concatenate(tested)
     is_rare = pool.kinds[numbers] == RARE
-    return HeldOutDepths(pool.rows[numbers], is_rare, pool.weight[numbers], plain, by_share)
+    return HeldOutDepths(pool.rows[numbers], is_rare, pool.weight[numbers], plain, by_share_of_rows)
 
 
-def unlabelled_inside(
-    category: CategoryPool,
-    tried: Sequence[BallCandidate],
-    slacks: Sequence[float],
-    kernel: Any,
-    n_landmarks: int,
-) -> np.ndarray:
+def unlabelled_inside(balls: CandidateBalls, slacks: Sequence[float]) -> np.ndarray:
     """Weigh the unlabelled rows in the balls of one category, with all labels: (candidates,).
 
     Each candidate adds its number of `slacks` to the squared radius.
     """
-    pool = category.pool
+    pool = balls.pool
     unlabelled = pool.which(UNLABELLED)
-    inside = np.zeros((len(tried), len(unlabelled)), dtype=bool)
-    for chosen, space, points in _by_width(pool, tried, kernel, n_landmarks):
-        for one in category.balls(pool):
-            path = _path(category.label, space, points, one, [tried[k] for k in chosen])
-            for k, ball in zip(chosen, path, strict=True):
-                inside[k] |= ball.distances[unlabelled] <= ball.squared_radius + slacks[k]
+    inside = np.zeros((len(balls.tried), len(unlabelled)), dtype=bool)
+    for width in balls.by_width():
+        for k, _, ball in balls.fitted(*width, pool):
+            inside[k] |= ball.distances[unlabelled] <= ball.squared_radius + slacks[k]
     return np.asarray(inside @ pool.weight[unlabelled])
-
-
-def _by_width(
-    pool: Pool, tried: Sequence[BallCandidate], kernel: Any, n_landmarks: int
-) -> Iterator[tuple[list[int], BallSpace, Points]]:
-    """Yield the positions of the candidates of each width, its space, and the pool's points."""
-    few = min(n_landmarks, _MOST_LANDMARKS)
-    for width in dict.fromkeys(candidate.width for candidate in tried):
-        chosen = [k for k, candidate in enumerate(tried) if candidate.width == width]
-        yield chosen, *make_space(kernel, width or 1.0, pool, few)
-
-
-def _path(
-    label: Any, space: BallSpace, points: Points, pool: Pool, tried: list[BallCandidate]
-) -> Iterator[Ball]:
-    """Fit a ball for each candidate; none without any rare row."""
-    if not (pool.kinds == RARE).any():
-        return
-    start: BallStart = one_class_start(points, pool)
-    for candidate in tried:
-        settings = BallSettings(
-            candidate.C1,
-            candidate.C2,
-            candidate.margin,
-            tol=_TOL,
-            max_outer=_MOST_OUTER,
-            max_inner=_MOST_INNER,
-        )
-        ball = fit_ball(label, space, points, pool, settings, start)
-        start = start._replace(multipliers=ball.multipliers)
-        yield ball
-
-
-def _by_share(ball: Ball, pool: Pool) -> float:
-    """Return the squared radius by the rare share, or as solved without unlabelled rows."""
-    found = share_radius(ball.distances, pool)
-    return ball.squared_radius if found is None else found
 
 
 def _finite(depths: np.ndarray) -> np.ndarray:
     """Replace infinite depths, of folds that left no rare label and so no ball, by far outside."""
     lowest = np.min(depths, initial=0.0, where=np.isfinite(depths))
     return np.where(np.isfinite(depths), depths, 2.0 * lowest - 1.0)
-
-
-def _without_labels(pool: Pool, positions: np.ndarray) -> Pool:
-    kinds = pool.kinds.copy()
-    kinds[positions] = UNLABELLED
-    more = float(pool.weight[positions].sum())
-    return pool._replace(kinds=kinds, weight_unlabelled=pool.weight_unlabelled + more)
 
 
 class ConfusionCounts(NamedTuple):
@@ -326,15 +295,21 @@ def choose_radius(
     >>> choose_radius(depths, is_rare, np.ones(3), prior=2.0).slack
     1.0
     """
-    level, unit = _levels(depths)
+    # Whole numbers of rounding errors: equal rows may differ by one, and a border from its row.
+    unit = _ROUNDING * float(np.abs(depths).max(initial=0.0)) or 1.0
+    level, slack, lowest = np.round(depths / unit), 0.0, 0.0
     n_rare = float(weight[is_rare].sum())
-    if not learn or not n_rare:  # without a rare row no radius is better than another
-        return _outcome(0.0, level >= 0.0, is_rare, weight)
-    slack, lowest = _best_slack(depths, level, is_rare, weight)
-    if prior:
-        slack *= n_rare / (n_rare + prior)
-        lowest = np.round(-slack / unit)
-    return _outcome(slack, level >= lowest, is_rare, weight)
+    if learn and n_rare:  # without a rare row no radius is better than another
+        slack, lowest = _best_slack(depths, level, is_rare, weight)
+        if prior:
+            slack *= n_rare / (n_rare + prior)
+            lowest = np.round(-slack / unit)
+    called = level >= lowest
+    kinds = (called & is_rare, called & ~is_rare, ~called & is_rare)
+    tp, fp, fn = (float(weight[kind].sum()) for kind in kinds)
+    f1 = 2.0 * tp / (2.0 * tp + fp + fn) if tp + fp + fn else 0.0
+    counts = ConfusionCounts(*(int(np.count_nonzero(kind)) for kind in kinds))
+    return RadiusChoice(slack, counts, f1, tp + fn, tp / (tp + fn) if tp else 0.0)
 
 
 def _best_slack(
@@ -352,25 +327,6 @@ def _best_slack(
     slacks = np.where(at_border, 0.0, -0.5 * (falling + below))[best]
     nearest = int(np.argmin(np.abs(slacks)))
     return float(slacks[nearest]), float(steps[best[nearest]])
-
-
-def _levels(depths: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return depths in units of rounding error, as whole numbers, and that unit.
-
-    Equal rows may differ by such errors, and so do a border and the row that lies on it.
-    """
-    unit = _ROUNDING * float(np.abs(depths).max(initial=0.0)) or 1.0
-    return np.round(depths / unit), unit
-
-
-def _outcome(
-    slack: float, called: np.ndarray, is_rare: np.ndarray, weight: np.ndarray
-) -> RadiusChoice:
-    kinds = (called & is_rare, called & ~is_rare, ~called & is_rare)
-    tp, fp, fn = (float(weight[kind].sum()) for kind in kinds)
-    f1 = 2.0 * tp / (2.0 * tp + fp + fn) if tp + fp + fn else 0.0
-    counts = ConfusionCounts(*(int(np.count_nonzero(kind)) for kind in kinds))
-    return RadiusChoice(slack, counts, f1, tp + fn, tp / (tp + fn) if tp else 0.0)
 
 
 def first_of_equals(choices: Sequence[Sequence[RadiusChoice]]) -> int:

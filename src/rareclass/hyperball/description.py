@@ -1,6 +1,5 @@
-"""Description of a ball: features that set its rows apart, and the rows nearest to its centre."""
+"""Description of a ball: features that set its rows apart, the rows nearest to it, a picture."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any, NamedTuple, Protocol
@@ -9,8 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.hyperball.ball import Ball
-from rareclass.hyperball.pool import RARE, UNLABELLED, Background
-from rareclass.hyperball.problem import InputSpace
+from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Background
+from rareclass.hyperball.problem import InputSpace, Points
 from rareclass.labels.two_classes import plain
 
 # Quantiles that bound the typical range of the inside and of the outside.
@@ -20,43 +19,25 @@ _MOST_FEATURES = 100
 _SHOWN = 10
 _NEAREST = 5
 _WIDTH = 80
+# Power iterations for the second axis of a picture, which needs no digits.
+_ITERATIONS = 50
+
+LABELLED_RARE = "labelled rare"
+LABELLED_MAJORITY = "labelled majority"
+UNLABELLED_INSIDE = "unlabelled, inside"
+UNLABELLED_OUTSIDE = "unlabelled, outside"
 
 
 class FittedBalls(Protocol):
     """A fitted `RACH` or `RACHCV`."""
 
-    @property
-    def balls_(self) -> Sequence[Ball]:
-        """Fitted balls."""
-        ...
+    balls_: tuple[Ball, ...]
+    background_: Background
+    transduction_: np.ndarray
 
-    @property
-    def background_(self) -> Background:
-        """Sample of the other rows."""
-        ...
-
-    @property
-    def transduction_(self) -> np.ndarray:
-        """Label of every row of the training table."""
-        ...
-
-    def names_of(self, columns: Iterable[int]) -> list[str]:
+    def names_of(self, columns: Any) -> list[str]:
         """Return the names of columns."""
         ...
-
-
-class FeatureRow(NamedTuple):
-    """One feature, inside and outside of a ball."""
-
-    ball: int  # position in `balls_`
-    label: Any  # the category
-    feature: str
-    center: float  # of the ball; with a kernel, where rows have no centre, mean of the inside
-    inside_low: float  # middle nine tenths of the rows inside, labelled rare ones included
-    inside_high: float
-    outside_low: float  # middle nine tenths of the other rows
-    outside_high: float
-    overlap: float  # share of the other rows that lie in the inside's range
 
 
 class Neighbour(NamedTuple):
@@ -98,9 +79,11 @@ class Description:
     ----------
     summaries : tuple of BallSummary
     table : list of dict
-        One for each ball and feature, the most different features of a ball first: ``ball``,
-        ``label``, ``feature``, ``center``, ``inside_low``, ``inside_high``, ``outside_low``,
-        ``outside_high``, ``overlap``. At most 100 features a ball.
+        One for each ball and feature, the most different features of a ball first, at most 100:
+        ``ball`` (position in ``balls_``), ``label``, ``feature``, ``center`` (of the ball; with a
+        kernel the mean of the inside), ``inside_low`` and ``inside_high`` (middle nine tenths of
+        the rows inside, labelled rare ones included), ``outside_low`` and ``outside_high`` (of the
+        other rows), ``overlap`` (share of the other rows that lie in the inside's range).
     nearest_labelled, nearest_unlabelled : list of Neighbour
     overlaps : list of BallOverlap
         Pairs of balls that meet.
@@ -116,7 +99,8 @@ class Description:
         return "\n".join(line for summary in self.summaries for line in self._lines(summary))
 
     def _lines(self, summary: BallSummary) -> list[str]:
-        return [
+        ball = summary.ball
+        lines = [
             *_wrapped(f"Ball of {summary.name}: radius {summary.radius:.4g}", indent=0),
             *_wrapped(
                 f"{summary.n_rare:,} labelled rare rows; {summary.n_inside:,} of "
@@ -124,55 +108,88 @@ class Description:
                 f"{summary.share_of_others:.2%} of all other rows."
             ),
             "",
-            *_table([row for row in self.table if row["ball"] == summary.ball][:_SHOWN]),
+            *_table([row for row in self.table if row["ball"] == ball][:_SHOWN]),
             "",
-            *self._neighbours(summary.ball),
-            *self._meeting(summary.ball),
         ]
-
-    def _neighbours(self, ball: int) -> list[str]:
-        lines = []
-        for name, rows in (
-            ("labelled", self.nearest_labelled),
-            ("unlabelled", self.nearest_unlabelled),
-        ):
+        nearest = {"labelled": self.nearest_labelled, "unlabelled": self.nearest_unlabelled}
+        for name, rows in nearest.items():
             near = [f"{row.row} ({row.distance:.3g})" for row in rows if row.ball == ball]
             if near:
                 lines += _wrapped(f"nearest {name} rows (distance): {', '.join(near)}")
-        return [*lines, ""]
+        lines.append("")
+        meeting = [pair for pair in self.overlaps if ball in (pair.first, pair.second)]
+        for pair in meeting:
+            other = pair.second if pair.first == ball else pair.first
+            lines += _wrapped(
+                f"meets the ball of {self.summaries[other].name}: {pair.n_rows:,} rows in "
+                f"both, {pair.share:.0%} of the smaller"
+            )
+        return [*lines, ""] if meeting else lines
 
-    def _meeting(self, ball: int) -> list[str]:
-        lines = []
-        for pair in self.overlaps:
-            if ball in (pair.first, pair.second):
-                other = pair.second if pair.first == ball else pair.first
-                lines += _wrapped(
-                    f"meets the ball of {self.summaries[other].name}: {pair.n_rows:,} rows in "
-                    f"both, {pair.share:.0%} of the smaller"
-                )
-        return [*lines, ""] if lines else []
+
+def _table(rows: list[dict[str, Any]]) -> list[str]:
+    """Print features as lines: names get the room that figures leave."""
+    ranges = [
+        [f"{row[f'{side}_low']:.3g} to {row[f'{side}_high']:.3g}" for side in ("inside", "outside")]
+        for row in rows
+    ]
+    wide = max([len(text) for pair in ranges for text in pair], default=0)
+    most = max(min(24, _WIDTH - 23 - 2 * wide), 8)
+    lines = [f"  {'feature':<{most}} {'centre':>10} {'inside':>{wide}} {'outside':>{wide}} overlap"]
+    for row, (inside, outside) in zip(rows, ranges, strict=True):
+        name = row["feature"]
+        name = name if len(name) <= most else name[: most - 1] + "…"
+        lines.append(
+            f"  {name:<{most}} {row['center']:>10.3g} {inside:>{wide}} {outside:>{wide}} "
+            f"{row['overlap']:>7.0%}"
+        )
+    return lines
+
+
+def _wrapped(text: str, indent: int = 2) -> list[str]:
+    return wrap(text, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2))
 
 
 def describe(model: FittedBalls) -> Description:
     """Describe the balls of a fitted model."""
-    balls = model.balls_
+    background = model.background_
+    summaries: list[BallSummary] = []
     table: list[dict[str, Any]] = []
     labelled: list[Neighbour] = []
     unlabelled: list[Neighbour] = []
-    for number, ball in enumerate(balls):
-        table += [row._asdict() for row in _features(model, number, ball)]
-        labelled += _nearest(model, number, ball, ball.kinds != UNLABELLED)
-        unlabelled += _nearest(model, number, ball, ball.kinds == UNLABELLED)
-    summaries = tuple(_summary(model, number, ball) for number, ball in enumerate(balls))
-    return Description(summaries, table, labelled, unlabelled, overlaps(model))
+    for number, ball in enumerate(model.balls_):
+        depth = ball.depth(background.X) if len(background.rows) else np.zeros(0)
+        summaries.append(
+            BallSummary(
+                ball=number,
+                name=_ball_name(model, number),
+                radius=ball.radius,
+                n_rare=int(np.count_nonzero(ball.kinds == RARE)),
+                n_inside=len(ball.inside),
+                n_kept=int(np.count_nonzero(ball.kinds == UNLABELLED)),
+                share_of_others=float(np.mean(depth >= 0.0)) if len(depth) else 0.0,
+                status=str(ball.status),
+            )
+        )
+        table += _features(model, number, background.X[np.flatnonzero(depth < 0.0)])
+        labelled += _nearest(model, number, ball.kinds != UNLABELLED)
+        unlabelled += _nearest(model, number, ball.kinds == UNLABELLED)
+    return Description(tuple(summaries), table, labelled, unlabelled, overlaps(model))
 
 
 def overlaps(model: FittedBalls) -> list[BallOverlap]:
     """Return pairs of balls with rows in both or, without a kernel, whose surfaces meet."""
-    balls = model.balls_
+    balls, background = model.balls_, model.background_
     if len(balls) < 2:
         return []
-    inside = [_rows_inside(ball, balls, model.background_) for ball in balls]
+    # The rows in each, among all rows that any ball was fitted to and the background.
+    inside = []
+    for ball in balls:
+        numbers = [ball.rows[ball.distances <= ball.squared_radius]]
+        for other in (*balls, background):
+            if other is not ball and len(other.rows):
+                numbers.append(other.rows[ball.depth(other.X) >= 0.0])
+        inside.append(np.unique(np.concatenate(numbers)))
     found = []
     for first in range(len(balls)):
         for second in range(first + 1, len(balls)):
@@ -183,25 +200,6 @@ def overlaps(model: FittedBalls) -> list[BallOverlap]:
     return found
 
 
-def ball_name(model: FittedBalls, number: int) -> str:
-    """Return the category of a ball, numbered where the category has several balls."""
-    label = model.balls_[number].label
-    same = [k for k, other in enumerate(model.balls_) if other.label == label]
-    which = f", ball {same.index(number) + 1} of {len(same)}" if len(same) > 1 else ""
-    return f"{plain(label)}{which}"
-
-
-def _rows_inside(ball: Ball, balls: Sequence[Ball], background: Background) -> np.ndarray:
-    """Return the rows in a ball, among all rows that any ball was fitted to and the background."""
-    numbers = [ball.rows[ball.distances <= ball.squared_radius]]
-    for other in balls:
-        if other is not ball:
-            numbers.append(other.rows[ball.depth(other.X) >= 0.0])
-    if len(background.rows):
-        numbers.append(background.rows[ball.depth(background.X) >= 0.0])
-    return np.unique(np.concatenate(numbers))
-
-
 def _surfaces_meet(a: Ball, b: Ball) -> bool:
     if not (isinstance(a.space, InputSpace) and isinstance(b.space, InputSpace)):
         return False
@@ -209,23 +207,17 @@ def _surfaces_meet(a: Ball, b: Ball) -> bool:
     return bool(np.linalg.norm(apart) < a.radius + b.radius)
 
 
-def _summary(model: FittedBalls, number: int, ball: Ball) -> BallSummary:
-    background = model.background_
-    share = float(np.mean(ball.depth(background.X) >= 0.0)) if len(background.rows) else 0.0
-    return BallSummary(
-        ball=number,
-        name=ball_name(model, number),
-        radius=ball.radius,
-        n_rare=int(np.count_nonzero(ball.kinds == RARE)),
-        n_inside=len(ball.inside),
-        n_kept=int(np.count_nonzero(ball.kinds == UNLABELLED)),
-        share_of_others=share,
-        status=str(ball.status),
-    )
+def _ball_name(model: FittedBalls, number: int) -> str:
+    """Return the category of a ball, numbered where the category has several balls."""
+    label = model.balls_[number].label
+    same = [k for k, other in enumerate(model.balls_) if other.label == label]
+    which = f", ball {same.index(number) + 1} of {len(same)}" if len(same) > 1 else ""
+    return f"{plain(label)}{which}"
 
 
-def _nearest(model: FittedBalls, number: int, ball: Ball, wanted: np.ndarray) -> list[Neighbour]:
-    positions = np.flatnonzero(wanted)
+def _nearest(model: FittedBalls, number: int, wanted: np.ndarray) -> list[Neighbour]:
+    """Return the rows nearest to the centre, of those wanted."""
+    ball, positions = model.balls_[number], np.flatnonzero(wanted)
     order = positions[np.argsort(ball.distances[positions], kind="stable")[:_NEAREST]]
     return [
         Neighbour(
@@ -238,51 +230,43 @@ def _nearest(model: FittedBalls, number: int, ball: Ball, wanted: np.ndarray) ->
     ]
 
 
-def _features(model: FittedBalls, number: int, ball: Ball) -> list[FeatureRow]:
-    """Describe the features of one ball, those with few other rows in the inside's range first."""
-    background = model.background_
-    is_inside = ball.kinds == RARE
-    is_inside[ball.inside] = True
-    inside = ball.X[np.flatnonzero(is_inside)]
-    outside = (
-        background.X[np.flatnonzero(ball.depth(background.X) < 0.0)]
-        if len(background.rows)
-        else background.X
-    )
-    columns = _telling(inside, outside)
-    a, b = _dense(inside, columns), _dense(outside, columns)
-    low, high = np.quantile(a, [_LOW, _HIGH], axis=0)
-    out_low, out_high = (
-        np.quantile(b, [_LOW, _HIGH], axis=0) if len(b) else np.full((2, len(columns)), np.nan)
-    )
-    overlap = np.mean((b >= low) & (b <= high), axis=0) if len(b) else np.zeros(len(columns))
-    center = _center_of(ball, a, columns)
-    order = np.argsort(overlap, kind="stable")
-    names = model.names_of(columns)
-    return [
-        FeatureRow(
-            number,
-            plain(ball.label),
-            names[k],
-            *(float(v[k]) for v in (center, low, high, out_low, out_high, overlap)),
-        )
-        for k in order
-    ]
-
-
-def _center_of(ball: Ball, inside: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    if isinstance(ball.space, InputSpace):
-        return ball.space.input_center(ball.center)[columns]
-    return inside.mean(axis=0)
-
-
-def _telling(inside: Any, outside: Any) -> np.ndarray:
-    """Return the columns whose means differ most in units of the outside's spread."""
+def _features(model: FittedBalls, number: int, outside: Any) -> list[dict[str, Any]]:
+    """Compare the rows inside a ball with those outside, feature by feature; see `Description`."""
+    ball = model.balls_[number]
+    chosen = ball.kinds == RARE
+    chosen[ball.inside] = True
+    inside = ball.X[np.flatnonzero(chosen)]
     mean_in, _ = _mean_and_spread(inside)
     mean_out, spread = _mean_and_spread(outside if outside.shape[0] else inside)
+    # The columns whose means differ most in units of the outside's spread.
     scale = np.where(spread > 0.0, spread, np.where(mean_in == mean_out, 1.0, 1e-12))
     difference = np.abs(mean_in - mean_out) / scale
-    return np.argsort(-difference, kind="stable")[:_MOST_FEATURES]
+    columns = np.argsort(-difference, kind="stable")[:_MOST_FEATURES]
+    a, b = _dense(inside, columns), _dense(outside, columns)
+    low, high = np.quantile(a, [_LOW, _HIGH], axis=0)
+    out_low, out_high = np.full((2, len(columns)), np.nan)
+    overlap = np.zeros(len(columns))
+    if len(b):
+        out_low, out_high = np.quantile(b, [_LOW, _HIGH], axis=0)
+        overlap = np.mean((b >= low) & (b <= high), axis=0)
+    center = a.mean(axis=0)
+    if isinstance(ball.space, InputSpace):
+        center = ball.space.input_center(ball.center)[columns]
+    names = model.names_of(columns)
+    return [
+        {
+            "ball": number,
+            "label": plain(ball.label),
+            "feature": names[k],
+            "center": float(center[k]),
+            "inside_low": float(low[k]),
+            "inside_high": float(high[k]),
+            "outside_low": float(out_low[k]),
+            "outside_high": float(out_high[k]),
+            "overlap": float(overlap[k]),
+        }
+        for k in np.argsort(overlap, kind="stable")
+    ]
 
 
 def _mean_and_spread(X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -298,32 +282,96 @@ def _dense(X: Any, columns: np.ndarray) -> np.ndarray:
     return chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)
 
 
-def _table(rows: list[dict[str, Any]]) -> list[str]:
-    """Print features as lines: names get the room that figures leave."""
-    ranges = [
-        (
-            _range(row["inside_low"], row["inside_high"]),
-            _range(row["outside_low"], row["outside_high"]),
-        )
-        for row in rows
-    ]
-    wide = max([len(text) for pair in ranges for text in pair], default=0)
-    name = max(min(24, _WIDTH - 23 - 2 * wide), 8)
-    lines = [f"  {'feature':<{name}} {'centre':>10} {'inside':>{wide}} {'outside':>{wide}} overlap"]
-    return lines + [
-        f"  {_cut(row['feature'], name):<{name}} {row['center']:>10.3g} {inside:>{wide}} "
-        f"{outside:>{wide}} {row['overlap']:>7.0%}"
-        for row, (inside, outside) in zip(rows, ranges, strict=True)
-    ]
+class BallPicture(NamedTuple):
+    """Rows around a ball, projected to two dimensions.
+
+    Attributes
+    ----------
+    coordinates : ndarray of shape (m, 2)
+        Rows projected on a plane through the centre, which is the origin. A projection only
+        shortens: rows inside the ball stay inside the disc, some from outside fall into it.
+    kinds : ndarray of str of shape (m,)
+        "labelled rare", "labelled majority", "unlabelled, inside" or "unlabelled, outside".
+    radius : float
+        R.
+    distances : ndarray of shape (k,)
+        To the centre, from every unlabelled row that entered the optimisation.
+    rare_distances : ndarray of shape (l,)
+        From every labelled rare row to the centre.
+    axis_names : tuple of two str
+        Names of the axes of the plane.
+    title : str
+        The name of the ball.
+    """
+
+    coordinates: np.ndarray
+    kinds: np.ndarray
+    radius: float
+    distances: np.ndarray
+    rare_distances: np.ndarray
+    axis_names: tuple[str, str]
+    title: str
 
 
-def _wrapped(text: str, indent: int = 2) -> list[str]:
-    return wrap(text, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2))
+def take_picture(model: FittedBalls, number: int) -> BallPicture:
+    """Project the rows around a ball on a plane through its centre.
+
+    For a ball without a kernel among two features the plane is theirs. For others the first axis
+    points from the centre to the mean of the other rows, the second along the widest direction of
+    these across the first.
+    """
+    if not 0 <= number < len(model.balls_):
+        raise ValueError(f"ball={number!r}: there are balls 0 to {len(model.balls_) - 1}.")
+    ball, background = model.balls_[number], model.background_
+    far = np.flatnonzero(~np.isin(background.rows, ball.rows))
+    near_points = ball.space.points(ball.X)
+    far_points = ball.space.points(background.X[far])
+    p = len(ball.center)
+    if isinstance(ball.space, InputSpace) and p <= 2:
+        first, second = [*model.names_of(range(p)), ""][:2]
+        axes, names = np.eye(2)[:p], (first, second)
+    else:
+        axes = _widest_plane(ball, near_points, far_points)
+        names = "towards the mean of the other rows", "their widest direction across"
+    inside = ball.squared_radius - far_points.squared_distances(ball.center) >= 0.0
+    inside = np.concatenate([np.isin(np.arange(len(ball.rows)), ball.inside), inside])
+    is_labelled = background.is_labelled[far]
+    is_majority = np.concatenate([ball.kinds == MAJORITY, is_labelled])
+    is_rare = np.concatenate([ball.kinds == RARE, np.zeros(len(far), dtype=bool)])
+    kinds = np.where(inside, UNLABELLED_INSIDE, UNLABELLED_OUTSIDE)
+    kinds = np.where(is_majority, LABELLED_MAJORITY, np.where(is_rare, LABELLED_RARE, kinds))
+    distances, origin = np.sqrt(ball.distances), ball.center @ axes
+    return BallPicture(
+        coordinates=np.concatenate(
+            [points.features @ axes - origin for points in (near_points, far_points)]
+        ),
+        kinds=kinds,
+        radius=ball.radius,
+        distances=distances[ball.kinds == UNLABELLED],
+        rare_distances=distances[ball.kinds == RARE],
+        axis_names=names,
+        title=_ball_name(model, number),
+    )
 
 
-def _range(low: float, high: float) -> str:
-    return f"{low:.3g} to {high:.3g}"
+def _widest_plane(ball: Ball, near: Points, far: Points) -> np.ndarray:
+    """Return two orthonormal axes, shape (p, 2)."""
+    parts = [near.take(np.flatnonzero(ball.kinds != RARE)).features, far.features]
+    others = sparse.vstack(parts).tocsr() if sparse.issparse(parts[0]) else np.concatenate(parts)
+    if not others.shape[0]:
+        others = near.features
+    mean = np.asarray(others.mean(axis=0)).ravel()
+    first = _unit(mean - ball.center)
+    second = np.random.RandomState(0).standard_normal(len(ball.center))
+    for _ in range(_ITERATIONS):
+        second = _unit(second - (second @ first) * first)
+        scores = others @ second
+        second = others.T @ (scores - scores.mean())
+    second = _unit(second - (second @ first) * first)
+    second *= 1.0 if second[np.argmax(np.abs(second))] >= 0.0 else -1.0
+    return np.column_stack([first, second])
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+def _unit(vector: np.ndarray) -> np.ndarray:
+    length = float(np.linalg.norm(vector))
+    return vector / length if length > 0.0 else vector

@@ -18,10 +18,9 @@ def project_knapsack(
         \min_l \tfrac12 \|l - v\|^2 \quad \text{subject to} \quad
         0 \le l_i \le upper_i, \quad \sum_i signs_i\, l_i = total.
 
-    The solution is :math:`l_i = \min(\max(v_i + signs_i \mu, 0), upper_i)` for one number
-    :math:`\mu`, the multiplier of the sum, and the sum is a piecewise linear function of it that
-    never falls. Newton's method finds the piece that holds the total, and ends there exactly; where
-    it leaves the bracket that it has proved, the piece is found between sorted breakpoints.
+    The solution is :math:`l_i = \min(\max(v_i + signs_i \mu, 0), upper_i)`; the sum is a piecewise
+    linear function of :math:`\mu` that never falls. Newton's method finds the piece that holds the
+    total; where it leaves its bracket, the piece is found between sorted breakpoints.
 
     Parameters
     ----------
@@ -47,8 +46,7 @@ def project_knapsack(
 
     Notes
     -----
-    Time O(n log n) at the worst, of a sort of the 2 n breakpoints and log2(2 n) sums; mostly some
-    five sums. Memory O(n).
+    Time O(n log n) at the worst; mostly some five sums. Memory O(n).
 
     References
     ----------
@@ -84,19 +82,13 @@ def nearest_in_box(
         mu += step
     mu = _between_breakpoints(v, upper, signs, total)
     clipped = np.clip(v + signs * mu, 0.0, upper)
-    return _summing_to(total, clipped, upper, signs), mu
-
-
-def _summing_to(
-    total: float, clipped: np.ndarray, upper: np.ndarray, signs: np.ndarray
-) -> np.ndarray:
-    """Correct the last digits, which mu has lost where v is far from the box."""
+    # Correct the last digits, which mu has lost where v is far from the box.
     inside = np.flatnonzero((clipped > 0.0) & (clipped < upper))
     if len(inside):
         each = (total - float(signs @ clipped)) / len(inside)
         moved = clipped[inside] + signs[inside] * each
         clipped[inside] = np.clip(moved, 0.0, upper[inside])
-    return clipped
+    return clipped, mu
 
 
 def _between_breakpoints(

@@ -1,6 +1,6 @@
 """The rows of a table that each ball is fitted to, and a sample of the others to compare with.
 
-1. Draw a background sample of the rows that are not known to be rare (`draw_background`).
+1. Draw a background sample of the rows that are not known to be rare (`survey`).
 2. Deal the rare rows of each category out to its balls (`Grouping`).
 3. For each ball, keep the unlabelled rows near its cases: Algorithm 1 (`gather`, `near_rows`).
 """
@@ -9,22 +9,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from rareclass.hyperball.problem import (
-    BallSpace,
-    InputSpace,
-    Points,
-    block_distances,
-    kernel_space,
-)
+from rareclass.hyperball.problem import BallSpace, InputSpace, Points, kernel_space
 from rareclass.hyperball.settings import PAPER_REACH, RACHSettings, reach_of
 from rareclass.hyperball.solver import one_class_center
 from rareclass.kernels.kernels import kernel_width, make_kernel
 from rareclass.labels.partial_labels import PartialLabels
-from rareclass.rows import ArrayRows, Rows, RowSource
+from rareclass.rows import ArrayRows, Block, Rows, RowSource
 from rareclass.rows.source import equal_rows
 
 # Kinds of rows.
@@ -38,6 +31,7 @@ MOST_GROUPS = 8
 class Pool(NamedTuple):
     """The n rare, majority and near unlabelled rows of a ball, in increasing order of numbers."""
 
+    label: Any  # the rare category
     rows: np.ndarray  # their numbers in the table
     kinds: np.ndarray  # int8: RARE, MAJORITY or UNLABELLED
     weight: np.ndarray
@@ -52,12 +46,17 @@ class Pool(NamedTuple):
         """Return positions in the pool of the rows of a kind."""
         return np.flatnonzero(self.kinds == kind)
 
+    def share_radius(self, distances: np.ndarray, otherwise: float) -> float:
+        """Return the squared radius within which the rare share of the unlabelled rows falls.
 
-class BallTask(NamedTuple):
-    """One ball to fit: a rare category and the rows that shape the ball."""
-
-    label: Any
-    pool: Pool
+        Rows that the filter left out are taken to lie farther away; without any unlabelled row it
+        is `otherwise`. `distances` are squared.
+        """
+        unlabelled = self.which(UNLABELLED)
+        if not len(unlabelled):
+            return otherwise
+        weight, whole = self.weight[unlabelled], self.weight_unlabelled
+        return _quantile(distances[unlabelled], weight, self.rare_share, whole)
 
 
 class Background(NamedTuple):
@@ -87,7 +86,7 @@ class Grouping(NamedTuple):
 class Survey(NamedTuple):
     """A table as it is known before any ball is fitted."""
 
-    tasks: tuple[BallTask, ...]
+    pools: tuple[Pool, ...]  # one for each ball
     background: Background  # a sample of what is not known to be rare
     width: float  # of the kernel where it is not given: width="mean"
     grouping: Grouping
@@ -96,11 +95,15 @@ class Survey(NamedTuple):
 def survey(settings: RACHSettings, source: RowSource, labels: PartialLabels) -> Survey:
     """Read the table: draw a background, split the rare rows, filter the unlabelled ones."""
     rng = check_random_state(0 if settings.random_state is None else settings.random_state)
-    background = draw_background(source, labels, rng)
-    spread = input_spread(background.X, background.weight)
+    rows = labels.not_rare()
+    if len(rows) > MOST_ROWS:
+        rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
+    X, weight = source.take(rows), labels.weight_of(rows)
+    background = Background(rows, X, labels.code[rows] >= 0, weight)
     width = 1.0
     if settings.kernel is not None:
         width = kernel_width("mean", settings.kernel, lambda: _all_rows(settings, source, labels))
+    spread = spread_of(InputSpace.around(X).points(X), weight)
     grouping = Grouping(settings.n_balls, spread, int(rng.randint(2**31 - 1)))
     known = Survey((), background, width, grouping)
     return with_balls(known, settings.n_balls, settings, source, labels)
@@ -115,68 +118,59 @@ def with_balls(
 ) -> Survey:
     """Survey with so many balls for each category: only the near rows are gathered anew."""
     grouping = known.grouping._replace(n_balls=n_balls)
-    tasks: list[BallTask] = []
-    for label in labels.rare:
-        for group in grouping.deal(labels.rows_of(label), source.take):
-            reach, share = reach_of(settings.filter), _share_of(settings, labels, group)
-            kept = settings.max_kept
-            pool = gather(source, labels, label, group, reach, kept, share, settings.n_jobs)
-            tasks.append(BallTask(label, pool))
-    return known._replace(tasks=tuple(tasks), grouping=grouping)
+    pools = [
+        gather(settings, source, labels, label, group)
+        for label in labels.rare
+        for group in grouping.deal(labels.rows_of(label), source.take)
+    ]
+    return known._replace(pools=tuple(pools), grouping=grouping)
 
 
 def make_space(kernel: Any, width: float, pool: Pool, n_landmarks: int) -> tuple[BallSpace, Points]:
     """Return the space of a ball, and the pool's rows as its points."""
     rare = pool.which(RARE)
+    space: BallSpace
     if kernel is None:
-        dense = isinstance(pool.X, np.ndarray)
-        origin = pool.X[rare].mean(axis=0, dtype=np.float64) if dense else None
-        space: BallSpace = InputSpace(origin)
+        space = InputSpace.around(pool.X[rare])
     else:
         space = kernel_space(make_kernel(kernel, width), pool.X, rare, n_landmarks)
     return space, space.points(pool.X)
 
 
 def gather(
-    source: RowSource,
-    labels: PartialLabels,
-    label: Any,
-    rare: np.ndarray,
-    reach: float | None,
-    max_kept: int,
-    rare_share: float | None = None,
-    n_jobs: int | None = None,
+    settings: RACHSettings, source: RowSource, labels: PartialLabels, label: Any, rare: np.ndarray
 ) -> Pool:
     """Filter the unlabelled rows by their distance to the centre of the rare ones (Algorithm 1).
 
     `rare` are the rows to enclose: all of the category, or one group of them. Labelled rows of
-    other categories are majority rows. `reach` is as in `near_rows`; None keeps all, however
-    many. Of unlabelled and of majority rows the nearest `max_kept` stay. Without a `rare_share`
-    that of the labelled rows is taken.
+    other categories are majority rows. Without a filter all unlabelled rows stay, however many; of
+    filtered ones and of majority rows the nearest `max_kept`.
 
-    Cost: one pass over the unlabelled rows and one over the labelled majority; none without `reach`
-    where the majority is small.
+    Cost: one pass over the unlabelled rows and one over the labelled majority; none without a
+    filter where the majority is small.
     """
     others, unlabelled = labels.labelled_but(label), labels.unlabelled()
-    X_rare = source.take(rare)
-    space = InputSpace(None if source.is_sparse else X_rare.mean(axis=0, dtype=np.float64))
-    center, _ = one_class_center(space.points(X_rare), labels.weight_of(rare))
+    rare_share = _share_of(settings, labels, rare)
     n_near = n_unlabelled = len(unlabelled)
     weight_unlabelled = float(labels.weight_of(unlabelled).sum())
-    if rare_share is None:
-        of_rare = labels.weight_of(rare).sum()
-        rare_share = float(of_rare / (of_rare + labels.weight_of(others).sum()))
-    kept = others
-    if len(others) > max_kept:
-        apart = distances_to(ArrayRows(source, others, n_jobs=n_jobs), space, center)
-        kept = others[np.sort(np.argpartition(apart, max_kept - 1)[:max_kept])]
+    X_rare = source.take(rare)
+    space = InputSpace.around(X_rare)
+    center, _ = one_class_center(space.points(X_rare), labels.weight_of(rare))
+
+    def apart(index: np.ndarray) -> np.ndarray:
+        return distances_to(ArrayRows(source, index, n_jobs=settings.n_jobs), space, center)
+
+    most, kept = settings.max_kept, others
+    if len(others) > most:
+        kept = others[np.sort(np.argpartition(apart(others), most - 1)[:most])]
+    reach = reach_of(settings.filter)
     if reach is not None and len(unlabelled):
         weight = None if labels.weight is None else labels.weight[unlabelled]
-        distances = distances_to(ArrayRows(source, unlabelled, n_jobs=n_jobs), space, center)
+        distances = apart(unlabelled)
         near = near_rows(distances, weight, rare_share, reach)
         n_near = len(near)
-        if n_near > max_kept:
-            near = near_rows(distances, weight, rare_share, reach, max_kept)
+        if n_near > most:
+            near = near_rows(distances, weight, rare_share, reach, most)
         unlabelled = unlabelled[near]
     rows = np.concatenate([rare, kept, unlabelled])
     kinds = np.repeat(
@@ -185,6 +179,7 @@ def gather(
     order = np.argsort(rows, kind="stable")
     rows, kinds = rows[order], kinds[order]
     return Pool(
+        label=label,
         rows=rows,
         kinds=kinds,
         weight=labels.weight_of(rows),
@@ -199,7 +194,11 @@ def gather(
 
 def distances_to(rows: Rows, space: InputSpace, center: np.ndarray) -> np.ndarray:
     """Return the distance of every row to a centre, in one pass: shape (n_rows,)."""
-    return np.sqrt(rows.map(block_distances, space, center))
+    return np.sqrt(rows.map(_block_distances, space, center))
+
+
+def _block_distances(block: Block, space: BallSpace, center: np.ndarray) -> np.ndarray:
+    return space.squared_distances(block.X, center)
 
 
 def near_rows(
@@ -236,15 +235,20 @@ def near_rows(
     return kept
 
 
-def _quantile(distances: np.ndarray, weight: np.ndarray | None, share: float) -> float:
-    """Return the smallest distance within which the share of the weight falls."""
+def _quantile(
+    distances: np.ndarray, weight: np.ndarray | None, share: float, whole: float = 0.0
+) -> float:
+    """Return the smallest distance within which the share of the weight falls.
+
+    What is missing of the weight `whole` lies farther away.
+    """
     if weight is None:
         rank = min(max(int(np.ceil(share * len(distances) - 1e-9)), 1), len(distances))
         return float(np.partition(distances, rank - 1)[rank - 1])
     order = np.argsort(distances, kind="stable")
     reached = np.cumsum(weight[order])
-    k = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
-    return float(distances[order[min(k, len(order) - 1)]])
+    wanted = share * max(float(reached[-1]), whole) * (1.0 - 1e-12)
+    return float(distances[order[min(int(np.searchsorted(reached, wanted)), len(order) - 1)]])
 
 
 def _share_of(settings: RACHSettings, labels: PartialLabels, rare: np.ndarray) -> float:
@@ -268,30 +272,8 @@ def _all_rows(
     present = labels.present()
     index = None if len(present) == source.n_rows else present
     weight = None if labels.weight is None else labels.weight[present]
-    first = source.take(present[:1])
-    shift = None if source.is_sparse else first[0].astype(np.float64)
-    return ArrayRows(source, index, weight, n_jobs=settings.n_jobs), shift
-
-
-def draw_background(
-    source: RowSource, labels: PartialLabels, rng: np.random.RandomState
-) -> Background:
-    """Draw at most `MOST_ROWS` of the rows without a rare label."""
-    rows = labels.not_rare()
-    if len(rows) > MOST_ROWS:
-        rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
-    is_labelled = labels.code[rows] >= 0
-    return Background(rows, source.take(rows), is_labelled, labels.weight_of(rows))
-
-
-def input_spread(X: Any, weight: np.ndarray) -> float:
-    """Return the root mean squared distance of rows to their mean; 0 without rows."""
-    if not X.shape[0]:
-        return 0.0
-    dense = not sparse.issparse(X)
-    origin = X.mean(axis=0, dtype=np.float64) if dense else 0.0
-    features = X.astype(np.float64) - origin if dense else X.astype(np.float64)
-    return spread_of(Points(features, np.zeros(X.shape[0])), weight)
+    first = InputSpace.around(source.take(present[:1])).origin
+    return ArrayRows(source, index, weight, n_jobs=settings.n_jobs), first
 
 
 def spread_of(points: Points, weight: np.ndarray) -> float:
@@ -311,7 +293,6 @@ def groups_of(
     distance to its mean, else the fewest k-means groups of which each is; one, if there are no such
     groups up to `MOST_GROUPS`. Cost: a k-means of the rare rows for each number of groups tried.
     """
-    whole = [np.arange(X_rare.shape[0])]
     n_distinct = len(equal_rows(X_rare)[0])
     if n_balls != "auto":
         return _k_groups(X_rare, min(int(n_balls), n_distinct), random_state)
@@ -319,7 +300,7 @@ def groups_of(
         groups = _k_groups(X_rare, k, random_state)
         if all(_enclosing_radius(X_rare[group]) < spread for group in groups):
             return groups
-    return whole
+    return [np.arange(X_rare.shape[0])]
 
 
 def _k_groups(X: Any, k: int, random_state: np.random.RandomState) -> list[np.ndarray]:
@@ -335,7 +316,6 @@ def _k_groups(X: Any, k: int, random_state: np.random.RandomState) -> list[np.nd
 
 def _enclosing_radius(X: Any) -> float:
     """Return the distance from the one-class centre of some rows to the farthest of them."""
-    is_dense = isinstance(X, np.ndarray)
-    points = InputSpace(X.mean(axis=0, dtype=np.float64) if is_dense else None).points(X)
+    points = InputSpace.around(X).points(X)
     center, _ = one_class_center(points, np.ones(points.n_rows))
     return float(np.sqrt(points.squared_distances(center).max()))

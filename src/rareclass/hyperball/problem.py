@@ -5,7 +5,7 @@ sphere and a price; `BallDual` is its dual, seen from a middle near the ball.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,6 @@ from rareclass.hyperball.knapsack import nearest_in_box
 from rareclass.kernels.expansion import whiten
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.landmarks import pivoted_cholesky
-from rareclass.rows import Block
 
 # How far sums of prices, relative to all of them, may be out by rounding.
 _ROUNDING = 1e-12
@@ -63,18 +62,6 @@ class Points:
         return Points(self.features[index], self.residual[index])
 
 
-class BallSpace(Protocol):
-    """Space that turns rows into points and measures their distances to a centre."""
-
-    def points(self, X: Matrix) -> Points:
-        """Turn rows into points."""
-        ...
-
-    def squared_distances(self, X: Matrix, center: np.ndarray) -> np.ndarray:
-        """Return the squared distance of every row of X to a centre in coordinates, shape (n,)."""
-        ...
-
-
 @dataclass(frozen=True)
 class InputSpace:
     """Space of the rows, seen from an origin near them: far from zero, squares lose digits.
@@ -83,6 +70,12 @@ class InputSpace:
     """
 
     origin: np.ndarray | None
+
+    @classmethod
+    def around(cls, X: Matrix) -> "InputSpace":
+        """Return the space seen from the mean of some rows."""
+        unseen = sparse.issparse(X) or not X.shape[0]
+        return cls(None if unseen else X.mean(axis=0, dtype=np.float64))
 
     def points(self, X: Matrix) -> Points:
         """Subtract the origin from rows, in float64."""
@@ -136,6 +129,9 @@ class KernelSpace:
         return self.whitener @ center
 
 
+BallSpace = InputSpace | KernelSpace
+
+
 def kernel_space(kernel: Kernel, X: Matrix, first: np.ndarray, n_landmarks: int) -> KernelSpace:
     """Span all rows of X where they are few, else landmarks that span the others best.
 
@@ -153,11 +149,6 @@ def kernel_space(kernel: Kernel, X: Matrix, first: np.ndarray, n_landmarks: int)
     landmarks = X[chosen]
     whitener = whiten(kernel.block(landmarks, landmarks), np.dtype(np.float64))
     return KernelSpace(kernel, landmarks, whitener)
-
-
-def block_distances(block: Block, space: BallSpace, center: np.ndarray) -> np.ndarray:
-    """Return the squared distances of the rows of a block to a centre, for `Rows.map`."""
-    return space.squared_distances(block.X, center)
 
 
 class BallProblem(NamedTuple):

@@ -1,5 +1,6 @@
 """RACH: balls around rare categories, from a few labels and many rows without."""
 
+from operator import attrgetter
 from typing import Any, Self, cast
 
 import numpy as np
@@ -9,11 +10,10 @@ from sklearn.metrics import f1_score
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.estimators.estimator import FitsRows, read_features, settings_of
-from rareclass.findings import warn
+from rareclass.findings import Status, warn
 from rareclass.hyperball.ball import Ball, fit_ball, transduced
-from rareclass.hyperball.description import Description, describe
+from rareclass.hyperball.description import BallPicture, Description, describe, take_picture
 from rareclass.hyperball.findings import ball_findings, sentence, stopped_short
-from rareclass.hyperball.picture import BallPicture, take_picture
 from rareclass.hyperball.pool import Survey, make_space, survey
 from rareclass.hyperball.problem import InputSpace, KernelSpace
 from rareclass.hyperball.settings import SHARE, RACHSettings
@@ -24,7 +24,8 @@ from rareclass.rows import ArrayRows, Block
 
 def _of_only_ball(field: str, meaning: str, name: str = "") -> Any:
     """Make a learned attribute that is a field of the ball, where there is only one."""
-    return property(lambda self: getattr(self._only_ball(name or f"{field}_"), field), doc=meaning)
+    read = attrgetter(field)
+    return property(lambda self: read(self._only_ball(name or f"{field}_")), doc=meaning)
 
 
 class BallClassifier(ClassifierMixin):
@@ -32,6 +33,8 @@ class BallClassifier(ClassifierMixin):
 
     Subclasses have ``balls_``, ``classes_``, ``pos_labels_`` and ``majority_label_``.
     """
+
+    refit = True  # whether fitting leaves balls
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the depth in the ball, ``R^2 - distance^2``: at or above 0 inside, below outside.
@@ -73,12 +76,8 @@ class BallClassifier(ClassifierMixin):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the F1 of the rare class, the paper's measure: 2 tp / (2 tp + fp + fn), in [0, 1].
 
-        With several rare categories the mean of theirs. Rows without a label do not count.
-
-        Raises
-        ------
-        ValueError
-            On a label that `fit` did not see.
+        With several rare categories the mean of theirs. Rows without a label do not count. Raises
+        `ValueError` on a label that `fit` did not see.
         """
         predicted = self.predict(X)
         labels = read_partial_labels(y, sample_weight, None, len(predicted))
@@ -125,7 +124,7 @@ class BallClassifier(ClassifierMixin):
 
     def names_of(self, columns: Any) -> list[str]:
         """Return the names of some columns: those of the table, else x0, x1, ..."""
-        names = getattr(self, "feature_names_in_", None)
+        names = vars(self).get("feature_names_in_")
         return [f"x{k}" if names is None else str(names[k]) for k in columns]
 
     @property
@@ -172,14 +171,17 @@ class BallClassifier(ClassifierMixin):
         return max(ball.n_outer for ball in self.balls_)
 
     def _only_ball(self, name: str) -> Ball:
-        if not hasattr(self, "balls_"):
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet: no {name}.")
-        if len(self.balls_) > 1:
+        try:
+            balls = self.balls_
+        except AttributeError:
+            message = f"this {type(self).__name__} is not fitted yet: no {name}."
+            raise AttributeError(message) from None
+        if len(balls) > 1:
             raise AttributeError(
-                f"there are {len(self.balls_)} balls, each with a {name.rstrip('_')} of its own: "
+                f"there are {len(balls)} balls, each with a {name.rstrip('_')} of its own: "
                 "see balls_."
             )
-        return self.balls_[0]
+        return balls[0]
 
     def _by_class(self, X: Any) -> np.ndarray:
         """Return the depth of every row by class, 0 for the majority: (n_rows, n_classes)."""
@@ -194,7 +196,7 @@ class BallClassifier(ClassifierMixin):
 
     def _depths(self, X: Any) -> np.ndarray:
         """Return the depth of every row in every ball, in one pass: (n_rows, n_balls)."""
-        if not getattr(self, "refit", True):
+        if not self.refit:
             raise AttributeError("this RACHCV has no balls: fit it with refit=True.")
         check_is_fitted(self, "balls_")
         source = read_features(self, X, reset=False, squares=True)
@@ -233,10 +235,9 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
         purer balls.
     C2 : float, default=1.0
         Price of an unlabelled row outside. Larger makes larger balls: at the solution
-        ``1 + C1 * (majority rows inside) = C2 * (unlabelled rows outside)``, about, so that
-        ``C2 = 1 / (unlabelled rows that may stay outside)`` is where to start. The paper's sums
-        are not means: a C2 that does for 100 rows swallows 10,000. 0 leaves unlabelled rows out of
-        the optimisation, as `RACHCV` does by default.
+        ``1 + C1 * (majority rows inside) = C2 * (unlabelled rows outside)``, about. Start with
+        ``1 / (unlabelled rows that may stay outside)``: a C2 that does for 100 rows swallows
+        10,000. 0 leaves unlabelled rows out of the optimisation, as `RACHCV` does by default.
     kernel : {"gaussian", "laplace", "polynomial"}, Kernel, callable or None, default=None
         None is a ball among the rows themselves, which can be read; standardise them first. With
         a kernel the ball lies in its feature space, and its shape among the rows is free.
@@ -246,34 +247,30 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
     n_landmarks : int, default=500
         Rows that carry the centre where a kernel meets more rows than that; more is more exact.
     margin : float, default=0.0
-        Squared distance between the ball that holds the rare rows and the one that the majority
-        rows are to stay out of; the border lies half way. 0 is the paper's Problem 1, which puts
-        the outermost cases on the border itself. Units of squared distance (a Gaussian kernel's
-        are at most 2).
+        Squared distance (a Gaussian kernel's are at most 2) between the ball that holds the rare
+        rows and the one that the majority rows are to stay out of; the border lies half way. 0 is
+        the paper's Problem 1, which puts the outermost cases on the border itself.
     radius : {"solved", "share"} or dict, default="solved"
         Where the border is; a dict names it for each rare label. "solved" is the radius of Problem
         1, half way where there is a margin. "share" is the distance within which `rare_share` of
         the unlabelled rows falls, which needs fewer labels, but right ones.
     radius_slack : float or dict, default=0.0
-        Added to the squared radius, for each rare label where it is a dict. `RACHCV` can learn it
-        on held-out rows.
+        Added to the squared radius, for each rare label where it is a dict; `RACHCV` learns it.
     rare_share : float or None, default=None
         Share of the unlabelled rows that is rare, in (0, 1], dealt out to several balls as their
         labelled rows are. None: that of the labelled ones, which is right where rows were labelled
         as they came, and far too large where cases were sought.
     filter : bool or float, default=True
         Leave out unlabelled rows that are farther from the rare rows' centre than 3 times (or this
-        number of times) the distance within which `rare_share` of the unlabelled rows falls. False
-        keeps all.
+        number of times) the distance within which `rare_share` of them falls. False keeps all.
     max_kept : int, default=20000
         Most unlabelled rows that the filter keeps, and most majority rows: the nearest stay.
     n_balls : int or "auto", default=1
         Balls for each rare category, one for each k-means group of its rows. "auto": as few as
         make every ball narrower than the spread of the other rows.
     solver : {"direct", "convex_concave"}, default="direct"
-        "direct" solves Problem 1 at once, which is possible because it is convex in
-        ``(c, R^2 - |c|^2)`` (docs/decisions/0019). "convex_concave" is the paper's loop of
-        linearised problems (Algorithm 4); it leads to the same ball in more time.
+        "direct" solves Problem 1 at once (docs/decisions/0019). "convex_concave" is the paper's
+        loop of linearised problems (Algorithm 4); it leads to the same ball in more time.
     tol : float, default=1e-6
         Relative duality gap to stop at; with "convex_concave" that of the linearised problems, and
         the outer loop's last decrease.
@@ -306,17 +303,15 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
         The rare ones.
     majority_label_ : label
         What is predicted outside; -1, or a text, where no row had another label than the rare.
-    findings_ : list of Finding
-        What should be known of the balls, each with a remedy (`rareclass.findings`).
-    messages_ : list of str
-        The same in sentences; they are warned of as well.
+    findings_, messages_ : list of Finding, list of str
+        What should be known of the balls, each with a remedy (`rareclass.findings`), as data and in
+        sentences; they are warned of as well.
     width_ : float or None
         Sigma.
     n_iter_ : int
         Outer steps.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        When the columns have names.
+    n_features_in_, feature_names_in_
+        The columns.
 
     Raises
     ------
@@ -326,11 +321,8 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
 
     Warns
     -----
-    UserWarning
-        Where there is no majority label, the filter left nothing, all or none of the unlabelled
-        rows are inside, or the ball is as large as everything.
-    ConvergenceWarning
-        Where the solver stopped short.
+    UserWarning, ConvergenceWarning
+        Of each finding; where the solver stopped short.
 
     Notes
     -----
@@ -422,12 +414,12 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
         if self.kernel is not None:
             self.width_ = known.width if self.width == "mean" else float(self.width)
         balls, found = [], []
-        for task in known.tasks:
-            space, points = make_space(self.kernel, self.width_ or 1.0, task.pool, self.n_landmarks)
-            of_ball = settings.of_ball(task.label)
-            balls.append(fit_ball(task.label, space, points, task.pool, of_ball))
+        for pool in known.pools:
+            space, points = make_space(self.kernel, self.width_ or 1.0, pool, self.n_landmarks)
+            of_ball = settings.of_ball(pool.label)
+            balls.append(fit_ball(space, points, pool, of_ball))
             by_share = of_ball.radius == SHARE
-            found += ball_findings(balls[-1], task.pool, known.background, self.max_kept, by_share)
+            found += ball_findings(balls[-1], pool, known.background, self.max_kept, by_share)
         self.balls_, self.findings_ = tuple(balls), found
         self.messages_ = [sentence(finding) for finding in found]
         self.classes_, self.pos_labels_ = labels.classes, labels.rare
@@ -436,7 +428,8 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
         self.background_ = known.background
         for finding in found:
             warn(sentence(finding), UserWarning, finding)
-        for short in map(stopped_short, balls):
-            if short is not None:
+        for ball in balls:
+            if ball.status == Status.MAX_ITER:
+                short = stopped_short(ball)
                 warn(sentence(short), ConvergenceWarning, short)
         return self

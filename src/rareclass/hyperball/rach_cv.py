@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
-from itertools import product
+from itertools import chain, islice
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -15,11 +15,10 @@ from rareclass.estimators.search import SearchCV, of_best, ranks
 from rareclass.findings import warn
 from rareclass.hyperball.choice import (
     BallCandidate,
+    CandidateBalls,
     ConfusionCounts,
-    HeldOutDepths,
     RadiusChoice,
     candidates,
-    category_pool,
     choose_radius,
     f1_interval,
     fewest_balls,
@@ -31,12 +30,30 @@ from rareclass.hyperball.choice import (
     unlabelled_inside,
 )
 from rareclass.hyperball.findings import sentence, single_row
-from rareclass.hyperball.pool import Survey, survey, with_balls
+from rareclass.hyperball.pool import survey, with_balls
 from rareclass.hyperball.rach import RACH, BallClassifier
 from rareclass.hyperball.settings import SHARE, SOLVED, RACHSettings
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
 from rareclass.machine import track
+
+# Numbers of balls a category that are tried by default.
+_NUMBERS = (1, 2, 3)
+# The border by share is as good as one learned from so many rare rows.
+_SHARE_COUNTS_FOR = 8.0
+
+
+class HeldOutChoice(NamedTuple):
+    """Radius chosen for one candidate on the rows held out from one category."""
+
+    choice: RadiusChoice
+    rows: np.ndarray  # their numbers
+    depths: np.ndarray  # without the slack of the choice
+
+
+_UNKNOWN = HeldOutChoice(
+    RadiusChoice(0.0, ConfusionCounts(0, 0, 0), 0.0, 0.0), np.zeros(0, np.intp), np.zeros(0)
+)
 
 
 class RACHCV(BallClassifier, SearchCV):
@@ -45,7 +62,7 @@ class RACHCV(BallClassifier, SearchCV):
     In each fold some labelled rows lose their label and stay as unlabelled rows. What decides over
     all rows that were held out is the F1 of the rare class or, with radius="solved", the recall
     against the unlabelled rows inside. With fewer rare labels than folds each rare row is held out
-    alone (leave-one-out), which leaves as many folds as there are rare rows.
+    alone (leave-one-out).
 
     Parameters
     ----------
@@ -66,9 +83,8 @@ class RACHCV(BallClassifier, SearchCV):
         they came, or a `rare_share` that is known; the first candidate is taken whose F1 is within
         half a rare row of the best. Where cases were sought out, "solved" is the safe choice. Then
         :math:`r^2 / c` decides, r the recall of the held-out rare rows and c the unlabelled rows
-        inside: precision times recall among these, up to a factor that is the same for all [2]_.
-        A few cleared rows do not tell a ball with fifty unlabelled rows from one with five hundred.
-        Without unlabelled rows it is the F1.
+        inside: precision times recall among these, up to a factor that is the same for all [2]_;
+        without unlabelled rows the F1.
     learn_radius : bool, default=True
         Move the border to where the F1 over the held-out rows is best; with "share", whose border
         counts for 8 rare rows, only r / (r + 8) of the way, r the rare rows held out.
@@ -96,23 +112,18 @@ n_jobs, pos_label
         F1 over the held-out rows, with several categories the mean of theirs, of the candidate
         that was chosen from many by these rows, so a little high. NaN where a single rare label
         allowed no fold.
-    score_interval_ : tuple of float
+    score_interval_, uncertainty_ : tuple of float, str
         95 percent interval of the F1 (Wilson's, carried over from tp / (tp + fp + fn)), for the
-        chance in the few held-out rows alone; of the category with the lowest.
-    uncertainty_ : str
-        What that means, in a sentence.
-    best_estimator_ : RACH
-        When `refit`.
-    best_index_ : int
+        chance in the few held-out rows alone, of the category with the lowest; and in a sentence.
+    best_estimator_, best_index_ : RACH (when `refit`), int
     cv_results_ : dict of ndarray
         ``C1``, ``C2``, ``width``, ``margin``, ``n_balls``, ``tp``, ``fp``, ``fn`` (summed over
         folds and categories), ``f1``, ``rank``: one entry for each candidate. With
         radius="solved" ``pu_score``, :math:`r^2 / c`, by which they are then ranked; of several
         categories the geometric mean.
-    held_out_rows_ : ndarray of int
-        Numbers of the rows that were held out, fold by fold and category by category.
-    held_out_depths_ : ndarray
-        Their depth in the chosen kind of ball fitted without their label: at or above 0 inside.
+    held_out_rows_, held_out_depths_ : ndarray of int, ndarray
+        Numbers of the rows that were held out, fold by fold and category by category, and their
+        depth in the chosen kind of ball fitted without their label: at or above 0 inside.
     n_splits_ : int
         Folds; 0 where a single rare label allowed none.
     balls_, transduction_, findings_, messages_, classes_, pos_labels_, majority_label_, width_, \
@@ -215,7 +226,13 @@ center_, ...
         source = read_features(self, X, squares=True)
         labels = read_partial_labels(y, sample_weight, self.pos_label, source.n_rows)
         settings.check_labels_named(labels.rare)
-        self._check_labels(labels)
+        for label in labels.rare:
+            if not len(labels.labelled_but(label)):
+                raise ValueError(
+                    f"the labelled rows are of one class, {plain(label)!r}: nothing tells a good "
+                    "ball from one around everything. Label some rows as cleared, or use RACH with "
+                    "prices of your choice."
+                )
         most = max(len(labels.rows_of(label)) for label in labels.rare)
         if self.n_balls is None:  # every fold has to leave each ball a rare row
             numbers = [n for n in numbers if n == 1 or n < most]
@@ -223,17 +240,21 @@ center_, ...
         for n in numbers[1:]:
             known[n] = with_balls(known[numbers[0]], n, settings, source, labels)
         radius = SHARE if self.radius == SHARE else SOLVED
-        tried = [c for one in known.values() for c in candidates(grid, self.kernel, radius, one)]
+        tried = {n: candidates(grid, self.kernel, radius, one) for n, one in known.items()}
+        balls = {
+            label: [
+                CandidateBalls.of(label, tried[n], one, self.kernel, self.n_landmarks)
+                for n, one in known.items()
+            ]
+            for label in labels.rare
+        }
         self.classes_, self.pos_labels_ = labels.classes, labels.rare
         self.majority_label_ = labels.majority
-        held_out = self._hold_out(labels, known, tried)
-        choices = [[one.choice for one in row] for row in held_out.values()]
-        called = None
+        held_out, called = self._hold_out(labels, balls), None
         if self.radius != SHARE and self.n_splits_ and len(labels.unlabelled()):
-            called = self._called(known, tried, held_out)
-        self._store(tried, held_out, choices, called)
+            called = _called(balls, held_out)
+        chosen = self._choose_candidate([*chain(*tried.values())], held_out, called)
         if self.refit:
-            chosen = tried[self.best_index_]
             self.best_estimator_ = self._model(
                 RACH,
                 **chosen._asdict() | {"width": "mean" if chosen.width is None else chosen.width},
@@ -249,15 +270,6 @@ center_, ...
     width_ = of_best("width_", "Sigma of the kernel.")
     background_ = of_best("background_", "Sample of the rows that are not known to be rare.")
 
-    def _check_labels(self, labels: PartialLabels) -> None:
-        for label in labels.rare:
-            if not len(labels.labelled_but(label)):
-                raise ValueError(
-                    f"the labelled rows are of one class, {plain(label)!r}: nothing tells a good "
-                    "ball from one around everything. Label some rows as cleared, or use RACH with "
-                    "prices of your choice."
-                )
-
     def _numbers_asked(self) -> list[Any]:
         """Return the numbers of balls to try, the fewest first where none were given."""
         if self.n_balls is None:
@@ -271,16 +283,20 @@ center_, ...
         return numbers
 
     def _hold_out(
-        self, labels: PartialLabels, known: dict[Any, Survey], tried: list[BallCandidate]
-    ) -> "dict[Any, list[HeldOutChoice]]":
+        self, labels: PartialLabels, balls: dict[Any, list[CandidateBalls]]
+    ) -> dict[Any, list[HeldOutChoice]]:
         """Hold out rows, and choose the best radius, for each category and candidate."""
         splits = {label: self._splits(labels, label) for label in labels.rare}
         splits = {label: folds for label, folds in splits.items() if folds}
         self.n_splits_ = max((len(folds) for folds in splits.values()), default=0)
+        of_all = balls[labels.rare[0]]
         if not splits:
-            return {label: [_UNKNOWN] * len(tried) for label in labels.rare}
+            return {
+                label: [_UNKNOWN] * sum(len(one.tried) for one in of_all) for label in labels.rare
+            }
         total = sum(len(folds) for folds in splits.values())
-        total *= len({(one.n_balls, one.width) for one in tried})
+        total *= sum(len({candidate.width for candidate in one.tried}) for one in of_all)
+        by_share = self.radius == SHARE
         found: dict[Any, list[HeldOutChoice]] = {label: [] for label in splits}
         # Small problems: threads of BLAS would only wait for each other.
         with (
@@ -289,62 +305,30 @@ center_, ...
             ) as advance,
             threadpool_limits(1),
         ):
-            for label, (n, one) in product(splits, known.items()):
-                depths = held_out_depths(
-                    category_pool(one, label),
-                    splits[label],
-                    [candidate for candidate in tried if candidate.n_balls == n],
-                    self.kernel,
-                    self.n_landmarks,
-                    advance,
-                )
-                found[label] += self._with_radius(depths)
+            for label, folds in splits.items():
+                for one in balls[label]:
+                    held_out = held_out_depths(one, folds, advance)
+                    prior = _SHARE_COUNTS_FOR if by_share else 0.0
+                    rows = held_out.is_rare, held_out.weight, self.learn_radius, prior
+                    for depths in held_out.depths_by_share if by_share else held_out.depths:
+                        choice = choose_radius(depths, *rows)
+                        found[label].append(HeldOutChoice(choice, held_out.rows, depths))
         return found
-
-    def _with_radius(self, held_out: HeldOutDepths) -> "list[HeldOutChoice]":
-        tables, prior = held_out.depths, 0.0
-        if self.radius == SHARE:
-            tables, prior = held_out.depths_by_share, _SHARE_COUNTS_FOR
-        known = (held_out.is_rare, held_out.weight, self.learn_radius, prior)
-        return [
-            HeldOutChoice(choose_radius(depths, *known), held_out.rows, depths) for depths in tables
-        ]
-
-    def _called(
-        self,
-        known: dict[Any, Survey],
-        tried: list[BallCandidate],
-        held_out: "dict[Any, list[HeldOutChoice]]",
-    ) -> np.ndarray:
-        """Weigh the unlabelled rows in the balls of each candidate: (categories, candidates)."""
-        numbers = [candidate.n_balls for candidate in tried]
-        called = np.zeros((len(held_out), len(tried)))
-        with threadpool_limits(1):
-            for (k, (label, row)), (n, one) in product(enumerate(held_out.items()), known.items()):
-                own = [j for j, number in enumerate(numbers) if number == n]
-                called[k, own] = unlabelled_inside(
-                    category_pool(one, label),
-                    [tried[j] for j in own],
-                    [row[j].choice.slack for j in own],
-                    self.kernel,
-                    self.n_landmarks,
-                )
-        return called
 
     def _splits(self, labels: PartialLabels, label: Any) -> list[np.ndarray]:
         """Return the rows held out in each fold; no fold where there is a single rare label."""
         rare, others = labels.rows_of(label), labels.labelled_but(label)
         rows = np.concatenate([rare, others])
         is_rare = np.arange(len(rows)) < len(rare)
-        if isinstance(self.cv, str):
+        is_number = isinstance(self.cv, Integral)
+        if isinstance(self.cv, str) or (is_number and int(self.cv) < 2):
             raise ValueError(f"cv={self.cv!r} must be 2 folds or more, a splitter or a list.")
-        if hasattr(self.cv, "split"):
-            pairs = self.cv.split(np.empty((len(rows), 0)), is_rare)
+        if not is_number:
+            splitter = check_cv(self.cv)
+            if splitter is not self.cv:  # a list of folds, made a splitter
+                return [np.intersect1d(test, rows) for _, test in splitter.split()]
+            pairs = splitter.split(np.empty((len(rows), 0)), is_rare)
             return [rows[test] for _, test in pairs]
-        if not isinstance(self.cv, Integral):
-            return [np.intersect1d(test, rows) for _, test in check_cv(self.cv).split()]
-        if int(self.cv) < 2:
-            raise ValueError(f"cv={self.cv!r} must be 2 folds or more, a splitter or a list.")
         n_folds = min(int(self.cv), len(rare))
         if n_folds < 2:
             alone = single_row(label)
@@ -356,14 +340,14 @@ center_, ...
             folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
             return [rows[test] for _, test in folds.split(rows, is_rare)]
 
-    def _store(
+    def _choose_candidate(
         self,
         tried: list[BallCandidate],
-        held_out: "dict[Any, list[HeldOutChoice]]",
-        choices: list[list[RadiusChoice]],
+        held_out: dict[Any, list[HeldOutChoice]],
         called: np.ndarray | None,
-    ) -> None:
+    ) -> BallCandidate:
         """Choose the best candidate and keep the results; see `_called` for `called`."""
+        choices = [[one.choice for one in row] for row in held_out.values()]
         mean = judged = mean_f1(choices)
         if called is None:
             self.best_index_ = first_of_equals(choices)
@@ -371,19 +355,19 @@ center_, ...
             judged = pu_scores(choices, called)
             self.best_index_ = fewest_balls(judged, [one.n_balls for one in tried], choices)
         total = np.sum([[one.counts for one in row] for row in choices], axis=0)
-        best = [row[self.best_index_] for row in choices]
         chosen = tried[self.best_index_]
         self.best_C1_, self.best_C2_, self.best_width_, self.best_margin_ = chosen[:4]
         self.best_n_balls_ = chosen.n_balls
         self.best_score_ = float(mean[self.best_index_]) if self.n_splits_ else np.nan
-        slacks = [one.slack for one in best]
+        best = [row[self.best_index_] for row in held_out.values()]
+        slacks = [one.choice.slack for one in best]
         several = len(self.pos_labels_) > 1
         self.best_radius_slack_ = dict(zip(held_out, slacks, strict=True)) if several else slacks[0]
-        held = [row[self.best_index_] for row in held_out.values()]
-        self.held_out_rows_ = np.concatenate([one.rows for one in held])
-        self.held_out_depths_ = np.concatenate([one.depths + one.choice.slack for one in held])
-        self.score_interval_ = min(f1_interval(one.counts) for one in best)
-        self.uncertainty_ = _uncertainty([one.counts for one in best], self.score_interval_)
+        self.held_out_rows_ = np.concatenate([one.rows for one in best])
+        self.held_out_depths_ = np.concatenate([one.depths + one.choice.slack for one in best])
+        counts = [one.choice.counts for one in best]
+        self.score_interval_ = min(f1_interval(one) for one in counts)
+        self.uncertainty_ = _uncertainty(counts, self.score_interval_)
         self.cv_results_ = {
             "C1": np.array([candidate.C1 for candidate in tried]),
             "C2": np.array([candidate.C2 for candidate in tried]),
@@ -394,24 +378,21 @@ center_, ...
             "f1": mean,
             "rank": ranks(judged),
         } | ({} if called is None else {"pu_score": judged})
+        return chosen
 
 
-class HeldOutChoice(NamedTuple):
-    """Radius chosen for one candidate on the rows held out from one category."""
-
-    choice: RadiusChoice
-    rows: np.ndarray  # their numbers
-    depths: np.ndarray  # without the slack of the choice
-
-
-_NOTHING = np.zeros(0)
-_UNKNOWN = HeldOutChoice(
-    RadiusChoice(0.0, ConfusionCounts(0, 0, 0), 0.0, 0.0), _NOTHING.astype(np.intp), _NOTHING
-)
-# Numbers of balls a category that are tried by default.
-_NUMBERS = (1, 2, 3)
-# The border by share is as good as one learned from so many rare rows.
-_SHARE_COUNTS_FOR = 8.0
+def _called(
+    balls: dict[Any, list[CandidateBalls]], held_out: dict[Any, list[HeldOutChoice]]
+) -> np.ndarray:
+    """Weigh the unlabelled rows in the balls of each candidate: (categories, candidates)."""
+    called = []
+    with threadpool_limits(1):
+        for label, row in held_out.items():
+            slacks = (one.choice.slack for one in row)
+            called.append(
+                [unlabelled_inside(one, [*islice(slacks, len(one.tried))]) for one in balls[label]]
+            )
+    return np.array([np.concatenate(of_label) for of_label in called])
 
 
 def _uncertainty(counts: list[ConfusionCounts], interval: tuple[float, float]) -> str:

@@ -83,15 +83,12 @@ class SecondStage:
         ended = dual.at(multipliers)
         ends_worth = dual.optimality(ended)
         if n_steps and not ends_worth.gap < 0.5 * worth.gap:
-            self._try_harder(worth.gap)
+            n = len(self._rows.signs)
+            self._in_vain = worth.gap if self._most == n else np.inf
+            self._most = min(2 * self._most, n)
         if ends_worth.gap < worth.gap:
             return ended, ends_worth, n_steps
         return iterate, worth, n_steps
-
-    def _try_harder(self, gap: float) -> None:
-        n = len(self._rows.signs)
-        self._in_vain = gap if self._most == n else np.inf
-        self._most = min(2 * self._most, n)
 
     def _near_sphere(self, dual: BallDual, iterate: DualIterate, worth: Optimality) -> np.ndarray:
         """Return the rows nearest to the sphere."""

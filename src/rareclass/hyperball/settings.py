@@ -58,7 +58,7 @@ class RACHSettings:
             check_number(name, value, "a finite number at or above 0", ends="[)")
         check_number("tol", self.tol)
         for name in ("max_outer", "max_inner", "n_landmarks", "max_kept"):
-            check_whole(name, getattr(self, name))
+            check_whole(name, vars(self)[name])
         if not isinstance(self.solver, str) or self.solver not in SOLVERS:
             raise ValueError(f"solver={self.solver!r} is not one of {sorted(SOLVERS)}.")
         if not (isinstance(self.n_balls, str) and self.n_balls == "auto") and not is_whole(
@@ -75,7 +75,7 @@ class RACHSettings:
     def check_labels_named(self, rare: tuple) -> None:
         """Refuse a dict by label that names one without a ball."""
         for name in ("radius", "radius_slack"):
-            value = getattr(self, name)
+            value = vars(self)[name]
             for label in value if isinstance(value, dict) else ():
                 if label not in rare:
                     raise ValueError(

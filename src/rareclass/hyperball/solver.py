@@ -62,8 +62,7 @@ def solve_ball(
     r"""Find the centre and radius of least objective, of Problem 1 itself.
 
     As Problem 1 is convex in :math:`(c, R^2 - \|c\|^2)` (see `BallDual`), this is the best ball of
-    all, wherever the start; the paper's convex-concave loop leads to the same one in more steps. An
-    outer step is:
+    all, wherever the start. An outer step is:
 
     1. Accelerated projected gradient on the dual, until the gap is small or 2 is cheaper.
     2. An interior point on the rows near the sphere, or on all rows where they are few.
@@ -91,7 +90,7 @@ def solve_ball(
         multipliers = dual.first_multipliers()
     else:
         multipliers = dual.feasible(np.asarray(start_multipliers, np.float64))
-    best.multipliers = multipliers
+    best.multipliers, path = multipliers, [best.value.objective]
     second = SecondStage(rows)
     n_outer = n_inner = idle = 0
     step: float | None = None
@@ -106,26 +105,29 @@ def solve_ball(
         best.meet(dual, iterate, worth)
         if best.gap > tol:
             best.meet_center(dual, polished_center(dual, iterate))
-        best.end_step()
+        path.append(best.value.objective)
         n_outer, n_inner, step = n_outer + 1, n_inner + found.n_steps + n_steps, found.step
         multipliers = best.multipliers
         idle = 0 if best.gap < 0.5 * last_gap else idle + 1
-    return best.solution(n_outer, n_inner, _status(best.gap, tol))
-
-
-def _status(gap: float, tol: float) -> Status:
-    if gap <= tol:
-        return Status.CONVERGED
-    return Status.ROUNDING if gap <= _ROUNDING_GAP else Status.MAX_ITER
+    status = Status.ROUNDING if best.gap <= _ROUNDING_GAP else Status.MAX_ITER
+    return BallSolution(
+        rows.origin + best.center,
+        best.value.squared_radius,
+        multipliers,
+        best.value.objective,
+        tuple(path),
+        best.gap,
+        n_outer,
+        n_inner,
+        Status.CONVERGED if best.gap <= tol else status,
+    )
 
 
 class _BestBall:
     """The best ball and the best multipliers so far: bounds of the objective from both sides."""
 
     def __init__(self, rows: ShiftedRows, center: np.ndarray) -> None:
-        self._rows, self.center = rows, center
-        self._squared_radius, self._objective = rows.value(center)
-        self._path = [self._objective]
+        self._rows, self.center, self.value = rows, center, rows.value(center)
         self._dual_value, self.gap = -np.inf, np.inf
         self.multipliers = np.zeros(0)
 
@@ -142,30 +144,11 @@ class _BestBall:
         Its distances are worked out afresh from the origin of the rows, which is near the ball:
         from the middle of the dual, which may be far off, small ones are not known well.
         """
-        radius, objective = self._rows.value(center)
-        if objective <= self._objective:
-            self.center, self._squared_radius, self._objective = center, radius, objective
-        self._measure(dual)
-
-    def _measure(self, dual: BallDual) -> None:
-        excess = max(self._objective - self._dual_value, 0.0)
-        self.gap = dual.relative(excess, self._objective)
-
-    def end_step(self) -> None:
-        self._path.append(self._objective)
-
-    def solution(self, n_outer: int, n_inner: int, status: Status) -> BallSolution:
-        return BallSolution(
-            self._rows.origin + self.center,
-            self._squared_radius,
-            self.multipliers,
-            self._objective,
-            tuple(self._path),
-            self.gap,
-            n_outer,
-            n_inner,
-            status,
-        )
+        value = self._rows.value(center)
+        if value.objective <= self.value.objective:
+            self.center, self.value = center, value
+        excess = max(self.value.objective - self._dual_value, 0.0)
+        self.gap = dual.relative(excess, self.value.objective)
 
 
 def one_class_center(
@@ -176,12 +159,10 @@ def one_class_center(
     .. math::
         \min_{c, R^2} R^2 + \frac{1}{\nu \sum_i w_i} \sum_i w_i \max(0, \|x_i - c\|^2 - R^2)
 
-    the support vector data description (Tax and Duin, Machine Learning, 2004). With a kernel whose
-    k(x, x) is constant it is the one-class support vector machine that the paper begins with. A
-    higher nu, in (0, 1], draws the centre to the mean of the rows, a lower one to the middle of the
-    farthest. Rows of weight 0 are not there; where several radii are as good, a small one is taken:
-    for a single row 0. Cost: as of `solve_ball`. Raises ValueError if nu is out of range or no
-    weight is above 0.
+    the support vector data description (Tax and Duin, Machine Learning, 2004): with a kernel whose
+    k(x, x) is constant the one-class support vector machine that the paper begins with. A higher
+    nu, in (0, 1], draws the centre to the mean of the rows. Of several radii as good a small one is
+    taken: 0 for a single row. Raises ValueError if nu is out of range or no weight is above 0.
 
     >>> rows = Points(np.array([[0.0], [1.0], [2.0], [9.0]]), np.zeros(4))
     >>> center, squared_radius = one_class_center(rows, np.ones(4), nu=0.01)

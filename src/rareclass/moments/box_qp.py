@@ -264,7 +264,10 @@ def to_face(Z: np.ndarray, b: np.ndarray, upper: np.ndarray, alpha: np.ndarray) 
         if not len(F):
             break
         # 1.
-        rows, R = _independent(Z, F)
+        R, pivots = qr(Z[F].T, mode="r", pivoting=True)
+        sizes = np.abs(np.diagonal(R))
+        rank = int(np.count_nonzero(sizes > _DEPENDENT * sizes[0]))
+        rows, R = F[pivots[:rank]], R[:rank, :rank]
         missing = b[rows] - Z[rows] @ (Z.T @ alpha)
         d = solve_triangular(R, solve_triangular(R, missing, trans="T"))
         # 2.
@@ -279,11 +282,3 @@ def to_face(Z: np.ndarray, b: np.ndarray, upper: np.ndarray, alpha: np.ndarray) 
         # 3.
         F = np.setdiff1d(F, rows[met])
     return alpha
-
-
-def _independent(Z: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of F that do not depend on each other, and R of their Q R."""
-    R, pivots = qr(Z[F].T, mode="r", pivoting=True)
-    sizes = np.abs(np.diagonal(R))
-    rank = int(np.count_nonzero(sizes > _DEPENDENT * sizes[0]))
-    return F[pivots[:rank]], R[:rank, :rank]

@@ -99,14 +99,13 @@ class Shrunk:
     def model(self, moments: Moments, is_sparse: bool) -> FittedCovariance:
         """Factorise the shrunk covariance."""
         rho, unit = shrinkage(moments), mean_variance(moments)
-        shrunk = _with_ridge((1.0 - rho) * moments.covariance, rho * unit)
+        ridge = rho * unit
+        shrunk = _with_ridge((1.0 - rho) * moments.covariance, ridge)
         metric = DenseMetric.of(shrunk)
         if metric is not None:
-            return FittedCovariance(metric, rho * unit)
-        ridge = _LEAST_RIDGE * unit
-        return FittedCovariance(
-            _sure(_with_ridge(shrunk, ridge)), rho * unit + ridge, was_singular=True
-        )
+            return FittedCovariance(metric, ridge)
+        metric = _sure(_with_ridge(shrunk, _LEAST_RIDGE * unit))
+        return FittedCovariance(metric, ridge + _LEAST_RIDGE * unit, was_singular=True)
 
 
 @dataclass(frozen=True)
@@ -273,10 +272,8 @@ def mean_variance(moments: Moments) -> float:
 
 def shrinkage(moments: Moments) -> float:
     """Return Ledoit and Wolf's share rho of the identity, in [0, 1], from moments alone."""
-    d, weight = len(moments.mean), moments.weight
-    covariance = moments.covariance
-    unit = mean_variance(moments)
-    square = float(np.sum(covariance**2))
+    d, weight, unit = len(moments.mean), moments.weight, mean_variance(moments)
+    square = float(np.sum(moments.covariance**2))
     spread = (moments.fourth / weight - square) / (d * weight)
     distance = (square - d * unit**2) / d
     if distance <= 0.0:
@@ -350,25 +347,20 @@ def _low_rank(
     singular, constant = diagonal <= moments.variance * _ROUNDING, moments.variance_sum == 0.0
     least = _LEAST_RIDGE * unit
     floored, floor = np.where(constant, least, diagonal), least if constant.any() else 0.0
-    whole = None
+    whole: Metric | None = None
     if singular.any() and F.shape[1] == len(F):  # as many factors as features may be the whole
         whole = DenseMetric.of(F @ F.T + np.diag(floored))
-    if given is not None:
-        if singular.any() and given == 0.0:
-            if whole is not None and not floor:
-                return FittedCovariance(whole, 0.0)
+    if given == 0.0 and singular.any():
+        if whole is None or floor:
             raise _singular(given)
-        return FittedCovariance(LowRankMetric.of(diagonal + given * unit, F), given * unit)
-    if is_sparse:
-        return FittedCovariance(
-            LowRankMetric.of(diagonal + _SPARSE_RIDGE * unit, F), _SPARSE_RIDGE * unit
-        )
+        return FittedCovariance(whole, 0.0)
+    if given is not None or is_sparse:
+        added = (_SPARSE_RIDGE if given is None else given) * unit
+        return FittedCovariance(LowRankMetric.of(diagonal + added, F), added)
+    if whole is None and constant[singular].all():
+        whole = LowRankMetric.of(floored, F)
     if whole is not None:
         return FittedCovariance(whole, 0.0, was_singular=floor > 0.0, floor=floor)
-    if constant[singular].all():
-        return FittedCovariance(
-            LowRankMetric.of(floored, F), 0.0, was_singular=floor > 0.0, floor=floor
-        )
     return FittedCovariance(LowRankMetric.of(diagonal + least, F), least, was_singular=True)
 
 

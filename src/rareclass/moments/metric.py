@@ -1,7 +1,12 @@
-"""The inner product of an inverse covariance: from rare rows to the dual, and back to weights."""
+"""The inner product of an inverse covariance: from rare rows to the dual, and back to weights.
+
+A metric is <x, z> = x' Sigma^-1 z, without the inverse ever being formed. It brings rows minus the
+mean into its own coordinates (`rare_rows`; compressed rows stay compressed if possible) and gives
+``w = Sigma^-1 sum_i alpha_i (x_i - mean)`` (`weights`) and ``w' Sigma w`` (`variance`).
+"""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -14,22 +19,6 @@ from rareclass.moments.dual import DualSolution, RareRows, dense_rows
 _LEAST_CONDITION = 1e-12
 # A column whose mean is this many standard deviations is stored in nearly all rows.
 _FULL_COLUMN = 10.0
-
-
-class Metric(Protocol):
-    """Inner product <x, z> = x' Sigma^-1 z, without the inverse ever being formed."""
-
-    def rare_rows(self, X: Any, mean: np.ndarray) -> RareRows:
-        """Bring rows minus `mean` into this metric; compressed rows stay compressed if possible."""
-        ...
-
-    def weights(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
-        """Return w = Sigma^-1 sum_i alpha_i (x_i - mean), shape (n_features,)."""
-        ...
-
-    def variance(self, solution: DualSolution, mean: np.ndarray) -> float:
-        """Return w' Sigma w: the variance of the majority's scores."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -165,3 +154,6 @@ class LowRankMetric:
             return A
         part = A @ self.directions * (1.0 - 1.0 / np.sqrt(1.0 + self.strength))
         return A - part @ self.directions.T
+
+
+Metric = DenseMetric | LowRankMetric

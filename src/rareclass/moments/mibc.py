@@ -1,6 +1,7 @@
 """MIBC: rare rows one by one against a majority of which only the moments are known."""
 
 import warnings
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -19,28 +20,30 @@ from rareclass.estimators.estimator import (
     settings_of,
 )
 from rareclass.findings import warn
-from rareclass.labels.two_classes import Labels, StreamLabels, plain, read_labels, row_weights
+from rareclass.labels.two_classes import Labels, StreamLabels, plain, row_weights
 from rareclass.moments.covariance import CovarianceModel
-from rareclass.moments.many import label_parts, warn_once_a_category
 from rareclass.moments.moments import Moments, MomentSettings, merge, moments_of
 from rareclass.moments.solution import (
     Hyperplane,
     MIBCSettings,
     check_memory,
+    label_parts,
     linear_scores,
     majority_weight,
     seed_of,
     solve_path,
     warn_if_short,
     warn_of_ridge,
-    with_weights_as_given,
+    warn_once_a_category,
+    weighted_labels,
 )
-from rareclass.rows import RowSource, rows_of
+from rareclass.rows import rows_of
 
 
 def _of_hyperplane(field: str, meaning: str) -> Any:
     """Make a learned attribute that is a field of the hyperplane."""
-    return property(lambda self: getattr(self._solution(), field), doc=meaning)
+    read = attrgetter(field)
+    return property(lambda self: read(self._solution()), doc=meaning)
 
 
 class MIBC(RankScorer, FitsRows, BaseEstimator):
@@ -70,18 +73,18 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
     n_factors : int, default=50
         Factors of "factor".
     ridge : "auto" or float, default="auto"
-        Added to each variance, as a multiple of the mean variance. "auto" is 0 for dense rows while
-        that has an inverse, what `moments.covariance.Full` says where it has none (a warning says
-        so), and 1 for the diagonal and factors of compressed rows.
+        Added to each variance, as a multiple of the mean variance. "auto" is 0 for dense rows whose
+        covariance has an inverse, what `moments.covariance.Full` says where it has none (with a
+        warning), and 1 for the diagonal and factors of compressed rows.
     tol : float, default=1e-6
         Wanted relative duality gap.
     max_iter : int, default=1000
         Most passes over the rare rows.
     random_state : int, RandomState or None
         For the order of the passes, and the sketch of "factor": estimators to be merged need the
-        same. None is 0: the same data give the same model.
+        same. None is 0.
     n_jobs : int or None, default=None
-        Threads over blocks of rows. None and -1 mean all cores. The result does not depend on it.
+        Threads over blocks of rows; None and -1 are all cores. The result does not depend on it.
     pos_label : label or None, default=None
         The rare class; None means the label with the fewer rows (by weight), and in `partial_fit`
         the label that sorts last.
@@ -89,12 +92,10 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        w. Hyperplane for when first asked for after `partial_fit`.
-    intercept_ : float
-        ``-offset_``.
-    offset_ : float
-        Score above which a row is called rare: w . mu + 1, less a millionth, so that rare rows at
-        the margin are.
+        w. Solved for when first asked for after `partial_fit`.
+    offset_, intercept_ : float
+        Score above which a row is called rare (w . mu + 1, less a millionth, so that rare rows at
+        the margin are), and its negative.
     dual_coef_ : ndarray of shape (n_rare,)
         alpha, from 0 to C c_i: rare rows with 0 are beyond the margin.
     duality_gap_ : float
@@ -112,10 +113,8 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         "converged", "stopped at rounding error" or "reached max_iter".
     moments_ : Moments
         Of the majority, in the features' own units.
-    rare_rows_ : ndarray or CSR of shape (n_rare, n_features)
-        The rare rows, as given.
-    rare_weight_ : ndarray of shape (n_rare,)
-        Their weights, as given.
+    rare_rows_, rare_weight_ : ndarray or CSR of shape (n_rare, n_features), ndarray
+        The rare rows and their weights, as given.
     classes_, pos_label_, n_features_in_, feature_names_in_
         The labels, sorted; the rare one; the columns.
 
@@ -133,8 +132,8 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
     Memory: d^2 numbers, or d times n_factors + 10, and the rare rows. Rows of a stream or of a file
     go through `partial_fit`, parts that are learned elsewhere through `merge`.
 
-    The guarantee is Chebyshev's and so a loose one: most distributions do much better. Choose the
-    threshold on held-out rows where it matters.
+    The guarantee is Chebyshev's and so a loose one: choose the threshold on held-out rows where it
+    matters.
 
     References
     ----------
@@ -199,17 +198,14 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         """
         model = self._checked()
         source = read_features(self, X)
-        labels = with_weights_as_given(
-            read_labels(y, sample_weight, self.pos_label, source.n_rows), sample_weight
-        )
+        labels = weighted_labels(y, sample_weight, self.pos_label, source.n_rows)
         self._begin(source.n_features, model)
-        self._seed = seed_of(self.random_state)
         weight = majority_weight(labels, source.n_rows)
         moments = moments_of(source, model.wanted(self._seed), None, weight, self.n_jobs)
         return self._learned(labels, moments, source.take(labels.rare))
 
     def fit_many(self, X: Any, Y: Any, sample_weight: Any = None) -> "list[MIBC]":
-        """Fit one model a column of Y, each label against all other rows; see `moments.many`.
+        """Fit one model a column of Y, each label against all other rows, from one set of moments.
 
         Parameters
         ----------
@@ -268,14 +264,19 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
             This estimator: the same, to rounding error, however the rows are cut.
         """
         model = self._checked()
-        first = not hasattr(self, "moments_")
-        if first and hasattr(self, "classes_"):
+        first = "moments_" not in vars(self)
+        if first and "classes_" in vars(self):
             raise ValueError("this model has forgotten its rows: it cannot learn more. Fit again.")
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         source = read_features(self, X, reset=first)
         if first:
-            self._begin_stream(source, classes, model)
+            labels = StreamLabels.named(classes, self.pos_label)
+            self._begin(source.n_features, model)
+            self.classes_, self.pos_label_ = labels
+            none = np.empty(0, dtype=np.int64)
+            self.moments_ = moments_of(source, model.wanted(self._seed), none)
+            self.rare_rows_, self.rare_weight_ = source.take(none), np.empty(0)
         labels = StreamLabels(self.classes_, self.pos_label_)
         wanted = model.wanted(self._seed)
         _check_same_moments(self.moments_, wanted)
@@ -299,12 +300,11 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         Parameters
         ----------
         a, b : MIBC
-            With the same parameters, columns and classes, of disjoint rows.
+            With the same parameters, columns and classes, of disjoint rows. They stay as they are.
 
         Returns
         -------
         MIBC
-            A third one; a and b stay as they are.
 
         Examples
         --------
@@ -322,9 +322,8 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
             )
         _check_alike(a, b)
         together = clone(a)
-        for name in ("classes_", "pos_label_", "n_features_in_", "feature_names_in_", "_seed"):
-            if hasattr(a, name):
-                setattr(together, name, getattr(a, name))
+        same_columns(together, a)
+        together.classes_, together.pos_label_, together._seed = a.classes_, a.pos_label_, a._seed
         together.moments_ = merge(a.moments_, b.moments_)
         together.rare_rows_ = _stacked(a.rare_rows_, b.rare_rows_)
         together.rare_weight_ = np.concatenate([a.rare_weight_, b.rare_weight_])
@@ -383,15 +382,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         check_memory(n_features, model)
         for name in ("moments_", "rare_rows_", "rare_weight_", "_solved"):
             self.__dict__.pop(name, None)
-
-    def _begin_stream(self, source: RowSource, classes: Any, model: CovarianceModel) -> None:
-        labels = StreamLabels.named(classes, self.pos_label)
-        self._begin(source.n_features, model)
-        self.classes_, self.pos_label_ = labels
         self._seed = seed_of(self.random_state)
-        none = np.empty(0, dtype=np.int64)
-        self.moments_ = moments_of(source, model.wanted(self._seed), none)
-        self.rare_rows_, self.rare_weight_ = source.take(none), np.empty(0)
 
     def _learned(self, labels: Labels, moments: Moments, rare_rows: Any) -> Self:
         """Keep the labels, moments and rare rows of a fit, and solve."""
@@ -420,20 +411,17 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
 
     def _solution(self) -> Hyperplane:
         """Return the hyperplane, solved for now if rows came since the last solution."""
-        if self._solved is None:
-            if not hasattr(self, "moments_"):
-                raise NotFittedError("This MIBC instance is not fitted yet: call fit first.")
-            self._solved = self._solve()
-            self._warn_of_order()
-        return self._solved
-
-    def _warn_of_order(self) -> None:
-        """Warn if the label that sorts last, taken to be rare, has more rows than the other."""
+        if self._solved is not None:
+            return self._solved
+        if "moments_" not in vars(self):
+            raise NotFittedError("This MIBC instance is not fitted yet: call fit first.")
+        self._solved = self._solve()
         if self.pos_label is None and self.rare_weight_.sum() > 1.001 * self.moments_.weight:
             warn(
                 f"{plain(self.pos_label_)!r} was taken for the rare class, as the label that sorts "
                 "last, and it has more rows than the other. Pass pos_label= to name the rare one."
             )
+        return self._solved
 
     def _solve(self) -> Hyperplane:
         if not len(self.rare_weight_):
@@ -441,7 +429,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         if not self.moments_.weight:
             raise NotFittedError("No majority row was learned yet: it has no mean and covariance.")
         model = self._checked().model(self.moments_, sparse.issparse(self.rare_rows_))
-        warn_of_ridge(getattr(self, "feature_names_in_", None), model, self.moments_)
+        warn_of_ridge(vars(self).get("feature_names_in_"), model, self.moments_)
         mean, rare = self.moments_.mean, (self.rare_rows_, self.rare_weight_)
         path = solve_path(model, mean, *rare, [self.C], self.tol, self.max_iter, self._seed)
         warn_if_short(path, self.tol, self.max_iter)
@@ -455,7 +443,7 @@ def _check_alike(a: MIBC, b: MIBC) -> None:
         if name not in ("n_jobs", "C", "tol", "max_iter") and value != other:
             raise ValueError(f"models with {name}={value!r} and {name}={other!r} do not merge.")
     for name, what in (("classes_", "classes"), ("feature_names_in_", "columns")):
-        one, two = (np.asarray(getattr(model, name, [])) for model in (a, b))
+        one, two = (np.asarray(vars(model).get(name, [])) for model in (a, b))
         if not np.array_equal(one, two):
             raise ValueError(f"models with the {what} {one} and {two} do not merge.")
     n, m = a.n_features_in_, b.n_features_in_

@@ -10,9 +10,8 @@ import numpy as np
 
 from rareclass.decide import balanced_accuracy_threshold
 from rareclass.estimators.estimator import RankScorer, learn_calibration, read_features, settings_of
-from rareclass.estimators.search import Fold, Scoring, SearchCV, as_scoring, make_folds, of_best
-from rareclass.labels.two_classes import Labels, read_labels
-from rareclass.machine import track
+from rareclass.estimators.search import Fold, SearchCV, as_scoring, make_folds, of_best
+from rareclass.labels.two_classes import Labels
 from rareclass.moments.covariance import CovarianceModel
 from rareclass.moments.mibc import MIBC
 from rareclass.moments.moments import Moments, MomentSettings, merge, moments_of, remove
@@ -25,8 +24,9 @@ from rareclass.moments.solution import (
     seed_of,
     solve_path,
     warn_if_short,
-    with_weights_as_given,
+    weighted_labels,
 )
+from rareclass.machine import track
 from rareclass.rows import RowSource, consecutive, rows_of
 
 PAPER_CS = tuple(10.0 ** np.arange(-4, 6))
@@ -163,25 +163,28 @@ class MIBCCV(RankScorer, SearchCV):
         models = self._models(Cs)
         scoring = as_scoring(self.scoring)
         source = read_features(self, X)
-        labels = with_weights_as_given(
-            read_labels(y, sample_weight, self.pos_label, source.n_rows), sample_weight
-        )
+        labels = weighted_labels(y, sample_weight, self.pos_label, source.n_rows)
         folds = make_folds(self.cv, labels, source.n_rows, self.random_state, "MIBC with a C")
-        rare_rows = source.take(labels.rare)
-        all_rows = _TrainingTable(
-            source, labels, rare_rows, seed_of(self.random_state), self.n_jobs
-        )
+        rare_rows, seed = source.take(labels.rare), seed_of(self.random_state)
+        all_rows = _TrainingTable(source, labels, rare_rows, seed, self.n_jobs)
         first = next(iter(models.values()))
         check_memory(source.n_features, first, 2 * len(folds) + 1)
         wanted = first.wanted(all_rows.seed)
-        held = all_rows.moments(wanted, [fold.held_out for fold in folds])
-        whole, trained = _moments_of_folds(all_rows, wanted, folds, held)
-        paths, scores, pooled = self._cross_validate(all_rows, folds, trained, models, Cs, scoring)
+        whole, trained = _moments_of_folds(all_rows, wanted, folds)
+        paths: list[list[Hyperplane]] = []
+        with track("Choosing C", len(folds), self.verbose) as advance:
+            for fold, moments in zip(folds, trained, strict=True):
+                each = list(models.values())
+                paths.append(all_rows.solve(moments, fold, each, Cs, self.tol, self.max_iter))
+                advance(1)
+            held_out = all_rows.score(folds, paths)
+        warn_if_short([solved for path in paths for solved in path], self.tol, self.max_iter)
+        scores = [[scoring(p.y, column, p.weight) for column in p.scores.T] for p in held_out]
         candidates = [PriceAndRidge(C, ridge) for ridge in models for C in Cs]
-        self._store_results(candidates, paths, scores)
+        self._choose_candidate(candidates, paths, np.array(scores))
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         if self.refit:
-            self._refit(all_rows, whole, [held_out.at(self.best_index_) for held_out in pooled])
+            self._refit(all_rows, whole, held_out)
         return self
 
     _calibrates = True
@@ -207,32 +210,13 @@ class MIBCCV(RankScorer, SearchCV):
         settings = settings_of(MIBCSettings, self)
         return {ridge: replace(settings, ridge=ridge).checked(Cs) for ridge in ridges}
 
-    def _cross_validate(
-        self,
-        all_rows: "_TrainingTable",
-        folds: list[Fold],
-        trained: Iterator[Moments],
-        models: dict[Any, CovarianceModel],
-        Cs: list[float],
-        scoring: Scoring,
-    ) -> tuple[list[list[Hyperplane]], np.ndarray, list["_FoldScores"]]:
-        """Return hyperplanes of each fold, scores (folds, candidates), and scored held-out rows."""
-        paths: list[list[Hyperplane]] = []
-        with track("Choosing C", len(folds), self.verbose) as advance:
-            for fold, moments in zip(folds, trained, strict=True):
-                each = list(models.values())
-                paths.append(all_rows.solve(moments, fold, each, Cs, self.tol, self.max_iter))
-                advance(1)
-            pooled = all_rows.score(folds, paths)
-        scores = [[scoring(p.y, column, p.weight) for column in p.scores.T] for p in pooled]
-        return paths, np.array(scores), pooled
-
-    def _store_results(
+    def _choose_candidate(
         self, candidates: list[PriceAndRidge], paths: list[list[Hyperplane]], scores: np.ndarray
     ) -> None:
-        warn_if_short([solved for path in paths for solved in path], self.tol, self.max_iter)
+        """Choose by the scores, (folds, candidates), and keep the results."""
         # Among equal means the largest ridge, and of these the smallest C.
-        order = sorted(range(len(candidates)), key=lambda k: _simplest_first(candidates[k]))
+        ridges = [0.0 if one.ridge == "auto" else float(one.ridge) for one in candidates]
+        order = sorted(range(len(candidates)), key=lambda k: (-ridges[k], candidates[k].C))
         place = np.empty(len(candidates))
         place[order] = np.arange(len(candidates))
         tried = {
@@ -246,13 +230,14 @@ class MIBCCV(RankScorer, SearchCV):
         self.best_C_, self.best_ridge_ = candidates[self._choose(tried, scores, place, more)]
 
     def _refit(
-        self, all_rows: "_TrainingTable", whole: Moments, pooled: list["_FoldScores"]
+        self, all_rows: "_TrainingTable", whole: Moments, held_out: list["_FoldScores"]
     ) -> None:
+        """Fit the best candidate on all rows; its threshold is that of the held-out scores."""
         model = self._model(MIBC, C=self.best_C_, ridge=self.best_ridge_)
         model._learned_like(self, all_rows.seed, all_rows.labels, whole, all_rows.rare_rows)
-        y = np.concatenate([held_out.y for held_out in pooled])
-        scores = np.concatenate([held_out.scores for held_out in pooled])
-        weight = np.concatenate([held_out.weight for held_out in pooled])
+        y = np.concatenate([fold.y for fold in held_out])
+        scores = np.concatenate([fold.scores[:, self.best_index_] for fold in held_out])
+        weight = np.concatenate([fold.weight for fold in held_out])
         threshold = balanced_accuracy_threshold(y, scores, weight)
         mean_score = model._solution().mean_score
         model.offset_ = float(mean_score + threshold)
@@ -264,11 +249,8 @@ class _FoldScores(NamedTuple):
     """Held-out rows of a fold, their scores measured from the majority's mean."""
 
     y: np.ndarray
-    scores: np.ndarray
+    scores: np.ndarray  # (n, candidates)
     weight: np.ndarray
-
-    def at(self, candidate: int) -> "_FoldScores":
-        return self._replace(scores=self.scores[:, candidate])
 
 
 class _TrainingTable(NamedTuple):
@@ -334,13 +316,14 @@ class _TrainingTable(NamedTuple):
 
 
 def _moments_of_folds(
-    all_rows: _TrainingTable, wanted: MomentSettings, folds: list[Fold], held: list[Moments]
+    all_rows: _TrainingTable, wanted: MomentSettings, folds: list[Fold]
 ) -> tuple[Moments, Iterator[Moments]]:
     """Return moments of all majority rows, and of the training part of each fold in turn.
 
     Where each row is held out once, a training part is the folds before and the folds after:
     nothing is subtracted. Other folds are taken out of the whole.
     """
+    held = all_rows.moments(wanted, [fold.held_out for fold in folds])
     times = np.sum([fold.held_out[all_rows.labels.majority] for fold in folds], axis=0)
     if not (times == 1).all():
         (whole,) = all_rows.moments(wanted, [np.ones(all_rows.source.n_rows, dtype=bool)])
@@ -366,8 +349,3 @@ def _prices(Cs: Any) -> list[float]:
     if not prices:
         raise ValueError("Cs is empty: pass at least one number above 0.")
     return prices
-
-
-def _simplest_first(candidate: PriceAndRidge) -> tuple[float, float]:
-    ridge = 0.0 if candidate.ridge == "auto" else float(candidate.ridge)
-    return -ridge, candidate.C

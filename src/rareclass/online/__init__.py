@@ -4,15 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rareclass.online.adaoam import AdaOAM
     from rareclass.online.cbr import CBR
-    from rareclass.online.logistic import OnlineLogistic
     from rareclass.online.mixture import OnlineMixture
     from rareclass.online.oam import OAM
-    from rareclass.online.opauc import OPAUC
+    from rareclass.online.opauc import OPAUC, AdaOAM
     from rareclass.online.ranker import OnlineRanker
     from rareclass.online.river_adapter import as_river
-    from rareclass.online.uniexp import UniExp
+    from rareclass.online.univariate import OnlineLogistic, UniExp
 
 __all__ = [
     "CBR",
@@ -30,11 +28,11 @@ _HOME = {
     "CBR": "cbr",
     "OAM": "oam",
     "OPAUC": "opauc",
-    "AdaOAM": "adaoam",
-    "OnlineLogistic": "logistic",
+    "AdaOAM": "opauc",
+    "OnlineLogistic": "univariate",
     "OnlineMixture": "mixture",
     "OnlineRanker": "ranker",
-    "UniExp": "uniexp",
+    "UniExp": "univariate",
     "as_river": "river_adapter",
 }
 

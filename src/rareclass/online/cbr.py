@@ -75,19 +75,14 @@ class CBR(OnlineRanker):
         "full" learns from dense rows and takes ``n_features^2`` numbers. "diagonal" is
         CBR-diag, Proposition 2, for many features: dense or sparse rows are used by their
         non-zeros.
-    random_state : int, RandomState instance or None, default=None
-        Draws the order of rows in `fit` and the reservoir.
     class_weight : {"balanced"} or None, default=None
         Whether C is the same for both classes, as in the paper's experiments, or
         ``C_t = 2 C N_other / N`` with the numbers of rows so far, of the other class and of both:
         the class-specific C_t of Algorithm 3. With "balanced" the rows of either class may move
         the ranker equally far in all. Without it the many rows of the majority use up the variance
         on the few rare rows that are buffered: in a stream with few rare rows choose "balanced".
-    n_epochs : int, default=1
-        Passes that `fit` makes, each in a new order.
-    pos_label : label, default=None
-        The rare label. By default the one with fewer rows in `fit`, the last one of `classes` in
-        `partial_fit`.
+    n_epochs, random_state, pos_label
+        As in `OnlineRanker`.
 
     Attributes
     ----------
@@ -97,14 +92,13 @@ class CBR(OnlineRanker):
         Score above which a row is called rare: the threshold with the greatest balanced accuracy
         between the buffered rows.
     state_ : FullState or DiagonalState
-        All that moves; a checkpoint holds nothing else.
-    classes_, pos_label_, n_features_in_
-        The two labels, the rare one, and the width of a row.
+    classes_, pos_label_, n_features_in_, feature_names_in_
+        As in `OnlineRanker`.
 
     Raises
     ------
     ValueError
-        On a parameter out of range, naming it; when a full covariance would not fit in memory.
+        As in `OnlineRanker`, and when a full covariance would not fit in memory.
 
     Notes
     -----

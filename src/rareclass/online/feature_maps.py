@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from rareclass.online._feature_maps_jit import rank_rows, wave_rows
+from rareclass.online._mixture_jit import rank_rows, wave_rows
 from rareclass.online.ranker import SparseRows, sparse_rows
 
 # Waves, and the deviation of their frequencies times the root of the columns: chosen on five

@@ -4,7 +4,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from rareclass.metrics import average_precision, precision_at_k
 from rareclass.online import _mixture_jit
@@ -21,8 +20,8 @@ from rareclass.online.feature_maps import (
     places,
     width,
 )
-from rareclass.online.logistic import OnlineLogistic
-from rareclass.online.ranker import OnlineRanker, buffer_offset, check_positive
+from rareclass.online.ranker import OnlineRanker, buffer_offset, check_positive, dense_rows
+from rareclass.online.univariate import OnlineLogistic
 from rareclass.parameters import check_number, check_whole
 
 # Rows of each class that new rows of the other are judged against.
@@ -134,13 +133,8 @@ class OnlineMixture(OnlineRanker):
         Majority scores of each member that places are by.
     half_life : float, default=1000.0
         Labelled rows after which the past counts half in the share of the rare class lately.
-    n_epochs : int, default=1
-        Passes of `fit`, each in a new random order.
-    random_state : int, RandomState or None
-        For the orders of `fit`, reservoirs of the members, and waves.
-    pos_label : label or None, default=None
-        The rare class. None means the label with less weight in `fit`, and the one that sorts last
-        in `partial_fit`.
+    n_epochs, random_state, pos_label
+        As in `OnlineRanker`; `random_state` draws the waves as well.
 
     Attributes
     ----------
@@ -151,13 +145,8 @@ class OnlineMixture(OnlineRanker):
         between the last 200 rows of each class.
     state_ : MixtureState
         All that moves; ``state_.record`` has losses and recent AUC of every expert.
-    classes_, pos_label_, n_features_in_
-        The two labels, the rare one, and the width of a row.
-
-    Raises
-    ------
-    ValueError
-        On parameters out of range, and as `fit` and `partial_fit` say.
+    classes_, pos_label_, n_features_in_, feature_names_in_
+        As in `OnlineRanker`; so are the errors.
 
     Notes
     -----
@@ -293,10 +282,7 @@ class OnlineMixture(OnlineRanker):
         return state._replace(members=tuple(states)), mixed
 
     def _scores(self, state: MixtureState, block: Any) -> np.ndarray:
-        rows = np.ascontiguousarray(
-            block.toarray() if sparse.issparse(block) else block, np.float64
-        )
-        members = self._members()
+        rows, members = dense_rows(block), self._members()
         scores = np.empty((len(members), len(rows)))
         for k, (name, learner) in enumerate(members):
             seen = mapped(name, rows, state.ranks, state.waves, learner._takes)

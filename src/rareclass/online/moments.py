@@ -5,9 +5,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from rareclass.machine import check_fits
-from rareclass.online._low_rank_jit import learn as learn_projected
+from rareclass.online._moments_jit import learn_projected
 from rareclass.online.ranker import SparseRows
-from rareclass.parameters import check_number
 
 # Steps take fourth powers of a row's values, and floats end at 1e308.
 _LARGEST = 1e75
@@ -83,11 +82,6 @@ def check_size(rows: Any) -> None:
         f"column {column}: {float(values[at])!r} is too large to learn from: powers of it are "
         f"beyond what floats hold. Scale the column; values up to {_LARGEST:g} will do."
     )
-
-
-def check_regulariser(lam: Any) -> None:
-    """Raise `ValueError` unless lam is a finite number at or above 0."""
-    check_number("lam", lam, "a finite number at or above 0", ends="[)")
 
 
 class LowRankMoments(NamedTuple):

@@ -51,31 +51,16 @@ class OAM(OnlineRanker):
     policy : {"reservoir", "fifo"}, default="reservoir"
         "reservoir" keeps a uniform sample of all rows of a class; "fifo" the latest, for streams
         that drift.
-    n_epochs : int, default=1
-        Passes of `fit`, each in a new random order.
-    random_state : int, RandomState or None
-        For the reservoirs and the orders of `fit`.
-    pos_label : label or None, default=None
-        The rare class. None means the label with less weight in `fit`, and the one that sorts last
-        in `partial_fit`.
+    n_epochs, random_state, pos_label
+        As in `OnlineRanker`.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        w.
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy on the buffered rows.
-    classes_ : ndarray of shape (2,)
-    pos_label_ : label
-        The rare class.
     state_ : OAMState
-        Everything that moves; enough to go on from.
-    n_features_in_ : int
-
-    Raises
-    ------
-    ValueError
-        On parameters out of range, and as `fit` and `partial_fit` say.
+    coef_, classes_, pos_label_, n_features_in_, feature_names_in_
+        As in `OnlineRanker`; so are the errors.
 
     Notes
     -----
@@ -141,11 +126,5 @@ class OAM(OnlineRanker):
         learn(*rows, sign, step, slot, state.coef, *buffers, float(self.C), sequential, scores)
         return state._replace(buffers=buffers), scores
 
-    def _coef(self, state: OAMState) -> np.ndarray:
-        return state.coef
-
     def _offset(self, state: OAMState) -> float:
         return buffer_offset(*state.buffers.scores(state.coef))
-
-    def _grown(self, state: OAMState, n_features: int) -> OAMState:
-        return state._replace(coef=np.pad(state.coef, (0, n_features - len(state.coef))))

@@ -49,6 +49,35 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     (`_start`) and how rows change it (`_learn`). All that is drawn at random comes from the
     state's generator in row order, so that the model does not depend on how a stream is cut into
     batches.
+
+    Parameters
+    ----------
+    n_epochs : int, default=1
+        Passes that `fit` makes, each in a new random order.
+    random_state : int, RandomState or None, default=None
+        For the orders of `fit`, and for reservoirs.
+    pos_label : label or None, default=None
+        The rare class. None means the label with less weight in `fit`, and the one that sorts last
+        in `partial_fit`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        w.
+    offset_ : float
+        Score above which a row is called rare.
+    state_ : NamedTuple
+        All that moves; a checkpoint holds nothing else.
+    classes_ : ndarray of shape (2,)
+        The labels, sorted.
+    pos_label_, n_features_in_, feature_names_in_
+        The rare label, the width of a row, and the names of the columns where they have any.
+
+    Raises
+    ------
+    ValueError
+        On a parameter out of range, labels other than the two classes, and missing or infinite
+        values (naming row and column).
     """
 
     _takes: Literal["dense", "sparse"] = "dense"
@@ -81,9 +110,10 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         the size of a row's steps. Arrays of the state are changed in place.
         """
 
-    @abstractmethod
     def _coef(self, state: Any) -> np.ndarray:
         """The weights of a state, shape (n_features,)."""
+        coef: np.ndarray = state.coef
+        return coef
 
     def _scores(self, state: Any, block: Any) -> np.ndarray:
         """Scores of rows, dense or CSR, by a state."""
@@ -100,9 +130,9 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     def _offset(self, state: Any) -> float:
         """The score above which a row is called rare."""
 
-    @abstractmethod
     def _grown(self, state: Any, n_features: int) -> Any:
         """The state with more features: new ones have weight 0 and the prior's variance."""
+        return state._replace(coef=np.pad(state.coef, (0, n_features - len(state.coef))))
 
     def _reopened(self, state: Any) -> Any:
         """The state with steps as long as at the start, where they shrink."""
@@ -127,12 +157,6 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         -------
         OnlineRanker
             This estimator.
-
-        Raises
-        ------
-        ValueError
-            On one class or more than two, missing or infinite values (naming row and column),
-            or a parameter out of range.
         """
         self._check_parameters()
         source = read_features(self, X)
@@ -170,8 +194,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             self._check_parameters()
-        self._check_columns(X, first=first)
-        source = as_source(X, vars(self).get("feature_names_in_"))
+        source = self._source(X, first=first)
         if first:
             self._begin(source.n_features, *StreamLabels.named(classes, self.pos_label))
         labels = StreamLabels(self.classes_, self.pos_label_)
@@ -184,18 +207,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         """Begin with a model that has seen nothing: every score is 0.
 
         What was learned before is lost. The first table that is learned from says how the columns
-        are called.
-
-        Parameters
-        ----------
-        n_features : int
-        classes : sequence of two labels
-            As in `partial_fit`.
-
-        Returns
-        -------
-        OnlineRanker
-            This estimator.
+        are called. `classes` are those of `partial_fit`. Returns this estimator.
         """
         self.__dict__.pop("feature_names_in_", None)  # of a fit before
         check_whole("n_features", n_features, "a whole number, 1 or above")
@@ -207,6 +219,8 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     def test_then_train(self, X: Any, y: Any) -> np.ndarray:
         """Score each row with what was learned before it, then learn from it.
 
+        The model must have begun: after `start`, `partial_fit` or `fit`.
+
         Parameters
         ----------
         X : array, CSR matrix or table of shape (n_rows, n_features)
@@ -217,14 +231,9 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
             Rarity scores: for each row, of the model as it was when the row came.
-
-        Notes
-        -----
-        The model must have begun: after `start`, `partial_fit` or `fit`.
         """
         check_is_fitted(self)
-        source = as_source(X, vars(self).get("feature_names_in_"))
-        self._check_columns(X)
+        source = self._source(X)
         labels = StreamLabels(self.classes_, self.pos_label_)
         sign = labels.signs(y, source.n_rows, unlabelled=True)
         return self._learn_in_blocks(source, sign, None)
@@ -253,11 +262,6 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         What steps have shrunk by is as at the start: the variances of `CBR`, the sums of squared
         slopes of `OnlineLogistic` and `AdaOAM`, and those of a mixture's members. Steps of the
         other learners do not shrink: nothing changes.
-
-        Returns
-        -------
-        OnlineRanker
-            This estimator.
 
         Examples
         --------
@@ -288,8 +292,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self)
-        source = as_source(X, vars(self).get("feature_names_in_"))
-        self._check_columns(X, learns=False)
+        source = self._source(X, learns=False)
         blocks = _blocks(source, None, _block_rows(source, source.is_sparse))
         with np.errstate(over="ignore", invalid="ignore"):
             scores = [self._scores(self.state_, block) for _, block in blocks]
@@ -342,8 +345,8 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
 
     # -- the way of a row --------------------------------------------------------------------
 
-    def _check_columns(self, X: Any, first: bool = False, learns: bool = True) -> None:
-        """Check the number and names of the columns against those before.
+    def _source(self, X: Any, first: bool = False, learns: bool = True) -> RowSource:
+        """Return the rows of X, their columns checked against those before.
 
         Where names are still open, after `start` and `add_features`, the rows that are learned
         from next settle them.
@@ -351,10 +354,13 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         head = header(X)
         if first or "_open_names" not in vars(self):
             validate_data(self, head, reset=first, skip_check_array=True)
-            return
-        _check_n_features(self, head, reset=False)
-        if not learns:
-            return
+        else:
+            _check_n_features(self, head, reset=False)
+            if learns:
+                self._settle_names(head)
+        return as_source(X, vars(self).get("feature_names_in_"))
+
+    def _settle_names(self, head: Any) -> None:
         _check_feature_names(self, head, reset=True)
         before = self._open_names
         names = list(vars(self).get("feature_names_in_", before))
@@ -393,7 +399,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
             for start in range(0, len(step), most):
                 part = slice(start, start + most)
                 rows = block if copies is None else block[copies[part]]
-                given = sparse_rows(rows) if takes_sparse else _dense_rows(rows)
+                given = sparse_rows(rows) if takes_sparse else dense_rows(rows)
                 self.state_, before = self._learn(self.state_, given, signs[part], step[part])
             if copies is None:
                 scores[done : done + n] = before
@@ -436,7 +442,8 @@ def _blocks(source: RowSource, order: np.ndarray | None, size: int) -> Iterator[
         yield which, source.take(which)
 
 
-def _dense_rows(block: Any) -> np.ndarray:
+def dense_rows(block: Any) -> np.ndarray:
+    """Rows as a float64 array in C order, from a dense array or any sparse one."""
     dense = block.toarray() if sparse.issparse(block) else block
     return np.ascontiguousarray(dense, dtype=np.float64) + 0.0  # -0.0 becomes 0.0: as in CSR
 

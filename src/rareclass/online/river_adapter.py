@@ -50,12 +50,9 @@ def as_river(
 
     Raises
     ------
-    ImportError
-        Where River is not installed.
-    TypeError
-        When `model` is not an online learner.
-    ValueError
-        On a parameter out of range, or other than two classes.
+    ImportError, TypeError, ValueError
+        Where River is not installed, `model` is no online learner, a parameter is out of range, or
+        there are not two classes.
 
     Examples
     --------
@@ -78,24 +75,13 @@ class RiverClassifier(MiniBatchClassifier):
     """Ranks rows that are dicts by how much they look like the rare class, learning row by row.
 
     The score is ``f(x) = sum over the features of w[name] x[name]``. Made by
-    `rareclass.online.as_river`.
+    `rareclass.online.as_river`, which says what the parameters are.
 
     Features may come and go. A new one gets a column with weight 0 when a row with it is learned
     from; one that is absent, None or NaN counts as 0. Text is one-hot: ``{"colour": "red"}`` is the
     feature ``colour=red`` with the value 1. True and False are 1 and 0. Scale numbers first, e.g.
     with River's ``StandardScaler``.
 
-    Parameters
-    ----------
-    model : OnlineRanker
-        Its parameters are taken; it is never changed.
-    classes : tuple of two labels
-        The rare one is the model's ``pos_label``, by default the one that sorts last.
-    seed : int or None
-        In place of the model's ``random_state``.
-
-    Notes
-    -----
     The cost of a row is that of the model's `partial_fit`, plus some tens of microseconds for the
     dict; `score_one` is cheaper than the probability and the label, which need the threshold. Where
     rows come many at a time, an array and `test_then_train` are far faster. Columns are made a few
@@ -194,7 +180,10 @@ class RiverClassifier(MiniBatchClassifier):
     def _learn(
         self, rows: list[dict[Hashable, float]], signs: list[int], weights: list[float]
     ) -> None:
-        kept = [i for i, weight in enumerate(weights) if _checked_weight(weight)]
+        for weight in weights:
+            if not (isinstance(weight, Real) and 0.0 <= weight < float("inf")):
+                raise ValueError(f"w={weight!r} must be a finite number, 0 or above.")
+        kept = [i for i, weight in enumerate(weights) if weight > 0.0]
         if not kept:
             return
         self._make_room([rows[i] for i in kept])
@@ -215,7 +204,8 @@ class RiverClassifier(MiniBatchClassifier):
             if row.keys() <= columns.keys():
                 continue
             # Sorted, so that the order of a dict has no effect on the model.
-            for name in sorted(row.keys() - columns.keys(), key=_by_name):
+            new = row.keys() - columns.keys()
+            for name in sorted(new, key=lambda name: (str(name), type(name).__name__)):
                 columns[name] = len(columns)
         if not self._n_rows:
             self._width = max(len(columns), 1)
@@ -322,17 +312,6 @@ class RiverClassifier(MiniBatchClassifier):
         # exp of a negative number only: the other one may be too large for a float.
         small = exp(-abs(above))
         return 1.0 / (1.0 + small) if above >= 0.0 else small / (1.0 + small)
-
-
-def _by_name(name: Hashable) -> tuple[str, str]:
-    return str(name), type(name).__name__
-
-
-def _checked_weight(weight: float) -> bool:
-    """Check a weight; return whether a row with this weight counts."""
-    if not (isinstance(weight, Real) and 0.0 <= weight < float("inf")):
-        raise ValueError(f"w={weight!r} must be a finite number, 0 or above.")
-    return weight > 0.0
 
 
 def _rows_of(X: Any) -> list[dict[Hashable, float]]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.hyperball.picture import (
+from rareclass.hyperball.description import (
     LABELLED_MAJORITY,
     LABELLED_RARE,
     UNLABELLED_INSIDE,
