@@ -16,7 +16,7 @@ from rareclass.hunt import files as hunt_files
 from rareclass.hunt.files import check_folder, describe_in_units, typical_values, write_hunt
 from rareclass.hunt.hunting import Hunt, HuntSettings, can_hold_out, hunt, in_options, note_of
 from rareclass.hunt.table import HuntTable, LabelRoles, read_hunt_table
-from rareclass.hyperball.findings import sentence
+from rareclass.hyperball.ball import sentence
 
 ASKED = LabelRoles(("bad",), ("good",))
 QUICK = HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3)

@@ -434,6 +434,6 @@ def in_options(name: str, change: Any) -> str:
 
 def note_of(finding: Finding) -> str | None:
     """Word a finding about a ball with the options of a hunt; None for other findings."""
-    from rareclass.hyperball.findings import KINDS, sentence
+    from rareclass.hyperball.ball import KINDS, sentence
 
     return sentence(finding, in_options) if finding.kind in KINDS else None

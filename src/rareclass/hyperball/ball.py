@@ -1,15 +1,17 @@
-"""One ball around one rare category: fitting it, and the rows that it holds."""
+"""One ball around one rare category: fitting it, the rows that it holds, and findings about it."""
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.findings import Status
-from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Pool
-from rareclass.hyperball.problem import BallProblem, BallSpace, Points
+from rareclass.findings import Finding, FindingKind, Status
+from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Background, Pool, spread_of
+from rareclass.hyperball.problem import BallProblem, BallSpace, InputSpace, Points
 from rareclass.hyperball.settings import SHARE, BallSettings
 from rareclass.hyperball.solver import SOLVERS, BallSolution, one_class_center
 from rareclass.labels.partial_labels import PartialLabels
+from rareclass.labels.two_classes import plain
 
 # A row on the sphere is inside, whatever rounding made of its distance.
 _ROUNDING = 1e-9
@@ -195,3 +197,197 @@ def transduced(labels: PartialLabels, balls: tuple[Ball, ...]) -> np.ndarray:
         deepest[found[wins]] = depth[wins]
         code[found[wins]] = np.flatnonzero(labels.classes == ball.label)[0]
     return labels.classes[code]
+
+
+# A ball that holds such a share of everything says nothing.
+_USELESS_SHARE = 0.5
+# Nor does a ball wider than all other rows that holds such a share of them.
+_WIDE_SHARE = 0.05
+
+Words = Callable[[str, Any], str]
+"""Words for a parameter of `RACH` and its change in the remedy of a `Finding`: a value, "larger",
+"smaller", or None for the name alone; "" where the reader has no such parameter."""
+
+
+def in_parameters(name: str, change: Any) -> str:
+    """Word a parameter and its change as Python users write them.
+
+    >>> in_parameters("C2", 0.5), in_parameters("filter", "larger"), in_parameters("C1", None)
+    ('C2=0.5', 'a larger filter=', 'C1')
+    """
+    # C1 is told from the words around it; "filter" would not be.
+    alone = name if name[0].isupper() else f"{name}="
+    if change is None:
+        return alone
+    if change in ("larger", "smaller"):
+        return f"a {change} {alone}"
+    return f"{name}={change:.3g}" if type(change) is float else f"{name}={change!r}"
+
+
+def ball_findings(
+    ball: Ball, pool: Pool, background: Background, max_kept: int, by_share: bool
+) -> list[Finding]:
+    """Return the findings about one ball, gravest first; `by_share`: the share set its border."""
+    is_unlabelled = pool.kinds == UNLABELLED
+    n_kept = int(np.count_nonzero(is_unlabelled))
+    n_majority = int(np.count_nonzero(pool.kinds == MAJORITY))
+    found = _useless_radius(ball, pool, background)
+    if not n_majority:
+        found.append(_finding(ball.label, FindingKind.NO_MAJORITY))
+    if pool.n_unlabelled and not n_kept:
+        values: dict[str, Any] = {"n_unlabelled": pool.n_unlabelled}
+        found.append(_finding(ball.label, FindingKind.ALL_FILTERED, values, {"filter": "larger"}))
+    n_wanted = int(pool.rare_share * pool.n_unlabelled)
+    if by_share and n_wanted > n_kept:
+        values = {"n_wanted": n_wanted, "share": pool.rare_share, "n_kept": n_kept}
+        remedy = {"rare_share": None, "radius": "solved", "max_kept": "larger", "filter": "larger"}
+        found.append(_finding(ball.label, FindingKind.SHARE_NOT_REACHED, values, remedy))
+    if pool.n_near > n_kept or pool.n_majority > n_majority:
+        values = {"n_rows": pool.n_majority, "which": "majority", "max_kept": max_kept}
+        if pool.n_near > n_kept:
+            values |= {"n_rows": pool.n_near, "which": "unlabelled"}
+        found.append(
+            _finding(ball.label, FindingKind.ROWS_LEFT_ASIDE, values, {"max_kept": "larger"})
+        )
+    return found + _extreme_price(ball, pool)
+
+
+def stopped_short(ball: Ball) -> Finding:
+    """Return the finding of a solver that reached its limit of steps."""
+    values = {"status": str(ball.status), "gap": ball.gap}
+    values |= {"n_outer": ball.n_outer, "n_inner": ball.n_inner}
+    remedy = dict.fromkeys(("max_outer", "max_inner", "tol"), "larger")
+    return _finding(ball.label, FindingKind.STOPPED_SHORT, values, remedy)
+
+
+def single_row(label: Any) -> Finding:
+    """Return the finding of a category that has no row to hold out."""
+    return _finding(label, FindingKind.SINGLE_ROW)
+
+
+def _finding(
+    label: Any, kind: FindingKind, values: Mapping[str, Any] | None = None, remedy: Any = None
+) -> Finding:
+    return Finding(kind, {"label": plain(label), **(values or {})}, remedy or {})
+
+
+def _useless_radius(ball: Ball, pool: Pool, background: Background) -> list[Finding]:
+    """Compare radius and spread: two far groups of rare rows make a ball around everything."""
+    if len(background.rows) < 2:
+        return []
+    spread = spread_of(ball.space.points(background.X), background.weight)
+    share = float(np.average(ball.depth(background.X) >= 0.0, weights=background.weight))
+    is_round = isinstance(ball.space, InputSpace)
+    wide = is_round and ball.radius >= spread
+    # The rare rows without a label are among the others, and are to be inside.
+    if not (wide and share > max(_WIDE_SHARE, 2.0 * pool.rare_share)) and share < _USELESS_SHARE:
+        return []
+    remedy: dict[str, Any] = {"n_balls": "auto"}
+    if is_round:
+        remedy["kernel"] = "gaussian"
+    remedy["C1"] = "larger"
+    if (ball.price[pool.kinds == UNLABELLED] > 0.0).any():
+        remedy["C2"] = "smaller"
+    values = {"radius": ball.radius, "spread": spread, "share": share}
+    return [_finding(ball.label, FindingKind.USELESS_RADIUS, values, remedy)]
+
+
+def _extreme_price(ball: Ball, pool: Pool) -> list[Finding]:
+    """Report a C2 so large that every unlabelled row is inside, or so small that none is.
+
+    A ball about the same centre would hold half of these rows with the C2 at which
+    ``1 + C1 (majority rows inside) = C2 (unlabelled rows outside)``, in weights.
+    """
+    unlabelled = ball.kinds == UNLABELLED
+    n_unlabelled, n_inside = int(np.count_nonzero(unlabelled)), len(ball.inside)
+    if n_unlabelled < 2 or 0 < n_inside < n_unlabelled:
+        return []
+    C2 = float((ball.price[unlabelled] / pool.weight[unlabelled]).max())
+    if C2 == 0.0:
+        return []
+    reach = np.median(ball.distances[unlabelled])
+    pulled = 1.0 + float(ball.price[(ball.kinds == MAJORITY) & (ball.distances < reach)].sum())
+    half = 2.0 * pulled / float(pool.weight[unlabelled].sum())
+    advised = min(half, C2 / 2) if n_inside else max(half, C2 * 2)
+    kind = FindingKind.ALL_INSIDE if n_inside else FindingKind.NONE_INSIDE
+    values = {"n_unlabelled": n_unlabelled, "C2": C2}
+    return [_finding(ball.label, kind, values, {"C2": float(f"{advised:.2g}")})]
+
+
+_SENTENCES = {
+    FindingKind.USELESS_RADIUS: (
+        "{ball} is uselessly large: its radius is {v[radius]:.3g}, the spread of the other rows "
+        "{v[spread]:.3g}, and it holds {v[share]:.0%} of them. Rare rows in several far groups do "
+        "that: {to[n_balls]} gives each group a ball. Otherwise {shapes}{prices} makes a smaller "
+        "ball."
+    ),
+    FindingKind.NO_MAJORITY: (
+        "{ball} knows no majority row: its label is the only one, and is taken for the rare one. "
+        "It is a one-class ball of the rare and the unlabelled rows, and {C1} does nothing. Labels "
+        "of a few cleared rows would show where it must end."
+    ),
+    FindingKind.ALL_FILTERED: (
+        "{ball}: the filter left out all {v[n_unlabelled]:,} unlabelled rows, so that only the "
+        "labelled ones shape it. Pass {to[filter]} (3.0 is the paper's), or {no_filter}."
+    ),
+    FindingKind.SHARE_NOT_REACHED: (
+        "{ball} was to hold {v[n_wanted]:,} unlabelled rows, {v[share]:.2%} of them, and "
+        "{v[n_kept]:,} are near enough to be kept: it ends at the last of these. Pass the "
+        "{to[rare_share]} that you expect (that of the labelled rows is too large where cases were "
+        "sought), or {others}."
+    ),
+    FindingKind.ROWS_LEFT_ASIDE: (
+        "{ball}: {v[n_rows]:,} {which}, of which the nearest {v[max_kept]:,} shape it. {more}"
+    ),
+    FindingKind.ALL_INSIDE: (
+        "{ball} holds all {v[n_unlabelled]:,} unlabelled rows that were kept: {C2} makes each of "
+        "them too dear to leave out. {to[C2]} would leave out about half."
+    ),
+    FindingKind.NONE_INSIDE: (
+        "{ball} holds none of the {v[n_unlabelled]:,} unlabelled rows that were kept: {C2} makes "
+        "them too cheap to reach for. {to[C2]} would take in about half."
+    ),
+    FindingKind.STOPPED_SHORT: (
+        "{ball} {v[status]} after {v[n_outer]} outer and {v[n_inner]} inner steps (relative gap "
+        "{v[gap]:.1e}). {advice}."
+    ),
+    FindingKind.SINGLE_ROW: (
+        "{v[label]!r} has a single labelled row, which cannot be held out: how good its ball is, "
+        "is not known, and it has no say in the choice. Label another."
+    ),
+}
+KINDS = tuple(_SENTENCES)
+
+
+def sentence(finding: Finding, words: Words = in_parameters) -> str:
+    """Word a finding about a ball, its remedies in the words of the reader."""
+    values, to = finding.values, {name: words(name, how) for name, how in finding.remedy.items()}
+    parts = {"C1": words("C1", None), "no_filter": words("filter", False)}
+    match finding.kind:
+        case FindingKind.USELESS_RADIUS:
+            parts["shapes"] = f"{to['kernel']} allows other shapes, and " if "kernel" in to else ""
+            parts["prices"] = _or(to[name] for name in ("C1", "C2") if name in to)
+        case FindingKind.SHARE_NOT_REACHED:
+            parts["others"] = _or(to[name] for name in ("radius", "max_kept", "filter"))
+        case FindingKind.ROWS_LEFT_ASIDE:
+            larger, of_which = to["max_kept"], values["which"]
+            of_all = of_which == "unlabelled"
+            parts["which"] = "unlabelled rows are near" if of_all else "majority rows have labels"
+            parts["more"] = "All rows are judged."
+            if larger:
+                parts["more"] = f"A{larger[1:]} takes in more; predict judges all."
+        case FindingKind.ALL_INSIDE | FindingKind.NONE_INSIDE:
+            parts["C2"] = words("C2", values["C2"])
+        case FindingKind.STOPPED_SHORT:
+            limits = _or(words(name, None) for name in finding.remedy)
+            parts["advice"] = "Take the ball as an approximation"
+            if limits:
+                parts["advice"] = f"Raise {limits}; standardised features help"
+    ball = f"the ball of {values['label']!r}"
+    return _SENTENCES[finding.kind].format(ball=ball, v=values, to=to, **parts)
+
+
+def _or(ways: Iterable[str]) -> str:
+    """Join the ways that the reader has: "a", "a or b", "a, b or c"."""
+    *most, last = [way for way in ways if way] or [""]
+    return f"{', '.join(most)} or {last}" if most else last

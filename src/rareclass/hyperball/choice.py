@@ -244,8 +244,8 @@ class ConfusionCounts(NamedTuple):
         return 2.0 * self.tp / n if n else 0.0
 
 
-def f1_interval(counts: ConfusionCounts, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval, carried over from the share of hits to the F1 of held-out rows.
+def f1_interval(counts: ConfusionCounts) -> tuple[float, float]:
+    """Return Wilson's 95 % interval, carried over from the share of hits to F1.
 
     Of the rows that are rare or were called rare, :math:`J = tp / (tp + fp + fn)` are both. Given
     how many such rows there are, tp is binomial, and :math:`F_1 = 2 J / (1 + J)` grows with J: the
@@ -258,7 +258,7 @@ def f1_interval(counts: ConfusionCounts, confidence: float = 0.95) -> tuple[floa
     n = counts.tp + counts.fp + counts.fn
     if not n:
         return 0.0, 1.0
-    limits = binomtest(counts.tp, n).proportion_ci(confidence, method="wilson")
+    limits = binomtest(counts.tp, n).proportion_ci(0.95, method="wilson")
     low, high = float(limits.low), float(limits.high)
     return 2.0 * low / (1.0 + low), 2.0 * high / (1.0 + high)
 

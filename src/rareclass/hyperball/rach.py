@@ -11,9 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from rareclass.estimators.estimator import FitsRows, read_features, settings_of
 from rareclass.findings import Status, warn
-from rareclass.hyperball.ball import Ball, fit_ball, transduced
+from rareclass.hyperball.ball import (
+    Ball,
+    ball_findings,
+    fit_ball,
+    sentence,
+    stopped_short,
+    transduced,
+)
 from rareclass.hyperball.description import BallPicture, Description, describe, take_picture
-from rareclass.hyperball.findings import ball_findings, sentence, stopped_short
 from rareclass.hyperball.pool import Survey, make_space, survey
 from rareclass.hyperball.problem import InputSpace, KernelSpace
 from rareclass.hyperball.settings import SHARE, RACHSettings

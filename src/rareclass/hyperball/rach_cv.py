@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from rareclass.estimators.estimator import read_features, settings_of
 from rareclass.estimators.search import SearchCV, of_best, ranks
 from rareclass.findings import warn
+from rareclass.hyperball.ball import sentence, single_row
 from rareclass.hyperball.choice import (
     BallCandidate,
     CandidateBalls,
@@ -29,7 +30,6 @@ from rareclass.hyperball.choice import (
     read_grid,
     unlabelled_inside,
 )
-from rareclass.hyperball.findings import sentence, single_row
 from rareclass.hyperball.pool import survey, with_balls
 from rareclass.hyperball.rach import RACH, BallClassifier
 from rareclass.hyperball.settings import SHARE, SOLVED, RACHSettings

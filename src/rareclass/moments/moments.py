@@ -189,7 +189,10 @@ def moments_of(
         return Moments(0, 0.0, np.zeros(d), np.zeros(d), scatter, third, 0.0, sketch, probes)
     if source.is_sparse:
         return _sparse_moments(rows, settings, probes)
-    shift = _middle(np.asarray(_first(rows), dtype=np.float64))
+    first_rows = np.asarray(_first(rows), dtype=np.float64)
+    # Exactly the value of a column that is constant in them.
+    constant = (first_rows == first_rows[0]).all(axis=0)
+    shift = np.where(constant, first_rows[0], first_rows.mean(axis=0))
     for again in (True, False):
         n, total, first, second, *rest = rows.sum(_dense_sums, shift, settings, probes)
         mean = first / total
@@ -215,12 +218,6 @@ def _first(rows: Rows) -> Any:
     weight = rows.weight
     counted = np.flatnonzero(weight[:_FIRST_ROWS])
     return rows.take(counted if len(counted) else np.flatnonzero(weight)[:_FIRST_ROWS])
-
-
-def _middle(first: np.ndarray) -> np.ndarray:
-    """Return the mean of some rows; exactly the value of a column that is constant in them."""
-    constant = (first == first[0]).all(axis=0)
-    return np.where(constant, first[0], first.mean(axis=0))
 
 
 def _dense_sums(

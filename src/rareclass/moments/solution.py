@@ -154,8 +154,7 @@ def solve_path(
 
 def linear_scores(block: Block, coef: np.ndarray) -> np.ndarray:
     """Return X w of a block; one column a column of `coef`."""
-    scores: np.ndarray = np.asarray(block.X @ coef, dtype=np.float64)
-    return scores
+    return np.asarray(block.X @ coef, dtype=np.float64)
 
 
 def warn_of_ridge(names: Sequence[str] | None, model: FittedCovariance, moments: Moments) -> None:

@@ -142,14 +142,12 @@ class OnlineLogistic(OnlineRanker):
         zeros = np.zeros(n_features)
         if self.steps == "adagrad":
             return LogisticState(zeros, zeros.copy(), np.zeros(2), np.zeros(2), rng)
-        variance = np.full(1 + n_features, self._variance())
+        eta = float(self.eta)
+        variance = np.full(1 + n_features, min(eta * eta, _MOST_VARIANCE))  # eta**2 may overflow
         variance[0] = _INTERCEPT_VARIANCE
         full = 1 + min(n_features, _FULL)
         covariance = np.diag(variance[:full])
         return GaussianState(np.append(0.0, zeros), covariance, variance[full:], np.zeros(2), rng)
-
-    def _variance(self) -> float:
-        return min(float(self.eta) * float(self.eta), _MOST_VARIANCE)
 
     def _learn(
         self, state: Any, rows: SparseRows, sign: np.ndarray, step: np.ndarray
