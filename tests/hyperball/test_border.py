@@ -1,5 +1,8 @@
 """Where a ball ends: a margin, the share of rare rows, the paper's way to the solution."""
 
+import functools
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -15,7 +18,9 @@ from hyperball.rach_cases import (
     ball_of,
     hidden_cluster,
     several_clusters,
+    unwarned,
 )
+from rareclass.hyperball import RACH
 from rareclass.hyperball.pool import UNLABELLED
 
 
@@ -118,3 +123,48 @@ def test_a_row_on_the_sphere_is_inside_whatever_rounding_makes_of_its_distance()
     distances = ball.distances.copy()
     distances[border] = ball.squared_radius * (1.0 + 1e-12)
     assert set(border) <= set(ball._replace(distances=distances).inside)
+
+
+def test_a_share_is_dealt_out_to_the_balls():
+    rng = np.random.RandomState(0)
+    X = rng.randn(600, 2)
+    y = np.full(600, -1)
+    X[:40], X[40:80] = [5.0, 5.0] + 0.1 * X[:40], [-5.0, 5.0] + 0.1 * X[40:80]
+    y[:6], y[40:46], y[100:140] = 1, 2, 0
+    model = RACH(C2=0.0, radius="share", rare_share=0.1, filter=False).fit(X, y)
+    found = [len(ball.found) for ball in model.balls_]
+    n_unlabelled = int((y == -1).sum())
+    assert abs(sum(found) - 0.1 * n_unlabelled) <= 2
+    assert abs(found[0] - found[1]) <= 1
+
+
+CUT = {"C1": 30.0, "C2": 0.3, "kernel": "gaussian", "filter": False}
+
+
+@functools.cache
+def table_and_ball(seed):
+    """A table whose ball takes many steps, and that ball."""
+    rng = np.random.RandomState(seed)
+    X, y = rng.randn(440, 20), np.full(440, -1)
+    y[:10], y[10:60] = 1, 0
+    X[:10] += 0.7
+    with unwarned():
+        return X, y, RACH(**CUT).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("seed", "max_inner"),
+    [
+        pytest.param(*case, marks=() if case in {(0, 1), (0, 10)} else pytest.mark.thorough)
+        for case in product(range(2), [1, 2, 3, 5, 10])
+    ],
+)
+def test_the_gap_is_true_however_short_the_solver_is_cut(seed, max_inner):
+    X, y, best = table_and_ball(seed)
+    with unwarned():
+        model = RACH(**CUT, max_inner=max_inner).fit(X, y)
+    found, least = model.objective_path_[-1], best.objective_path_[-1]
+    assert best.duality_gap_ <= 1e-6
+    assert (found - least) / abs(found) <= model.duality_gap_ + 2e-6
+    if model.duality_gap_ > 1e-4:
+        assert model.status_ == "reached max_iter"

@@ -128,6 +128,15 @@ def test_more_rows_than_may_be_kept(max_kept, n_rows, which):
     assert ((kinds == 0).sum(), (kinds < 0).sum()) == (min(50, max_kept), min(110, max_kept))
 
 
+def test_a_border_by_share_beyond_the_rows_that_were_kept():
+    X, y, _ = hidden_cluster()
+    n = int((y == UNKNOWN).sum())
+    model = RACH(C2=0.0, radius="share", rare_share=0.4, max_kept=20)
+    values, remedy = found_by(model, X, y)[FindingKind.SHARE_NOT_REACHED]
+    assert values == {"label": RARE, "n_wanted": int(0.4 * n), "share": 0.4, "n_kept": 20}
+    assert list(remedy) == ["rare_share", "radius", "max_kept", "filter"]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -316,7 +316,7 @@ def test_few_landmarks_serve_about_as_well():
 
 def test_a_solver_that_stops_short_says_so():
     X, y, _ = hidden_cluster()
-    with pytest.warns(ConvergenceWarning, match=r"the ball of 1 reached max_iter after 1 outer .*"):
+    with pytest.warns(ConvergenceWarning, match=r"1 outer .* Raise max_outer=, max_inner= or tol="):
         model = RACH(**QUIET, max_outer=1, max_inner=1, tol=1e-13).fit(X, y)
     assert model.status_ == "reached max_iter"
     assert model.n_iter_ == 1

@@ -229,6 +229,16 @@ def test_a_single_case_cannot_be_held_out():
     assert not np.isnan(model.score(X, truth))
 
 
+def test_a_category_with_a_single_case_leaves_the_choice_to_the_others():
+    X, y, _ = several_clusters([[4.0, 0.0], [0.0, 4.0]])
+    y[np.flatnonzero(y == 1)[1:]] = UNKNOWN
+    with pytest.warns(UserWarning, match="1 has a single labelled row"):
+        model = RACHCV(cv=3).fit(X, y)
+    assert model.n_splits_ == 3
+    assert model.best_score_ > 0.0
+    assert set(model.predict(X)) <= {0, 1, 2}
+
+
 def test_a_splitter_and_a_list_of_folds_and_a_number_are_the_same_folds():
     X, y, _ = several_clusters([[1.0, 1.0]], n_cloud=80, scale=0.5, n_rare=9)
     grid = {"C1s": [0.01, 10.0], "C2s": [0.001, 0.1]}
@@ -470,6 +480,8 @@ def test_without_refitting_there_is_no_model():
     assert 0.0 <= model.best_score_ <= 1.0
     assert not hasattr(model, "best_estimator_")
     assert not hasattr(model, "transduction_")
+    with pytest.raises(AttributeError, match="refit=True"):
+        model.predict(X)
 
 
 @pytest.mark.parametrize(
@@ -486,6 +498,7 @@ def test_without_refitting_there_is_no_model():
         ({"radius": "wide"}, "^radius='wide'"),
         ({"filter": "no"}, "^filter='no'"),
         ({"cv": 1}, "^cv=1 must be 2 folds or more, a splitter or a list"),
+        ({"cv": "5"}, "^cv='5' must be 2 folds or more"),
         ({"cv": 2.5}, "cross-validation object .* Got 2.5"),
     ],
 )

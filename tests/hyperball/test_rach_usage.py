@@ -109,6 +109,7 @@ def test_before_fitting(model):
         ],
         ({"radius": "wide"}, "^radius='wide' must be 'solved' or 'share', or a dict"),
         ({"radius": {1: "wide"}}, "^radius={1: 'wide'} must be"),
+        ({"radius": {9: "share"}}, "^radius=.* names 9, which is not a rare label"),
         ({"solver": "guess"}, r"^solver='guess' is not one of \['convex_concave', 'direct'\]"),
         ({"kernel": "round"}, "^kernel='round' is not one of .*'gaussian'"),
         ({"kernel": 3}, "^kernel=3 is not one of"),
@@ -157,6 +158,14 @@ def test_rows_to_predict_that_are_refused():
         plain.predict(X[:, :2])
     with pytest.raises(ValueError, match=r"row 17"):
         plain.predict(with_cell(X, np.nan))
+
+
+def test_labels_that_fit_did_not_see_are_refused_by_score():
+    X, y, _ = hidden_cluster(n=80)
+    with unwarned():
+        model = RACH(C2=0.0).fit(X, y)
+    with pytest.raises(ValueError, match=r"row 3: label 7 is not among the classes \[0, 1\]"):
+        model.score(X[:5], [0, 1, -1, 7, 0])
 
 
 def test_what_fit_rows_refuses():
