@@ -12,6 +12,7 @@ from rareclass.decide import balanced_accuracy_threshold
 from rareclass.estimators.estimator import RankScorer, learn_calibration, read_features, settings_of
 from rareclass.estimators.search import Fold, SearchCV, as_scoring, make_folds, of_best
 from rareclass.labels.two_classes import Labels
+from rareclass.machine import track
 from rareclass.moments.covariance import CovarianceModel
 from rareclass.moments.mibc import MIBC
 from rareclass.moments.moments import Moments, MomentSettings, merge, moments_of, remove
@@ -26,7 +27,6 @@ from rareclass.moments.solution import (
     warn_if_short,
     weighted_labels,
 )
-from rareclass.machine import track
 from rareclass.rows import RowSource, consecutive, rows_of
 
 PAPER_CS = tuple(10.0 ** np.arange(-4, 6))

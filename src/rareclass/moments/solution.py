@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from rareclass.findings import Finding, FindingKind, Status, finding_of, warn
 from rareclass.labels.two_classes import Labels, read_labels
-from rareclass.machine import check_fits
+from rareclass.machine import check_fits, track
 from rareclass.moments.covariance import (
     CovarianceModel,
     FittedCovariance,
@@ -22,7 +22,6 @@ from rareclass.moments.covariance import (
 from rareclass.moments.dual import solve_dual
 from rareclass.moments.moments import Moments, MomentSettings, moments_of, remove
 from rareclass.parameters import check_number, check_whole
-from rareclass.machine import track
 from rareclass.rows import Block, RowSource
 
 # Rare rows at the margin score w . mean + 1 but for rounding and the solver's tolerance: the
