@@ -179,14 +179,15 @@ def describe(model: FittedBalls) -> Description:
 
 def overlaps(model: FittedBalls) -> list[BallOverlap]:
     """Return pairs of balls with rows in both or, without a kernel, whose surfaces meet."""
-    balls, background = model.balls_, model.background_
+    balls = model.balls_
     if len(balls) < 2:
         return []
     # The rows in each, among all rows that any ball was fitted to and the background.
+    tables: list[Ball | Background] = [*balls, model.background_]
     inside = []
     for ball in balls:
         numbers = [ball.rows[ball.distances <= ball.squared_radius]]
-        for other in (*balls, background):
+        for other in tables:
             if other is not ball and len(other.rows):
                 numbers.append(other.rows[ball.depth(other.X) >= 0.0])
         inside.append(np.unique(np.concatenate(numbers)))

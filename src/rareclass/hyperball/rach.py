@@ -1,7 +1,7 @@
 """RACH: balls around rare categories, from a few labels and many rows without."""
 
 from operator import attrgetter
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -21,7 +21,7 @@ from rareclass.hyperball.ball import (
 )
 from rareclass.hyperball.description import BallPicture, Description, describe, take_picture
 from rareclass.hyperball.pool import Survey, make_space, survey
-from rareclass.hyperball.problem import InputSpace, KernelSpace
+from rareclass.hyperball.problem import KernelSpace
 from rareclass.hyperball.settings import SHARE, RACHSettings
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
@@ -160,7 +160,7 @@ class BallClassifier(ClassifierMixin):
         ball = self._only_ball("center_")
         if isinstance(ball.space, KernelSpace):
             return ball.space.coefficients(ball.center)
-        return cast(InputSpace, ball.space).input_center(ball.center)
+        return ball.space.input_center(ball.center)
 
     @property
     def landmarks_(self) -> Any:
