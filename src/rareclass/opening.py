@@ -4,8 +4,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-from rareclass.encoding.encoders import TableEncoder
-from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warn
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model import Model
@@ -18,8 +16,7 @@ def load(path: str | Path) -> Model:
     """Open a model that ``rareclass fit``, ``stream`` or ``hunt`` saved, to score tables with it.
 
     Nothing in the file is executed: it holds numbers, text and names of kinds, and only classes
-    on the library's own list are built. The package alone will do; skrub as well
-    (``rareclass[cli]``) where a model of ``--method`` learned from words, texts or dates.
+    on the library's own list are built.
 
     Parameters
     ----------
@@ -36,13 +33,12 @@ def load(path: str | Path) -> Model:
     Raises
     ------
     InputError
-        When there is no such file, it is damaged, or is no model; when it needs skrub, which is
-        not installed.
+        When there is no such file, it is damaged, or is no model.
 
     Warns
     -----
     UserWarning
-        When the file opens but something is odd, such as another version of scikit-learn.
+        When the newest checkpoint of a stream is damaged, and the one before it was taken.
 
     Examples
     --------
@@ -50,16 +46,7 @@ def load(path: str | Path) -> Model:
     >>> model = rareclass.load("model.rareclass")  # doctest: +SKIP
     >>> top = model.score_samples("new_rows.parquet").argsort()[::-1][:100]  # doctest: +SKIP
     """
-    try:
-        model = open_model(path_of(path))
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "skrub":
-            raise
-        raise InputError(
-            f"The model {path} encodes words, texts or dates by skrub, which is not installed.",
-            'Install it: pip install "rareclass[cli]".',
-            ErrorKind.MISSING_PACKAGE,
-        ) from error
+    model = open_model(path_of(path))
     for notice in model.notices:
         warn(f"{path}: {notice}.")
     return model
@@ -103,10 +90,6 @@ def describe(path: Path) -> dict[str, Any]:
             "prevalence": odds / (1.0 + odds),
             "trained_prevalence": trained,
         }
-    needs = ["rareclass"]
-    if isinstance(model.encoder, TableEncoder):
-        needs += ["scikit-learn"]
-        needs += ["skrub"] if model.encoder.vectorizer_ is not None else []
     columns = [
         {
             "name": column.name,
@@ -131,6 +114,5 @@ def describe(path: Path) -> dict[str, Any]:
         "probabilities": probabilities,
         "held_out_scores": None if model.held_out is None else len(model.held_out.scores),
         "rare_cases": None if model.cases is None else int((model.cases.number > 0).sum()),
-        "needs": needs,
         "notices": list(model.notices),
     }

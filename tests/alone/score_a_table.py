@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 # What training from the command line needs, and a scoring service need not have.
-TRAINING = ("typer", "rich", "skrub", "pandas", "matplotlib", "jinja2", "fsspec", "onnx", "pytest")
+TRAINING = ("typer", "rich", "pandas", "matplotlib", "jinja2", "fsspec", "onnx", "pytest")
 
 
 def main(folder: Path) -> None:

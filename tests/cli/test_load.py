@@ -1,7 +1,5 @@
 """`rareclass.load`: one door to every model, for tables in memory and for files."""
 
-import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +9,6 @@ import pytest
 import rareclass as package
 from cli.conftest import Run
 from rareclass.errors import InputError
-from rareclass.model.model_file import load_model, save_model
 
 
 @pytest.fixture(scope="module")
@@ -124,15 +121,3 @@ def test_what_is_no_table_and_no_model(fitted: Path, tmp_path: Path) -> None:
     cut.write_bytes((fitted / "model.rareclass").read_bytes()[:1000])
     with pytest.raises(InputError, match="damaged"):
         package.load(cut)
-
-
-def test_another_version_of_scikit_learn_is_a_warning(fitted: Path, tmp_path: Path) -> None:
-    old, model = tmp_path / "old.rareclass", load_model(fitted / "model.rareclass")
-    training = model.facts.training
-    assert training is not None
-    training = replace(training, versions=training.versions | {"scikit-learn": "1.5.0"})
-    save_model(old, replace(model, facts=replace(model.facts, training=training)))
-    with pytest.warns(UserWarning, match="made with scikit-learn 1.5.0"):
-        model = package.load(old)
-    shutil.rmtree(tmp_path)
-    assert len(model.score_samples(fitted / "new.csv")) == 240

@@ -7,10 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 
 from made_models import made_model
-from rareclass.encoding.encoders import SparseEncoder, TableEncoder
+from rareclass.encoding.encoders import SparseEncoder, TableEncoder, _drawn_folds
+from rareclass.encoding.table_reading import typed_table
+from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.views import DenseView
 from rareclass.model.model_file import load_model, save_model
 from rareclass.ranking import RankRC
 from rareclass.tables.columns import Column
@@ -51,21 +56,56 @@ def encoder() -> TableEncoder:
     return encoder
 
 
-def test_encoded_rows_are_finite_and_standardised() -> None:
+def test_encoded_rows_are_finite_and_columns_count_about_alike() -> None:
     encoder = TableEncoder(COLUMNS)
     X = encoder.fit_transform(rows(), RARE)
     assert X.dtype == np.float64
     assert X.flags.c_contiguous
     assert np.isfinite(X).all()
-    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-6)
-    # The year is the same in all rows: nothing to scale.
-    deviation = X.std(axis=0)
-    is_year = np.array([name.endswith("_year") for name in encoder.feature_names_])
-    np.testing.assert_allclose(deviation[~is_year], 1, atol=1e-5)
-    np.testing.assert_array_equal(deviation[is_year], 0)
-    assert len(encoder.feature_names_) == X.shape[1]
-    # Empty numbers have a marker.
-    assert sum("missingindicator" in name for name in encoder.feature_names_) == 1
+    variances = dict.fromkeys((column.name for column in COLUMNS), 0.0)
+    for name, variance in zip(encoder.feature_columns, X.var(axis=0), strict=True):
+        variances[name] += variance
+    assert all(0.3 < variance < 8.0 for variance in variances.values()), variances
+    assert [name for name in encoder.view_.feature_names_ if "missing" in name] == [
+        "number is missing",
+        "few = missing",
+    ]
+
+
+@pytest.mark.parametrize("numbers", ["quantiles", "clipped", "asinh"])
+def test_it_is_the_dense_view_that_members_of_the_classifier_learn_from(numbers: str) -> None:
+    """One encoding of tables: an oracle by the view itself."""
+    frame = rows()
+    encoder = TableEncoder(COLUMNS, 3, numbers)
+    X = encoder.fit_transform(frame, RARE)
+    view = DenseView(numbers)
+    table, fold = typed_table(frame, COLUMNS), _drawn_folds(RARE, 3)
+    statistics = TableStatistics()
+    encoded = statistics.fit_encode(table, RARE, None, fold, is_drawn=True)
+    np.testing.assert_array_equal(
+        X, view.fit_transform(encoded, RARE, None, fold, statistics), strict=True
+    )
+    np.testing.assert_allclose(encoder.transform(frame), view.transform(table), rtol=1e-12)
+
+
+def test_levels_but_the_most_frequent_count_as_rare() -> None:
+    level = np.where(RARE, np.arange(N) % 3 + 1, 0)
+    one, other = TableEncoder(COLUMNS), TableEncoder(COLUMNS)
+    table = rows()
+    of_levels, of_two = one.fit_transform(table, level), other.fit_transform(table, level > 0)
+    n_features = of_two.shape[1]
+    np.testing.assert_array_equal(of_levels[:, :n_features], of_two)
+    assert one.feature_columns[n_features:] == 3 * ["many"]
+
+
+@given(st.integers(1, 40), st.integers(0, 400), st.integers(0, 99))
+def test_folds_hold_equal_parts_of_both_classes(n_rare: int, n_others: int, seed: int) -> None:
+    is_rare = np.arange(n_rare + n_others) < n_rare
+    fold = _drawn_folds(is_rare, seed)
+    for part in (fold[is_rare], fold[~is_rare]):
+        counts = np.bincount(part, minlength=5)
+        assert len(counts) == 5
+        assert np.ptp(counts) <= 1
 
 
 @pytest.mark.parametrize("n_rows", [N, 100_000])
@@ -82,13 +122,12 @@ def test_a_large_common_part_of_numbers_and_dates_changes_nothing(n_rows: int) -
         )
         for offset, year in [(0.0, 1970), (1e9, 2020)]
     ]
-    near, far = (
-        TableEncoder([COLUMNS[0], COLUMNS[4]]).fit_transform(frame, np.arange(n_rows) % 10 == 0)
-        for frame in frames
-    )
-    np.testing.assert_allclose(far, near, atol=1e-5)
-    np.testing.assert_allclose(far[:, :2].std(axis=0), 1, atol=1e-4)
-    assert len(np.unique(far[:, 1])) == len(np.unique(seconds))
+    encoder = TableEncoder([COLUMNS[0], COLUMNS[4]])
+    near, far = (encoder.fit_transform(frame, np.arange(n_rows) % 10 == 0) for frame in frames)
+    columns = encoder.feature_columns
+    number = [k for k, name in enumerate(columns) if name == "number"]
+    np.testing.assert_allclose(far[:, number], near[:, number], atol=1e-5)
+    np.testing.assert_allclose(far[:, number].std(axis=0), 1, atol=1e-4)
 
 
 def test_scores_are_the_same_with_a_large_common_part() -> None:
@@ -116,22 +155,26 @@ def test_rows_beyond_those_of_training_are_at_their_end(encoder: TableEncoder) -
     """No alert because a row is far: other units, or days that training never saw."""
     frame = rows()
     far = frame.with_columns(pl.col("number") * 1e6, pl.col("day") + pl.duration(days=5000))
-    X = encoder.transform(far)
-    assert (encoder.low_ <= X).all()
-    assert (encoder.high_ >= X).all()
-    inside = encoder.transform(frame)
-    assert np.abs(inside).max() >= np.abs(X).max()
+    X, inside = encoder.transform(far), encoder.transform(frame)
+    number = [k for k, name in enumerate(encoder.feature_columns) if name == "number"]
+    assert X[:, number].max() <= inside[:, number].max()
+    assert encoder.count_outside(far)["number"] > 0
+    assert "day" not in encoder.count_outside(far)
 
 
-def test_target_encoding_is_out_of_fold() -> None:
+def test_log_odds_are_out_of_fold() -> None:
     """A category met once says nothing about its own row."""
-    frame = pl.DataFrame({"many": [f"once{k}" for k in range(N)]})
+    frame = pl.DataFrame({"many": [f"once{k // 2}" for k in range(N)]})
+    rare = np.arange(N) % 10 < 2
     encoder = TableEncoder([COLUMNS[3]])
-    X = encoder.fit_transform(frame, RARE)
-    # A fold that met no such category says the same of all its rows.
-    assert len(np.unique(X[:, 0].round(9))) <= 5
+    X = encoder.fit_transform(frame, rare)
+    log_odds = encoder.view_.feature_names_.index("many: log-odds")
+    once = TableEncoder([COLUMNS[3]])
+    single = once.fit_transform(pl.DataFrame({"many": [f"once{k}" for k in range(N)]}), rare)
+    assert np.ptp(single[:, once.view_.feature_names_.index("many: log-odds")]) == 0
     in_sample = encoder.transform(frame)
-    assert np.corrcoef(in_sample[:, 0], RARE)[0, 1] > 0.9
+    assert np.corrcoef(in_sample[:, log_odds], rare)[0, 1] > 0.9
+    assert np.ptp(X[:, log_odds]) > 0
 
 
 def test_unseen_values_and_empty_cells(encoder: TableEncoder) -> None:
@@ -214,16 +257,3 @@ def test_a_model_that_could_not_be_opened_is_not_saved(tmp_path: Path) -> None:
         save_model(path, made_model(SimpleNamespace(odd=tmp_path), None))
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["model.rareclass"]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_imputed_and_scaled_as_scikit_learn_does_to_the_last_bit(
-    encoder: TableEncoder, dtype: str
-) -> None:
-    X = np.random.default_rng(1).normal(size=(9, encoder.imputer_.n_features_in_)).astype(dtype)
-    X[::2, :2] = np.nan
-    expected = encoder.scaler_.transform(encoder.imputer_.transform(X.copy()))
-    found = encoder._imputed_and_scaled(X)
-    assert found.dtype == expected.dtype
-    assert len(encoder.imputer_.indicator_.features_)
-    np.testing.assert_array_equal(found, expected)

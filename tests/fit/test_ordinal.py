@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from draws import quick
 from rareclass.encoding.encoders import TableEncoder
@@ -81,7 +80,7 @@ def test_the_target_is_read_in_order(grades_file: Path) -> None:
     assert data.size.n_rare == (data.y != 1).sum()
     assert data.n_copies > 20
     shop = next(column for column in data.columns if column.name == "shop")
-    assert shop.treatment == "mean level of each value, out of fold"
+    assert shop.kind == "high-cardinality category"
 
 
 @pytest.mark.parametrize("suffix", quick(1, [".parquet", ".csv"]))
@@ -307,19 +306,23 @@ def test_it_says_when_it_will_take_long() -> None:
     assert "mibc" not in said
 
 
-def test_categories_become_the_mean_level() -> None:
+def test_categories_tell_each_level_from_those_below() -> None:
     n = 600
     rng = np.random.default_rng(0)
     shop = rng.integers(0, 50, n)
     y = np.minimum(shop // 12, 3)
     frame = pl.DataFrame({"shop": [f"s{k}" for k in shop]})
     column = Column("shop", "high-cardinality category", "", "string", n_distinct=50)
-    X = TableEncoder([column]).fit_transform(frame, y)
-    assert np.corrcoef(X[:, 0], y)[0, 1] > 0.95
-    assert isinstance(TableEncoder([column])._folds(y), StratifiedKFold)
-    # A level of one row does not keep the others from being stratified.
-    assert TableEncoder([column])._folds(np.append(y, 9)).n_splits == 5
-    assert isinstance(TableEncoder([column])._folds(np.array([0, 0, 0, 2])), KFold)
+    encoder = TableEncoder([column])
+    X = encoder.fit_transform(frame, y)
+    assert set(encoder.feature_columns) == {"shop"}
+    assert len(encoder.feature_columns) == X.shape[1]
+    of_levels = X[:, -3:]  # levels 1, 2 and 3 against those below
+    assert np.corrcoef(of_levels.sum(axis=1), y)[0, 1] > 0.95
+    for cut, column_of_cut in enumerate(of_levels.T, 1):
+        assert np.corrcoef(column_of_cut, y >= cut)[0, 1] > 0.9
+    np.testing.assert_array_equal(encoder.transform(frame).shape, X.shape)
+    # A level of one row is no trouble.
     TableEncoder([column]).fit_transform(frame, np.where(np.arange(n) == 5, 9, y))
 
 

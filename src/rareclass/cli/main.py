@@ -6,10 +6,8 @@ import sys
 import threading
 from typing import Any
 
-from rareclass.model.skops_io import use_alone
-
 # What `pip install rareclass` leaves out and the extra `cli` has.
-_EXTRA = {"matplotlib", "pandas", "rich", "skrub", "typer"}
+_EXTRA = {"matplotlib", "pandas", "rich", "typer"}
 # New objects before cycles of them are looked for: with the interpreter's 700 that takes a tenth of
 # the time of imports, which make hundreds of thousands and leave no cycles behind.
 _NEW_OBJECTS = 10_000
@@ -24,7 +22,6 @@ def main() -> None:
     gc.set_threshold(_NEW_OBJECTS)
     try:
         sys.unraisablehook = _interrupt_once_more
-        use_alone()
         from rareclass.cli.app import app
 
         app()

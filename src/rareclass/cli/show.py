@@ -155,5 +155,4 @@ def _packages(told: dict[str, Any]) -> list[str]:
     if not versions:
         return []
     named = ", ".join(f"{name} {number}" for name, number in versions.items())
-    needs = ", ".join(told["needs"])
-    return [f"Made with {named}", f'Needs {needs} to score (pip install "rareclass[cli]")']
+    return [f"Made with {named}"]

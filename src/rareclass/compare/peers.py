@@ -102,7 +102,7 @@ class DefaultFit(BaseEstimator):
 def _numbers(setting: PeerSettings) -> Any:
     if not setting.columns:
         return SparseEncoder(setting.zero_based)
-    return TableEncoder(setting.columns, random_state=setting.seed)
+    return TableEncoder(setting.columns, setting.seed, MIBCMethod.numbers)
 
 
 def _as_rankrc(setting: PeerSettings) -> Any:

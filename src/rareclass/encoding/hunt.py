@@ -1,19 +1,30 @@
 """Encoder for hunts: points in which every column counts alike, and back to the table's units."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.encoders import TableEncoder
+from rareclass.encoding.dates_and_texts import RecurringDates
+from rareclass.encoding.encoders import DOUBLE_PRECISION_ROWS
+from rareclass.encoding.table_reading import typed_table
+from rareclass.encoding.table_statistics import (
+    known_words,
+    levels_of_words,
+    rows_of_text,
+    side_by_side,
+    text_components,
+)
+from rareclass.encoding.typed_table import TypedColumn, TypedTable
 from rareclass.tables.columns import Column
 
-_SECONDS = "_total_seconds"
-_SECONDS_A_YEAR = 365.2425 * 24 * 3600
+Floats = NDArray[np.float64]
+
+_DAYS_A_YEAR = 365.2425
 
 
 @dataclass(frozen=True)
@@ -32,13 +43,19 @@ class Coordinate:
     is_number: bool = False  # a number of the table, or of a date
 
 
+class CoordinateValues(NamedTuple):
+    """Values of one coordinate in units of the table: (n_rows,), none missing."""
+
+    coordinate: Coordinate
+    values: Floats
+
+
 class HuntEncoder:
     """Encoder from typed columns to points whose distances compare rows column by column.
 
-    `TableEncoder` standardises every coordinate, which is right for a model that learns weights
-    and wrong for a distance: a category with thirty values would count as thirty numbers, and a
-    value that few rows have would lie far from everything. Here every column counts about as
-    much as one number, whose squared distance between two rows is 2 on average:
+    Every column counts about as much as one number, whose squared distance between two rows is 2
+    on average; an encoder for weights, as `TableEncoder` is one, would make of a category with
+    thirty values thirty numbers:
 
     - numbers: variance 1;
     - categories and truth values: squared distance 2 between rows with different values;
@@ -48,95 +65,175 @@ class HuntEncoder:
     No label is used: from a handful of labels the rare share of a value would say little, so that
     categories with many values are read by their letters, like text.
 
-    `random_state` is the seed of the text's singular value decomposition; ``coordinates_`` gives
-    the meaning of each column of the points.
+    Attributes
+    ----------
+    coordinates_ : list of Coordinate
+        Meaning of each column of the points.
+    low_, high_, median_ : ndarray of shape (n_numbers,)
+        Range and median of each number and part of a date in training.
+    words_ : list of KnownWords
+        Values of each category.
     """
 
-    def __init__(self, columns: Sequence[Column], random_state: int = 0) -> None:
+    def __init__(self, columns: Sequence[Column]) -> None:
         self.columns = [
             replace(column, kind="text") if column.kind == "high-cardinality category" else column
             for column in columns
         ]
-        self.random_state = random_state
 
     def fit_transform(self, frame: pl.DataFrame) -> NDArray[Any]:
         """Fit on typed rows and return them as points (n_rows, n_coordinates).
 
         Points are float64 for fewer than 100,000 rows, else float32.
         """
-        encoder = TableEncoder(self.columns, self.random_state)
-        # Without high-cardinality categories nothing in it looks at the classes.
-        X = encoder.fit_transform(frame, np.zeros(frame.height, dtype=bool))
-        features = self._describe(encoder)
-        factors = self._factors(features, encoder.scaler_.var_ > 0.0)
-        self.coordinates_ = [
-            replace(feature, unit=feature.unit / float(factors[k]))
-            for k, feature in enumerate(features)
-            if factors[k] > 0.0
-        ]
-        self.encoder_, self.factors_ = encoder, factors
-        return self._weighed(X)
+        self.dtype_ = "float64" if frame.height < DOUBLE_PRECISION_ROWS else "float32"
+        table = typed_table(frame, self.columns)
+        every = np.ones(table.n_rows)
+        self.dates_ = RecurringDates(absolute_time=True).fit(self._moments(table))
+        numbers = self._numbers(table)
+        present = np.isnan(numbers).sum(axis=0) < table.n_rows
+        filled = np.where(present, numbers, 0.0)  # a column that is always empty
+        self.median_ = np.nanmedian(filled, axis=0)
+        self.low_, self.high_ = np.nanmin(filled, axis=0), np.nanmax(filled, axis=0)
+        self.marked_ = np.flatnonzero(np.isnan(numbers).any(axis=0) & present)
+        self.words_ = [known_words(each, every) for each in self._of_kind(table, "category")]
+        self.texts_ = [text_components(each, every) for each in self._of_kind(table, "text")]
+        parts = list(self._parts(table))
+        self.kept_ = self._varying(parts)
+        parts = [parts[k] for k in self.kept_]
+        self.coordinates_ = _with_unique_names(self._scaled(parts))
+        return self._points(parts)
 
     def transform(self, frame: pl.DataFrame) -> NDArray[Any]:
         """Return other typed rows as points; numbers are clipped to the training range."""
-        return self._weighed(self.encoder_.transform(frame))
+        parts = list(self._parts(typed_table(frame, self.columns)))
+        return self._points([parts[k] for k in self.kept_])
 
     def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
         """Return how many cells of each category column hold a value not seen in training."""
-        return self.encoder_.count_unseen(frame)
+        columns = self._of_kind(typed_table(frame, self.columns), "category")
+        counts = {
+            column.name: int(np.count_nonzero(levels_of_words(column, known) > known.n_known))
+            for column, known in zip(columns, self.words_, strict=True)
+        }
+        return {name: count for name, count in counts.items() if count}
 
     def count_outside(self, frame: pl.DataFrame) -> dict[str, int]:
-        """Return how many cells of each column of numbers lie outside the training range."""
-        return self.encoder_.count_outside(frame)
+        """Return how many cells of each column of numbers lie outside the training range.
 
-    def _weighed(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Multiply standardised coordinates that vary by their factors; X is used up."""
-        X *= self.factors_.astype(X.dtype)
-        return X if self.factors_.all() else np.ascontiguousarray(X[:, self.factors_ > 0.0])
+        Dates are not counted: later rows have later ones.
+        """
+        numbers = self._of_kind(typed_table(frame, self.columns), "number")
+        counts = {
+            column.name: int(np.count_nonzero((column.values < low) | (column.values > high)))
+            for column, low, high in zip(numbers, self.low_, self.high_, strict=False)
+        }
+        return {name: count for name, count in counts.items() if count}
 
-    def _describe(self, encoder: TableEncoder) -> list[Coordinate]:
-        """Describe the encoder's coordinates in units of the table."""
-        sources, n_marked = _sources(encoder)
-        n_numbers, kinds = len(encoder.centre_), {c.name: c.kind for c in self.columns}
-        features = []
-        for k, (name, column) in enumerate(zip(encoder.feature_names_, sources, strict=True)):
-            unit, zero = float(encoder.scaler_.scale_[k]), float(encoder.scaler_.mean_[k])
-            is_marker = k >= len(sources) - n_marked
-            if is_marker:
-                name = f"{column} is empty"
-            elif k < n_numbers:
-                spread, centre = float(encoder.spread_[k]), float(encoder.centre_[k])
-                unit, zero = unit * spread, zero * spread + centre
-                if name == column + _SECONDS:
-                    name = f"{column} (year)"
-                    unit, zero = unit / _SECONDS_A_YEAR, 1970.0 + zero / _SECONDS_A_YEAR
-            is_number = not is_marker and kinds[column] in ("number", "date")
-            features.append(Coordinate(name, column, unit, zero, is_marker, is_number))
-        return _with_unique_names(features)
+    @property
+    def choices(self) -> dict[str, list[str]]:
+        """The values of each category in training, the most frequent first."""
+        names = [c.name for c in self.columns if c.reads_as == "string" and c.kind != "text"]
+        return {
+            name: [known.name(level) for level in range(known.n_known)]
+            for name, known in zip(names, self.words_, strict=True)
+        }
 
-    def _factors(
-        self, features: list[Coordinate], varies: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Return the factor of each standardised coordinate; 0 for a constant one."""
+    @property
+    def medians(self) -> dict[str, float]:
+        """The median of each column of numbers in training."""
+        names = [column.name for column in self.columns if column.reads_as == "number"]
+        return dict(zip(names, self.median_.tolist(), strict=False))
+
+    def _of_kind(self, table: TypedTable, kind: Any) -> list[TypedColumn]:
+        return [table.columns[k] for k in table.of_kind(kind)]
+
+    def _moments(self, table: TypedTable) -> Floats:
+        return side_by_side([each.values for each in self._of_kind(table, "date")], table.n_rows)
+
+    def _numbers(self, table: TypedTable) -> Floats:
+        """Numbers and parts of dates, NaN where missing: (n_rows, n_numbers)."""
+        numbers = [each.values for each in self._of_kind(table, "number")]
+        parts = self.dates_.transform(self._moments(table))
+        return side_by_side([*numbers, *parts.T], table.n_rows)
+
+    def _parts(self, table: TypedTable) -> Iterator[CoordinateValues]:
+        """Every coordinate that these columns can have, in units of the table."""
+        numbers = self._numbers(table)
+        missing = np.isnan(numbers)
+        meant = self._meant_by_numbers(table)
+        for k, coordinate in enumerate(meant):
+            values = np.where(missing[:, k], self.median_[k], numbers[:, k])
+            values = np.clip(values, self.low_[k], self.high_[k])
+            if coordinate.name.endswith(" (year)"):
+                values = 1970.0 + values / _DAYS_A_YEAR
+            yield CoordinateValues(coordinate, values)
+        once: set[str] = set()
+        for k in self.marked_.tolist():
+            name = meant[k].column
+            if name not in once:  # parts of a date are empty together
+                once.add(name)
+                marker = Coordinate(f"{name} is empty", name, is_marker=True)
+                yield CoordinateValues(marker, missing[:, k].astype(np.float64))
+        for column, known in zip(self._of_kind(table, "category"), self.words_, strict=True):
+            levels = levels_of_words(column, known)
+            for level in range(known.n_known + 1):  # the last is that of empty cells
+                name = f"{column.name}_{known.name(level)}"
+                if level == known.n_known:
+                    name = f"{column.name} is empty"
+                yield CoordinateValues(
+                    Coordinate(name, column.name), (levels == level).astype(np.float64)
+                )
+        for column, components in zip(self._of_kind(table, "text"), self.texts_, strict=True):
+            for k, values in enumerate(rows_of_text(column, components).T):
+                yield CoordinateValues(
+                    Coordinate(f"{column.name}: letters {k + 1}", column.name), values
+                )
+
+    def _meant_by_numbers(self, table: TypedTable) -> list[Coordinate]:
+        meant = [Coordinate(c.name, c.name, is_number=True) for c in self._of_kind(table, "number")]
+        dates = [column.name for column in self._of_kind(table, "date")]
+        for part, first, second in self.dates_.features_:
+            name = f"{dates[first]}: {part}"
+            if part == "days":
+                name = f"{dates[first]} to {dates[second]}: days"
+            elif part == "time":
+                name = f"{dates[first]} (year)"
+            meant.append(Coordinate(name, dates[first], is_number=True))
+        return meant
+
+    def _varying(self, parts: list[CoordinateValues]) -> NDArray[np.intp]:
+        """Places of coordinates that vary; of a category with two values, of the rarer one."""
+        own = {name: [] for name in self.choices}  # type: dict[str, list[int]]
+        kept = [k for k, part in enumerate(parts) if np.ptp(part.values) > 0.0]
+        for k in kept:
+            if parts[k].coordinate.column in own:
+                own[parts[k].coordinate.column].append(k)
+        doubled = {places[0] for places in own.values() if len(places) == 2}
+        return np.array([k for k in kept if k not in doubled], np.intp)
+
+    def _scaled(self, parts: list[CoordinateValues]) -> list[Coordinate]:
+        """The coordinates that vary, with the unit that makes each column count as one number."""
         kinds = {column.name: column.kind for column in self.columns}
-        n_values = Counter(
-            feature.column
-            for feature, counts in zip(features, varies, strict=True)
-            if counts and not feature.is_marker
-        )
-        factors = np.zeros(len(features))
-        for k in np.flatnonzero(varies):
-            feature = features[k]
-            # Undo the standardisation, to values of the table such as 0 and 1.
-            plain = abs(feature.unit)
-            if feature.is_marker:
-                factors[k] = plain
-            elif kinds[feature.column] in ("boolean", "category"):
+        n_values = Counter(p.coordinate.column for p in parts if not p.coordinate.is_marker)
+        scaled = []
+        for coordinate, values in parts:
+            n_own = n_values[coordinate.column]
+            if coordinate.is_marker:
+                unit = 1.0
+            elif kinds[coordinate.column] in ("boolean", "category"):
                 # One coordinate stands for both of two values.
-                factors[k] = plain * (np.sqrt(2.0) if n_values[feature.column] == 1 else 1.0)
+                unit = 1.0 / np.sqrt(2.0) if n_own == 1 else 1.0
             else:
-                factors[k] = 1.0 / np.sqrt(n_values[feature.column])
-        return factors
+                unit = float(np.std(values)) * np.sqrt(n_own)
+            scaled.append(replace(coordinate, unit=float(unit), zero=float(np.mean(values))))
+        return scaled
+
+    def _points(self, parts: Sequence[CoordinateValues]) -> NDArray[Any]:
+        X = np.empty((len(parts[0].values) if parts else 0, len(parts)), self.dtype_)
+        for k, (part, scaled) in enumerate(zip(parts, self.coordinates_, strict=True)):
+            X[:, k] = (part.values - scaled.zero) / scaled.unit
+        return X
 
 
 def _with_unique_names(features: list[Coordinate]) -> list[Coordinate]:
@@ -153,13 +250,3 @@ def _with_unique_names(features: list[Coordinate]) -> list[Coordinate]:
         taken.add(name)
         apart.append(replace(feature, name=name))
     return apart
-
-
-def _sources(encoder: TableEncoder) -> tuple[list[str], int]:
-    """Return the column of each coordinate, and how many of the last ones mark empty cells."""
-    direct = [column.name for column in encoder.columns if column.reads_as != "string"]
-    if encoder.vectorizer_ is not None:
-        outputs = encoder.vectorizer_.get_feature_names_out()
-        direct += [encoder.vectorizer_.output_to_input_[name] for name in outputs]
-    marked = [direct[k] for k in encoder.imputer_.indicator_.features_]
-    return direct + marked, len(marked)

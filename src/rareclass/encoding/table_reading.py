@@ -192,6 +192,17 @@ def _read_as_trained(cells: pl.Series, column: Column) -> TypedColumn:
     return _typed_column(column, _read(_coded(cells) if is_text else cells, column.reading))
 
 
+def typed_table(frame: pl.DataFrame, columns: Sequence[Column]) -> TypedTable:
+    """Return columns of a frame, whose cells are read as `columns` say, as a typed table."""
+    typed = [
+        _typed_column(
+            each, _coded(frame[each.name]) if each.reads_as == "string" else frame[each.name]
+        )
+        for each in columns
+    ]
+    return TypedTable(frame.height, tuple(typed))
+
+
 def _typed_column(column: Column, typed: pl.Series | _CodedText) -> TypedColumn:
     if isinstance(typed, _CodedText):
         levels = typed.levels.to_numpy()

@@ -56,6 +56,19 @@ class EncodedTable:
     pairs: Floats
     texts: Floats
 
+    def take(self, rows: slice) -> "EncodedTable":
+        """Some consecutive rows."""
+        return EncodedTable(
+            len(range(self.n_rows)[rows]),
+            self.numbers[rows],
+            self.cycles[rows],
+            [levels[rows] for levels in self.levels],
+            self.log_odds[rows],
+            self.log_counts[rows],
+            self.pairs[rows],
+            self.texts[rows],
+        )
+
 
 class TableStatistics(BaseEstimator):
     """Learns of a typed table what its views share.
@@ -148,20 +161,43 @@ class TableStatistics(BaseEstimator):
 
         Only columns with such cells are named.
         """
-        levels, (numbers, _) = self._levels(table), self._numbers(table)
-        counts = dict.fromkeys((name for name, _ in self.columns_), 0)
+        return self.count_outside(table) | self.count_unseen(table)
+
+    def count_outside(self, table: TypedTable) -> dict[str, int]:
+        """Return how many cells of each column of numbers or dates lie beyond those of training.
+
+        Columns without such cells are left out. Of whole numbers that are codes, those that
+        training did not have count, too.
+        """
+        numbers, _ = self._numbers(table)
         with np.errstate(invalid="ignore"):
-            beyond = (numbers < self.low_) | (numbers > self.high_)
-        for source, count in zip(
-            self.number_sources_, np.count_nonzero(beyond, axis=0), strict=True
-        ):
+            beyond = np.count_nonzero((numbers < self.low_) | (numbers > self.high_), axis=0)
+        unknown = [
+            int(np.count_nonzero(known.levels(table.columns[k].values) > known.n_known))
+            for k, known in self._categories_after(self.n_words_)
+        ]
+        sources = [*self.number_sources_, *self.category_sources_[self.n_words_ :]]
+        return self._most_of_each(sources, [*beyond.tolist(), *unknown])
+
+    def count_unseen(self, table: TypedTable) -> dict[str, int]:
+        """Return how many cells of each column hold a word that training did not have."""
+        unseen = [
+            int(np.count_nonzero(levels_of_words(table.columns[k], known) > known.n_known))
+            for k, known in self._categories_after(0)[: self.n_words_]
+        ]
+        return self._most_of_each(self.category_sources_[: self.n_words_], unseen)
+
+    def _categories_after(self, first: int) -> list[tuple[int, Any]]:
+        """The column and the levels of each category from `first` on."""
+        return list(zip(self.category_sources_, self.known_, strict=True))[first:]
+
+    def _most_of_each(self, sources: Sequence[int], counts: Sequence[int]) -> dict[str, int]:
+        """The largest count of each column, where it is above 0."""
+        most: dict[str, int] = {}
+        for source, count in zip(sources, counts, strict=True):
             name = self.columns_[source][0]
-            counts[name] = max(counts[name], int(count))
-        for k, source in enumerate(self.category_sources_):
-            unseen = levels[k] > self.known_[k].n_known
-            name = self.columns_[source][0]
-            counts[name] = max(counts[name], int(np.count_nonzero(unseen)))
-        return {name: count for name, count in counts.items() if count}
+            most[name] = max(most.get(name, 0), int(count))
+        return {name: count for name, count in most.items() if count}
 
     def expected_unseen(self) -> dict[str, float]:
         """Share of new rows whose word in each column no row of training had, to be expected.
@@ -256,7 +292,7 @@ class TableStatistics(BaseEstimator):
     def _levels(self, table: TypedTable) -> list[Codes]:
         columns = [table.columns[k] for k in self.category_sources_]
         known = list(zip(columns, self.known_, strict=True))
-        words = [_levels_of_words(column, each) for column, each in known[: self.n_words_]]
+        words = [levels_of_words(column, each) for column, each in known[: self.n_words_]]
         return words + [each.levels(column.values) for column, each in known[self.n_words_ :]]
 
     def _stand_in(self, category: int, log_counts: Floats, weight: Floats) -> int | None:
@@ -308,14 +344,7 @@ class TableStatistics(BaseEstimator):
 
     def _fit_texts(self, table: TypedTable, weight: Floats) -> None:
         sources = table.of_kind("text")
-        self.texts_ = []
-        for column in (table.columns[k] for k in sources):
-            assert column.levels is not None
-            present = column.values >= 0
-            counted = np.bincount(column.values[present], weight[present], len(column.levels))
-            weights = counted.astype(np.float64, copy=False)
-            kept = weights > 0
-            self.texts_.append(TextComponents().fit(column.levels[kept], weights[kept]))
+        self.texts_ = [text_components(table.columns[k], weight) for k in sources]
         widths = [len(each.directions_) for each in self.texts_]
         self.text_sources_ = [k for k, n in zip(sources, widths, strict=True) for _ in range(n)]
         self.text_names_ = [
@@ -328,13 +357,27 @@ class TableStatistics(BaseEstimator):
         columns = [table.columns[k] for k in sorted(set(self.text_sources_))]
         parts: list[Floats] = []
         for column, known in zip(columns, self.texts_, strict=True):
-            assert column.levels is not None
-            # Only words that these rows have.
-            used, position = np.unique(column.values, return_inverse=True)
-            texts = column.levels[used[used >= 0]]
-            zeros = np.zeros((int(used[0] < 0), len(known.directions_)))
-            parts.extend(np.vstack([zeros, known.transform(texts)])[position].T)
+            parts.extend(rows_of_text(column, known).T)
         return side_by_side(parts, table.n_rows)
+
+
+def text_components(column: TypedColumn, weight: Floats) -> TextComponents:
+    """Learn the main directions of the letters of a text column; a weight counts as copies."""
+    assert column.levels is not None
+    present = column.values >= 0
+    counted = np.bincount(column.values[present], weight[present], len(column.levels))
+    weights = counted.astype(np.float64, copy=False)
+    kept = weights > 0
+    return TextComponents().fit(column.levels[kept], weights[kept])
+
+
+def rows_of_text(column: TypedColumn, components: TextComponents) -> Floats:
+    """Return the numbers of each cell, zeros where it is empty: (n_rows, n_components)."""
+    assert column.levels is not None
+    # Only words that these rows have.
+    used, position = np.unique(column.values, return_inverse=True)
+    zeros = np.zeros((int(len(used) > 0 and used[0] < 0), len(components.directions_)))
+    return np.vstack([zeros, components.transform(column.levels[used[used >= 0]])])[position]
 
 
 def statistics_of(
@@ -398,14 +441,14 @@ def _words_as_levels(
     weight: Floats,
     fold: NDArray[np.integer],
 ) -> _Category:
-    known = _known_words(table.columns[source], weight)
-    levels = _levels_of_words(table.columns[source], known)
+    known = known_words(table.columns[source], weight)
+    levels = levels_of_words(table.columns[source], known)
     statistics = CategoryStatistics()
     log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, fold)
     return _Category(source, known, statistics, levels, log_odds, True, False)
 
 
-def _known_words(column: TypedColumn, weight: Floats) -> KnownWords:
+def known_words(column: TypedColumn, weight: Floats) -> KnownWords:
     """The words that rows with weight have, from the commonest on."""
     assert column.levels is not None
     present = column.values >= 0
@@ -418,6 +461,7 @@ def _known_words(column: TypedColumn, weight: Floats) -> KnownWords:
     return KnownWords().fit(words[order])
 
 
-def _levels_of_words(column: TypedColumn, known: KnownWords) -> Codes:
+def levels_of_words(column: TypedColumn, known: KnownWords) -> Codes:
+    """Return the level of each cell: of its word, or of an empty cell."""
     assert column.levels is not None
     return np.append(known.levels(column.levels), np.int32(known.n_known))[column.values]

@@ -204,20 +204,27 @@ class DenseView(BaseEstimator):
         What looks at y is that of the other folds. With `statistics`, which views may share,
         `table` is what their ``fit_encode`` returned for these rows, labels and weights.
         """
+        found, encoded = statistics_of(table, y, weight, fold, statistics)
+        return self.fit(encoded, weight, found).transform(encoded)
+
+    def fit(
+        self, encoded: EncodedTable, weight: Floats | None, statistics: TableStatistics
+    ) -> "DenseView":
+        """Learn from rows that `statistics` encoded, of these weights."""
         if self.numbers not in (*HOWS, "raw"):
             allowed = ", ".join(map(repr, (*HOWS, "raw")))
             raise ValueError(f"numbers={self.numbers!r} must be one of {allowed}.")
-        self.statistics_, encoded = statistics_of(table, y, weight, fold, statistics)
+        self.statistics_ = statistics
         if self.numbers != "raw":
             self._fit_bounded(encoded, weight)
-        blocks = self._blocks(encoded)
+        blocks = self._blocks(encoded.take(slice(0, 1)))
         self.feature_names_ = [name for block in blocks for name in block.names]
         self.source_column_ = np.array(
             [source for block in blocks for source in block.sources], np.int64
         )
         seconds = [block.seconds or [-1] * len(block.sources) for block in blocks]
         self.second_column_ = np.array([second for each in seconds for second in each], np.int64)
-        return _joined(blocks, encoded.n_rows)
+        return self
 
     def transform(self, table: TypedTable | EncodedTable) -> Floats:
         """Rows as a matrix: (n_rows, n_features), C order."""
@@ -241,9 +248,9 @@ class DenseView(BaseEstimator):
         self.bounded_.fit(encoded.numbers, weight, self.statistics_.summaries)
         self.cycles_ = BoundedNumbers("clipped").fit(encoded.cycles, weight)
         self.texts_ = BoundedNumbers("clipped").fit(encoded.texts, weight)
-        self.log_odds_ = _Columns().fit(encoded.log_odds, weight)
-        self.log_counts_ = _Columns().fit(encoded.log_counts, weight)
-        self.pairs_ = _Columns().fit(encoded.pairs, weight)
+        self.log_odds_ = CentredColumns().fit(encoded.log_odds, weight)
+        self.log_counts_ = CentredColumns().fit(encoded.log_counts, weight)
+        self.pairs_ = CentredColumns().fit(encoded.pairs, weight)
 
     def _blocks(self, encoded: EncodedTable) -> list[_FeatureBlock]:
         if self.numbers == "raw":
@@ -261,7 +268,7 @@ class DenseView(BaseEstimator):
 
     def _raw_categories(self, encoded: EncodedTable) -> list[_FeatureBlock]:
         known = self.statistics_
-        many = self._with_many_values(MOST_VALUES_RAW)
+        many = self.with_many_values(MOST_VALUES_RAW)
         few = [k for k in range(known.n_words_) if k not in many]
         pairs = [
             k
@@ -298,7 +305,7 @@ class DenseView(BaseEstimator):
 
     def _bounded_categories(self, encoded: EncodedTable) -> list[_FeatureBlock]:
         # The indicators of all values say what log-odds would.
-        many = self._with_many_values(MOST_VALUES_BOUNDED)
+        many = self.with_many_values(MOST_VALUES_BOUNDED)
         log_odds = self.log_odds_.transform(encoded.log_odds)
         log_counts = self.log_counts_.transform(encoded.log_counts)
         pairs = self.pairs_.transform(encoded.pairs)
@@ -328,7 +335,8 @@ class DenseView(BaseEstimator):
             [sources[j] for _, j in chosen],
         )
 
-    def _with_many_values(self, most: int) -> list[int]:
+    def with_many_values(self, most: int) -> list[int]:
+        """Return the categories that have more than so many values in training."""
         weights = self.statistics_.level_weights_
         return [k for k, weight in enumerate(weights) if np.count_nonzero(weight) > most]
 
@@ -360,10 +368,11 @@ class DenseView(BaseEstimator):
         return block._replace(values=(block.values - shares[shown]) * scale)
 
 
-class _Columns(BaseEstimator):
+class CentredColumns(BaseEstimator):
     """Centres columns and divides them by their deviation, unless that is small; bounded."""
 
-    def fit(self, X: Floats, weight: Floats | None) -> "_Columns":
+    def fit(self, X: Floats, weight: Floats | None) -> "CentredColumns":
+        """Learn mean, deviation and range of rows with these weights."""
         shares = np.ones(len(X)) if weight is None else weight
         self.mean_ = shares @ X / shares.sum()
         deviation = np.sqrt(shares @ (X - self.mean_) ** 2 / shares.sum())
@@ -373,6 +382,7 @@ class _Columns(BaseEstimator):
         return self
 
     def transform(self, X: Floats) -> Floats:
+        """Return the columns clipped to their range, centred and scaled."""
         return (np.clip(X, self.low_, self.high_) - self.mean_) / self.scale_
 
 

@@ -45,7 +45,7 @@ class AutoMethod:
     name: ClassVar[str] = "auto"
     parameter: ClassVar[str] = "combination"
     reads_types: ClassVar[bool] = True
-    numbers: ClassVar[str] = "centred"  # of encoded rows, which it does not learn from
+    numbers: ClassVar[str] = "clipped"  # of encoded rows, which it does not learn from
     may_be_stopped: ClassVar[bool] = True
     cross_fits: ClassVar[bool] = True
 

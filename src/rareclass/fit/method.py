@@ -129,7 +129,7 @@ class AllEncoded:
     """What methods of encoded rows have in common that learn until they are done."""
 
     reads_types: ClassVar[bool] = False
-    numbers: ClassVar[str] = "centred"
+    numbers: ClassVar[str] = "clipped"
     may_be_stopped: ClassVar[bool] = False
     cross_fits: ClassVar[bool] = False
 

@@ -46,7 +46,7 @@ PERCENTILE_ROWS = 20_000
 MOST_HELD_OUT = 50_000
 # Majority rows that are learned from where few rare rows are held out in turn.
 MOST_LEARNED = 10_000
-_PACKAGES = ("rareclass", "scikit-learn", "skrub", "skops", "numpy", "polars")
+_PACKAGES = ("rareclass", "scikit-learn", "numpy", "polars")
 
 
 @dataclass(frozen=True)

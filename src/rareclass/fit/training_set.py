@@ -14,7 +14,6 @@ from rareclass.encoding.encoders import (
     TableEncoder,
     TypedColumns,
     encoded_width,
-    treated_by_model,
 )
 from rareclass.encoding.target import label_counts, labels_as_text
 from rareclass.encoding.training_table import (
@@ -31,7 +30,7 @@ from rareclass.model.rare_class import RareTarget
 from rareclass.model.target import FoundLabels, Target
 from rareclass.model.threshold import DecisionRule, times_of
 from rareclass.rows.source import equal_rows
-from rareclass.tables.columns import Column, mean_of_target_named
+from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 
@@ -131,7 +130,7 @@ class TrainingSet:
         return TableSize(n_rows, int(self.rare.sum()), n_columns, is_sparse)
 
     def new_encoder(
-        self, seed: int, reads_types: bool = False, numbers: str = "centred"
+        self, seed: int, reads_types: bool = False, numbers: str = "quantiles"
     ) -> TableEncoder | SparseEncoder | TypedColumns:
         """Return an encoder for these rows, not fitted yet; one that hands types on if asked.
 
@@ -193,7 +192,7 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         y[distinct],
         copies if settings.weigh_copies else None,
         target,
-        _treated(target, table.columns, settings.method),
+        table.columns,
         table.n_unlabelled,
         len(y) - len(distinct),
         beside=beside if beside is None or copies is None else beside[distinct],
@@ -285,13 +284,6 @@ def _codes(labels: pl.Series, target: Target) -> NDArray[np.int16]:
     return codes
 
 
-def _treated(target: Target, columns: list[Column], method: Method) -> list[Column]:
-    """Return columns whose treatment says what this method makes of them, and the target's mean."""
-    if method.reads_types:
-        return [treated_by_model(column) for column in columns]
-    return [mean_of_target_named(column, target.share) for column in columns]
-
-
 def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> TrainingSet:
     """Read a table of which one batch at a time is in memory."""
     table = stream_training_table(
@@ -314,7 +306,7 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
         y[distinct],
         copies if settings.weigh_copies else None,
         meaning,
-        _treated(meaning, table.columns, settings.method),
+        table.columns,
         len(table.codes) - len(labelled),
         len(y) - len(distinct),
         number=labelled[distinct] + 1,

@@ -183,7 +183,7 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
     Raises `InputError` when the settings cannot be met with these rows.
     """
     notes: list[str] = []
-    encoder = HuntEncoder([c for c in table.columns if c.is_used], settings.seed)
+    encoder = HuntEncoder([c for c in table.columns if c.is_used])
     with track("Encoding"), warnings_as(notes):
         X = encoder.fit_transform(table.frame)
     names = tuple(feature.name for feature in encoder.coordinates_)

@@ -2,17 +2,13 @@
 
 A file holds names of ours and no module paths, so that moving a class changes this table and no
 file. A class is listed here only after a look at what building one does: nothing but setting
-attributes. Encoders of skrub and scikit-learn, which `TableEncoder` holds, are stored by skops as
-bytes within the file; skops builds only types on the list `FOREIGN_TYPES` and scikit-learn's
-estimators.
+attributes.
 """
 
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
-from rareclass.model.skops_io import dumps_foreign, loads_foreign
 from rareclass.stored import Codec, Kinds
 
 _OURS = {
@@ -36,6 +32,7 @@ _OURS = {
     "kernel function": "rareclass.ensemble.score_functions:KernelFunction",
     "known codes": "rareclass.encoding.known_levels:KnownCodes",
     "known words": "rareclass.encoding.known_levels:KnownWords",
+    "level odds": "rareclass.encoding.encoders:LevelOdds",
     "level calibration": "rareclass.decide.calibration.calibration:LevelCalibration",
     "linear function": "rareclass.ensemble.score_functions:LinearFunction",
     "member": "rareclass.ensemble.false_positive_rate:LearnedMember",
@@ -47,7 +44,7 @@ _OURS = {
     "rankrc": "rareclass.ranking.rankrc:RankRC",
     "rare cases": "rareclass.model.rare_cases:RareCases",
     "recurring dates": "rareclass.encoding.dates_and_texts:RecurringDates",
-    "scaled columns": "rareclass.encoding.views:_Columns",
+    "scaled columns": "rareclass.encoding.views:CentredColumns",
     "score scale": "rareclass.decide.calibration.parametric:ScoreScale",
     "scored rows": "rareclass.model.threshold:ScoredRows",
     "share of cases": "rareclass.hunt.sureness:ShareOfCases",
@@ -59,12 +56,6 @@ _OURS = {
     "text components": "rareclass.encoding.dates_and_texts:TextComponents",
     "tree sum": "rareclass.ensemble.tree_sum:TreeSum",
     "typed columns": "rareclass.encoding.encoders:TypedColumns",
-}
-_FOREIGN = {
-    "imputer": "sklearn.impute._base:SimpleImputer",
-    "largest value": "sklearn.preprocessing._data:MaxAbsScaler",
-    "standardisation": "sklearn.preprocessing._data:StandardScaler",
-    "skrub vectorizer": "skrub._table_vectorizer:TableVectorizer",
 }
 _SPARSE = {
     "csr array": "scipy.sparse._csr:csr_array",
@@ -90,24 +81,11 @@ def _csr_codec(make: Any) -> Codec:
     return Codec(_csr_state, from_state)
 
 
-def _foreign_codec(place: str) -> Codec:
-    name = place.replace(":", ".")
-
-    def to_state(value: Any) -> dict[str, Any]:
-        return {"skops": np.frombuffer(dumps_foreign(value), np.uint8)}
-
-    def from_state(state: dict[str, Any]) -> Any:
-        return loads_foreign(state["skops"].tobytes(), name)
-
-    return Codec(to_state, from_state)
-
-
 STORED = Kinds(
-    places=_OURS | _FOREIGN | _SPARSE,
+    places=_OURS | _SPARSE,
     codecs={
         "csr array": _csr_codec(sparse.csr_array),
         "csr matrix": _csr_codec(sparse.csr_matrix),
-        **{kind: _foreign_codec(place) for kind, place in _FOREIGN.items()},
     },
 )
 """The kinds of a model file."""

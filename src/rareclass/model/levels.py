@@ -25,8 +25,6 @@ _MOST_SHOWN = 20
 class LevelTarget:
     """Codes are positions of levels; see `rareclass.model.target.Target`."""
 
-    share: ClassVar[str] = "mean level"
-
     column: str
     counts: dict[str, int]  # by label; several may be of one level, as 1 and 01
     levels: tuple[str, ...]  # lowest first; some may have no rows

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.decide.calibration.isotonic import ProbabilityInterval
 from rareclass.decide.threshold_rule import ChosenThreshold
-from rareclass.encoding.encoders import TypedColumns
+from rareclass.encoding.encoders import TableEncoder, TypedColumns
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, name_hint, nearest_name
@@ -165,10 +165,10 @@ class Model:
 
     @property
     def statistics(self) -> TableStatistics | None:
-        """Statistics of the training table by column; None where the encoder is no part of it."""
+        """Statistics of the training table by column; None for sparse rows, hunts and streams."""
         if isinstance(self.encoder, TypedColumns):
             return self.estimator.statistics_  # type: ignore[attr-defined]
-        return None
+        return self.encoder.statistics_ if isinstance(self.encoder, TableEncoder) else None
 
     @property
     def has_rare_class(self) -> bool:
@@ -429,7 +429,7 @@ class Model:
     ) -> Iterator[ScoredBatch]:
         encoder: Any = self.encoder
         with track("Scoring") as advance:
-            for batch in file.batches(encoder.zero_based, encoder.scaler_.n_features_in_):
+            for batch in file.batches(encoder.zero_based, encoder.n_features_):
                 n_before = summary.n_rows
                 summary.n_rows += len(batch.labels)
                 scores = self.score_encoded(self.encode(batch.X), n_before)

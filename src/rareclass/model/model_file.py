@@ -7,16 +7,14 @@ it can execute. Models, hunts and streams have the same form.
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.encoding.encoders import TableEncoder
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import replacing
 from rareclass.model.archive import UNREADABLE, DamagedArchiveError, check_archive, seal
-from rareclass.model.facts import ModelFacts, facts_as_json, facts_from_json
+from rareclass.model.facts import facts_as_json, facts_from_json
 from rareclass.model.kinds import STORED
 from rareclass.model.model import Model, damaged, in_brief
 from rareclass.model.rare_cases import RareCases
@@ -79,7 +77,7 @@ def load_model(path: Path) -> Model:
     try:
         parts = unpack(stored._replace(tree=stored.tree["parts"]), STORED)
         facts = facts_from_json(parts.pop("facts"))
-        model = Model(facts=facts, file=path, notices=_notices(facts, parts["encoder"]), **parts)
+        model = Model(facts=facts, file=path, **parts)
         _check_content(model)
     except ModuleNotFoundError:
         raise
@@ -124,18 +122,6 @@ def _check_content(model: Model) -> None:
         raise ValueError(f"it has not one threshold fewer than {n_codes} classes")
     if np.isnan(np.asarray(model.thresholds, dtype=np.float64)).any():
         raise ValueError("a threshold is no number")
-
-
-def _notices(facts: ModelFacts, encoder: Any) -> tuple[str, ...]:
-    """Say where scikit-learn is of another release than the one that an encoder was fitted with."""
-    if facts.training is None or not isinstance(encoder, TableEncoder):
-        return ()
-    before, now = facts.training.versions.get("scikit-learn"), version("scikit-learn")
-    if before is None or before == now:
-        return ()
-    return (
-        f"made with scikit-learn {before}, this is {now}: scores may differ; fit again to be sure",
-    )
 
 
 def _read_archive(path: Path) -> Stored:

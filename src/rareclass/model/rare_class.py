@@ -34,8 +34,6 @@ _LEVEL = 0.95
 class RareTarget:
     """Code 1 is the rare class, code 0 the rest; see `rareclass.model.target.Target`."""
 
-    share: ClassVar[str] = "rare share"
-
     column: str
     rare_class: RareClass
 

@@ -1,8 +1,16 @@
 """Types in files that skops makes of learned estimators: what `skops.io.load` is to trust."""
 
 from rareclass.model.kinds import our_types
-from rareclass.model.skops_io import FOREIGN_TYPES
 
+# Of other packages, which parameters and fitted attributes of ours may be.
+_FOREIGN_TYPES = (
+    "numpy.dtype",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.model_selection._split.KFold",
+    "sklearn.model_selection._split.StratifiedKFold",
+)
 # By the module that they stand in. A type is named here only after a look at what building one
 # does: it sets attributes, and calls nothing that a file names.
 _OF_ESTIMATORS = (
@@ -103,9 +111,7 @@ SKOPS_TRUSTED: tuple[str, ...] = tuple(
     sorted(
         {
             *our_types(),
-            *FOREIGN_TYPES,
-            # scikit-learn's own, which skops does not trust by itself
-            "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+            *_FOREIGN_TYPES,
             *_OF_ESTIMATORS,
         }
     )

@@ -86,8 +86,6 @@ class FoundLabels(NamedTuple):
 class Target(Protocol):
     """What the labels mean; its codes are what an encoder and a method learn from."""
 
-    share: ClassVar[str]  # what the mean of some codes is, in words
-
     @property
     def column(self) -> str:
         """Name of the target."""

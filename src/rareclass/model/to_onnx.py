@@ -105,7 +105,7 @@ def _parts_of_file(model: Model) -> tuple[Any, Any]:
     from rareclass.encoding.encoders import TableEncoder, TypedColumns
     from rareclass.model.onnx.estimators import ModelOutputs, known_probability, label_of, score_of
     from rareclass.model.onnx.graph import Graph, TableInputs, refuse_column
-    from rareclass.model.onnx.table_encoder import encoded
+    from rareclass.model.onnx.rare_classifier import EncodedRow, dense_rows, level_odds
 
     content = model
     inputs = TableInputs(Graph())
@@ -115,7 +115,13 @@ def _parts_of_file(model: Model) -> tuple[Any, Any]:
                 raise refuse_column(column.name, "date")
         score = score_of(content.estimator, inputs)
     elif isinstance(content.encoder, TableEncoder):
-        rows = encoded(inputs, content.encoder)
+        encoder = content.encoder
+        row = EncodedRow(inputs, encoder.statistics_)
+        rows = dense_rows(row, encoder.view_)
+        if encoder.level_odds_.places_:
+            rows = inputs.graph.side_by_side([rows, *level_odds(row, encoder.level_odds_)])
+        if encoder.dtype_ == "float32":
+            rows = rows.to(np.float32).to(np.float64)
         score = score_of(content.estimator, TableInputs(inputs.graph, rows))
     else:
         raise InputError(

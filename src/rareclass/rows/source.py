@@ -247,7 +247,8 @@ def _table_source(X: Any) -> RowSource:
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             raise ValueError(
                 f"column {name!r} holds {dtype}, not numbers. Encode it first "
-                "(skrub.TableVectorizer does), or use the command line, which encodes tables."
+                "(skrub.TableVectorizer does), or use RareClassifier or the command line, which "
+                "encode tables."
             )
     is_narrow = all(dtype in NARROW for dtype in table.schema.values())
     wanted = nw.Float32 if is_narrow else nw.Float64

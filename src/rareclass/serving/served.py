@@ -4,15 +4,13 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
-from rareclass.encoding.encoders import TableEncoder, TypedColumns
+from rareclass.encoding.encoders import TypedColumns
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.training_table import read_as_trained
@@ -172,13 +170,11 @@ def choices_of(content: Model) -> dict[str, list[str]]:
     statistics = content.statistics
     if statistics is not None:
         return _of_statistics(statistics)
-    encoder, found = _table_encoder(content), {}
-    if isinstance(content.encoder, StreamEncoder):
-        found = content.encoder.known_words
-    elif encoder is not None and encoder.vectorizer_ is not None:
-        for name, one in encoder.vectorizer_.transformers_.items():
-            if isinstance(one, OneHotEncoder | TargetEncoder):
-                found[name] = [word for word in one.categories_[0] if isinstance(word, str)]
+    encoder, found = content.encoder, {}
+    if isinstance(encoder, StreamEncoder):
+        found = encoder.known_words
+    elif isinstance(encoder, HuntEncoder):
+        found = encoder.choices
     return {name: words[:MOST_CHOICES] for name, words in found.items()}
 
 
@@ -199,23 +195,7 @@ def _medians(content: Model) -> dict[str, float]:
         sources = statistics.number_sources_[: statistics.n_plain_]
         names = [statistics.columns_[source][0] for source in sources]
         return dict(zip(names, statistics.summaries.median.tolist(), strict=False))
-    encoder = _table_encoder(content)
-    if encoder is None:
-        return {}
-    # Dates are among the numbers, as total seconds.
-    names = [each.name for each in encoder.columns if each.reads_as != "string"]
-    if encoder.numbers == "quantiles":
-        knots, starts = encoder.bounded_.knots_, encoder.bounded_.starts_
-        middles = [float(knots[(a + b) // 2]) for a, b in pairwise(starts)]
-        return dict(zip(names, middles, strict=False))
-    return dict(zip(names, encoder.centre_.tolist(), strict=False))
-
-
-def _table_encoder(content: Model) -> TableEncoder | None:
-    """Table encoder, also of a hunt, whose encoder wraps it; None for other encoders."""
-    encoder = content.encoder
-    encoder = encoder.encoder_ if isinstance(encoder, HuntEncoder) else encoder
-    return encoder if isinstance(encoder, TableEncoder) else None
+    return content.encoder.medians if isinstance(content.encoder, HuntEncoder) else {}
 
 
 def _cell(column: Column, typical: float | None, choices: Sequence[str]) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rareclass.tables.cells import LARGEST_EXACT, is_text_type
 from rareclass.tables.reading import CellReading, ReadsAs
 
-# skrub's own default: from this many distinct values on, a column of strings is target-encoded.
+# Words of a column of strings with this many distinct values or more say little one by one.
 HIGH_CARDINALITY = 40
 # Up to here distinct values are counted, beyond they are estimated (standard error 0.8 %).
 COUNTED_VALUES = 1 << 14
@@ -45,11 +45,7 @@ Kind = Literal[
     "unusable",
 ]
 DROPPED_KINDS: tuple[Kind, ...] = ("constant", "id-like", "unusable", "beside")
-_MEAN_OF_TARGET = "rare share"
-_MANY_VALUED: tuple[Kind, str] = (
-    "high-cardinality category",
-    f"{_MEAN_OF_TARGET} of each value, out of fold",
-)
+_MANY_VALUED: tuple[Kind, str] = ("high-cardinality category", "commonest values, log-odds")
 
 
 @dataclass(frozen=True)
@@ -298,9 +294,7 @@ def describe_column(
     if kind == "date" and date_format and re.search("%d[/.-]%m|%m/%d", date_format):
         treatment += f" (read as {_readable(date_format)})"
     if facts.n_missing and kind not in DROPPED_KINDS and kind != "text":
-        treatment += "; empty: " + (
-            "a value too" if reading.reads_as == "string" else "median and a marker"
-        )
+        treatment += "; empty: " + ("a value too" if reading.reads_as == "string" else "marked")
     return Column(
         facts.name,
         kind,
@@ -321,13 +315,6 @@ def not_learned_from(column: Column, use: str) -> Column:
     return replace(column, kind="beside", treatment=use)
 
 
-def mean_of_target_named(column: Column, name: str) -> Column:
-    """Return the column with the mean of a target that has no rare class called `name`."""
-    if column.kind != "high-cardinality category":
-        return column
-    return replace(column, treatment=column.treatment.replace(_MEAN_OF_TARGET, name))
-
-
 def kind_of(facts: ColumnFacts, integers: bool, is_category: bool) -> tuple[Kind, str]:
     """Decide the kind of a typed column, and what is done with it in words.
 
@@ -341,7 +328,7 @@ def kind_of(facts: ColumnFacts, integers: bool, is_category: bool) -> tuple[Kind
     if facts.dtype.is_numeric():
         return _kind_of_numbers(facts, integers)
     if facts.dtype.is_temporal():
-        return "date", "year, month, day and total seconds"
+        return "date", "hour, weekday, month, day"
     if is_text_type(facts.dtype):
         return _kind_of_strings(facts, is_category)
     return "unusable", f"dropped: cells of type {facts.dtype} cannot be used"
@@ -358,7 +345,7 @@ def _kind_of_numbers(facts: ColumnFacts, integers: bool) -> tuple[Kind, str]:
             return "id-like", "dropped: named like an identifier and different in every row"
     if facts.n_distinct == 2 and {facts.low, facts.high} == {0.0, 1.0}:
         return "boolean", "0 or 1"
-    return "number", "standardised"
+    return "number", "value, rank"
 
 
 def _kind_of_strings(facts: ColumnFacts, is_category: bool) -> tuple[Kind, str]:
@@ -367,10 +354,10 @@ def _kind_of_strings(facts: ColumnFacts, is_category: bool) -> tuple[Kind, str]:
         values = {str(value).strip().lower() for value in facts.values or ()}
         if values in ({"true", "false"}, {"t", "f"}, {"yes", "no"}, {"y", "n"}):
             return "boolean", "0 or 1"
-        return "category", "one column a value"
+        return "category", "commonest values, log-odds"
     if not is_category and facts.n_distinct >= 0.5 * n_present:
         if facts.mean_words >= TEXT_WORDS:
-            return "text", "30 numbers from letter groups (tf-idf)"
+            return "text", "30 numbers from letter groups"
         if facts.n_distinct >= ID_SHARE * n_present:
             return "id-like", "dropped: different in (nearly) every row"
     return _MANY_VALUED

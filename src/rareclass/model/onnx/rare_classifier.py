@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.encoding.bounded_numbers import BoundedNumbers
+from rareclass.encoding.encoders import LevelOdds
 from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
 from rareclass.encoding.views import DenseView, SparseView
@@ -131,6 +132,15 @@ def dense_rows(row: EncodedRow, view: DenseView) -> Tensor:
             parts.append(row.lookup_pair(i, j, lambda rows, own=own: view.transform(rows)[:, own]))  # type: ignore[misc]
             order += own.tolist()
     return row.graph.side_by_side(parts).columns(np.argsort(order))
+
+
+def level_odds(row: EncodedRow, odds: LevelOdds) -> list[Tensor]:
+    """The log-odds of levels, of shape (n_rows, n_features of a category), a tensor each."""
+    found = []
+    for k in dict.fromkeys(odds.places_):
+        own = [place for place, other in enumerate(odds.places_) if other == k]
+        found.append(row.lookup(k, lambda rows, own=own: odds.transform(rows)[:, own]))  # type: ignore[misc]
+    return found
 
 
 def linear_in_indicators(row: EncodedRow, view: SparseView, weights: np.ndarray) -> Tensor:
