@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rareclass import RankRC
 from rareclass.decide import DecisionClassifier, ThresholdRule
-from rareclass.fit.payments import PaymentSettings, simulate_payments
+from rareclass.fit.demo import PaymentSettings, simulate_payments
 
 rows = simulate_payments(PaymentSettings(payments_a_day=800), seed=1)
 day = rows["time"].dt.date().cast(pl.Int32).to_numpy()

@@ -9,7 +9,7 @@ import pytest
 
 from cli.conftest import Run
 from rareclass.errors import InputError
-from rareclass.fit import cluster
+from rareclass.fit import rows_elsewhere as cluster
 from rareclass.model.score_file import Scorer
 
 distributed = pytest.importorskip("distributed", reason='pip install "rareclass[dask]"')

@@ -14,8 +14,7 @@ import pytest
 from cli.conftest import QUICK, Run, message, purchases
 from draws import quick
 from rareclass.errors import InputError
-from rareclass.fit.demo import FILES, write_payments
-from rareclass.fit.payments import PaymentSettings
+from rareclass.fit.demo import FILES, PaymentSettings, write_payments
 from rareclass.model.model_file import FORMAT
 from rareclass.stored import Stored, read_stored, write_stored
 

@@ -233,7 +233,7 @@ def test_the_nearest_cases_are_rare_rows_of_the_training_file(
 def test_many_rare_rows_are_thinned(
     tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.fit.cases.MOST_CASES", 5)
+    monkeypatch.setattr("rareclass.fit.training.MOST_CASES", 5)
     ROWS.write_csv(tmp_path / "train.csv")
     words = ("fit", tmp_path / "train.csv", "-t", "fraud", "--method", "mibc", "--holdout", 0)
     for name in ("one", "other"):

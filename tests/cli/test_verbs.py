@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import QUICK, Run, purchases
-from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME
-from rareclass.fit.payments import PaymentSettings
+from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME, PaymentSettings
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 

@@ -13,8 +13,8 @@ from scipy import sparse
 
 from made_models import made_model
 from rareclass.encoding.encoders import SparseEncoder, TableEncoder, _drawn_folds
-from rareclass.encoding.table_reading import typed_table
 from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.typed_table import typed_table
 from rareclass.encoding.views import DenseView
 from rareclass.model.model_file import load_model, save_model
 from rareclass.ranking import RankRC

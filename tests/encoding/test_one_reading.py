@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from faults import refused
 from rareclass.encoding.schema import find_schema
-from rareclass.encoding.table_reading import read_table
 from rareclass.encoding.training_table import TrainingTable, read_as_trained, read_training_table
+from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.tables import TableWarning
 from rareclass.tables.cells import (

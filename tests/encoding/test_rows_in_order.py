@@ -11,8 +11,8 @@ from draws import draws
 from rareclass import RareClassifier
 from rareclass.encoding.known_levels import halves, holds_nearby_only
 from rareclass.encoding.log_odds import CategoryStatistics, log_loss
-from rareclass.encoding.table_reading import read_table
 from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.typed_table import read_table
 from rareclass.ensemble.training_rows import FitInput, TrainingViews, read_training_rows
 from rareclass.findings import finding_of
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 import skops.io
 
-from rareclass.encoding.table_reading import read_table
 from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.typed_table import read_table
 from rareclass.encoding.views import SparseView
 
 N = 400

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from draws import draws
 from faults import refused
-from rareclass.encoding.table_reading import read_table
+from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.findings import finding_of
 

@@ -11,8 +11,8 @@ import skops.io
 import rareclass
 from rareclass.encoding import log_odds as category_statistics
 from rareclass.encoding.bounded_numbers import HOWS
-from rareclass.encoding.table_reading import read_table
 from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.typed_table import read_table
 from rareclass.encoding.views import VIEWS, DenseView
 
 N = 600

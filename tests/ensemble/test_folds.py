@@ -9,7 +9,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, TimeSer
 
 from draws import draws
 from faults import refused
-from rareclass.encoding.table_reading import read_table
+from rareclass.encoding.typed_table import read_table
 from rareclass.ensemble.folds import ALWAYS_LEARNED, fold_numbers, with_equal_rows_together
 from rareclass.ensemble.training_rows import FitInput, read_training_rows
 from rareclass.errors import ErrorKind, InputError

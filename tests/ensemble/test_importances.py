@@ -8,7 +8,7 @@ from scipy import sparse
 from ensemble.quick_members import MeanDifference
 from made_tables import rare_mixture
 from rareclass import RareClassifier
-from rareclass.encoding.table_reading import read_table
+from rareclass.encoding.typed_table import read_table
 from rareclass.ensemble.combination import combine
 from rareclass.ensemble.importances import (
     leaderboard,

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from ensemble.quick_members import MeanDifference
 from faults import refused
 from rareclass import RareClassifier
-from rareclass.encoding import table_reading
+from rareclass.encoding import typed_table as table_reading
 from rareclass.ensemble import rare_classifier, training_rows
 from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers, LaplaceOnQuantiles
 from rareclass.ensemble.members.scikit_learn import ExtraTrees

@@ -12,16 +12,20 @@ from rich.console import Console
 
 from draws import draws
 from rareclass.cli.demo import _print_outcome, _who_is_ahead
-from rareclass.fit.demo import Alerts, Outcome, first_of_each_day, judge, write_payments
-from rareclass.fit.demo import Peer as DemoPeer
-from rareclass.fit.payments import (
+from rareclass.fit.demo import (
     FIRST_DAY,
     PAST_DAYS,
     REPORT_DAYS,
+    Alerts,
+    Outcome,
     PaymentSettings,
+    first_of_each_day,
+    judge,
     simulate_payments,
     with_history,
+    write_payments,
 )
+from rareclass.fit.demo import Peer as DemoPeer
 from rareclass.metrics import paired_difference
 
 FEW = PaymentSettings(n_days=35, payments_a_day=40, n_cards=30, n_shops=8)

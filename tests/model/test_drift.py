@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from rareclass.encoding.encoders import TableEncoder
-from rareclass.encoding.table_reading import read_table
 from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.typed_table import read_table
 from rareclass.errors import InputError
 from rareclass.metrics import Interval
 from rareclass.model.drift import AlertRate, Drift, InputSummary, alert_rate, drift_of, refuse_drift

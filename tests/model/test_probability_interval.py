@@ -12,7 +12,7 @@ from faults import refused
 from made_models import made_model
 from rareclass.decide.calibration.calibration import Calibration
 from rareclass.errors import ErrorKind
-from rareclass.fit.one_scale import pooled
+from rareclass.fit.hold_out import pooled
 from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.model.model import Model
 from rareclass.model.threshold import ScoredRows

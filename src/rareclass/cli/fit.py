@@ -208,8 +208,8 @@ def fit(
     character = parse_separator(separator)
     train = table_at(given, query, "TRAIN")
     from rareclass.files import being_written, check_not_input, check_writable
-    from rareclass.fit.cluster import dask_client
     from rareclass.fit.memory_plan import ENCODED_COPIES, VIEW_COPIES, plan_memory
+    from rareclass.fit.rows_elsewhere import dask_client
     from rareclass.fit.training_set import FitSettings
     from rareclass.scratch_file import scratch_folder
     from rareclass.tables.table_file import open_table

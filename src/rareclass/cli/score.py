@@ -169,7 +169,7 @@ def _score_on_workers(
     content: "Model", data: "TablePlace", folder: Path, settings: "ScoreSettings", dask: str
 ) -> "Scoring":
     """Score a table on a cluster and print what came out."""
-    from rareclass.fit.cluster import dask_client
+    from rareclass.fit.rows_elsewhere import dask_client
     from rareclass.model.score_file import score_on_workers
 
     print_notes(output(), content.notices)

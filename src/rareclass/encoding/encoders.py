@@ -13,8 +13,8 @@ from sklearn.utils.sparsefuncs import inplace_csr_column_scale
 
 from rareclass.encoding.dates_and_texts import COMPONENTS
 from rareclass.encoding.log_odds import CategoryStatistics
-from rareclass.encoding.table_reading import typed_table
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics, side_by_side
+from rareclass.encoding.typed_table import typed_table
 from rareclass.encoding.views import MOST_VALUES_BOUNDED, CentredColumns, DenseView
 from rareclass.tables.columns import Column
 

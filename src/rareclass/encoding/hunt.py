@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.dates_and_texts import RecurringDates
 from rareclass.encoding.encoders import DOUBLE_PRECISION_ROWS
-from rareclass.encoding.table_reading import typed_table
 from rareclass.encoding.table_statistics import (
     known_words,
     levels_of_words,
@@ -19,7 +18,7 @@ from rareclass.encoding.table_statistics import (
     side_by_side,
     text_components,
 )
-from rareclass.encoding.typed_table import TypedColumn, TypedTable
+from rareclass.encoding.typed_table import TypedColumn, TypedTable, typed_table
 from rareclass.tables.columns import Column
 
 Floats = NDArray[np.float64]

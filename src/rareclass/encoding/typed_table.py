@@ -1,13 +1,35 @@
-"""A table as columns of four kinds: what every view of a table starts from."""
+"""A table as columns of four kinds, read from a data frame or an array: where each view starts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from rareclass.tables.columns import Column
+from rareclass.errors import ErrorKind, InputError, counted, nearest_name
+from rareclass.findings import Finding, FindingKind, warn
+from rareclass.tables import TableWarning
+from rareclass.tables.cells import is_text_type
+from rareclass.tables.columns import (
+    Column,
+    are_too_long,
+    describe_column,
+    facts_for_kind,
+    facts_of_words,
+    reading_of_type,
+)
+from rareclass.tables.frames import FrameColumn, read_frame, unusable
+from rareclass.tables.reading import CellReading, read_cells
+from rareclass.tables.text_columns import (
+    CellProfile,
+    ColumnNote,
+    note_of_long_numbers,
+    notes_of_text,
+    reading_of_text,
+)
 
 Kind = Literal["number", "category", "date", "text"]
 
@@ -52,7 +74,7 @@ class TypedTable:
     Examples
     --------
     >>> import numpy as np
-    >>> from rareclass.encoding.table_reading import read_table
+    >>> from rareclass.encoding.typed_table import read_table
     >>> table = read_table(np.array([[1.0, "a"], [np.nan, "b"]], dtype=object))
     >>> [(column.name, column.kind) for column in table.columns]
     [('x0', 'number'), ('x1', 'category')]
@@ -62,7 +84,7 @@ class TypedTable:
 
     n_rows: int
     columns: tuple[TypedColumn, ...]
-    remembered: "list[Column]" = field(default_factory=list)
+    remembered: list[Column] = field(default_factory=list)
 
     @property
     def names(self) -> list[str]:
@@ -89,3 +111,217 @@ class TypedTable:
         n_rows = len(np.empty(self.n_rows, np.bool_)[rows])
         columns = tuple(column.take(rows) for column in self.columns)
         return TypedTable(n_rows, columns, self.remembered)
+
+
+# Notes that are told of a column of a data frame; others are of files.
+_TOLD = (FindingKind.NUMBER_FORMAT, FindingKind.LONG_NUMBERS)
+
+
+def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
+    """Read a table's columns as numbers, categories, dates and texts.
+
+    Parameters
+    ----------
+    X : pandas, polars or pyarrow table, or 2-d array
+        Columns of an array are named x0, x1, ...; one of objects is looked at column by column.
+    like : sequence of Column, optional
+        ``remembered`` of the table of training. Without it the kinds are found as
+        ``rareclass fit`` finds those of a file: strings that all are numbers, or dates written in
+        one way, are read as such, and marks such as NA are empty; other strings are a category, or
+        a text where at least half of at least 40 values are distinct and have three words on
+        average. A type made for categories (Categorical, Enum, dictionary) is a category in any
+        case. Truth values are the numbers 0 and 1, and strings with leading zeros (007) are words.
+        With it, columns are found by name in any order (those of an array by position) and read as
+        they were in training: numbers from numeric strings, words from numbers (1.0 and 1 are "1");
+        other columns of X are not looked at.
+
+    Returns
+    -------
+    table : TypedTable
+        Without the columns that are always the same (silently), and without those that name a row
+        instead of describing it (with a warning): strings that are all distinct, whole numbers
+        that are distinct and in order, or distinct and named like an identifier.
+
+    Raises
+    ------
+    InputError
+        On a sparse matrix, a lazy frame, a number that is infinite or beyond 3e38, a type that is
+        neither of the four kinds, a name that occurs twice, no column to learn from; with `like`,
+        on a column that is missing or has a cell that cannot be read.
+
+    Notes
+    -----
+    Time: one pass over the cells; strings are hashed once. Memory: a copy of the table, 8 bytes a
+    number and 4 a word. Missing are None, NaN, NaT, null, blank strings and marks such as NA.
+    """
+    frame = read_frame(X)
+    if like is not None:
+        by_position = not frame.has_names
+        if by_position and len(frame.names) != len(like):
+            raise InputError(
+                f"X has {counted(len(frame.names), 'column')}, where the model was trained on "
+                f"{len(like)}.",
+                "Give the columns of training, in their order.",
+                ErrorKind.SHAPE,
+            )
+        names = [column.name for column in like] if by_position else frame.names
+        used = {column.name: column for column in like if column.is_used}
+        _check_all_there(used, names)
+        found = {
+            name: _read_as_trained(cells.alias(name), used[name])
+            for name, (cells, _) in zip(names, frame.columns, strict=True)
+            if name in used
+        }
+        return TypedTable(frame.n_rows, tuple(found[name] for name in used), list(like))
+    columns: list[TypedColumn] = []
+    remembered: list[Column] = []
+    for each in frame.columns:
+        column, typed = _understood(each)
+        remembered.append(column)
+        if column.is_used:
+            columns.append(typed)
+    _check_not_empty(columns, remembered, frame.n_rows)
+    return TypedTable(frame.n_rows, tuple(columns), remembered)
+
+
+class _CodedText(NamedTuple):
+    """Text cells by their distinct levels; the code of an empty cell is -1."""
+
+    levels: pl.Series
+    codes: NDArray[np.int32]
+
+
+def _coded(cells: pl.Series) -> _CodedText:
+    coded = pa.array(cells.to_arrow(), pa.large_string()).dictionary_encode()
+    codes = coded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return _CodedText(pl.Series(cells.name, pl.from_arrow(coded.dictionary), pl.String), codes)
+
+
+def _read(cells: pl.Series | _CodedText, reading: CellReading) -> pl.Series | _CodedText:
+    """Read cells; of text each distinct one once."""
+    if not isinstance(cells, _CodedText):
+        typed = read_cells(cells, reading, 0)
+        return _coded(typed) if reading.reads_as == "string" else typed
+    try:
+        levels = read_cells(cells.levels, reading, 0)
+    except InputError:  # again, for the row
+        read_cells(cells.levels.gather(_places(cells.codes)), reading, 0)
+        raise
+    if reading.reads_as != "string":
+        return levels.gather(_places(cells.codes))
+    distinct = _coded(levels)
+    return _CodedText(distinct.levels, np.append(distinct.codes, np.int32(-1))[cells.codes])
+
+
+def _places(codes: NDArray[np.int32]) -> pl.Series:
+    places = pl.Series(codes)
+    return places.set(places < 0, None)
+
+
+def _understood(given: FrameColumn) -> tuple[Column, TypedColumn]:
+    """What a column of training holds, and its cells read as that; warns of one that names rows."""
+    is_text = is_text_type(given.cells.dtype)
+    cells = _coded(given.cells) if is_text else given.cells
+    reading, integers = _reading_of(given, cells)
+    typed = _read(cells, reading)
+    if isinstance(typed, _CodedText):
+        counts = np.bincount(typed.codes[typed.codes >= 0], minlength=len(typed.levels))
+        levels = typed.levels.to_numpy()
+        facts = facts_of_words(given.cells.name, levels, counts, len(typed.codes))
+    else:
+        facts = facts_for_kind(typed, integers)
+    column = describe_column(facts, reading, integers=integers, is_category=given.is_chosen)
+    if column.kind == "id-like":
+        why = column.why_dropped
+        warn(
+            f"column {column.name!r} is left out: it is {why}, so it names a row instead of "
+            "describing it. Make it a categorical column (or a float one, if it is a quantity) to "
+            "have it used; drop it to silence this.",
+            finding=Finding(FindingKind.ID_LIKE, {"column": column.name, "why": why}),
+        )
+    return column, _typed_column(column, typed)
+
+
+def _reading_of(given: FrameColumn, cells: pl.Series | _CodedText) -> tuple[CellReading, bool]:
+    """How a column of training is read, and whether its numbers are whole as written."""
+    name, dtype = given.cells.name, given.cells.dtype
+    if given.is_chosen:
+        return CellReading("string", marks=False), False
+    if isinstance(cells, _CodedText):
+        profile = CellProfile()
+        profile.add(cells.levels, 0)
+        profile.n_null = given.cells.null_count()
+        found = reading_of_text(profile, zeros_are_codes=True, truth_as_numbers=True)
+        for note in notes_of_text(name, profile, found):
+            _tell(name, note)
+        return found.reading, profile.n_integers == profile.n_present
+    if are_too_long(cells):
+        _tell(name, note_of_long_numbers(name))
+        return CellReading("string"), False
+    reading = reading_of_type(dtype, truth_as_numbers=True)
+    if reading is None:
+        raise unusable(name, str(dtype))
+    return reading, dtype.is_integer()
+
+
+def _tell(name: str, note: ColumnNote) -> None:
+    if note.kind in _TOLD:
+        warn(note.words, TableWarning, Finding(note.kind, {"column": name}))
+
+
+def _read_as_trained(cells: pl.Series, column: Column) -> TypedColumn:
+    is_text = is_text_type(cells.dtype)
+    return _typed_column(column, _read(_coded(cells) if is_text else cells, column.reading))
+
+
+def typed_table(frame: pl.DataFrame, columns: Sequence[Column]) -> TypedTable:
+    """Return columns of a frame, whose cells are read as `columns` say, as a typed table."""
+    typed = [
+        _typed_column(
+            each, _coded(frame[each.name]) if each.reads_as == "string" else frame[each.name]
+        )
+        for each in columns
+    ]
+    return TypedTable(frame.height, tuple(typed))
+
+
+def _typed_column(column: Column, typed: pl.Series | _CodedText) -> TypedColumn:
+    if isinstance(typed, _CodedText):
+        levels = typed.levels.to_numpy()
+        kind: Kind = "text" if column.kind == "text" else "category"
+        return TypedColumn(column.name, kind, typed.codes, levels)
+    if column.reads_as == "number":
+        return TypedColumn(column.name, "number", typed.to_numpy())
+    seconds = typed.dt.timestamp("us").cast(pl.Float64) / 1e6
+    return TypedColumn(column.name, "date", seconds.to_numpy())
+
+
+def _check_not_empty(columns: list[TypedColumn], remembered: list[Column], n_rows: int) -> None:
+    if columns:
+        return
+    if n_rows == 1:
+        raise InputError(
+            "X has one row (n_samples=1).", "Give rows of two classes.", ErrorKind.TOO_FEW_ROWS
+        )
+    whys = "; ".join(f"{each.name!r} is {each.why_dropped}" for each in remembered[:6])
+    raise InputError(
+        f"X has no column to learn from: {whys or 'it has no columns'}.",
+        "Give a column that differs between rows.",
+        ErrorKind.MISSING_COLUMN,
+    )
+
+
+def _check_all_there(used: dict[str, Column], names: list[str]) -> None:
+    absent = [name for name in used if name not in set(names)]
+    if not absent:
+        return
+    others = [name for name in names if name not in used]
+    near = {name: nearest_name(name, others) for name in absent}
+    shown = [repr(name) + (f" (is it {near[name]!r}?)" if near[name] else "") for name in absent]
+    more = f" and {len(absent) - 12} more" if len(absent) > 12 else ""
+    raise InputError(
+        f"X lacks {counted(len(absent), 'column')} of training: {', '.join(shown[:12])}{more}.",
+        "Give every column that the model was trained on; the order does not matter.",
+        ErrorKind.MISSING_COLUMN,
+        column=absent[0],
+    )

@@ -301,7 +301,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         return int(self.random_state)
 
     def _typed(self, X: Any) -> TypedTable:
-        from rareclass.encoding.table_reading import read_table
+        from rareclass.encoding.typed_table import read_table
 
         return read_table(in_memory(X), self.columns_)
 

@@ -104,7 +104,7 @@ def read_training_rows(
             None if column is None else np.asarray(column)[number] for column in (y, groups, time)
         )
     X = in_memory(given.X, slice(None) if number is None else number)
-    from rareclass.encoding.table_reading import read_table
+    from rareclass.encoding.typed_table import read_table
 
     table = read_table(X)
     labels = read_labels(y, weight, pos_label, table.n_rows)

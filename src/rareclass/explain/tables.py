@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.encoding.table_reading import read_table
 from rareclass.encoding.table_statistics import TableStatistics
-from rareclass.encoding.typed_table import TypedColumn, TypedTable
+from rareclass.encoding.typed_table import TypedColumn, TypedTable, read_table
 from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.ensemble.training_rows import in_memory
 from rareclass.explain.explanation import Explanation, Floats

@@ -1,5 +1,7 @@
 """Which rows are held out for the estimate: at random, whole groups, or the latest."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,8 +9,24 @@ from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training_set import FitSettings, TrainingSet
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import most_folds
+from rareclass.folds.score_scale import Scores
 from rareclass.folds.times import places
 from rareclass.model.rare_class import RareTarget
+from rareclass.model.threshold import ScoredRows
+
+
+def pooled(parts: Sequence[tuple[ScoredRows, Callable[[Scores], Scores]]]) -> ScoredRows:
+    """The rows of all parts, each with its scores moved, in the order of the table."""
+    rows = [part for part, _ in parts]
+    places = np.concatenate([part.places for part in rows])
+    order = np.argsort(places, kind="stable")
+    weights = [part.weight for part in rows if part.weight is not None]
+    weight = np.concatenate(weights)[order] if weights else None
+    scores = np.concatenate([move(part.scores) for part, move in parts])
+    return ScoredRows(
+        np.concatenate([part.y for part in rows])[order], scores[order], weight, places[order]
+    )
+
 
 # Share of the rows that an estimate is made of, where it needs rows of its own.
 _HOLDOUT = 0.25

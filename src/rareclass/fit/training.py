@@ -18,17 +18,16 @@ from rareclass.decide.threshold_rule import ChosenThreshold
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warnings_as
 from rareclass.fit.baselines import Baseline, JudgedRows, baselines
-from rareclass.fit.cases import rare_cases
 from rareclass.fit.hold_out import (
     NO_ESTIMATE,
     cross_fits,
     estimated_by,
     estimation_folds,
+    pooled,
     share_held_out,
     split,
 )
 from rareclass.fit.method import EncodedRows, Method, Terms
-from rareclass.fit.one_scale import pooled
 from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.majority_part import draw_majority
@@ -36,9 +35,48 @@ from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
 from rareclass.model.decision import decision_of
 from rareclass.model.facts import ModelFacts, RankingEstimate, TrainingFacts, facts_as_json
 from rareclass.model.model import Model
+from rareclass.model.rare_cases import RareCases
 from rareclass.model.rare_class import RareTarget
 from rareclass.model.threshold import ScoredRows
 from rareclass.ranking import OrdinalRankRC
+
+# Rare rows that are kept; more are thinned at random.
+MOST_CASES = 2000
+# Numbers of them, at most: 8 MB.
+_MOST_NUMBERS = 1_000_000
+
+
+def rare_cases(encoder: Any, model: Any, data: TrainingSet, seed: int) -> RareCases | None:
+    """Return the rare ones of the rows that a model learned from, all or some drawn by `seed`.
+
+    Of a kernel machine those that are its landmarks. None for levels, and for rows without columns,
+    which are not explained.
+    """
+    if data.number is None or not isinstance(data.target, RareTarget):
+        return None
+    landmark_rows = getattr(model, "landmark_rows_", None)
+    if landmark_rows is not None:
+        is_rare = data.rare[landmark_rows]
+        return RareCases(np.where(is_rare, data.number[landmark_rows], 0))
+    from rareclass.explain.near_cases import case_features
+
+    chosen = _thinned(np.flatnonzero(data.rare), data.rows.shape[1], seed)
+    part = data.take(chosen)
+    rows = part.rows.frame() if isinstance(part.rows, RowsOnDisk) else part.rows
+    features = case_features(model, encoder.transform(rows))
+    width = sum(values.shape[1] for values in features.values())
+    kept = _thinned(np.arange(len(chosen)), width, seed)
+    assert part.number is not None
+    return RareCases(part.number[kept], {name: each[kept] for name, each in features.items()})
+
+
+def _thinned(rows: NDArray[np.int64], width: int, seed: int) -> NDArray[np.int64]:
+    """Some of the rows, in order, so that they are few enough at this width."""
+    most = max(1, min(MOST_CASES, _MOST_NUMBERS // max(1, width)))
+    if len(rows) <= most:
+        return rows
+    return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+
 
 # Scores of this many rows say where a new score stands among them.
 PERCENTILE_ROWS = 20_000
