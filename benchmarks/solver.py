@@ -31,7 +31,7 @@ from rareclass import RankRC, rankrc_path
 from rareclass.ranking.problem import solve
 from rareclass.ranking.solvers import path as path_module
 from rareclass.ranking.solvers.newton import minimize
-from rareclass.ranking.solvers.path import solve_path
+from rareclass.ranking.solvers.path import solve_paths
 
 LAMS = 2.0 ** np.arange(10, -21, -2)
 FEW_TOL, MANY_TOL = 1e-6, 1e-5
@@ -73,7 +73,7 @@ def dispensable_rows(X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     problem = prepared.problem(1.0)
     curved, screened = [], []
     before = np.zeros(problem.size)
-    for solution in solve_path(problem, LAMS, FEW_TOL, 200):
+    for solution in solve_paths([lambda: problem], LAMS, FEW_TOL, 200)[0]:
         curved.append(float(problem.curved_rows(problem.evaluate(solution.at.w)).mean()))
         radius = float(np.linalg.norm(solution.at.w - before))  # k(x, x) = 1
         scored = prepared.scored(solution.at.coefficients[:, None])

@@ -11,7 +11,7 @@ import pytest
 from rareclass import MIBC, OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC
 from rareclass.estimators.estimator import FitsRows, read_features, same_columns, settings_of
 from rareclass.findings import Finding, finding_of, warn
-from rareclass.labels.two_classes import StreamLabels, refuse_missing, relative_weights, row_weights
+from rareclass.labels.two_classes import StreamLabels, row_weights
 from rareclass.online import CBR
 from rareclass.rows import from_arrays
 
@@ -75,12 +75,11 @@ def test_labels_of_a_stream():
         StreamLabels.named(["ok", "fraud"], "x")
 
 
-def test_weights_and_missing_labels():
-    assert row_weights(None, 3) is relative_weights(None, 3) is None
-    assert relative_weights([1e300, 2e300], 2).tolist() == [0.5, 1.0]
+def test_only_ratios_of_weights_count():
+    assert row_weights(None, 3) is row_weights(None, 3, relative=True) is None
+    assert row_weights([1e300, 2e300], 2, relative=True).tolist() == [0.5, 1.0]
     with pytest.raises(ValueError, match="at least one non-zero"):
-        relative_weights([0.0, 0.0], 2)
-    refuse_missing(np.empty(0, dtype=int))
+        row_weights([0.0, 0.0], 2, relative=True)
 
 
 @pytest.mark.parametrize("deep", [False, True])

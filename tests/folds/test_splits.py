@@ -17,8 +17,7 @@ from draws import draws
 from rareclass import RankRCCV
 from rareclass.errors import InputError
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
-from rareclass.folds.dealing import dealt_with_both, exactly, most_folds
-from rareclass.folds.times import days_of, read_times
+from rareclass.folds.dealing import days_of, dealt_with_both, exactly, most_folds, read_times
 
 N = 40
 Y = (np.arange(N) % 5 == 0).astype(int)

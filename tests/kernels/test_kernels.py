@@ -1,3 +1,5 @@
+"""Kernels, products of their blocks, whitening and the mean width."""
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,9 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from draws import draws
-from rareclass.kernels.expansion import whiten
+from rareclass import RankRC
+from rareclass.findings import FindingKind, finding_of
+from rareclass.kernels.expansion import expand, pull_back, whiten
 from rareclass.kernels.kernels import (
     KERNELS,
     CallableKernel,
@@ -147,3 +151,34 @@ def test_whitening_makes_the_kernel_the_identity_and_drops_copies(X, copies):
 
 def test_whitening_of_a_zero_kernel_has_no_direction():
     assert whiten(np.zeros((3, 3)), np.dtype(np.float64)).shape == (3, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@draws(60)
+@given(st.integers(1, 13), st.integers(1, 19), st.one_of(st.none(), st.integers(1, 40)), st.data())
+def test_products_are_those_of_matrices(dtype, n, m, n_columns, data):
+    """Whatever is left over when rows and columns are taken in twos and fours."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    K = rng.normal(size=(n, m)).astype(dtype)
+    shape = () if n_columns is None else (n_columns,)
+    coefficients, by_row = rng.normal(size=(m, *shape)), rng.normal(size=(n, *shape))
+    by_row[rng.random(n) < 0.5] = 0.0
+    for order in "CF":
+        wide = K.astype(np.float64)
+        found = expand(K, np.asarray(coefficients, order=order))
+        np.testing.assert_allclose(found, wide @ coefficients, rtol=1e-12, atol=1e-12)
+        found = pull_back(K, np.asarray(by_row, order=order))
+        np.testing.assert_allclose(found, wide.T @ by_row, rtol=1e-12, atol=1e-12)
+
+
+def test_one_column_in_other_units_is_named():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 4))
+    y = np.arange(200) % 10 == 0
+    X[:, 2] *= 1e6
+    with pytest.warns(UserWarning, match="column 2 makes up 100.0000% of the squared") as caught:
+        RankRC().fit(X, y)
+    (finding,) = [finding_of(each.message) for each in caught]
+    assert (finding.kind, finding.values["column"]) == (FindingKind.ONE_COLUMN_DECIDES, 2)
+    X[:, 2] /= 1e5  # ten times the others is a matter of taste
+    RankRC().fit(X, y)

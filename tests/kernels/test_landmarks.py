@@ -11,7 +11,12 @@ from made_tables import rare_mixture
 from rareclass import RankRC
 from rareclass.kernels import landmarks as module
 from rareclass.kernels.kernels import Gaussian
-from rareclass.kernels.landmarks import LandmarkRule, distinct_landmarks, pivoted_cholesky
+from rareclass.kernels.landmarks import (
+    LandmarkCandidates,
+    choose_landmarks,
+    distinct_landmarks,
+    pivoted_cholesky,
+)
 
 X, Y = rare_mixture(120, 30)
 RARE = np.flatnonzero(Y)
@@ -54,7 +59,9 @@ RULES = {
 
 def chosen(rule):
     rng = np.random.RandomState(7)
-    return LandmarkRule(rule).choose(RARE, lambda: KEPT, X.__getitem__, rng, KERNEL)
+    rows = LandmarkCandidates(RARE, lambda: KEPT, X.__getitem__, X.shape[1])
+    found = choose_landmarks(rule, KERNEL, rows, 2**30, rng)
+    return found.rows
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)

@@ -1,14 +1,14 @@
-"""The two classes of a target: which rows have which, found in few bytes."""
+"""The two classes of a target: which rows have which, found and held in few bytes."""
 
 import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rareclass.labels import two_classes
-from rareclass.labels.two_classes import read_labels
+from rareclass.labels.two_classes import AllBut, read_labels
 
 
 @given(
@@ -47,3 +47,54 @@ def test_labels_of_many_rows_are_read_in_few_bytes():
     by_row = tracemalloc.get_traced_memory()[1] / len(y)
     tracemalloc.stop()
     assert by_row < 2.0  # the mask takes 1; the numbers of the majority are not made
+
+
+@st.composite
+def cases(draw):
+    """Numbers without an array, and the array."""
+    n_rows = draw(st.integers(1, 30))
+    left_out = np.array(sorted(draw(st.sets(st.integers(0, n_rows - 1)))), dtype=np.int32)
+    return AllBut(n_rows, left_out), np.setdiff1d(np.arange(n_rows), left_out)
+
+
+EDGES = AllBut(7, np.array([0, 1, 4, 6])), np.array([2, 3, 5])
+
+
+@example(EDGES)
+@given(cases())
+def test_they_read_like_the_array(case):
+    rows, array = case
+    assert len(rows) == len(array)
+    assert rows.dtype == np.asarray(rows).dtype == np.int32
+    np.testing.assert_array_equal(np.asarray(rows), array)
+    np.testing.assert_array_equal(np.concatenate([rows, [99]]), [*array, 99])
+    places = np.arange(-len(array), len(array))
+    np.testing.assert_array_equal(rows[places], array[places])
+    np.testing.assert_array_equal(rows[array % 2 == 0], array[array % 2 == 0])
+    assert [rows[int(place)] for place in places] == array[places].tolist()
+
+
+@example(EDGES, 0, 9)
+@given(cases(), st.integers(0, 31), st.integers(0, 31))
+def test_stretches_of_them(case, start, stop):
+    rows, array = case
+    for cut in (slice(start, stop), slice(None, stop), slice(start, None, 2), slice(-stop, None)):
+        np.testing.assert_array_equal(rows[cut], array[cut])
+
+
+@example(EDGES)
+@given(cases())
+def test_a_number_is_looked_up(case):
+    rows, array = case
+    numbers = np.arange(-2, 33)
+    for side in ("left", "right"):
+        np.testing.assert_array_equal(
+            np.searchsorted(rows, numbers, side=side), np.searchsorted(array, numbers, side=side)
+        )
+
+
+def test_a_place_beyond_them_is_refused():
+    rows, array = EDGES
+    for place in (len(array), -len(array) - 1, [0, 9]):
+        with pytest.raises(IndexError, match="between 0 and 2"):
+            rows[place]

@@ -13,9 +13,9 @@ from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
 from rareclass.labels.two_classes import read_labels
 from rareclass.ranking import fitting
-from rareclass.ranking.feature_scales.gradients import KernelSlopes, gradient_scales
 from rareclass.ranking.fitting import cross_fit
 from rareclass.ranking.ranking_data import KernelSettings
+from rareclass.ranking.scale_gradients import KernelSlopes, gradient_scales
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import as_source
 

@@ -13,21 +13,24 @@ from scipy import sparse, stats
 from draws import draws
 from oracles.pairs import pair_loss
 from rareclass import RankRC, RankRCCV, rankrc_path
+from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
 from rareclass.labels.two_classes import read_labels
-from rareclass.ranking.feature_scales import learning
-from rareclass.ranking.feature_scales.gradients import KernelSlopes, held_out_gradients
-from rareclass.ranking.feature_scales.learning import (
-    ScaleSettings,
+from rareclass.ranking import feature_scaling as learning
+from rareclass.ranking.feature_scaling import (
+    Study,
     clearly_better,
+    distinct_rows,
     learn_feature_scales,
+    row_hashes,
     smallest_as_good,
 )
-from rareclass.ranking.feature_scales.trial import Study, distinct_rows, row_hashes
+from rareclass.ranking.ranking_data import KernelSettings
+from rareclass.ranking.scale_gradients import KernelSlopes, held_out_gradients
 from rareclass.ranking.targets import TwoClasses
-from rareclass.rows import as_source, from_arrays, from_parquet
+from rareclass.rows import ArrayRows, as_source, from_arrays, from_parquet
 
-SETTINGS = ScaleSettings("gaussian", 0.5, "2GiB", None, None, "auto")
+SETTINGS = KernelSettings("gaussian", "mean", "rare", "2GiB", None, None)
 KINDS = [Gaussian(1.7), Laplace(2.0), Linear(), Polynomial(3.0), Polynomial(2.0, 1, 0.5)]
 
 
@@ -79,6 +82,15 @@ def test_the_scaled_kernel_is_the_kernel_of_scaled_rows(kernel, dtype):
         wanted = kernel.block(plain, plain[:5])
         np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
         np.testing.assert_allclose(scaled.diag(rows), kernel.diag(plain), rtol=tolerance)
+
+
+@pytest.mark.parametrize("to", [np.asarray, sparse.csr_array])
+def test_landmarks_of_an_expansion_are_scaled_once(to):
+    scales = np.array([0.0, 1.0, 2.5, 0.0, 0.3, 7.0])
+    expansion = KernelExpansion(FeatureScaled(Gaussian(1.7), scales), to(X[:5]))
+    found = ArrayRows(as_source(to(X[:40])), n_jobs=1).map(lambda block: expansion.matrix(block))
+    wanted = Gaussian(1.7).block(X[:40] * scales, X[:5] * scales)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
 
 
 def test_a_feature_of_scale_zero_is_not_read():
@@ -147,7 +159,7 @@ def held_out_losses(trials, labels):
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", "polynomial", "linear"])
 def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, monkeypatch):
-    monkeypatch.setattr("rareclass.ranking.feature_scales.trial._TOL", 1e-11)
+    monkeypatch.setattr("rareclass.ranking.feature_scaling._TOL", 1e-11)
     X, y = rare_cores(150, 30, 4, seed=1)
     X[0] = X[1]
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
@@ -354,7 +366,7 @@ def test_the_cross_validated_model_and_the_path_learn_too(learned):
 def test_learning_tells_what_it_compared():
     source = as_source(X)
     labels = read_labels(Y, None, 1, len(Y))
-    found = learn_feature_scales(SETTINGS, source, TwoClasses(labels), 4.0)
+    found = learn_feature_scales(SETTINGS, source, TwoClasses(labels), 4.0, 0.5, False)
     assert list(found.candidates) == list(found.unseen) == ["plain", "selected", "roots", "learned"]
     assert len(found.rounds) == learning._N_ROUNDS
     assert found.unseen["selected"].mean() > found.unseen["plain"].mean() + 0.05
@@ -366,7 +378,7 @@ def test_rows_that_nothing_was_learned_from_decide():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(300, 25)), np.arange(300) < 25
     labels = read_labels(y, None, True, len(y))
-    found = learn_feature_scales(SETTINGS, as_source(X), TwoClasses(labels), 7.0)
+    found = learn_feature_scales(SETTINGS, as_source(X), TwoClasses(labels), 7.0, 0.5, False)
     assert found.candidates["selected"].mean() > found.candidates["plain"].mean() + 0.1
     np.testing.assert_array_equal(found.scales, 1.0)
 

@@ -15,7 +15,7 @@ from rareclass import RankRC
 from rareclass.findings import Status
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.solvers import reweighting as hardest_share
-from rareclass.ranking.solvers.path import solve_path
+from rareclass.ranking.solvers.path import solve_paths
 from rareclass.ranking.solvers.reweighting import lowest_share
 
 LAM, SHARE = 2.0**-6, 0.5
@@ -44,12 +44,12 @@ def solved(loss, params, lam=LAM, weight=None):
     model = RankRC(loss=loss, loss_params=params, pos_label=1)
     prepared = model._prepare(X, Y, weight)
     problem = prepared.problem(lam)
-    return prepared, problem, solve_path(problem, [lam], 1e-8, 200)[0]
+    return prepared, problem, solve_paths([lambda: problem], [lam], 1e-8, 200)[0][0]
 
 
 def loss_at(prepared, problem, w, level):
     """The two-way objective with every pair formed, from its definition."""
-    labels, loss = prepared.labels, problem.loss
+    labels, loss = prepared.target.labels, problem.loss
     K = problem.expansion.kernel.block(X, problem.expansion.landmarks)
     scores = K @ problem.whitener @ w
     rare, majority = scores[labels.rare], scores[labels.majority]

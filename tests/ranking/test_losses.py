@@ -36,17 +36,6 @@ def pairs(draw, most=40):
     )
 
 
-def all_blocks(loss, rare, majority, majority_weight, n_blocks):
-    """Terms of the loss with the majority cut into blocks."""
-    parts = [
-        loss.block(rare, majority[part], majority_weight[part])
-        for part in np.array_split(np.arange(len(majority)), n_blocks)
-    ]
-    value = sum(part.value for part in parts)
-    gradient = np.concatenate([part.gradient for part in parts])
-    return value, gradient, sum(part.sums for part in parts), parts
-
-
 def assert_near(found, wanted, scale):
     """Equal to 1e-10 of the sum of the magnitudes that were added up."""
     np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * scale)
@@ -58,65 +47,18 @@ def test_value_and_gradient_equal_all_pairs(data, n_blocks):
     rare_scores, majority, w_rare, w_majority, eps = data
     loss = SmoothedHinge(eps)
     rare = loss.rare(rare_scores, w_rare)
-    value, by_majority, sums, _ = all_blocks(loss, rare, majority, w_majority, n_blocks)
+    parts = np.array_split(np.arange(len(majority)), n_blocks)
+    terms = [loss.block(rare, majority[part], w_majority[part]) for part in parts]
     # Sums are split where float arithmetic splits the pair: s < t + 1, not s - t < 1.
     wanted, wanted_rare, wanted_majority, _ = ranking_loss(
         rare_scores, majority, w_rare, w_majority, eps
     )
     reach = 1 + np.abs(rare_scores).max() + np.abs(majority).max()
     scale = w_rare.sum() * w_majority.sum()
-    assert_near(value, wanted, scale * reach)
-    assert_near(by_majority, wanted_majority, scale)
+    assert_near(sum(part.value for part in terms), wanted, scale * reach)
+    assert_near(np.concatenate([part.gradient for part in terms]), wanted_majority, scale)
+    sums = sum(part.sums for part in terms)
     assert_near(loss.finish(rare, sums).gradient, wanted_rare, scale * reach)
-
-
-@draws(200)
-@given(pairs(), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_hessian_product_equals_all_pairs(data, n_blocks, seed):
-    rare_scores, majority, w_rare, w_majority, eps = data
-    # On a grid of eighths s - t and s < t + c are exact, so that both see the same zones.
-    rare_scores, majority = np.round(8 * rare_scores) / 8, np.round(8 * majority) / 8
-    rng = np.random.default_rng(seed)
-    d_rare, d_majority = rng.normal(size=len(rare_scores)), rng.normal(size=len(majority))
-    loss = SmoothedHinge(eps)
-    # A centre that is not on the grid would move pairs by a rounding error: keep them apart.
-    rare = loss.rare(rare_scores, w_rare)._replace(centre=0.0, scores=np.sort(rare_scores))
-    rare = rare._replace(order=np.argsort(rare_scores, kind="stable"))
-    _, _, _, parts = all_blocks(loss, rare, majority, w_majority, n_blocks)
-    prefix = loss.rare_direction(rare, d_rare)
-    products, sums = [], 0.0
-    for part, terms in zip(np.array_split(np.arange(len(majority)), n_blocks), parts, strict=True):
-        product, more = loss.curvature(rare, prefix, terms.zone, d_majority[part], w_majority[part])
-        products.append(product)
-        sums = sums + more
-    found = np.concatenate([loss.finish_curvature(rare, prefix, d_rare, sums).gradient, *products])
-    hessian = ranking_loss(rare_scores, majority, w_rare, w_majority, eps)[3]
-    scale = w_rare.sum() * w_majority.sum() * 10 / eps
-    assert_near(found, hessian @ np.concatenate([d_rare, d_majority]), scale)
-
-
-@pytest.mark.thorough
-def test_many_rows_equal_all_pairs_to_1e_10_of_the_value_itself():
-    rng = np.random.default_rng(0)
-    rare_scores, majority = rng.normal(1, 2, 300), rng.normal(0, 2, 5000)
-    rare_scores[::3] = np.round(rare_scores[::3])
-    majority[::3] = np.round(majority[::3])
-    w_rare, w_majority = rng.uniform(0.1, 3, 300), rng.uniform(0.1, 3, 5000)
-    loss = SmoothedHinge(0.25)
-    rare = loss.rare(rare_scores, w_rare)
-    terms = loss.block(rare, majority, w_majority)
-    wanted, by_rare, by_majority, hessian = ranking_loss(
-        rare_scores, majority, w_rare, w_majority, 0.25
-    )
-    assert terms.value == pytest.approx(wanted, rel=1e-12)
-    np.testing.assert_allclose(terms.gradient, by_majority, rtol=1e-10)
-    np.testing.assert_allclose(loss.finish(rare, terms.sums).gradient, by_rare, rtol=1e-10)
-    d = rng.normal(size=5300)
-    prefix = loss.rare_direction(rare, d[:300])
-    product, sums = loss.curvature(rare, prefix, terms.zone, d[300:], w_majority)
-    found = np.concatenate([loss.finish_curvature(rare, prefix, d[:300], sums).gradient, product])
-    wanted = hessian @ d
-    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
 
 
 @draws(50)
@@ -130,21 +72,6 @@ def test_a_weight_of_k_is_k_copies_and_of_zero_is_absence(data):
     rows = np.repeat(majority, w_majority.astype(int))
     repeated = loss.block(loss.rare(copies, np.ones(len(copies))), rows, np.ones(len(rows)))
     assert weighted == pytest.approx(repeated.value, rel=1e-10, abs=1e-9)
-
-
-def test_gradient_is_the_derivative_of_the_value():
-    rng = np.random.default_rng(1)
-    rare_scores, majority = rng.normal(size=7), rng.normal(size=30)
-    loss, ones = SmoothedHinge(0.3), np.ones
-
-    def value(rare_scores):
-        return loss.block(loss.rare(rare_scores, ones(7)), majority, ones(30)).value
-
-    rare = loss.rare(rare_scores, ones(7))
-    gradient = loss.finish(rare, loss.block(rare, majority, ones(30)).sums).gradient
-    steps = 1e-6 * np.eye(7)
-    numeric = [(value(rare_scores + s) - value(rare_scores - s)) / 2e-6 for s in steps]
-    np.testing.assert_allclose(gradient, numeric, rtol=1e-6)
 
 
 def test_curvature_of_pairs_is_that_of_each_pair_in_the_callers_order():

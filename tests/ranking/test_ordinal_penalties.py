@@ -11,9 +11,10 @@ from ranking.test_sparsity import split_minimum
 from rareclass import OrdinalRankRC, OrdinalRankRCCV, RankRC
 from rareclass.labels.levels import read_levels
 from rareclass.labels.two_classes import read_labels
-from rareclass.ranking.feature_scales import learning
-from rareclass.ranking.feature_scales.gradients import held_out_gradients
-from rareclass.ranking.feature_scales.trial import Study, distinct_rows
+from rareclass.ranking import feature_scaling as learning
+from rareclass.ranking.feature_scaling import Study, distinct_rows
+from rareclass.ranking.ranking_data import KernelSettings
+from rareclass.ranking.scale_gradients import held_out_gradients
 from rareclass.ranking.solvers.proximal_newton import violations
 from rareclass.ranking.targets import OrderedLevels, TwoClasses
 from rareclass.rows import as_source
@@ -107,7 +108,7 @@ def study(X, y, weight=None, kernel="gaussian"):
     "kernel", ["gaussian", pytest.param("laplace", marks=pytest.mark.thorough)]
 )
 def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, monkeypatch):
-    monkeypatch.setattr("rareclass.ranking.feature_scales.trial._TOL", 1e-11)
+    monkeypatch.setattr("rareclass.ranking.feature_scaling._TOL", 1e-11)
     X, y = levels_table(5, 150, 4)
     y[np.flatnonzero(y == 1)[:18]] = np.resize([0, 2, 3], 18)
     X[0] = X[1]
@@ -210,11 +211,11 @@ def test_two_levels_learn_what_two_classes_learn(quick):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(200, 5)), np.arange(200) < 30
     X[:30, 0] += 2.0
-    settings = learning.ScaleSettings("gaussian", 0.5, "1GiB", 1, 0, False)
+    settings = KernelSettings("gaussian", "mean", "rare", "1GiB", 1, 0)
     levels = OrderedLevels(read_levels(y.astype(int)), np.ones((2, 2)))
     classes = TwoClasses(read_labels(y, None, True, 200))
     one, other = (
-        learning.learn_feature_scales(settings, as_source(X), target, 3.0).scales
+        learning.learn_feature_scales(settings, as_source(X), target, 3.0, 0.5, False).scales
         for target in (levels, classes)
     )
     np.testing.assert_allclose(one, other, rtol=1e-6)

@@ -19,7 +19,7 @@ from rareclass.ranking.problem import Evaluation, answer, solve, solve_in_step
 from rareclass.ranking.solvers import path as module
 from rareclass.ranking.solvers.newton import minimize
 from rareclass.ranking.solvers.part import PartDirection, kernel_is_worth_keeping, part_stride
-from rareclass.ranking.solvers.path import solve_path, solve_paths
+from rareclass.ranking.solvers.path import solve_paths
 from rareclass.ranking.solvers.preconditioner import SampledHessian
 from rareclass.rows import ArrayRows, Budget, as_source
 
@@ -32,8 +32,8 @@ def prepared_problem(weight=None, held_out=None, block_rows=32, dtype=np.float64
     prepared = RankRC(**parameters)._prepare(X.astype(dtype), Y, weight)
     rows = type(prepared.rows)(
         as_source(X.astype(dtype)),
-        prepared.labels.majority,
-        prepared.labels.majority_weight,
+        prepared.target.labels.majority,
+        prepared.target.labels.majority_weight,
         block_rows=block_rows,
         budget=prepared.rows.budget,
         n_jobs=1,
@@ -146,7 +146,7 @@ def test_a_part_is_the_problem_of_its_rows_alone(weighted):
     part = prepared_problem(weight, held_out, width=2.0).on_part(4)
     # Its rows stand for all: the total weight of the majority is that of the whole.
     assert part.scale == pytest.approx(1 / (part.rare_weight.sum() * part.majority_weight.sum()))
-    labels = RankRC()._prepare(X, Y, weight).labels
+    labels = RankRC()._prepare(X, Y, weight).target.labels
     numbers = labels.majority[part.rows.numbers]
     wanted = np.ones(len(numbers)) if weight is None else weight[numbers] / weight.max()
     np.testing.assert_allclose(part.majority_weight, part.factor * wanted * ~held_out[numbers])
@@ -239,11 +239,16 @@ def test_a_path_from_a_part_ends_where_the_path_of_all_rows_ends(weighted, at_on
     held_out = np.arange(len(Y)) % 3 == 0
     problem = prepared_problem(weight, held_out)
     reported = []
-    plain = solve_path(problem, LAMS, 1e-9, 100)
+    plain = solve_paths([lambda: problem], LAMS, 1e-9, 100)[0]
     monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 4)
-    found = solve_path(
-        problem, LAMS, 1e-9, 100, at_once, lambda _, lam, step: reported.append((lam, step))
-    )
+    found = solve_paths(
+        [lambda: problem],
+        LAMS,
+        1e-9,
+        100,
+        at_once,
+        lambda _, lam, step: reported.append((lam, step)),
+    )[0]
     for a, b in zip(found, plain, strict=True):
         assert a.status is Status.CONVERGED
         np.testing.assert_allclose(a.at.w, b.at.w, rtol=1e-5, atol=1e-7)
@@ -416,10 +421,10 @@ def test_the_hessian_sampled_from_a_part_is_near_that_of_the_whole():
 
 
 def test_a_fold_that_holds_out_the_whole_part_is_solved_without_it(from_parts):
-    labels = RankRC()._prepare(X, Y, None).labels
+    labels = RankRC()._prepare(X, Y, None).target.labels
     problem = prepared_problem()
     held_out = np.zeros(len(Y), dtype=bool)
     held_out[labels.majority[problem.on_part(4).rows.numbers]] = True
     problem = prepared_problem(held_out=held_out)
-    (solution,) = solve_path(problem, [0.01], 1e-8, 50)
+    (solution,) = solve_paths([lambda: problem], [0.01], 1e-8, 50)[0]
     assert solution.status is Status.CONVERGED

@@ -24,8 +24,8 @@ def problem_of(X, y, weight=None, block_rows=64, budget=10**8, n_jobs=1, **param
     problem = prepared.problem(LAM)
     rows = ArrayRows(
         as_source(X),
-        prepared.labels.majority,
-        prepared.labels.majority_weight,
+        prepared.target.labels.majority,
+        prepared.target.labels.majority_weight,
         block_rows=block_rows,
         budget=Budget(budget),
         n_jobs=n_jobs,
@@ -35,7 +35,7 @@ def problem_of(X, y, weight=None, block_rows=64, budget=10**8, n_jobs=1, **param
 
 def formula(prepared, problem, X, w):
     """Value, gradient and Hessian with every pair formed."""
-    labels = prepared.labels
+    labels = prepared.target.labels
     K = problem.expansion.kernel.block(X, problem.expansion.landmarks)
     F = K @ problem.whitener
     F_rare, F_majority = F[labels.rare], F[labels.majority]
@@ -125,7 +125,10 @@ def test_newton_finds_the_minimum_that_lbfgs_finds(lam, preconditioned):
     solution = solve(minimize(problem, start, reference, 1e-9, 200, precondition))
     assert solution.status is Status.CONVERGED
     assert np.linalg.norm(solution.at.gradient) <= 1e-9 * reference
-    labels, K = prepared.labels, prepared.expansion.kernel.block(X, prepared.landmarks.points)
+    labels, K = (
+        prepared.target.labels,
+        prepared.expansion.kernel.block(X, prepared.landmarks.points),
+    )
     wanted, _ = ranking_minimum(
         K[labels.rare],
         K[labels.majority],

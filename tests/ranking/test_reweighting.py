@@ -14,7 +14,7 @@ from rareclass import RankRC
 from rareclass.findings import Status
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.solvers import path as path_module
-from rareclass.ranking.solvers.path import solve_path
+from rareclass.ranking.solvers.path import solve_paths
 
 LAM, EPS = 2.0**-8, 0.5
 X, Y = rare_mixture(400, 30)
@@ -71,7 +71,7 @@ def problem_of(rounds, weight=None, **params):
 
 def objective_of(prepared, problem, coefficients, plain):
     """The whole objective with every pair formed, its unit from the plain solution."""
-    labels, depth = prepared.labels, problem.loss.depth
+    labels, depth = prepared.target.labels, problem.loss.depth
     K = problem.expansion.kernel.block(X, problem.expansion.landmarks)
     w_rare = labels.rare_weight
     w_majority = problem.majority_weight
@@ -92,11 +92,11 @@ def test_the_objective_never_rises_and_is_that_of_all_pairs(weighted):
     weight = np.random.default_rng(0).uniform(0.5, 2, len(Y)) if weighted else None
     prepared, problem = problem_of(1, weight)
     plain_problem = replace(problem, loss=make_loss("smoothed_hinge", EPS))
-    plain = solve_path(plain_problem, [LAM], 1e-9, 200)[0].at.coefficients
+    plain = solve_paths([lambda: plain_problem], [LAM], 1e-9, 200)[0][0].at.coefficients
     values = [objective_of(prepared, problem, plain, plain)]
     for rounds in range(1, 9):
         _, problem = problem_of(rounds, weight)
-        solution = solve_path(problem, [LAM], 1e-9, 200)[0]
+        solution = solve_paths([lambda problem=problem: problem], [LAM], 1e-9, 200)[0][0]
         values.append(solution.at.value)
         wanted = objective_of(prepared, problem, solution.at.coefficients, plain)
         assert solution.at.value == pytest.approx(wanted, rel=1e-8)
@@ -112,9 +112,9 @@ def test_many_rounds_end_where_the_whole_objective_is_flat(monkeypatch):
     monkeypatch.setattr(reweighting, "_LEAST_FALL", 1e-14)
     prepared, problem = problem_of(400)
     start = problem.evaluate(np.zeros(problem.size))
-    solution = solve_path(problem, [LAM], 1e-10, 200)[0]
+    solution = solve_paths([lambda: problem], [LAM], 1e-10, 200)[0][0]
     plain_problem = replace(problem, loss=make_loss("smoothed_hinge", EPS))
-    plain = solve_path(plain_problem, [LAM], 1e-10, 200)[0].at
+    plain = solve_paths([lambda: plain_problem], [LAM], 1e-10, 200)[0][0].at
     T = problem.whitener
 
     def value(w):
@@ -133,10 +133,11 @@ def test_from_a_part_of_the_rows_the_objective_is_that_of_all_rows(monkeypatch):
 
     monkeypatch.setattr(ranking_data, "_MOST_BLOCK_ROWS", 32)
     wanted = [
-        solution.at.value for solution in solve_path(problem_of(10)[1], [LAM, 0.1], 1e-9, 200)
+        solution.at.value
+        for solution in solve_paths([lambda: problem_of(10)[1]], [LAM, 0.1], 1e-9, 200)[0]
     ]
     monkeypatch.setattr(path_module, "part_stride", lambda n_rows, n_landmarks: 3)
-    found = solve_path(problem_of(10)[1], [LAM, 0.1], 1e-9, 200, at_once=2)
+    found = solve_paths([lambda: problem_of(10)[1]], [LAM, 0.1], 1e-9, 200, at_once=2)[0]
     np.testing.assert_allclose([s.at.value for s in found], wanted, rtol=1e-6)
 
 

@@ -17,7 +17,7 @@ from oracles.pairs import ranking_loss, split_minimum
 from rareclass import RankRC, RankRCCV, RankSVM, rankrc_path
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import LOSSES
-from rareclass.ranking.losses.rare_outer import RareOuterLoss
+from rareclass.ranking.losses.top import Top
 from rareclass.ranking.problem import answer
 from rareclass.ranking.solvers.path import _between, default_lams, sparse_starts, unit_norm
 from rareclass.ranking.solvers.path import solve_paths as paths_of
@@ -33,7 +33,7 @@ from rareclass.rows import from_arrays
 
 X, Y = rare_mixture(400, 30)
 solve_paths = partial(paths_of, starts=sparse_starts)
-SMOOTH = sorted(name for name, loss in LOSSES.items() if not issubclass(loss, RareOuterLoss))
+SMOOTH = sorted(name for name, loss in LOSSES.items() if not issubclass(loss, Top))
 
 
 def problem_of(X, y, weight=None, held_out=None, **parameters):

@@ -12,7 +12,6 @@ from rareclass.kernels.kernels import Gaussian, Linear
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.stochastic import learner as mini_batch
 from rareclass.ranking.stochastic.feeding import CAPACITY, Reservoir
-from rareclass.ranking.stochastic.landmark_space import span, widened
 from rareclass.ranking.stochastic.learner import (
     BatchModel,
     HeldRare,
@@ -21,6 +20,8 @@ from rareclass.ranking.stochastic.learner import (
     MiniBatch,
     RunningModel,
     Scores,
+    span,
+    widened,
 )
 from rareclass.ranking.stochastic.weighted_rows import WeightedRows, WeightedTable, joined, visits
 from rareclass.rows import as_source

@@ -93,7 +93,9 @@ def test_witnesses_that_disagree_are_not_believed(many):
 def test_no_witnesses_where_they_cost_much_or_nobody_counts(many):
     problem = RankRC()._prepare(X, Y, None).problem(0.01)
     assert Witnesses.of(problem, 9) is None
-    seen = RankRC()._prepare(X, Y, None).labels.majority[problem.on_part(20, 15).rows.numbers]
+    seen = (
+        RankRC()._prepare(X, Y, None).target.labels.majority[problem.on_part(20, 15).rows.numbers]
+    )
     held_out = np.isin(np.arange(len(Y)), seen)
     assert Witnesses.of(RankRC()._prepare(X, Y, None).problem(0.01, held_out), 10) is None
 

@@ -12,8 +12,7 @@ from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.memory_plan import VIEW_COPIES, plan_memory
 from rareclass.fit.method import Method
 from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
-from rareclass.folds.dealing import most_folds
-from rareclass.folds.times import places
+from rareclass.folds.dealing import most_folds, places
 from rareclass.machine import available_memory
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile

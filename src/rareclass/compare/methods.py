@@ -14,9 +14,8 @@ from rareclass.compare.processes import OwnProcesses
 from rareclass.compare.score_columns import DEFAULT, chosen_measures, compare_scores
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
-from rareclass.folds.dealing import rare_rows
-from rareclass.folds.times import days_of, read_times
-from rareclass.labels.two_classes import given_labels, label_array, row_weights
+from rareclass.folds.dealing import days_of, rare_rows, read_times
+from rareclass.labels.two_classes import label_array, row_weights
 from rareclass.machine import track
 from rareclass.parameters import check_number, check_whole, is_whole
 
@@ -166,7 +165,7 @@ def _fold_rows(
 ) -> tuple[FoldRows, str]:
     """The rows with their folds, and words for the folds."""
     is_rare = rare_rows(y, pos_label)
-    labels = label_array(given_labels(y))
+    labels = label_array(y)
     n_labels = len(np.unique(labels))
     if n_labels > 2:
         raise InputError(

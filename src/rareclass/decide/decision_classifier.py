@@ -23,7 +23,7 @@ from rareclass.decide.threshold_rule import (
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, warn
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
-from rareclass.folds.times import read_times
+from rareclass.folds.dealing import read_times
 from rareclass.labels.two_classes import Labels, read_labels, row_weights, signs
 from rareclass.metrics.auc import roc_auc
 

@@ -63,7 +63,7 @@ class HeldOutCuts(NamedTuple):
         days = None
         if time is not None:
             # Not at the top: scikit-learn takes seconds to load, and other rules do without.
-            from rareclass.folds.times import days_of, read_times
+            from rareclass.folds.dealing import days_of, read_times
 
             days = days_of(read_times(time, len(np.asarray(scores)))[rows])
         return cls(

@@ -9,8 +9,7 @@ import numpy as np
 from rareclass.encoding.typed_table import TypedTable
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.estimators.search import Fold, make_folds
-from rareclass.folds.dealing import dealt, stretches
-from rareclass.folds.times import places, read_times
+from rareclass.folds.dealing import dealt, places, read_times, stretches
 from rareclass.labels.two_classes import Labels
 from rareclass.parameters import is_whole
 

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training_set import FitSettings, TrainingSet
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
-from rareclass.folds.dealing import most_folds
+from rareclass.folds.dealing import most_folds, places
 from rareclass.folds.score_scale import Scores
-from rareclass.folds.times import places
 from rareclass.model.rare_class import RareTarget
 from rareclass.model.threshold import ScoredRows
 

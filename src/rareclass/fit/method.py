@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import FitsRows
-from rareclass.folds.dealing import dealt_with_both, exactly, most_folds
-from rareclass.folds.times import places
+from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, places
 from rareclass.model.facts import MethodFacts
 from rareclass.model.target import FoundLabels, Target
 from rareclass.model.threshold import ScoredRows

@@ -7,8 +7,15 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 
 from rareclass.errors import ErrorKind, InputError, counted
-from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, rare_rows
-from rareclass.folds.times import places, read_span, read_times
+from rareclass.folds.dealing import (
+    dealt_with_both,
+    exactly,
+    most_folds,
+    places,
+    rare_rows,
+    read_span,
+    read_times,
+)
 from rareclass.labels.two_classes import label_array, plain
 from rareclass.parameters import check_whole
 

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from rareclass.hyperball.problem import BallSpace, InputSpace, Points, kernel_space
 from rareclass.hyperball.settings import PAPER_REACH, RACHSettings, reach_of
 from rareclass.hyperball.solver import one_class_center
-from rareclass.kernels.kernels import kernel_width, make_kernel
+from rareclass.kernels.kernels import make_kernel, mean_width, needs_width
 from rareclass.labels.partial_labels import PartialLabels
 from rareclass.rows import ArrayRows, Block, Rows, RowSource
 from rareclass.rows.source import equal_rows
@@ -101,8 +101,8 @@ def survey(settings: RACHSettings, source: RowSource, labels: PartialLabels) -> 
     X, weight = source.take(rows), labels.weight_of(rows)
     background = Background(rows, X, labels.code[rows] >= 0, weight)
     width = 1.0
-    if settings.kernel is not None:
-        width = kernel_width("mean", settings.kernel, lambda: _all_rows(settings, source, labels))
+    if needs_width(settings.kernel):
+        width = mean_width(*_all_rows(settings, source, labels))
     spread = spread_of(InputSpace.around(X).points(X), weight)
     grouping = Grouping(settings.n_balls, spread, int(rng.randint(2**31 - 1)))
     known = Survey((), background, width, grouping)

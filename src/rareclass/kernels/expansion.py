@@ -7,10 +7,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from rareclass.kernels import _expansion_jit as jit
-from rareclass.kernels.kernels import CentredPoints, Kernel, Matrix, points_for, takes_out
+from rareclass.kernels.kernels import (
+    CentredPoints,
+    DistanceKernel,
+    FeatureScaled,
+    Kernel,
+    Matrix,
+    takes_out,
+)
 from rareclass.rows import Block, RowValues, SentOnce
 
 # Blocks remember their kernel, and values of the last function at their rows, under these names.
@@ -20,7 +27,14 @@ _FEW_COLUMNS = 32
 # Rounding errors of eigenvalues were seen at a few times n eps max(Lambda) on repeated landmarks.
 _SAFETY = 16.0
 
-_thread = threading.local()
+
+class _Thread(threading.local):
+    """Memory that each thread keeps."""
+
+    room = np.empty(0, dtype=np.uint8)  # for the kernel of a block
+
+
+_thread = _Thread()
 
 Coordinates = Callable[[np.ndarray, np.dtype], np.ndarray]
 """Makes T in beta = T w from the kernel between the landmarks and the dtype of kernel blocks."""
@@ -47,7 +61,13 @@ class KernelExpansion(SentOnce):
 
     @cached_property
     def _points(self) -> Matrix | CentredPoints:
-        return points_for(self.kernel, self.landmarks)
+        """Landmarks as the kernel takes them fastest: what is the same for every block is done."""
+        kernel, points = self.kernel, self.landmarks
+        if isinstance(self.kernel, FeatureScaled):
+            kernel, points = self.kernel.kernel, self.kernel.scaled(points)
+        if sparse.issparse(points) or not isinstance(kernel, DistanceKernel):
+            return self.landmarks
+        return CentredPoints.of(points)
 
     def matrix(self, block: Block, chosen: np.ndarray | None = None) -> np.ndarray:
         """Kernel of the rows of `block` against the landmarks: shape (n, n_landmarks).
@@ -64,26 +84,21 @@ class KernelExpansion(SentOnce):
         if chosen is not None and not chosen.any():
             return np.empty((0, self.n_landmarks))
         X = block.X if chosen is None else block.X[chosen]
-        K = self.kernel.block(X, self._points, *self._room(X))
+        out: tuple[np.ndarray, ...] = ()
+        if takes_out(self.kernel):
+            # Room that the thread has from its last block. Fresh memory costs more than the kernel
+            # does where the allocator gives every array of some megabytes back to the system at
+            # once, as glibc's is told to on workers of Dask.
+            dtype = np.result_type(X.dtype, self.landmarks.dtype)
+            n_bytes = X.shape[0] * self.n_landmarks * dtype.itemsize
+            if _thread.room.nbytes < n_bytes:
+                _thread.room = np.empty(n_bytes, dtype=np.uint8)
+            room = _thread.room[:n_bytes].view(dtype)
+            out = (room.reshape(X.shape[0], self.n_landmarks),)
+        K = self.kernel.block(X, self._points, *out)
         if chosen is None and block.keeps_arrays:
             block.memo.keep(KERNEL, self, K)
         return K
-
-    def _room(self, X: Matrix) -> tuple[np.ndarray, ...]:
-        """Room for the kernel of rows, which the thread has from its last block; or nothing.
-
-        Fresh memory costs more than the kernel does where the allocator gives every array of some
-        megabytes back to the system at once, as glibc's is told to on workers of Dask.
-        """
-        if not takes_out(self.kernel):
-            return ()
-        shape = X.shape[0], self.n_landmarks
-        dtype = np.result_type(X.dtype, self.landmarks.dtype)
-        n_bytes = shape[0] * shape[1] * dtype.itemsize
-        room = getattr(_thread, "room", None)
-        if room is None or room.nbytes < n_bytes:
-            room = _thread.room = np.empty(n_bytes, dtype=np.uint8)
-        return (room[:n_bytes].view(dtype).reshape(shape),)
 
 
 def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:

@@ -46,17 +46,51 @@ class Kernel(Protocol):
     def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
         """k(x, z) for every row x of X and z of Z: shape (n_x, n_z), in the dtype of X.
 
-        Z is what `points_for` makes of points, or points as they are.
+        Z are points, or `CentredPoints` where the kernel is one of distances.
         """
-        ...
 
     def diag(self, X: Matrix) -> np.ndarray:
         """k(x, x) for every row of X: shape (n_x,)."""
-        ...
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class DistanceKernel:
+    """A kernel that is a function of the Euclidean distance of two rows over `width`."""
+
+    width: float
+
+    def block(
+        self, X: Matrix, Z: Matrix | CentredPoints, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """k(x, z) for all pairs: shape (n_x, n_z), in `out` where rows are dense.
+
+        Inner products about a point near by are made into the kernel in place, dense rows a strip
+        at a time, while it is in the second-level cache.
+        """
+        if sparse.issparse(X):
+            P = _inner_products(X, Z, out)
+            self.from_products(P, _squared_norms(X), _squared_norms(Z))
+            return P
+        near = Z if isinstance(Z, CentredPoints) else CentredPoints.of(Z)
+        X = X - near.centre
+        norms, n_points = _squared_norms(X), len(near.points)
+        P = np.empty((len(X), n_points), np.result_type(X, near.points)) if out is None else out
+        step = max(_STRIP_BYTES // max(n_points * P.itemsize, 1), _LEAST_STRIP_ROWS)
+        for start in range(0, len(X), step):
+            rows = slice(start, start + step)
+            self.from_products(np.matmul(X[rows], near.points.T, P[rows]), norms[rows], near.norms)
+        return P
+
+    def from_products(self, P: np.ndarray, x: np.ndarray, z: np.ndarray) -> None:
+        """Make the kernel, in place, of inner products and the squared norms of either side."""
+        raise NotImplementedError
+
+    def diag(self, X: Matrix) -> np.ndarray:
+        """Ones: every row is as similar as can be to itself."""
+        return np.ones(X.shape[0])
+
+
+class Gaussian(DistanceKernel):
     r"""The Gaussian kernel :math:`k(u, v) = \exp(-\|u - v\|^2 / \sigma^2)`.
 
     Parameters
@@ -75,13 +109,8 @@ class Gaussian:
     1.0
     """
 
-    width: float
-
-    def block(self, X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
-        """k(x, z) for all pairs: shape (n_x, n_z), in `out` where rows are dense."""
-        return _from_distances(X, Z, out, self._of_products)
-
-    def _of_products(self, P: np.ndarray, x: np.ndarray, z: np.ndarray) -> None:
+    def from_products(self, P: np.ndarray, x: np.ndarray, z: np.ndarray) -> None:
+        """Exponentials of the squared distances."""
         scale = P.dtype.type(-1.0 / self.width**2)
         if P.dtype == np.float32 and scale < 0.0:
             jit._to_gaussian(P, x, z, scale)
@@ -89,13 +118,8 @@ class Gaussian:
         jit._to_squared_distances(P, x, z, scale)
         np.exp(P, out=P)
 
-    def diag(self, X: Matrix) -> np.ndarray:
-        """Ones: every row is as similar as can be to itself."""
-        return np.ones(X.shape[0])
 
-
-@dataclass(frozen=True)
-class Laplace:
+class Laplace(DistanceKernel):
     r"""The Laplace kernel :math:`k(u, v) = \exp(-\|u - v\| / \sigma)`, Euclidean norm.
 
     Its functions are rougher than the Gaussian's and its tails heavier. scikit-learn's
@@ -107,21 +131,12 @@ class Laplace:
         Sigma, in the units of the features. Larger is smoother.
     """
 
-    width: float
-
-    def block(self, X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
-        """k(x, z) for all pairs: shape (n_x, n_z), in `out` where rows are dense."""
-        return _from_distances(X, Z, out, self._of_products)
-
-    def _of_products(self, P: np.ndarray, x: np.ndarray, z: np.ndarray) -> None:
+    def from_products(self, P: np.ndarray, x: np.ndarray, z: np.ndarray) -> None:
+        """Exponentials of the distances."""
         jit._to_squared_distances(P, x, z, P.dtype.type(1.0))
         np.sqrt(P, out=P)
         P *= -1.0 / self.width
         np.exp(P, out=P)
-
-    def diag(self, X: Matrix) -> np.ndarray:
-        """Ones: every row is as similar as can be to itself."""
-        return np.ones(X.shape[0])
 
 
 @dataclass(frozen=True)
@@ -247,7 +262,6 @@ class FeatureScaled:
         return self.kernel.diag(self.scaled(X))
 
 
-_OF_DISTANCES = (Gaussian, Laplace)
 KERNELS: dict[str, type] = {
     "gaussian": Gaussian,
     "laplace": Laplace,
@@ -256,23 +270,13 @@ KERNELS: dict[str, type] = {
 }
 
 
-def points_for(kernel: Kernel, Z: Matrix) -> Matrix | CentredPoints:
-    """Points as ``kernel.block`` takes them fastest: what is the same for every block is done."""
-    if isinstance(kernel, FeatureScaled):
-        inner = kernel.kernel
-        return points_for(inner, kernel.scaled(Z)) if isinstance(inner, _OF_DISTANCES) else Z
-    centred = isinstance(kernel, _OF_DISTANCES) and not sparse.issparse(Z)
-    return CentredPoints.of(Z) if centred else Z
-
-
 def takes_out(kernel: Kernel) -> bool:
     """True where ``kernel.block`` takes a third argument, an array to write into: ours do.
 
     A kernel of somebody's own may be made of several, which would write over each other.
     """
-    if isinstance(kernel, FeatureScaled):
-        return takes_out(kernel.kernel)
-    return isinstance(kernel, tuple(KERNELS.values()))
+    inner = kernel.kernel if isinstance(kernel, FeatureScaled) else kernel
+    return isinstance(inner, tuple(KERNELS.values()))
 
 
 def needs_width(kernel: Any) -> bool:
@@ -288,9 +292,7 @@ def make_kernel(kernel: Any, width: float) -> Kernel:
 
     Raises `ValueError` when the name is unknown or the object is none of these.
     """
-    if isinstance(kernel, str):
-        if kernel not in KERNELS:
-            raise ValueError(f"kernel={kernel!r} is not one of {sorted(KERNELS)} or a callable.")
+    if isinstance(kernel, str) and kernel in KERNELS:
         return KERNELS[kernel](width) if needs_width(kernel) else KERNELS[kernel]()
     if hasattr(kernel, "block"):
         return kernel
@@ -299,15 +301,10 @@ def make_kernel(kernel: Any, width: float) -> Kernel:
     raise ValueError(f"kernel={kernel!r} is not one of {sorted(KERNELS)} or a callable.")
 
 
-def kernel_width(
-    width: Any, kernel: Any, all_rows: Callable[[], tuple[Rows, np.ndarray | None]]
-) -> float:
-    """Sigma as an estimator's `width` parameter means it: the number, or for "mean" `mean_width`.
-
-    `all_rows` makes the arguments of `mean_width`, and is called where the kernel has a width.
-    """
+def given_width(width: Any, kernel: Any) -> float | None:
+    """Sigma as an estimator's `width` parameter gives it; None for "mean": `mean_width`."""
     if isinstance(width, str) and width == "mean":
-        return mean_width(*all_rows()) if needs_width(kernel) else 1.0
+        return None if needs_width(kernel) else 1.0
     if is_number(width):
         return float(width)
     raise ValueError(f"width={width!r} is not 'mean' or a number above 0.")
@@ -320,6 +317,9 @@ def mean_width(all_rows: Rows, shift: np.ndarray | None) -> float:
 
     `all_rows` are weighted. `shift` of shape (n_features,) is a point near the data, subtracted
     before squares are summed; None for sparse rows. Where all rows are equal sigma is 1.
+
+    Raises `ValueError` where squared distances overflow, and warns where one column makes up
+    nearly all of them.
     """
     weight, first, second = all_rows.sum(_moments, shift)
     mean = first / weight
@@ -332,23 +332,19 @@ def mean_width(all_rows: Rows, shift: np.ndarray | None) -> float:
             f"the squared distances between rows overflow: column {column} holds values that are "
             "too large. Standardise the features first (sklearn.preprocessing.StandardScaler)."
         )
-    _warn_of_one_column(by_column)
+    if np.count_nonzero(by_column) >= _LEAST_COLUMNS:
+        column = int(by_column.argmax())
+        others = float(np.delete(by_column, column).sum() / variance)
+        if others < _NEARLY_NOTHING:
+            warn(
+                f"column {column} makes up {1.0 - others:.4%} of the squared distance between "
+                "rows: the others hardly count. Standardise the features first "
+                "(sklearn.preprocessing.StandardScaler).",
+                finding=Finding(
+                    FindingKind.ONE_COLUMN_DECIDES, {"column": column, "others": others}
+                ),
+            )
     return float(np.sqrt(2.0 * variance)) if variance > 0.0 else 1.0
-
-
-def _warn_of_one_column(variances: np.ndarray) -> None:
-    """Say so where one column makes up nearly all of the distance between rows."""
-    if np.count_nonzero(variances) < _LEAST_COLUMNS:
-        return
-    column = int(variances.argmax())
-    others = float(np.delete(variances, column).sum() / variances.sum())
-    if others < _NEARLY_NOTHING:
-        warn(
-            f"column {column} makes up {1.0 - others:.4%} of the squared distance between rows: "
-            "the others hardly count. Standardise the features first "
-            "(sklearn.preprocessing.StandardScaler).",
-            finding=Finding(FindingKind.ONE_COLUMN_DECIDES, {"column": column, "others": others}),
-        )
 
 
 def _moments(block: Block, shift: np.ndarray | None) -> tuple:
@@ -372,29 +368,3 @@ def _squared_norms(X: Matrix) -> np.ndarray:
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", X, X)
-
-
-def _from_distances(
-    X: Matrix,
-    Z: Matrix | CentredPoints,
-    out: np.ndarray | None,
-    transform: Callable[[np.ndarray, np.ndarray, np.ndarray], None],
-) -> np.ndarray:
-    """Inner products about a point near by, made into a function of distances in place.
-
-    `transform` is given products of rows and points, and the squared norms of either. Dense rows
-    are worked on a strip at a time, which is transformed while it is in the second-level cache.
-    """
-    if sparse.issparse(X):
-        P = _inner_products(X, Z, out)
-        transform(P, _squared_norms(X), _squared_norms(Z))
-        return P
-    near = Z if isinstance(Z, CentredPoints) else CentredPoints.of(Z)
-    X = X - near.centre
-    norms, n_points = _squared_norms(X), len(near.points)
-    P = np.empty((len(X), n_points), np.result_type(X, near.points)) if out is None else out
-    step = max(_STRIP_BYTES // max(n_points * P.itemsize, 1), _LEAST_STRIP_ROWS)
-    for start in range(0, len(X), step):
-        rows = slice(start, start + step)
-        transform(_inner_products(X[rows], near.points, P[rows]), norms[rows], near.norms)
-    return P

@@ -1,7 +1,6 @@
 """Landmarks: the rows whose kernel functions carry the expansion f(x) = sum_r b_r k(x_r, x)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy import sparse
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.machine import size_text
 from rareclass.parameters import is_whole
-from rareclass.rows.source import canonical, equal_rows, order_of_values
+from rareclass.rows.source import as_source, canonical, equal_rows, order_of_values
 
 # A residual is a difference of k(x, x) and a sum of squares, each with errors of the kernel's.
 _SAFETY = 8.0
@@ -78,128 +77,6 @@ _SELECTIONS = ("kmeans++", "pivoted_cholesky")
 _ROWS_A_CENTRE = 10
 
 
-@dataclass(frozen=True)
-class LandmarkRule:
-    """Rule that says which training rows are landmarks.
-
-    "rare": the rare rows (RankRC, the paper's (7)). ("rare", k): at most k of them, spread out by
-    k-means++ (among 10 k, drawn, where there are more); ("rare", k, "pivoted_cholesky"): those that
-    span the others best under the kernel.
-    ("rare+majority", k): the rare rows and k majority rows drawn at random (Corollary 4 of the
-    bounds paper: more landmarks, nearer to RankSVM). "all": every row (kernel RankSVM, (6)).
-    "random": as many rows as there are rare ones, drawn from all rows (the paper's RANK-RND). An
-    integer: that many rows drawn from all. An array of whole numbers: those rows. A matrix: those
-    points themselves, which need not be training rows.
-    """
-
-    rule: Any
-
-    def choose(
-        self,
-        rare: np.ndarray,
-        kept: Callable[[], np.ndarray],
-        take: Callable[[np.ndarray], Matrix],
-        rng: np.random.RandomState,
-        kernel: Kernel,
-    ) -> np.ndarray:
-        """Indices of the landmark rows, in increasing order.
-
-        `rare` are those of the rare rows; `kept` gives those of all rows whose weight is not zero,
-        increasing, and `take` the rows of an array of indices. `rng` draws for "random" and
-        integers; `kernel` is for pivoted Cholesky.
-
-        Raises `ValueError` when the rule names nothing, or rows that are not there.
-        """
-        rule = self.rule
-        if isinstance(rule, str):
-            if rule == "rare":
-                return rare
-            if rule == "all":
-                return kept()
-            if rule == "random":
-                return np.sort(rng.choice(kept(), size=len(rare), replace=False))
-        elif isinstance(rule, tuple):
-            return self._counted(rare, kept, take, rng, kernel)
-        elif isinstance(rule, (int, np.integer)) and not isinstance(rule, bool):
-            if rule < 1:
-                raise ValueError(f"landmarks={rule} must be at least 1.")
-            rows = kept()
-            return np.sort(rng.choice(rows, size=min(int(rule), len(rows)), replace=False))
-        elif np.ndim(rule) == 1 and len(rule):
-            return self._chosen(np.asarray(rule), kept())
-        raise ValueError(
-            f"landmarks={rule!r} is not 'rare', 'all', 'random', ('rare', k), "
-            "('rare+majority', k), a number, an array of row numbers, or a matrix of points."
-        )
-
-    def _counted(
-        self,
-        rare: np.ndarray,
-        kept: Callable[[], np.ndarray],
-        take: Callable[[np.ndarray], Matrix],
-        rng: np.random.RandomState,
-        kernel: Kernel,
-    ) -> np.ndarray:
-        """("rare", k), ("rare", k, selection) and ("rare+majority", k)."""
-        name, k, selection = self._parsed()
-        if name == "rare+majority":
-            majority = np.setdiff1d(kept(), rare, assume_unique=True)
-            drawn = rng.choice(majority, size=min(k, len(majority)), replace=False)
-            return np.sort(np.concatenate([rare, drawn]))
-        if len(rare) <= k:
-            return rare
-        if selection == "pivoted_cholesky":
-            return rare[np.sort(pivoted_cholesky(kernel, take(rare), k))]
-        from sklearn.cluster import kmeans_plusplus
-
-        if len(rare) > _ROWS_A_CENTRE * k:
-            rare = np.sort(rng.choice(rare, size=_ROWS_A_CENTRE * k, replace=False))
-        return rare[np.unique(kmeans_plusplus(take(rare), k, random_state=rng)[1])]
-
-    def check_memory(self, n_rare: int, memory: int) -> None:
-        """Refuse pivoted Cholesky when its factor, 8 bytes an entry, is larger than `memory`."""
-        if not (isinstance(self.rule, tuple) and self._parsed()[2] == "pivoted_cholesky"):
-            return
-        k = self._parsed()[1]
-        if 8 * n_rare * k > memory:
-            raise ValueError(
-                f"landmarks={self.rule!r}: the factor of {n_rare:,} rare rows takes "
-                f"{size_text(8 * n_rare * k)}, memory= allows {size_text(memory)}. Allow more, or "
-                f"pass ('rare', {k}), which picks by k-means++."
-            )
-
-    def _parsed(self) -> tuple[str, int, str]:
-        name, k, selection = (*self.rule, "kmeans++", None, None)[:3]
-        if (
-            len(self.rule) > (3 if name == "rare" else 2)
-            or name not in _COUNTED
-            or selection not in _SELECTIONS
-            or not is_whole(k)
-        ):
-            raise ValueError(
-                f"landmarks={self.rule!r} is not ('rare', k), ('rare', k, 'pivoted_cholesky') or "
-                "('rare+majority', k) with k a whole number of at least 1."
-            )
-        return name, int(k), selection
-
-    @property
-    def points(self) -> Any | None:
-        """The matrix of points when the rule is one, else None."""
-        is_matrix = not isinstance(self.rule, (str, tuple)) and np.ndim(self.rule) == 2
-        return self.rule if is_matrix or sparse.issparse(self.rule) else None
-
-    @staticmethod
-    def _chosen(rows: np.ndarray, kept: np.ndarray) -> np.ndarray:
-        if rows.dtype.kind not in "iu":
-            raise ValueError(f"landmarks holds {rows.dtype}; row numbers are whole numbers.")
-        missing = np.setdiff1d(rows, kept)
-        if len(missing):
-            raise ValueError(
-                f"landmarks names row {missing[0]}, which is not a training row of weight > 0."
-            )
-        return np.unique(rows)
-
-
 class Landmarks(NamedTuple):
     """Distinct points, and the training rows that sit on them.
 
@@ -209,21 +86,15 @@ class Landmarks(NamedTuple):
 
     points: Matrix  # shape (n_landmarks, n_features)
     rows: np.ndarray | None  # the chosen training rows; None when the points are not training rows
-    point_of: np.ndarray | None  # for each of `rows`, its point
+    point_of: np.ndarray  # for each candidate, its point
+    first_rows: np.ndarray | None  # for each point, the first of `rows` on it
 
     def usable(self, held_out: np.ndarray) -> np.ndarray:
         """Mask of the points that still have a row that is not held out: shape (n_landmarks,)."""
         n_points = self.points.shape[0]
-        if self.rows is None or self.point_of is None:
+        if self.rows is None:
             return np.ones(n_points, dtype=bool)
         return np.bincount(self.point_of, ~held_out[self.rows], minlength=n_points) > 0
-
-    @property
-    def first_rows(self) -> np.ndarray | None:
-        """One training row for each point: the first."""
-        if self.rows is None or self.point_of is None:
-            return None
-        return self.rows[np.unique(self.point_of, return_index=True)[1]]
 
 
 def distinct_landmarks(candidates: Matrix, rows: np.ndarray | None) -> Landmarks:
@@ -234,4 +105,134 @@ def distinct_landmarks(candidates: Matrix, rows: np.ndarray | None) -> Landmarks
     candidates = canonical(candidates)
     first, group = equal_rows(candidates)
     order = order_of_values(candidates[first])
-    return Landmarks(candidates[first[order]], rows, np.argsort(order)[group])
+    first = first[order]
+    return Landmarks(
+        candidates[first], rows, np.argsort(order)[group], None if rows is None else rows[first]
+    )
+
+
+class LandmarkCandidates(NamedTuple):
+    """Training rows that landmarks are chosen from."""
+
+    rare: np.ndarray  # numbers of the rare rows
+    kept: Callable[[], np.ndarray]  # gives those of all rows of weight above 0, increasing
+    take: Callable[[np.ndarray], Matrix]  # gives the rows of an array of numbers
+    n_features: int
+
+
+def choose_landmarks(
+    rule: Any, kernel: Kernel, rows: LandmarkCandidates, memory: int, rng: np.random.RandomState
+) -> Landmarks:
+    """Landmarks that the `landmarks` parameter of an estimator names.
+
+    "rare": the rare rows (RankRC, the paper's (7)). ("rare", k): at most k of them, spread out by
+    k-means++ (among 10 k, drawn, where there are more); ("rare", k, "pivoted_cholesky"): those that
+    span the others best under the kernel.
+    ("rare+majority", k): the rare rows and k majority rows drawn at random (Corollary 4 of the
+    bounds paper: more landmarks, nearer to RankSVM). "all": every row (kernel RankSVM, (6)).
+    "random": as many rows as there are rare ones, drawn from all rows (the paper's RANK-RND). An
+    integer: that many rows drawn from all. An array of whole numbers: those rows. A matrix: those
+    points themselves, which need not be training rows.
+
+    `rng` draws; `memory` limits the bytes of the factor of pivoted Cholesky.
+
+    Raises `ValueError` when the rule names nothing, or rows that are not there, or points with
+    other columns than the rows.
+    """
+    given = landmark_points(rule)
+    if given is not None:
+        points = as_source(given)
+        if points.n_features != rows.n_features:
+            raise ValueError(f"landmarks has {points.n_features} columns, X has {rows.n_features}.")
+        return distinct_landmarks(points.take(slice(None)), None)
+    is_rare = isinstance(rule, str) and rule == "rare"
+    chosen = rows.rare if is_rare else _chosen_rows(rule, kernel, rows, memory, rng)
+    return distinct_landmarks(rows.take(chosen), chosen)
+
+
+def _chosen_rows(
+    rule: Any, kernel: Kernel, rows: LandmarkCandidates, memory: int, rng: np.random.RandomState
+) -> np.ndarray:
+    """Numbers of the rows that a rule names, increasing; see `choose_landmarks`."""
+    if isinstance(rule, tuple):
+        return _counted(rule, kernel, rows, memory, rng)
+    if isinstance(rule, str):
+        if rule == "all":
+            return rows.kept()
+        if rule == "random":
+            return np.sort(rng.choice(rows.kept(), size=len(rows.rare), replace=False))
+    elif isinstance(rule, (int, np.integer)) and not isinstance(rule, bool):
+        if rule < 1:
+            raise ValueError(f"landmarks={rule} must be at least 1.")
+        kept = rows.kept()
+        return np.sort(rng.choice(kept, size=min(int(rule), len(kept)), replace=False))
+    elif np.ndim(rule) == 1 and len(rule):
+        chosen = np.unique(rule)
+        if chosen.dtype.kind not in "iu":
+            raise ValueError(f"landmarks holds {chosen.dtype}; row numbers are whole numbers.")
+        missing = np.setdiff1d(chosen, rows.kept())
+        if len(missing):
+            raise ValueError(
+                f"landmarks names row {missing[0]}, which is not a training row of weight > 0."
+            )
+        return chosen
+    raise ValueError(
+        f"landmarks={rule!r} is not 'rare', 'all', 'random', ('rare', k), "
+        "('rare+majority', k), a number, an array of row numbers, or a matrix of points."
+    )
+
+
+def landmark_points(rule: Any) -> Any | None:
+    """The matrix of points when the rule is one, else None."""
+    is_matrix = not isinstance(rule, (str, tuple)) and np.ndim(rule) == 2
+    return rule if is_matrix or sparse.issparse(rule) else None
+
+
+class CountedRule(NamedTuple):
+    """A number of landmarks: ("rare", k), ("rare", k, selection) or ("rare+majority", k)."""
+
+    name: str
+    k: int
+    selection: str
+
+    @classmethod
+    def of(cls, rule: tuple) -> "CountedRule":
+        """Read a tuple; `ValueError` where it is none of the three."""
+        name, k, selection = (*rule, "kmeans++", None, None)[:3]
+        if (
+            len(rule) > (3 if name == "rare" else 2)
+            or name not in _COUNTED
+            or selection not in _SELECTIONS
+            or not is_whole(k)
+        ):
+            raise ValueError(
+                f"landmarks={rule!r} is not ('rare', k), ('rare', k, 'pivoted_cholesky') or "
+                "('rare+majority', k) with k a whole number of at least 1."
+            )
+        return cls(name, int(k), selection)
+
+
+def _counted(
+    rule: tuple, kernel: Kernel, rows: LandmarkCandidates, memory: int, rng: np.random.RandomState
+) -> np.ndarray:
+    """Rows that a `CountedRule` chooses, increasing."""
+    (name, k, selection), rare = CountedRule.of(rule), rows.rare
+    if selection == "pivoted_cholesky" and 8 * len(rare) * k > memory:
+        raise ValueError(
+            f"landmarks={rule!r}: the factor of {len(rare):,} rare rows takes "
+            f"{size_text(8 * len(rare) * k)}, memory= allows {size_text(memory)}. Allow more, or "
+            f"pass ('rare', {k}), which picks by k-means++."
+        )
+    if name == "rare+majority":
+        majority = np.setdiff1d(rows.kept(), rare, assume_unique=True)
+        drawn = rng.choice(majority, size=min(k, len(majority)), replace=False)
+        return np.sort(np.concatenate([rare, drawn]))
+    if len(rare) <= k:
+        return rare
+    if selection == "pivoted_cholesky":
+        return rare[np.sort(pivoted_cholesky(kernel, rows.take(rare), k))]
+    from sklearn.cluster import kmeans_plusplus
+
+    if len(rare) > _ROWS_A_CENTRE * k:
+        rare = np.sort(rng.choice(rare, size=_ROWS_A_CENTRE * k, replace=False))
+    return rare[np.unique(kmeans_plusplus(rows.take(rare), k, random_state=rng)[1])]

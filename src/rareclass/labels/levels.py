@@ -1,24 +1,22 @@
 """An ordered target: its levels, which of them is summed, and the rows that are held."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import column_or_1d
 
 from rareclass.errors import nearest_name
 from rareclass.labels.two_classes import (
     AllBut,
     RowNumbers,
-    check_length,
-    given_labels,
     heaviest,
     label_array,
+    label_column,
     missing_labels,
+    no_label,
     plain,
-    refuse_missing,
-    relative_weights,
     row_dtype,
+    row_weights,
 )
 
 # Past so many levels a target is a measurement, and each level costs a sort of the held rows.
@@ -65,16 +63,21 @@ def read_levels(
     >>> target.majority_level, target.rare.tolist(), target.rare_codes.tolist()
     (0, [2], [2])
     """
-    levels = _order_of(given_labels(y)) if levels is None else levels
-    y = column_or_1d(label_array(given_labels(y)), warn=True)
-    if n_rows is not None:
-        check_length(y, n_rows)
-    weight = relative_weights(sample_weight, len(y))
+    levels = _order_of(y) if levels is None else levels
+    y = label_column(y, n_rows)
+    weight = row_weights(sample_weight, len(y), relative=True)
     kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
     order, codes = _encode(y, levels, kept)
     weight = None if weight is None else weight[kept]
     mass, count = np.bincount(codes, weight, len(order)), np.bincount(codes, minlength=len(order))
-    _check_several(order, count)
+    if not count.any():
+        raise ValueError("y is empty: rows of two levels or more are needed.")
+    if np.count_nonzero(count) == 1:
+        only = plain(order[int(np.argmax(count))])
+        raise ValueError(
+            f"the target holds one class only, {only!r}: there is nothing to rank it against. "
+            "Rows of a second level are needed."
+        )
     majority_level = heaviest(mass, count)
     held = codes != majority_level
     rare = kept[held].astype(row_dtype(len(y)))
@@ -120,20 +123,18 @@ def _order_of(y: Any) -> Sequence[Any] | None:
 
 
 def _encode(y: np.ndarray, levels: Any, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The levels in order, and the position of the label of each of the rows that are kept."""
     missing = missing_labels(y)
-    refuse_missing(missing[np.isin(missing, kept)] if len(missing) else missing)
+    missing = missing[np.isin(missing, kept)] if len(missing) else missing
+    if len(missing):
+        raise no_label(missing[0])
     y = y[kept]
-    if levels is not None:
-        return _encode_known(y, _checked_levels(levels), kept)
-    _refuse_text(y, kept)
-    found, codes = np.unique(y, return_inverse=True)
-    _refuse_measurements(found, len(y))
-    return found, codes
-
-
-def _encode_known(
-    y: np.ndarray, levels: np.ndarray, kept: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    if levels is None:
+        _refuse_text(y, kept)
+        levels, codes = np.unique(y, return_inverse=True)
+        _refuse_measurements(levels, len(y))
+        return levels, codes
+    levels = _checked_levels(levels)
     position = {plain(level): k for k, level in enumerate(levels)}
     # Each different label is looked up once: there are few, in any number of rows.
     found, inverse = _distinct(y)
@@ -160,7 +161,7 @@ def _distinct(y: np.ndarray) -> tuple[list[Any], np.ndarray]:
 
 
 def _checked_levels(levels: Any) -> np.ndarray:
-    if isinstance(levels, (str, bytes)) or not hasattr(levels, "__iter__"):
+    if isinstance(levels, (str, bytes)) or not isinstance(levels, Iterable):
         raise ValueError(
             f"levels={levels!r} must be a sequence of labels in increasing order, such as "
             "['low', 'medium', 'high']."
@@ -205,18 +206,6 @@ def _refuse_measurements(found: np.ndarray, n_rows: int) -> None:
             "measurement rather than levels. Cut it into levels first, with "
             "numpy.digitize(y, cuts) say."
         )
-
-
-def _check_several(levels: np.ndarray, count: np.ndarray) -> None:
-    if np.count_nonzero(count) > 1:
-        return
-    if not count.any():
-        raise ValueError("y is empty: rows of two levels or more are needed.")
-    only = plain(levels[int(np.argmax(count))])
-    raise ValueError(
-        f"the target holds one class only, {only!r}: there is nothing to rank it against. Rows of "
-        "a second level are needed."
-    )
 
 
 def _all_text(labels: Any) -> bool:

@@ -3,14 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from rareclass.labels.two_classes import (
-    check_length,
-    given_labels,
     heaviest,
-    label_array,
+    label_column,
     missing_labels,
     plain,
     row_weights,
@@ -96,10 +93,8 @@ def read_partial_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int)
 
 def _read_codes(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Codes of the rows, and the sorted labels that they stand for."""
-    given_labels(y)
     masked = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else None
-    y = column_or_1d(label_array(np.ma.getdata(y) if masked is not None else y), warn=True)
-    check_length(y, n_rows)
+    y = label_column(np.ma.getdata(y) if masked is not None else y, n_rows)
     empty = _empty_cells(y)
     if masked is not None:
         empty |= np.ravel(masked)

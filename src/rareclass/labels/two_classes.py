@@ -5,7 +5,7 @@ Which label is rare is decided here for everybody: `rarest` by weight, `class_po
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -96,35 +96,24 @@ class AllBut:
 
     def __getitem__(self, key: Any) -> Any:
         """Return the numbers at a slice, a mask, places, or a single place."""
+        n = len(self)
         if isinstance(key, slice):
-            start, stop, step = key.indices(len(self))
-            if step == 1 and start < stop:
-                return self._consecutive(start, stop)
+            start, stop, step = key.indices(n)
+            if step == 1 and start < stop:  # few of those left out are looked up
+                before, up_to = self._n_before.searchsorted([start, stop - 1], side="right")
+                numbers = np.arange(start + before, stop + up_to, dtype=self.dtype)
+                if up_to == before:
+                    return numbers
+                return np.delete(numbers, self._left_out[before:up_to] - numbers[0])
             key = np.arange(start, stop, step)
         places = np.asarray(key)
         if places.dtype == bool:
             return np.asarray(self)[places]
-        places = self._from_the_start(places)
-        number = places + np.searchsorted(self._n_before, places, side="right")
-        return number.astype(self.dtype)[()]
-
-    def _consecutive(self, start: int, stop: int) -> np.ndarray:
-        """The numbers of consecutive places, few of which are looked up."""
-        before = self._n_before.searchsorted(start, side="right")
-        up_to = self._n_before.searchsorted(stop - 1, side="right")
-        numbers = np.arange(start + before, stop + up_to, dtype=self.dtype)
-        if up_to > before:
-            kept = np.ones(len(numbers), dtype=bool)
-            kept[self._left_out[before:up_to] - numbers[0]] = False
-            numbers = numbers[kept]
-        return numbers
-
-    def _from_the_start(self, places: np.ndarray) -> np.ndarray:
-        """Return places counted from the start; those below 0 count from the end."""
-        n = len(self)
         if places.size and (places.min() < -n or places.max() >= n):
             raise IndexError(f"places must lie between 0 and {n - 1:,}.")
-        return np.where(places < 0, places + n, places)
+        places = np.where(places < 0, places + n, places)
+        number = places + np.searchsorted(self._n_before, places, side="right")
+        return number.astype(self.dtype)[()]
 
     def searchsorted(self, numbers: Any, side: Any = "left", sorter: None = None) -> Any:
         """How many are below a number (left), or at or below it (right)."""
@@ -148,22 +137,18 @@ class HeldRows(Protocol):
     @property
     def rare(self) -> np.ndarray:
         """Numbers of the rows that are held, increasing, of weight above 0."""
-        ...
 
     @property
     def majority(self) -> RowNumbers:
         """Numbers of the rows that are summed, likewise."""
-        ...
 
     @property
     def rare_weight(self) -> np.ndarray:
         """Weights of the rows that are held."""
-        ...
 
     @property
     def majority_weight(self) -> np.ndarray | None:
         """Weights of the rows that are summed; None when every row counts once."""
-        ...
 
 
 class Labels(NamedTuple):
@@ -189,58 +174,114 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
     Raises `ValueError` on one class or more than two, a missing label, a `pos_label` that does not
     occur, a wrong length or a weight below zero.
     """
-    from sklearn.utils import column_or_1d
-
-    y = column_or_1d(np.asarray(given_labels(y)), warn=True)
-    check_length(y, n_rows)
-    refuse_missing(missing_labels(y))
-    return _split_classes(y, relative_weights(sample_weight, n_rows), pos_label)
-
-
-def given_labels(y: Any) -> Any:
-    """Return `y`; refuse None."""
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
-    return y
-
-
-def check_length(y: np.ndarray, n_rows: int) -> None:
-    """Refuse labels that are not one a row."""
-    if len(y) != n_rows:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
+    y = label_column(None if y is None else np.asarray(y), n_rows)
+    missing = missing_labels(y)
+    if len(missing):
+        raise no_label(missing[0])
+    weight = row_weights(sample_weight, n_rows, relative=True)
+    kept = slice(None) if weight is None else np.flatnonzero(weight)
+    classes, is_second = _two_classes(y[kept])
+    if pos_label is not None:
+        position = class_position(pos_label, classes)
+    else:
+        n_second = int(np.count_nonzero(is_second))
+        counts = mass = len(is_second) - n_second, n_second
+        if weight is not None:
+            mass = weight[kept][~is_second].sum(), weight[kept][is_second].sum()
+        position = rarest(mass, counts)
+    dtype, is_rare = row_dtype(len(y)), is_second if position == 1 else ~is_second
+    if weight is None:
+        found = [np.flatnonzero(is_rare[rows]) + rows.start for rows in _stretches(len(y))]
+        rare = np.concatenate(found).astype(dtype)
+        return Labels(
+            classes, classes[position], rare, AllBut(len(y), rare), np.ones(len(rare)), None
         )
+    rare, rest = (np.flatnonzero(weight)[rows].astype(dtype) for rows in (is_rare, ~is_rare))
+    return Labels(classes, classes[position], rare, rest, weight[rare], weight[rest])
 
 
-def refuse_missing(rows: np.ndarray, instead: str = "") -> None:
-    """Refuse rows without a label, naming the first; `instead` says what else to do with them."""
-    if len(rows):
+def _two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The two labels, sorted, and which rows have the second."""
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+    # Two labels, the usual case, need no sorting of the rows.
+    second = None
+    for rows in _stretches(len(y)) if y.dtype != object else ():
+        other = y[rows] != y[0]
+        if other.any():
+            second = rows.start + int(other.argmax())
+            break
+    if second is not None and all(
+        ((y[rows] == y[0]) | (y[rows] == y[second])).all() for rows in _stretches(len(y))
+    ):
+        classes = np.sort(y[[0, second]])
+        check_classification_targets(classes)
+        return classes, y == classes[1]
+    classes, code = np.unique(y, return_inverse=True)
+    check_classification_targets(classes)
+    if len(classes) == 1:
         raise ValueError(
-            f"Input y contains NaN or infinity, or no label at all: row {rows[0]}. Drop the rows "
-            f"without a label{instead}."
+            f"the target holds one class only, {plain(classes[0])!r}: there is nothing to rank it "
+            "against. Rows of a second class are needed."
         )
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(y)} with {len(classes)} labels. Use y == label to learn one label "
+            "against the rest (--positive on the command line), or OrdinalRankRC for levels "
+            "that have an order."
+        )
+    return classes, code == 1
 
 
-def row_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    """The weight of every row, at or above 0; None without weights."""
+def _stretches(n_rows: int) -> list[slice]:
+    """All rows, some at a time: of large arrays the allocator may keep what is freed."""
+    return [slice(start, start + _STRETCH_ROWS) for start in range(0, n_rows, _STRETCH_ROWS)]
+
+
+def no_label(row: int, instead: str = "") -> ValueError:
+    """Error for a row without a label; `instead` says what else to do with such rows."""
+    return ValueError(
+        f"Input y contains NaN or infinity, or no label at all: row {row}. Drop the rows "
+        f"without a label{instead}."
+    )
+
+
+def row_weights(sample_weight: Any, n_rows: int, relative: bool = False) -> np.ndarray | None:
+    """The weight of every row, at or above 0; None without weights.
+
+    `relative` divides them by the largest: only ratios count, and 1e160**2 does not fit.
+    """
     if sample_weight is None:
         return None
     from sklearn.utils.validation import _check_sample_weight
 
     like = np.empty((n_rows, 0))
-    return _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
+    weight = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
+    return weight / weight.max() if relative else weight
 
 
-def relative_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    """Weights of every row, the largest being 1: only ratios count, and 1e160**2 does not fit."""
-    weight = row_weights(sample_weight, n_rows)
-    if weight is None:
-        return None
-    return weight / weight.max()
+def label_column(y: Any, n_rows: int | None) -> np.ndarray:
+    """Labels as an array of one a row; refuses None and a wrong length."""
+    y = label_array(y)
+    if y.ndim != 1 or y.dtype.kind == "c":
+        from sklearn.utils import column_or_1d
+
+        y = column_or_1d(y, warn=True)
+    if n_rows is not None and len(y) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
+        )
+    return y
 
 
 def label_array(y: Any) -> np.ndarray:
-    """Labels as an array in which a missing one can be told: beside text, NaN would become text."""
+    """Labels as an array in which a missing one can be told: beside text, NaN would become text.
+
+    Refuses None.
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
     array = np.asarray(y)
     if array.dtype.kind == "U" and not isinstance(y, np.ndarray):
         return np.array(y, dtype=object)
@@ -269,7 +310,7 @@ def two_labels(classes: Any) -> np.ndarray:
     ['fraud', 'ok']
     """
     wanted = f"classes={classes!r} must be two labels, e.g. classes=[0, 1]"
-    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
         raise ValueError(f"{wanted}.")
     each = list(classes) if isinstance(classes, (set, frozenset)) else classes
     one_by_one = np.ravel(np.array(list(each), dtype=object))
@@ -294,30 +335,23 @@ def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
     >>> signs(np.array([1.0, np.nan, 0.0]), np.array([0, 1]), 1).tolist()
     [1, 0, -1]
     """
-    missing = missing_labels(y)
-    if len(missing):  # some of the missing values cannot be compared
-        sign = np.zeros(len(y), np.int8)
-        labelled = np.delete(np.arange(len(y)), missing)
-        sign[labelled] = _signs_of_labels(y[labelled], classes, pos_label, labelled)
-        return sign
-    return _signs_of_labels(y, classes, pos_label)
-
-
-def _signs_of_labels(
-    y: np.ndarray, classes: np.ndarray, pos_label: Any, numbers: np.ndarray | None = None
-) -> np.ndarray:
-    rest = classes[int(classes[0] == pos_label)]
-    sign = (y == pos_label).astype(np.int8) - (y == rest).astype(np.int8)
+    missing = missing_labels(y)  # some of which cannot be compared
+    labelled = np.delete(np.arange(len(y)), missing) if len(missing) else slice(None)
+    known, rest = y[labelled], classes[int(classes[0] == pos_label)]
+    sign = (known == pos_label).astype(np.int8) - (known == rest).astype(np.int8)
     unknown = np.flatnonzero(sign == 0)
     if len(unknown):
-        first = unknown[0]
-        label, row = y[first], first if numbers is None else numbers[first]
+        row = np.arange(len(y))[labelled][unknown[0]]
         raise ValueError(
-            f"row {row}: label {plain(label)!r} is not among the classes "
+            f"row {row}: label {plain(y[row])!r} is not among the classes "
             f"{classes.tolist()}. Labels must be of the same kind and spelling as the classes; "
             "leave other rows out."
         )
-    return sign
+    if not len(missing):
+        return sign
+    signs_of_all = np.zeros(len(y), np.int8)
+    signs_of_all[labelled] = sign
+    return signs_of_all
 
 
 class StreamLabels(NamedTuple):
@@ -353,105 +387,14 @@ class StreamLabels(NamedTuple):
                 "requires y to be passed, but the target y is None: pass a label a row (None "
                 "where there is none), or use score_samples."
             )
-        y = label_array(given_labels(y))
-        if y.ndim != 1:
-            from sklearn.utils import column_or_1d
-
-            y = column_or_1d(y, warn=True)
-        check_length(y, n_rows)
+        y = label_column(y, n_rows)
         if not unlabelled:
-            refuse_missing(missing_labels(y), instead)
+            missing = missing_labels(y)
+            if len(missing):
+                raise no_label(missing[0], instead)
         return signs(y, self.classes, self.rare)
 
 
 def plain(label: Any) -> Any:
     """A label as a user writes it: 1, and not np.int64(1)."""
     return label.item() if isinstance(label, np.generic) else label
-
-
-def _split_classes(y: np.ndarray, weight: np.ndarray | None, pos_label: Any) -> Labels:
-    kept = None if weight is None else np.flatnonzero(weight)
-    classes, is_second = _two_classes(y if kept is None else y[kept])
-    kept_weight = None if weight is None else weight[kept]
-    if pos_label is not None:
-        position = class_position(pos_label, classes)
-    else:
-        n_second = int(np.count_nonzero(is_second))
-        counts = len(is_second) - n_second, n_second
-        mass = (
-            counts
-            if kept_weight is None
-            else (kept_weight[~is_second].sum(), kept_weight[is_second].sum())
-        )
-        position = rarest(mass, counts)
-    second_is_rare = position == 1
-    if kept is None or kept_weight is None:
-        rare = _places(is_second, second_is_rare)
-        majority: RowNumbers = AllBut(len(y), rare)
-        rare_weight, majority_weight = np.ones(len(rare)), None
-    else:
-        rare = np.flatnonzero(is_second == second_is_rare)
-        rest = np.flatnonzero(is_second != second_is_rare)
-        rare_weight, majority_weight = kept_weight[rare], kept_weight[rest]
-        rare, majority = (kept[some].astype(row_dtype(len(y))) for some in (rare, rest))
-    return Labels(
-        classes=classes,
-        pos_label=classes[position],
-        rare=rare,
-        majority=majority,
-        rare_weight=rare_weight,
-        majority_weight=majority_weight,
-    )
-
-
-def _first_other(y: np.ndarray) -> int | None:
-    """The first row whose label is not that of row 0."""
-    for rows in _stretches(len(y)):
-        other = y[rows] != y[0]
-        if other.any():
-            return rows.start + int(other.argmax())
-    return None
-
-
-def _has_no_third(y: np.ndarray, second: Any) -> bool:
-    """Return whether every label is the first or the second."""
-    return all(((y[rows] == y[0]) | (y[rows] == second)).all() for rows in _stretches(len(y)))
-
-
-def _places(mask: np.ndarray, value: bool) -> np.ndarray:
-    """The numbers of the rows where a mask has a value, which are few."""
-    found = [np.flatnonzero(mask[rows] == value) + rows.start for rows in _stretches(len(mask))]
-    return np.concatenate(found).astype(row_dtype(len(mask)))
-
-
-def _stretches(n_rows: int) -> Iterator[slice]:
-    """All rows, some at a time: of large arrays the allocator may keep what is freed."""
-    for start in range(0, n_rows, _STRETCH_ROWS):
-        yield slice(start, start + _STRETCH_ROWS)
-
-
-def _two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The two labels, sorted, and which rows have the second."""
-    from sklearn.utils.multiclass import check_classification_targets, type_of_target
-
-    # Two labels, the usual case, need no sorting of the rows.
-    second = None if y.dtype == object else _first_other(y)
-    if second is not None and _has_no_third(y, y[second]):
-        classes = np.sort(y[[0, second]])
-        check_classification_targets(classes)
-        return classes, y == classes[1]
-    classes, code = np.unique(y, return_inverse=True)
-    check_classification_targets(classes)
-    if len(classes) == 1:
-        raise ValueError(
-            f"the target holds one class only, {plain(classes[0])!r}: there is nothing to rank it "
-            "against. Rows of a second class are needed."
-        )
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(y)} with {len(classes)} labels. Use y == label to learn one label "
-            "against the rest (--positive on the command line), or OrdinalRankRC for levels "
-            "that have an order."
-        )
-    return classes, code == 1

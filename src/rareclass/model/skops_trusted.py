@@ -99,7 +99,7 @@ _OF_ESTIMATORS = (
     "rareclass.ranking.stochastic.feeding.Published",
     "rareclass.ranking.stochastic.feeding.Reservoir",
     "rareclass.ranking.stochastic.feeding.State",
-    "rareclass.ranking.stochastic.landmark_space.LandmarkSpace",
+    "rareclass.ranking.stochastic.learner.LandmarkSpace",
     "rareclass.ranking.stochastic.learner.HeldRare",
     "rareclass.ranking.stochastic.learner.LearnedFunction",
     "rareclass.ranking.stochastic.learner.RunningModel",

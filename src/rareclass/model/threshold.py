@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rareclass.decide.constraints import AtMostAlertsADay
 from rareclass.decide.threshold_rule import ChosenThreshold, ThresholdRule
 from rareclass.errors import ErrorKind, InputError
-from rareclass.folds.times import read_times
+from rareclass.folds.dealing import read_times
 from rareclass.tables.cells import shown
 from rareclass.tables.reading import read_dates
 from rareclass.tables.text_columns import CellProfile, reading_of_text

@@ -95,7 +95,7 @@ class SolverSettings:
         if self.penalty != "l2":
             # A violation that is small beside lambda_max need not be small beside lam.
             return Accuracy(_EXACT_TOL, np.inf, False)
-        n_rows = len(prepared.labels.majority)
+        n_rows = len(prepared.target.labels.majority)
         tol = _TOL_OF_MANY_ROWS if n_rows > _MANY_ROWS else _EXACT_TOL
         tol = _TOL_OF_A_PART if is_part else tol
         return Accuracy(tol, _CUT if tol > ROUNDING_TOL else np.inf, n_rows > _ROWS_TOLD_BY_A_PART)
@@ -118,7 +118,7 @@ def fit_path(
 ) -> list[LearnedMachine]:
     """Solve for each lam on prepared rows, and warn where a solver stopped short."""
     penalty, accuracy = PENALTIES[settings.penalty], settings.accuracy(prepared)
-    title = f"{name}, {len(prepared.labels.rare)} {prepared.target.rows_held}"
+    title = f"{name}, {len(prepared.target.labels.rare)} {prepared.target.rows_held}"
     with blas_threads(1), track(title, None, settings.verbose) as advance:
 
         def report(_: int, lam: float, step: Step) -> None:

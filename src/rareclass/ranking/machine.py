@@ -24,7 +24,7 @@ from rareclass.kernels.kernels import FeatureScaled, make_kernel, needs_width
 from rareclass.labels.levels import encode
 from rareclass.metrics import mauc
 from rareclass.parameters import check_number, check_whole
-from rareclass.ranking.feature_scales.learning import ScaleSettings, learn_feature_scales
+from rareclass.ranking.feature_scaling import learn_feature_scales
 from rareclass.ranking.fitting import PENALTIES, LearnedMachine, SolverSettings, fit_path
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.ranking_data import (
@@ -177,15 +177,11 @@ class KernelMachine(KernelModel):
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, several: bool = False
-    ) -> PreparedRanking[Any]:
-        # 1.
+    ) -> PreparedRanking:
         source = read_features(self, X, squares=True)
-        # 2.
-        data = self._data(source, y, sample_weight)
-        # 3.
-        return prepare(data, several)
+        return prepare(self._data(source, y, sample_weight), several)
 
-    def _data(self, source: RowSource, y: Any, sample_weight: Any) -> RankingData[Any]:
+    def _data(self, source: RowSource, y: Any, sample_weight: Any) -> RankingData:
         """Rows whose columns are known, with labels, width and scales of the features."""
         target = self._read_target(y, sample_weight, source.n_rows)
         loss = make_loss(self.loss, self.eps, self.loss_params)
@@ -195,8 +191,9 @@ class KernelMachine(KernelModel):
         if many or self.kernel_dtype == "float32":
             source = narrowed(source, width if needs_width(self.kernel) else None)
         if self.feature_scaling == "learned":
-            of_scales = settings_of(ScaleSettings, self)
-            scales = learn_feature_scales(of_scales, source, target, width).scales
+            scales = learn_feature_scales(
+                settings, source, target, width, self.eps, self.verbose
+            ).scales
         return RankingData(settings, source, target, loss, width, scales)
 
     def _keep(self, prepared: PreparedRanking, learned: LearnedMachine) -> Self:
@@ -215,6 +212,17 @@ class KernelMachine(KernelModel):
             self.duality_gap_ = learned.duality_gap
         self.__dict__.update(prepared.target.attributes)
         return self
+
+    def to_state(self) -> dict[str, Any]:
+        """Return all attributes, for a file."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Return the machine with these attributes."""
+        made = cls.__new__(cls)
+        made.__dict__.update(state)
+        return made
 
 
 class RanksLevels(ClassifierMixin):

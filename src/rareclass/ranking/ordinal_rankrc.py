@@ -1,6 +1,7 @@
 """OrdinalRankRC: kernel ranking of ordered levels of which one is frequent."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from rareclass.estimators.search import of_best
@@ -13,6 +14,7 @@ from rareclass.ranking.search import KernelSearch
 from rareclass.ranking.targets import OrderedLevels, pair_costs
 
 
+@dataclass(eq=False, repr=False)
 class OrdinalRankRC(RanksLevels, KernelMachine):
     r"""Kernel ranking machine for ordered levels, carried by the rows of the rare ones.
 
@@ -104,45 +106,24 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
     ['low', 'high']
     """
 
-    def __init__(
-        self,
-        levels: Any = None,
-        kernel: Any = "gaussian",
-        width: Any = "mean",
-        lam: float = 2**-8,
-        landmarks: Any = "rare",
-        pair_cost: Any = None,
-        loss: Any = "smoothed_hinge",
-        eps: float = 0.5,
-        loss_params: dict[str, Any] | None = None,
-        penalty: str = "l2",
-        feature_scaling: str | None = None,
-        tol: float | str = "auto",
-        max_iter: int = 200,
-        memory: int | str = "2GiB",
-        kernel_dtype: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool | str = "auto",
-    ) -> None:
-        self.levels = levels
-        self.kernel = kernel
-        self.width = width
-        self.lam = lam
-        self.landmarks = landmarks
-        self.pair_cost = pair_cost
-        self.loss = loss
-        self.eps = eps
-        self.loss_params = loss_params
-        self.penalty = penalty
-        self.feature_scaling = feature_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.kernel_dtype = kernel_dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    levels: Any = None
+    kernel: Any = "gaussian"
+    width: Any = "mean"
+    lam: float = 2**-8
+    landmarks: Any = "rare"
+    pair_cost: Any = None
+    loss: Any = "smoothed_hinge"
+    eps: float = 0.5
+    loss_params: dict[str, Any] | None = None
+    penalty: str = "l2"
+    feature_scaling: str | None = None
+    tol: float | str = "auto"
+    max_iter: int = 200
+    memory: int | str = "2GiB"
+    kernel_dtype: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool | str = "auto"
 
     def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> OrderedLevels:
         levels = read_levels(y, sample_weight, self.levels, n_rows)
@@ -153,6 +134,7 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
         return super()._keep(prepared, learned)
 
 
+@dataclass(eq=False, repr=False)
 class OrdinalRankRCCV(RanksLevels, KernelSearch):
     """`OrdinalRankRC` with lam chosen by cross-validation.
 
@@ -231,56 +213,28 @@ feature_scaling, tol, max_iter, memory, kernel_dtype, n_jobs, random_state, verb
     calibration_ = of_best("calibration_", "From scores to probabilities, from held-out scores.")
     thresholds_ = of_best("thresholds_", "Scores at which levels end, learned on held-out scores.")
 
-    def __init__(
-        self,
-        lams: Sequence[float] | None = None,
-        cv: Any = 5,
-        scoring: Any = "mauc",
-        refit: bool = True,
-        max_landmarks: int | None = None,
-        losses: Sequence[Any] | None = None,
-        widths: Sequence[float] | None = None,
-        search_rows: int | None = None,
-        levels: Any = None,
-        kernel: Any = "gaussian",
-        width: Any = "mean",
-        landmarks: Any = "rare",
-        pair_cost: Any = None,
-        loss: Any = "smoothed_hinge",
-        eps: float = 0.5,
-        loss_params: dict[str, Any] | None = None,
-        penalty: str = "l2",
-        feature_scaling: str | None = None,
-        tol: float | str = "auto",
-        max_iter: int = 200,
-        memory: int | str = "2GiB",
-        kernel_dtype: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool | str = "auto",
-    ) -> None:
-        self.lams = lams
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.max_landmarks = max_landmarks
-        self.losses = losses
-        self.widths = widths
-        self.search_rows = search_rows
-        self.levels = levels
-        self.kernel = kernel
-        self.width = width
-        self.landmarks = landmarks
-        self.pair_cost = pair_cost
-        self.loss = loss
-        self.eps = eps
-        self.loss_params = loss_params
-        self.penalty = penalty
-        self.feature_scaling = feature_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.kernel_dtype = kernel_dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    lams: Sequence[float] | None = None
+    cv: Any = 5
+    scoring: Any = "mauc"
+    refit: bool = True
+    max_landmarks: int | None = None
+    losses: Sequence[Any] | None = None
+    widths: Sequence[float] | None = None
+    search_rows: int | None = None
+    levels: Any = None
+    kernel: Any = "gaussian"
+    width: Any = "mean"
+    landmarks: Any = "rare"
+    pair_cost: Any = None
+    loss: Any = "smoothed_hinge"
+    eps: float = 0.5
+    loss_params: dict[str, Any] | None = None
+    penalty: str = "l2"
+    feature_scaling: str | None = None
+    tol: float | str = "auto"
+    max_iter: int = 200
+    memory: int | str = "2GiB"
+    kernel_dtype: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool | str = "auto"

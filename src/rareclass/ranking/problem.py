@@ -38,18 +38,15 @@ class Question(Protocol):
     @property
     def problem(self) -> "RankingProblem":
         """The problem that the question is about, with its majority rows and kernel."""
-        ...
 
     def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
         """Contribution of a block, from its kernel and the function's values at its rows.
 
         A number for each row, which is pulled back to the landmarks, and things that add up.
         """
-        ...
 
     def finish(self, pull: np.ndarray, *sums: Any) -> Any:
         """The answer: from what all rows ask of each landmark, and the sums over all blocks."""
-        ...
 
 
 Solver = Generator[Question | tuple[Question, ...], Any, Result]

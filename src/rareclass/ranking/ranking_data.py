@@ -10,7 +10,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -18,8 +18,16 @@ from sklearn.utils import check_random_state
 from rareclass.estimators.search import OF_CELLS, Fold, Scoring
 from rareclass.folds.majority_part import DrawnRows, draw_class
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, expand, whiten
-from rareclass.kernels.kernels import KERNELS, FeatureScaled, Kernel, kernel_width, make_kernel
-from rareclass.kernels.landmarks import LandmarkRule, Landmarks, distinct_landmarks
+from rareclass.kernels.kernels import (
+    KERNELS,
+    FeatureScaled,
+    Kernel,
+    Matrix,
+    given_width,
+    make_kernel,
+    mean_width,
+)
+from rareclass.kernels.landmarks import LandmarkCandidates, Landmarks, choose_landmarks
 from rareclass.labels.two_classes import HeldRows
 from rareclass.machine import factorising, parse_bytes, size_text
 from rareclass.metrics.rare_cells import RareCells, search, weigh_distinct
@@ -28,7 +36,7 @@ from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.targets import RankingScores, RankingTarget
-from rareclass.rows import Block, Budget, Rows, RowSource, RowValues, Token, as_source, rows_of
+from rareclass.rows import Block, Budget, Rows, RowSource, RowValues, Token, rows_of
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside
 # the fixed cost of a block, 0.1 ms (docs/decisions/0009).
@@ -37,9 +45,6 @@ _MOST_BLOCK_ROWS = 8192
 _LEAST_BLOCK_ROWS = 64
 # Solvers in step share a pass of the rows; sixteen are the paper's path.
 MOST_AT_ONCE = 16
-
-
-Kind = TypeVar("Kind", bound=RankingTarget)
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,12 @@ class KernelSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class RankingData(Generic[Kind]):
+class RankingData:
     """Rows with their labels, the loss of a pair and the kernel that is wanted."""
 
     settings: KernelSettings
     source: RowSource
-    target: Kind
+    target: RankingTarget
     loss: PairLoss
     width: float  # sigma
     scales: np.ndarray | None = None  # of the features inside the kernel
@@ -89,12 +94,8 @@ class RankingData(Generic[Kind]):
 
 
 def some_rows(
-    source: RowSource,
-    target: Kind,
-    held: DrawnRows,
-    rest: DrawnRows,
-    dtype: Any = None,
-) -> tuple[RowSource, Kind]:
+    source: RowSource, target: RankingTarget, held: DrawnRows, rest: DrawnRows, dtype: Any = None
+) -> tuple[RowSource, RankingTarget]:
     """Some rows in memory, those that are held first, in the order given.
 
     `held` are drawn among the rows that are held, `rest` among the majority. `dtype` is what values
@@ -106,11 +107,11 @@ def some_rows(
     back = np.empty(len(chosen), dtype=np.int64)
     back[in_order] = np.arange(len(chosen))
     X = source.take(chosen[in_order])[back].astype(dtype or source.dtype)
-    part: RankingTarget = target.on_part(held.rows, held.weight, rest.weight)
-    return RowSource(X.shape, X.dtype, lambda rows: X[rows], source.is_sparse), part  # type: ignore[return-value]
+    part = target.on_part(held.rows, held.weight, rest.weight)
+    return RowSource(X.shape, X.dtype, lambda rows: X[rows], source.is_sparse), part
 
 
-def prepare(data: RankingData[Kind], several: bool) -> "PreparedRanking[Kind]":
+def prepare(data: RankingData, several: bool = False) -> "PreparedRanking":
     """Choose landmarks and lay out the majority rows in blocks within the memory allowed.
 
     `several` solutions are wanted from them, more than few passes serve.
@@ -124,7 +125,14 @@ def prepare(data: RankingData[Kind], several: bool) -> "PreparedRanking[Kind]":
     if data.scales is not None:
         kernel = FeatureScaled(kernel, data.scales)
     memory = parse_bytes(settings.memory)
-    landmarks = _landmarks(settings, kernel, labels, source, memory)
+    candidates = LandmarkCandidates(
+        labels.rare,
+        lambda: np.sort(np.concatenate([labels.rare, labels.majority])),
+        source.take,
+        source.n_features,
+    )
+    rng = check_random_state(settings.random_state)
+    landmarks = choose_landmarks(settings.landmarks, kernel, candidates, memory, rng)
     points, n_rows = landmarks.points, len(labels.majority)
     n_landmarks = points.shape[0]
     at_once, for_kernel = _share_out(memory, n_landmarks, len(labels.rare), source.dtype)
@@ -141,17 +149,16 @@ def prepare(data: RankingData[Kind], several: bool) -> "PreparedRanking[Kind]":
         keeps_arrays=not is_cheap
         or kernel_is_worth_keeping(n_rows, n_landmarks, source.n_features, several),
     )
-    expansion = KernelExpansion(kernel, points)
     return PreparedRanking(
         n_rows=source.n_rows,
         target=data.target,
         rows=rows,
-        expansion=expansion,
+        expansion=KernelExpansion(kernel, points),
         landmarks=landmarks,
         width=data.width,
         loss=data.target.loss(data.loss),
         rare_kernel=kernel.block(source.take(labels.rare), points),
-        landmark_kernel=landmark_kernel(expansion),
+        landmark_kernel=landmark_kernel(kernel, points),
         dtype=source.dtype,
         at_once=at_once,
         columns_at_once=max(1, memory // 4 // (8 * n_rows)),
@@ -160,11 +167,11 @@ def prepare(data: RankingData[Kind], several: bool) -> "PreparedRanking[Kind]":
 
 
 @dataclass(frozen=True)
-class PreparedRanking(Generic[Kind]):
+class PreparedRanking:
     """Rows in blocks, landmarks and kernels: all that does not depend on lam or on the fold."""
 
     n_rows: int
-    target: Kind
+    target: RankingTarget
     rows: Rows
     expansion: KernelExpansion
     landmarks: Landmarks
@@ -176,11 +183,6 @@ class PreparedRanking(Generic[Kind]):
     at_once: int
     columns_at_once: int
     scales: np.ndarray | None = None
-
-    @property
-    def labels(self) -> HeldRows:
-        """Rows that are held and rows that are summed."""
-        return self.target.labels
 
     def problem(
         self,
@@ -195,7 +197,7 @@ class PreparedRanking(Generic[Kind]):
         in for the one prepared for; `coordinates` makes the matrix from unknowns to coefficients
         out of the landmarks' kernel.
         """
-        labels, loss = self.labels, loss or self.loss
+        labels, loss = self.target.labels, loss or self.loss
         rare_weight, kept, use, K = labels.rare_weight, None, None, self.landmark_kernel
         if held_out is not None:
             rare_weight = rare_weight * ~held_out[labels.rare]
@@ -240,25 +242,17 @@ class PreparedRanking(Generic[Kind]):
         A column of scores a column of coefficients. `token` names the function when it is one that
         blocks may remember the values of.
         """
-        labels, held = self.labels, slice(None) if tested is None else tested[self.labels.rare]
-        chosen = None if tested is None else tested[labels.majority]
-        of_majority, of_held = labels.majority_weight, None
-        if of_majority is not None:
-            of_held = labels.rare_weight[held]
-            of_majority = of_majority if chosen is None else of_majority[chosen]
+        labels, weight = self.target.labels, self.target.labels.majority_weight
+        held = slice(None) if tested is None else tested[labels.rare]
+        chosen = slice(None) if tested is None else tested[labels.majority]
+        which = None if isinstance(chosen, slice) else RowValues(chosen)
         return RankingScores(
             expand(self.rare_kernel[held], coefficients),
-            self.rows.map(
-                block_scores,
-                self.expansion,
-                coefficients,
-                token,
-                None if chosen is None else RowValues(chosen),
-            ),
+            self.rows.map(block_scores, self.expansion, coefficients, token, which),
             self.target.held_code[held],
             self.target.majority_code,
-            of_held,
-            of_majority,
+            None if weight is None else labels.rare_weight[held],
+            None if weight is None else weight[chosen],
         )
 
     def scored_part(self, coefficients: np.ndarray) -> RankingScores:
@@ -266,7 +260,7 @@ class PreparedRanking(Generic[Kind]):
         stride = part_stride(self.rows.n_rows, self.expansion.n_landmarks)
         if stride is None:
             return self.scored(coefficients)
-        rows, labels = self.rows.every(stride), self.labels
+        rows, labels = self.rows.every(stride), self.target.labels
         weight = labels.majority_weight
         total = float(self.rows.n_rows if weight is None else weight.sum())
         return RankingScores(
@@ -299,7 +293,7 @@ class PreparedRanking(Generic[Kind]):
 
     def _cells(self, coefficients: np.ndarray, tested: np.ndarray) -> list[RareCells]:
         """The rows of a mask counted between their rare scores, for a column of scores each."""
-        labels, held = self.labels, tested[self.labels.rare]
+        labels, held = self.target.labels, tested[self.target.labels.rare]
         weighted = labels.majority_weight is not None
         rare = expand(self.rare_kernel[held], coefficients)
         of_rare = labels.rare_weight[held] if weighted else None
@@ -338,45 +332,23 @@ def coefficients_of(solutions: Sequence[Solution]) -> np.ndarray:
 
 def width_of_rows(settings: KernelSettings, source: RowSource, labels: HeldRows) -> float:
     """Sigma: the number given, or the mean distance of the rows that count; one pass of them."""
-
-    def everything() -> tuple[Rows, np.ndarray | None]:
-        index = weight = None  # all of the rows
-        if labels.majority_weight is not None:
-            index = np.concatenate([labels.rare, labels.majority])
-            weight = np.concatenate([labels.rare_weight, labels.majority_weight])
-            order = np.argsort(index)
-            index, weight = index[order], weight[order]
-        shift = None if source.is_sparse else source.take(labels.rare[:1]).astype(np.float64)[0]
-        return rows_of(source, index, weight, n_jobs=settings.n_jobs), shift
-
-    return kernel_width(settings.width, settings.kernel, everything)
+    width = given_width(settings.width, settings.kernel)
+    if width is not None:
+        return width
+    index = weight = None  # all of the rows
+    if labels.majority_weight is not None:
+        index = np.concatenate([labels.rare, labels.majority])
+        order = np.argsort(index)
+        index = index[order]
+        weight = np.concatenate([labels.rare_weight, labels.majority_weight])[order]
+    shift = None if source.is_sparse else source.take(labels.rare[:1]).astype(np.float64)[0]
+    return mean_width(rows_of(source, index, weight, n_jobs=settings.n_jobs), shift)
 
 
 def block_rows(n_landmarks: int, dtype: np.dtype) -> int:
     """Rows a block, so that its kernel block stays in cache."""
     fitting = _BLOCK_BYTES // (max(n_landmarks, 1) * dtype.itemsize)
     return int(min(max(fitting, _LEAST_BLOCK_ROWS), _MOST_BLOCK_ROWS))
-
-
-def _landmarks(
-    settings: KernelSettings, kernel: Kernel, labels: HeldRows, source: RowSource, memory: int
-) -> Landmarks:
-    rule = LandmarkRule(settings.landmarks)
-    if rule.points is not None:
-        points = as_source(rule.points)
-        if points.n_features != source.n_features:
-            raise ValueError(
-                f"landmarks has {points.n_features} columns, X has {source.n_features}."
-            )
-        return distinct_landmarks(points.take(slice(None)), None)
-
-    def kept() -> np.ndarray:
-        return np.sort(np.concatenate([labels.rare, labels.majority]))
-
-    rng = check_random_state(settings.random_state)
-    rule.check_memory(len(labels.rare), memory)
-    rows = rule.choose(labels.rare, kept, source.take, rng, kernel)
-    return distinct_landmarks(source.take(rows), rows)
 
 
 def held_whole_bytes(n_landmarks: int, n_rare: int, itemsize: int) -> tuple[int, int]:
@@ -406,8 +378,8 @@ def _share_out(memory: int, n_landmarks: int, n_rare: int, dtype: np.dtype) -> t
     return at_once, max(left - at_once * of_solver, 0)
 
 
-def landmark_kernel(expansion: KernelExpansion) -> np.ndarray:
+def landmark_kernel(kernel: Kernel, points: Matrix) -> np.ndarray:
     """Kernel between the landmarks in float64, whatever their dtype, exactly symmetric."""
-    points = expansion.landmarks.astype(np.float64)
-    K = expansion.kernel.block(points, points)
+    points = points.astype(np.float64)
+    K = kernel.block(points, points)
     return 0.5 * (K + K.T)

@@ -1,26 +1,31 @@
 """RankRC and RankSVM: kernel AUC ranking as scikit-learn classifiers."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.estimators.estimator import RankScorer, read_features, same_columns, settings_of
-from rareclass.labels.two_classes import plain, read_labels
+from rareclass.kernels.kernels import DistanceKernel, FeatureScaled, Kernel, Matrix
+from rareclass.labels.two_classes import Labels, RowNumbers, plain, read_labels
 from rareclass.ranking.fitting import LearnedMachine, SolverSettings, fit_path
-from rareclass.ranking.losses import make_loss
+from rareclass.ranking.losses import SmoothedHinge, make_loss
+from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.machine import KernelMachine
-from rareclass.ranking.ranking_data import MOST_AT_ONCE, PreparedRanking
-from rareclass.ranking.stability import (
-    bound_on_rows,
-    bound_without_rows,
-    check_is_ranksvm,
-    outside_landmarks,
-)
+from rareclass.ranking.ranking_data import MOST_AT_ONCE, PreparedRanking, block_rows
 from rareclass.ranking.targets import TwoClasses
-from rareclass.rows import LabelledRows
+from rareclass.rows import Block, LabelledRows, rows_of
+from rareclass.rows.source import equal_rows, stacked
+from rareclass.theory import subset_bound
+
+# Losses of a single pair whose slope is between -1 and 0.
+_SLOPE_OF_ONE = (SmoothedHinge, Logistic)
+_ROUNDING = 1e-9
 
 
+@dataclass(eq=False, repr=False)
 class RankRC(RankScorer, KernelMachine):
     r"""Kernel ranking machine that maximises the AUC, carried by the rare rows.
 
@@ -182,50 +187,38 @@ class RankRC(RankScorer, KernelMachine):
     True
     """
 
-    def __init__(
-        self,
-        kernel: Any = "gaussian",
-        width: Any = "mean",
-        lam: float = 2**-8,
-        landmarks: Any = "rare",
-        loss: Any = "smoothed_hinge",
-        eps: float = 0.5,
-        loss_params: dict[str, Any] | None = None,
-        penalty: str = "l2",
-        feature_scaling: str | None = None,
-        tol: float | str = "auto",
-        max_iter: int = 200,
-        memory: int | str = "2GiB",
-        kernel_dtype: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        pos_label: Any = None,
-        verbose: bool | str = "auto",
-    ) -> None:
-        self.kernel = kernel
-        self.width = width
-        self.lam = lam
-        self.landmarks = landmarks
-        self.loss = loss
-        self.eps = eps
-        self.loss_params = loss_params
-        self.penalty = penalty
-        self.feature_scaling = feature_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.kernel_dtype = kernel_dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.pos_label = pos_label
-        self.verbose = verbose
+    kernel: Any = "gaussian"
+    width: Any = "mean"
+    lam: float = 2**-8
+    landmarks: Any = "rare"
+    loss: Any = "smoothed_hinge"
+    eps: float = 0.5
+    loss_params: dict[str, Any] | None = None
+    penalty: str = "l2"
+    feature_scaling: str | None = None
+    tol: float | str = "auto"
+    max_iter: int = 200
+    memory: int | str = "2GiB"
+    kernel_dtype: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    pos_label: Any = None
+    verbose: bool | str = "auto"
 
     def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> TwoClasses:
         return TwoClasses(read_labels(y, sample_weight, self.pos_label, n_rows))
 
     def _keep(self, prepared: PreparedRanking, learned: LearnedMachine) -> Self:
         self.offset_ = learned.threshold
-        self._outside = outside_landmarks(prepared)
+        labels, chosen = prepared.target.labels, prepared.landmarks.rows
+        # Rows that equal a landmark without having been chosen count as outside: finding them would
+        # take a pass, and counting too many keeps a bound a bound.
+        self._outside = (1.0, 1.0)  # points were given
+        if chosen is not None:
+            self._outside = (
+                _share_outside(labels.rare, labels.rare_weight, chosen),
+                _share_outside(labels.majority, labels.majority_weight, chosen),
+            )
         return super()._keep(prepared, learned)
 
     def stability_bound(
@@ -276,22 +269,80 @@ class RankRC(RankScorer, KernelMachine):
         True
         """
         check_is_fitted(self)
-        loss = make_loss(self.loss, self.eps, self.loss_params)
-        check_is_ranksvm(self.penalty, self.loss, loss)
+        if self.penalty != "l2":
+            raise ValueError(
+                f"penalty={self.penalty!r}: the bound is about the penalty 'l2'. Refit with "
+                "penalty='l2' and landmarks=model.landmark_rows_."
+            )
+        if not isinstance(make_loss(self.loss, self.eps, self.loss_params), _SLOPE_OF_ONE):
+            raise ValueError(
+                f"loss={self.loss!r}: the bound is about losses of single pairs with "
+                "slopes of at most 1. Use loss='smoothed_hinge' or 'logistic', or give the slope "
+                "of yours to rareclass.theory.subset_bound."
+            )
         expansion = self._expansion()
         if X is None:
             if y is not None or sample_weight is not None:
                 raise ValueError("X is missing: pass the training rows beside their labels.")
-            return bound_without_rows(expansion.kernel, self._outside, self.lam, kappa)
+            kernel = expansion.kernel
+            plain_kernel = kernel.kernel if isinstance(kernel, FeatureScaled) else kernel
+            if not kappa and not isinstance(plain_kernel, DistanceKernel):
+                raise ValueError(
+                    f"the largest k(x, x) of the kernel {type(kernel).__name__} depends on the "
+                    "rows: pass the training rows, X and y, or kappa=."
+                )
+            return float(subset_bound(*self._outside, self.lam, kappa=kappa or 1.0))
         if isinstance(X, LabelledRows) and y is None:
             y, sample_weight = X.y, X.sample_weight
         source = read_features(self, X, reset=False, squares=True)
         labels = read_labels(y, sample_weight, plain(self.pos_label_), source.n_rows)
-        return bound_on_rows(
-            source, labels, expansion, self.whitener_, self.lam, kappa, self.n_jobs
+        rows = rows_of(
+            source,
+            block_rows=block_rows(expansion.n_landmarks, np.dtype(np.float64)),
+            n_jobs=self.n_jobs,
         )
+        found = rows.map(_residuals, expansion.kernel, expansion.landmarks, self.whitener_)
+        return _bound_on_rows(found, labels, self.lam, kappa)
 
 
+def _bound_on_rows(found: np.ndarray, labels: Labels, lam: float, kappa: float | None) -> float:
+    """Bound from the `_residuals` of all rows: how much of each the landmarks cannot express."""
+    rare = np.average(found[labels.rare], axis=0, weights=labels.rare_weight)
+    rest = np.average(found[labels.majority], axis=0, weights=labels.majority_weight)
+    largest = float(found[np.concatenate([labels.rare, labels.majority]), 2].max())
+    if kappa is not None and kappa < largest * (1.0 - _ROUNDING):
+        raise ValueError(f"kappa={kappa!r} is below the largest k(x, x) of the rows, {largest:g}.")
+    kappa = max(kappa or 0.0, largest)
+    if kappa == 0.0:
+        return 0.0  # every score is 0
+    # Both are bounds. Where nearly all rows are landmarks the residuals are rounding errors,
+    # whose fourth root is large.
+    by_residuals = subset_bound(rare[0], rest[0], lam=lam, kappa=kappa, residuals=True)
+    return float(min(by_residuals, subset_bound(rare[1], rest[1], lam=lam, kappa=kappa)))
+
+
+def _residuals(block: Block, kernel: Kernel, points: Matrix, whitener: np.ndarray) -> np.ndarray:
+    """Columns ||phi(x) - phi_R(x)||, 1 where a row equals no landmark, and k(x, x)."""
+    group = equal_rows(stacked([points, block.X]))[1]
+    outside = ~np.isin(group[points.shape[0] :], group[: points.shape[0]])
+    X, Z = (A.astype(np.float64, copy=False) for A in (block.X, points))
+    squares = np.asarray(kernel.diag(X), dtype=np.float64)
+    features = kernel.block(X, Z) @ whitener
+    left = np.maximum(squares - np.einsum("ij,ij->i", features, features), 0.0)
+    return np.column_stack([outside * np.sqrt(left), outside, squares])
+
+
+def _share_outside(rows: RowNumbers, weight: np.ndarray | None, chosen: np.ndarray) -> float:
+    """Share of the weight of increasing row numbers that are not chosen; O(chosen log rows)."""
+    chosen = np.unique(chosen[chosen <= rows[-1]])
+    place = rows.searchsorted(chosen)
+    place = place[rows[place] == chosen]
+    if weight is None:
+        return (len(rows) - len(place)) / len(rows)
+    return float((weight.sum() - weight[place].sum()) / weight.sum())
+
+
+@dataclass(eq=False, repr=False)
 class RankSVM(RankRC):
     """Kernel RankSVM: `RankRC` with every training row as a landmark, problem (6).
 
@@ -306,45 +357,7 @@ class RankSVM(RankRC):
     'all'
     """
 
-    def __init__(
-        self,
-        kernel: Any = "gaussian",
-        width: Any = "mean",
-        lam: float = 2**-8,
-        landmarks: Any = "all",
-        loss: Any = "smoothed_hinge",
-        eps: float = 0.5,
-        loss_params: dict[str, Any] | None = None,
-        penalty: str = "l2",
-        feature_scaling: str | None = None,
-        tol: float | str = "auto",
-        max_iter: int = 200,
-        memory: int | str = "2GiB",
-        kernel_dtype: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        pos_label: Any = None,
-        verbose: bool | str = "auto",
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            width=width,
-            lam=lam,
-            landmarks=landmarks,
-            loss=loss,
-            eps=eps,
-            loss_params=loss_params,
-            penalty=penalty,
-            feature_scaling=feature_scaling,
-            tol=tol,
-            max_iter=max_iter,
-            memory=memory,
-            kernel_dtype=kernel_dtype,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            pos_label=pos_label,
-            verbose=verbose,
-        )
+    landmarks: Any = "all"
 
 
 def rankrc_path(
@@ -391,6 +404,3 @@ def rankrc_path(
     for model, learned in zip(models, machines, strict=True):
         model._keep(prepared, learned)
     return models
-
-
-__all__ = ["RankRC", "RankSVM", "rankrc_path"]

@@ -1,6 +1,7 @@
 """RankRCCV: the paper's selection of lam by cross-validation, and of the width beside it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rareclass.estimators.estimator import RankScorer
@@ -13,6 +14,7 @@ from rareclass.ranking.rankrc import RankRC
 from rareclass.ranking.search import KernelSearch
 
 
+@dataclass(eq=False, repr=False)
 class RankRCCV(RankScorer, KernelSearch):
     """`RankRC` with lam chosen by cross-validation.
 
@@ -132,59 +134,31 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
         "offset_", "Score above which a row is called rare, learned on held-out scores."
     )
 
-    def __init__(
-        self,
-        lams: Sequence[float] | None = None,
-        cv: Any = 10,
-        scoring: Any = "roc_auc",
-        equal_within: float = 0.002,
-        refit: bool = True,
-        max_landmarks: int | None = None,
-        losses: Sequence[Any] | None = None,
-        widths: Sequence[float] | None = None,
-        search_rows: int | None = None,
-        kernel: Any = "gaussian",
-        width: Any = "mean",
-        landmarks: Any = "rare",
-        loss: Any = "smoothed_hinge",
-        eps: float = 0.5,
-        loss_params: dict[str, Any] | None = None,
-        penalty: str = "l2",
-        feature_scaling: str | None = None,
-        tol: float | str = "auto",
-        max_iter: int = 200,
-        memory: int | str = "2GiB",
-        kernel_dtype: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        pos_label: Any = None,
-        verbose: bool | str = "auto",
-    ) -> None:
-        self.lams = lams
-        self.cv = cv
-        self.scoring = scoring
-        self.equal_within = equal_within
-        self.refit = refit
-        self.max_landmarks = max_landmarks
-        self.losses = losses
-        self.widths = widths
-        self.search_rows = search_rows
-        self.kernel = kernel
-        self.width = width
-        self.landmarks = landmarks
-        self.loss = loss
-        self.eps = eps
-        self.loss_params = loss_params
-        self.penalty = penalty
-        self.feature_scaling = feature_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.kernel_dtype = kernel_dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.pos_label = pos_label
-        self.verbose = verbose
+    lams: Sequence[float] | None = None
+    cv: Any = 10
+    scoring: Any = "roc_auc"
+    equal_within: float = 0.002
+    refit: bool = True
+    max_landmarks: int | None = None
+    losses: Sequence[Any] | None = None
+    widths: Sequence[float] | None = None
+    search_rows: int | None = None
+    kernel: Any = "gaussian"
+    width: Any = "mean"
+    landmarks: Any = "rare"
+    loss: Any = "smoothed_hinge"
+    eps: float = 0.5
+    loss_params: dict[str, Any] | None = None
+    penalty: str = "l2"
+    feature_scaling: str | None = None
+    tol: float | str = "auto"
+    max_iter: int = 200
+    memory: int | str = "2GiB"
+    kernel_dtype: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    pos_label: Any = None
+    verbose: bool | str = "auto"
 
     @property
     def _between_equals(self) -> tuple[str, float] | None:

@@ -36,14 +36,12 @@ from rareclass.machine import blas_threads, track
 from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.fitting import (
     PENALTIES,
-    Accuracy,
     SolverSettings,
     fit_path,
     learned_machines,
     stopped_short,
 )
-from rareclass.ranking.losses import PairLoss, make_loss
-from rareclass.ranking.losses.registry import LossChoice, as_loss_choice
+from rareclass.ranking.losses import LossChoice, as_loss_choice, make_loss
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.ranking_data import PreparedRanking, RankingData, coefficients_of, prepare
@@ -57,37 +55,23 @@ _LAMS_AT_ONCE = 8
 Make = Callable[[], RankingProblem]
 
 
-class _Grid(NamedTuple):
-    """The losses and lams tried with one width, and where they were needed the models of all rows.
-
-    ``on_all_rows`` make their problems by loss; ``whole`` are their solutions, by loss and lam.
-    """
-
-    losses: list[PairLoss]
-    lams: list[float]
-    on_all_rows: list[Make]
-    whole: list[Solution] | None
-
-    @property
-    def by_entry(self) -> np.ndarray:
-        """The lam of every candidate."""
-        return np.tile(self.lams, len(self.losses))
-
-
 class _Tried(NamedTuple):
     """Results of one width: solutions of each fold, by loss and lam, and their held-out scores.
 
     ``scores`` of shape (n_measures, n_folds, n_candidates) are by the scoring, and by what decides
-    between equals if anything does. ``prepared`` is there where one width alone was tried: kernels
-    of several would fill the memory.
+    between equals if anything does. ``prepared``, and ``on_all_rows`` that make problems by loss,
+    are there where one width alone was tried: kernels of several would fill the memory. ``whole``
+    are the solutions of all rows, by loss and lam, where they were needed.
     """
 
     width: float
-    grid: _Grid
+    lams: list[float]
     solutions: list[list[Solution]]
     scores: np.ndarray
     tol: float
-    prepared: PreparedRanking[Any] | None
+    prepared: PreparedRanking | None
+    on_all_rows: list[Make]
+    whole: list[Solution] | None
 
 
 class _Choice(NamedTuple):
@@ -96,10 +80,7 @@ class _Choice(NamedTuple):
     tried: _Tried
     place: int  # among its candidates
     loss: LossChoice
-
-    @property
-    def lam(self) -> float:
-        return float(self.tried.grid.by_entry[self.place])
+    lam: float
 
 
 class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
@@ -124,7 +105,9 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         machine = self._model(self._machine)
         self._check_parameters(machine)
         candidates = self._candidates()
-        measures = self._measures()
+        measures = [as_scoring(self.scoring, self._scorings)]
+        if self._between_equals is not None:
+            measures.append(SCORINGS[self._between_equals[0]])
         source = read_features(self, X, squares=True)
         all_rows = machine._data(source, y, sample_weight)
         # 1.
@@ -161,7 +144,7 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
     def _n_features_out(self) -> int:
         return self._best()._n_features_out
 
-    def _searched(self, all_rows: RankingData[Any]) -> RankingData[Any]:
+    def _searched(self, all_rows: RankingData) -> RankingData:
         """The rows that choose; what is drawn for them is drawn once."""
         state = self.random_state
         if state is not None and not isinstance(state, (int, np.integer)):
@@ -176,25 +159,54 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
 
     def _try(
         self,
-        rows: RankingData[Any],
+        rows: RankingData,
         folds: list[Fold],
         candidates: Sequence[LossChoice],
         measures: Sequence[Scoring],
     ) -> _Tried:
         """All losses and lams with one width."""
         prepared = prepare(rows, several=True)
-        grid = self._grid(prepared, candidates)
-        solutions, scores = self._cross_validate(prepared, folds, grid, measures)
-        accuracy = self._accuracy(prepared)
-        tried = _Tried(rows.width, grid, solutions, scores, accuracy.tol, prepared)
-        if self.widths is None:
-            return tried
-        return tried._replace(grid=grid._replace(on_all_rows=[]), prepared=None)
+        penalty, is_part = PENALTIES[self.penalty], self.search_rows is not None
+        accuracy = settings_of(SolverSettings, self).accuracy(prepared, is_part)
+        of_pairs = [make_loss(c.loss, self.eps, c.params) for c in candidates]
+        losses = [prepared.target.loss(loss) for loss in of_pairs]
 
-    def _measures(self) -> list[Scoring]:
-        """The scoring, and after it the measure that decides between equals if there is one."""
-        scoring, between = as_scoring(self.scoring, self._scorings), self._between_equals
-        return [scoring] if between is None else [scoring, SCORINGS[between[0]]]
+        def problems(held_out: np.ndarray | None) -> list[Make]:
+            coordinates = penalty.coordinates
+            return [partial(prepared.problem, 1.0, held_out, loss, coordinates) for loss in losses]
+
+        on_all_rows = problems(None)
+        given = penalty.lams(on_all_rows) if self.lams is None else np.ravel(self.lams)
+        lams = [float(lam) for lam in given]
+        whole: list[Solution] | None = None
+        if self.max_landmarks is not None:
+            lams, whole = self._small_enough(prepared, on_all_rows, lams, accuracy.tol)
+        n_losses, total = len(losses), len(folds) * len(losses) * len(lams)
+        with blas_threads(1), track("Choosing lam", total, self.verbose) as advance:
+
+            def report(number: int, lam: float, step: Step) -> None:
+                fold = number // n_losses + 1
+                advance(0, f"fold {fold}, lam {lam:.3g}, iteration {step.iteration}")
+
+            paths = solve_paths(
+                [make for fold in folds for make in problems(fold.held_out)],
+                lams,
+                accuracy.tol,
+                self.max_iter,
+                prepared.at_once,
+                report,
+                lambda: advance(1),
+                penalty.starts,
+                accuracy.cut,
+                accuracy.foresees,
+            )
+            each = range(0, len(paths), n_losses)
+            solutions = [list(chain(*paths[k : k + n_losses])) for k in each]
+            scores = prepared.fold_scores(folds, solutions, *measures)
+        tried = _Tried(
+            rows.width, lams, solutions, scores, accuracy.tol, prepared, on_all_rows, whole
+        )
+        return tried if self.widths is None else tried._replace(prepared=None, on_all_rows=[])
 
     @property
     def _between_equals(self) -> tuple[str, float] | None:
@@ -252,57 +264,8 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
             )
         return [as_loss_choice(given) for given in self.losses]
 
-    def _grid(self, prepared: PreparedRanking, candidates: Sequence[LossChoice]) -> _Grid:
-        """Losses and lams to try; with `max_landmarks` only lams that leave few enough."""
-        of_pairs = [make_loss(c.loss, self.eps, c.params) for c in candidates]
-        losses = [prepared.target.loss(loss) for loss in of_pairs]
-        penalty = PENALTIES[self.penalty]
-        on_all_rows: list[Make] = [
-            partial(prepared.problem, 1.0, None, loss, penalty.coordinates) for loss in losses
-        ]
-        given = penalty.lams(on_all_rows) if self.lams is None else np.ravel(self.lams)
-        lams = [float(lam) for lam in given]
-        whole: list[Solution] | None = None
-        if self.max_landmarks is not None:
-            lams, whole = self._small_enough(prepared, on_all_rows, lams)
-        return _Grid(losses, lams, on_all_rows, whole)
-
-    def _cross_validate(
-        self, prepared: PreparedRanking, folds: list[Fold], grid: _Grid, measures: Sequence[Scoring]
-    ) -> tuple[list[list[Solution]], np.ndarray]:
-        """The solutions of each fold, by loss and lam, and their held-out scores by measure."""
-        n_losses = len(grid.losses)
-        total = len(folds) * n_losses * len(grid.lams)
-        with blas_threads(1), track("Choosing lam", total, self.verbose) as advance:
-
-            def report(number: int, lam: float, step: Step) -> None:
-                fold = number // n_losses + 1
-                advance(0, f"fold {fold}, lam {lam:.3g}, iteration {step.iteration}")
-
-            penalty, accuracy = PENALTIES[self.penalty], self._accuracy(prepared)
-            paths = solve_paths(
-                [
-                    partial(prepared.problem, 1.0, fold.held_out, loss, penalty.coordinates)
-                    for fold in folds
-                    for loss in grid.losses
-                ],
-                grid.lams,
-                accuracy.tol,
-                self.max_iter,
-                prepared.at_once,
-                report,
-                lambda: advance(1),
-                penalty.starts,
-                accuracy.cut,
-                accuracy.foresees,
-            )
-            each = range(0, len(paths), n_losses)
-            solutions = [list(chain(*paths[k : k + n_losses])) for k in each]
-            scores = prepared.fold_scores(folds, solutions, *measures)
-        return solutions, scores
-
     def _small_enough(
-        self, prepared: PreparedRanking, on_all_rows: Sequence[Make], lams: list[float]
+        self, prepared: PreparedRanking, on_all_rows: Sequence[Make], lams: list[float], tol: float
     ) -> tuple[list[float], list[Solution]]:
         """The lams with which some loss uses few enough landmarks on all rows.
 
@@ -315,7 +278,7 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
                 more = solve_paths(
                     on_all_rows,
                     lams[start : start + _LAMS_AT_ONCE],
-                    self._accuracy(prepared).tol,
+                    tol,
                     self.max_iter,
                     prepared.at_once,
                     lambda _, lam, step: advance(1, f"lam {lam:.3g}, iteration {step.iteration}"),
@@ -339,10 +302,6 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
     def _is_allowed(self, sizes: np.ndarray) -> np.ndarray:
         """Mask of the models that use few enough landmarks, and some."""
         return (sizes > 0) & (sizes <= self.max_landmarks)
-
-    def _accuracy(self, prepared: PreparedRanking[Any]) -> Accuracy:
-        is_part = self.search_rows is not None
-        return settings_of(SolverSettings, self).accuracy(prepared, is_part)
 
     def _store_results(self, candidates: list[LossChoice], tried: list[_Tried]) -> _Choice:
         """Keep what was found of every candidate, and the best."""
@@ -372,7 +331,8 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         which = int(np.searchsorted(ends, best, side="right"))
         of = tried[which]
         place = best - int(ends[which]) + of.scores.shape[2]
-        choice = _Choice(of, place, candidates[place // len(of.grid.lams)])
+        number, of_lam = divmod(place, len(of.lams))
+        choice = _Choice(of, place, candidates[number], of.lams[of_lam])
         self.best_lam_, self.best_width_ = choice.lam, of.width
         self.best_loss_, self.best_loss_params_ = choice.loss
         return choice
@@ -381,12 +341,12 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         self, tried: _Tried, candidates: Sequence[LossChoice]
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Parameters of the candidates of one width, and their results beside scores."""
-        grid, solutions = tried.grid, tried.solutions
+        solutions, n_lams, n_losses = tried.solutions, len(tried.lams), len(candidates)
         short = [[stopped_short(s, tried.tol) for s in path] for path in solutions]
         named = {
-            "loss": np.repeat([str(candidate) for candidate in candidates], len(grid.lams)),
-            "lam": grid.by_entry,
-            "width": np.full(len(grid.by_entry), tried.width),
+            "loss": np.repeat([str(candidate) for candidate in candidates], n_lams),
+            "lam": np.tile(tried.lams, n_losses),
+            "width": np.full(n_lams * n_losses, tried.width),
         }
         more = {
             "n_stopped_short": np.sum(short, axis=0),
@@ -394,19 +354,19 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
             "mean_passes": np.mean([[s.passes for s in path] for path in solutions], axis=0),
             "mean_n_landmarks": np.mean([_sizes(path) for path in solutions], axis=0),
         }
-        if grid.whole is not None:
-            more["n_landmarks"] = _sizes(grid.whole)
+        if tried.whole is not None:
+            more["n_landmarks"] = _sizes(tried.whole)
         return named, more
 
     def _refit(
         self,
-        all_rows: RankingData[Any],
-        searched: RankingData[Any],
+        all_rows: RankingData,
+        searched: RankingData,
         folds: list[Fold],
         choice: _Choice,
     ) -> KernelMachine:
         """The best model of all rows, its threshold from held-out scores of its folds."""
-        tried, grid = choice.tried, choice.tried.grid
+        tried = choice.tried
         chosen = {"lam": choice.lam, "loss": choice.loss.loss, "loss_params": choice.loss.params}
         if self.widths is not None:
             chosen["width"] = tried.width
@@ -415,14 +375,14 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         of_folds = tried.prepared or prepare(replace(searched, width=tried.width), several=True)
         prepared = of_folds
         if self.search_rows is not None:
-            prepared = prepare(replace(all_rows, width=tried.width), several=False)
-        if grid.whole is None:
+            prepared = prepare(replace(all_rows, width=tried.width))
+        if tried.whole is None:
             loss = make_loss(choice.loss.loss, self.eps, choice.loss.params)
             its_own = replace(prepared, loss=prepared.target.loss(loss))
             (learned,) = fit_path(its_own, [model.lam], settings, self._machine.__name__)
         else:
-            problem = grid.on_all_rows[choice.place // len(grid.lams)]()
-            solution = grid.whole[choice.place]
+            problem = tried.on_all_rows[choice.place // len(tried.lams)]()
+            solution = tried.whole[choice.place]
             (learned,) = learned_machines(prepared, problem, [model.lam], [solution], settings)
         parts = [
             of_folds.scored(coefficients_of([path[choice.place]]), tested=fold.tested)

@@ -7,7 +7,7 @@ Everything else is the same for both.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from rareclass.decide.threshold import threshold_between, thresholds_of_codes
 from rareclass.estimators.estimator import learn_calibration, learn_level_calibration
 from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.labels.levels import Levels
-from rareclass.labels.two_classes import HeldRows, Labels, plain
+from rareclass.labels.two_classes import Labels, plain
 from rareclass.metrics import mauc, roc_auc
 from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.ranking.losses import PairLoss
@@ -62,72 +62,14 @@ class RankingScores(NamedTuple):
 
     def joined(self, others: "list[RankingScores]") -> "RankingScores":
         """Append other rows of the same target."""
-        if not others:
-            return self
-        parts, code = [self, *others], self._fields.index("majority_code")
-        together = [
-            arrays[0] if k == code or arrays[0] is None else np.concatenate(arrays)
-            for k, arrays in enumerate(zip(*parts, strict=True))
-        ]
-        return RankingScores(*together)
-
-
-class RankingTarget(Protocol):
-    """A kind of labels."""
-
-    @property
-    def labels(self) -> HeldRows:
-        """Rows that are held and rows that are summed, with their weights."""
-        ...
-
-    @property
-    def held_code(self) -> np.ndarray:
-        """Labels of the rows held, as measures take them."""
-        ...
-
-    @property
-    def majority_code(self) -> Any:
-        """Label of the majority rows, as measures take it."""
-        ...
-
-    @property
-    def rows_held(self) -> str:
-        """Name of the rows held, for progress."""
-        ...
-
-    @property
-    def attributes(self) -> dict[str, Any]:
-        """Learned attributes of an estimator that say what the labels are."""
-        ...
-
-    def loss(self, base: PairLoss) -> PairLoss:
-        """The loss of all pairs, from that of a pair."""
-        ...
-
-    def strata(self, n_rows: int) -> np.ndarray | None:
-        """Strata of folds; None stands for held or not."""
-        ...
-
-    def on_part(
-        self, held: np.ndarray, held_weight: np.ndarray, majority_weight: np.ndarray
-    ) -> "RankingTarget":
-        """The same target on a table of fewer rows, in which those held come first.
-
-        `held` are the positions, among the rows held today, of those that are held there.
-        """
-        ...
-
-    def measure(self, y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> float:
-        """The share of pairs in order."""
-        ...
-
-    def threshold(self, rows: RankingScores) -> Any:
-        """Scores where predictions change, from rows with one column of scores."""
-        ...
-
-    def calibration(self, rows: RankingScores) -> Calibration | LevelCalibration | None:
-        """Map from scores to probabilities, learned on held-out rows with one column of scores."""
-        ...
+        parts: list[Any] = [self, *others]
+        names = ["held", "majority", "held_code", "held_weight", "majority_weight"]
+        if self.held_weight is None:
+            names = names[:3]
+        together = {
+            name: np.concatenate([part._asdict()[name] for part in parts]) for name in names
+        }
+        return self._replace(**together)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,17 +77,17 @@ class TwoClasses:
     """Rare rows above the majority."""
 
     labels: Labels
-    majority_code = False
-    rows_held = "rare rows"
+    majority_code = False  # label of the majority rows, as measures take it
+    rows_held = "rare rows"  # for progress
 
     @property
     def held_code(self) -> np.ndarray:
-        """Every held row is rare."""
+        """Labels of the rows held, as measures take them: all are rare."""
         return np.ones(len(self.labels.rare), dtype=bool)
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The labels, sorted, and the rare one."""
+        """Learned attributes of an estimator: the labels, sorted, and the rare one."""
         return {"classes_": self.labels.classes, "pos_label_": self.labels.pos_label}
 
     def loss(self, base: PairLoss) -> PairLoss:
@@ -153,12 +95,15 @@ class TwoClasses:
         return base
 
     def strata(self, n_rows: int) -> None:
-        """Folds are stratified by rare or not."""
+        """Strata of folds: None, for rare or not."""
 
     def on_part(
         self, held: np.ndarray, held_weight: np.ndarray, majority_weight: np.ndarray
     ) -> "TwoClasses":
-        """Two classes of fewer rows."""
+        """The same target on a table of fewer rows, in which those held come first.
+
+        `held` are the positions, among the rows held today, of those that are held there.
+        """
         rows = _in_order(held_weight, majority_weight)
         return TwoClasses(self.labels._replace(**rows))
 
@@ -233,6 +178,10 @@ class OrderedLevels:
         """The maps to the probabilities of levels."""
         n_levels = len(self.labels.levels)
         return learn_level_calibration(rows.y, rows.scores[:, 0], rows.weight, n_levels)
+
+
+RankingTarget = TwoClasses | OrderedLevels
+"""A kind of labels."""
 
 
 def aligned(parts: Sequence[RankingScores], whole: RankingScores) -> RankingScores:

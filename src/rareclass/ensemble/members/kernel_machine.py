@@ -13,9 +13,9 @@ from rareclass.ensemble.score_functions import KernelFunction, ScoreFunction
 from rareclass.estimators.search import Fold
 from rareclass.labels.two_classes import Labels
 from rareclass.metrics import average_precision
-from rareclass.ranking.feature_scales.gradients import gradient_scales
 from rareclass.ranking.fitting import CrossFittedMachines, cross_fit
 from rareclass.ranking.ranking_data import KernelSettings
+from rareclass.ranking.scale_gradients import gradient_scales
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import RowSource, as_source
 

@@ -1,17 +1,20 @@
-"""Losses on pairs of rows, in score space: one a file.
+"""Losses on pairs of rows, in score space: one a file, and all by name.
 
 Losses of each pair's margin alone: `SmoothedHinge`, `SquaredHinge`, `Logistic`, `Exponential`.
 Losses that look at the top of the list, built on those: `PNormPush` and `PartialAUC`, outer
 functions of each majority row's own sum; `Top`, one of each rare row's own sum.
 """
 
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
 from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.losses.majority_outer import PartialAUC, PNormPush
-from rareclass.ranking.losses.margin_losses import Exponential
+from rareclass.ranking.losses.margin_losses import MARGIN_LOSSES, Exponential
 from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, PairLoss, RareTerms
 from rareclass.ranking.losses.piecewise_quadratic import RareSide, SmoothedHinge, SquaredHinge, Zone
-from rareclass.ranking.losses.rare_outer import Top
-from rareclass.ranking.losses.registry import LOSSES, make_loss
+from rareclass.ranking.losses.top import Top
 
 __all__ = [
     "LOSSES",
@@ -30,3 +33,87 @@ __all__ = [
     "Zone",
     "make_loss",
 ]
+
+LOSSES: dict[str, Any] = MARGIN_LOSSES | {
+    "pnorm_push": PNormPush,
+    "partial_auc": PartialAUC,
+    "top": Top,
+}
+
+
+def make_loss(loss: Any, eps: float, params: Mapping[str, Any] | None = None) -> PairLoss:
+    """The PairLoss that an estimator's `loss` parameter means.
+
+    Parameters
+    ----------
+    loss : str or PairLoss
+        A name, or the object itself.
+    eps : float
+        Of the hinges.
+    params : mapping or None
+        Further parameters of the loss that is named.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name or parameter.
+    """
+    if isinstance(loss, type):
+        raise ValueError(
+            f"loss={loss.__name__} is the class itself: give an object, {loss.__name__}(...), or "
+            f"a name, one of {sorted(LOSSES)}."
+        )
+    if params is not None and not isinstance(params, Mapping):
+        raise ValueError(
+            f"loss_params={params!r} must be a dict of the loss's parameters by name, such as "
+            "{'power': 4}, or None."
+        )
+    if hasattr(loss, "block"):
+        if params:
+            raise ValueError(
+                f"loss_params={dict(params)!r} belongs to a loss given by name: set the parameters "
+                f"of {type(loss).__name__} itself."
+            )
+        return loss
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise ValueError(f"loss={loss!r} is not one of {sorted(LOSSES)}.")
+    make = LOSSES[loss]
+    known = [field.name for field in fields(make)]
+    given = {**({"eps": eps} if "eps" in known else {}), **(params or {})}
+    for name in given:
+        if name not in known:
+            raise ValueError(
+                f"loss_params: {loss!r} has no parameter {name!r}; it has {sorted(known)}."
+            )
+    return make(**given)
+
+
+class LossChoice(NamedTuple):
+    """A loss to try, as its user named it."""
+
+    loss: Any
+    params: dict[str, Any] | None
+
+    def __str__(self) -> str:
+        name = self.loss if isinstance(self.loss, str) else repr(self.loss)
+        return ", ".join(
+            [name, *(f"{key}={value!r}" for key, value in (self.params or {}).items())]
+        )
+
+
+def as_loss_choice(given: Any) -> LossChoice:
+    """A choice from a name, a pair of name and parameters, or a PairLoss.
+
+    Examples
+    --------
+    >>> print(as_loss_choice("smoothed_hinge"))
+    smoothed_hinge
+    """
+    if isinstance(given, tuple) and not hasattr(given, "block"):
+        if len(given) != 2 or not isinstance(given[1], Mapping):
+            raise ValueError(
+                f"losses holds {given!r}: an entry is a name, a pair of a name and a dict of its "
+                "parameters, or a PairLoss."
+            )
+        return LossChoice(given[0], dict(given[1]))
+    return LossChoice(given, None)

@@ -65,7 +65,7 @@ def _row(t, w, s, n, s1, s2, shape):
 
 @njit(cache=True, nogil=True)
 def _add_pull(sums_out, low, high, t, w):
-    """What a majority row of weight w adds to the sums that make the rare side's gradient."""
+    """Share of a majority row of weight w in the sums that make the rare side's gradient."""
     sums_out[0, low] += w
     if high > low:
         sums_out[1, low] += w

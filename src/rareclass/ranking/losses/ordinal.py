@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, PairLoss, RareTerms
-from rareclass.ranking.losses.rare_outer import RareOuterLoss
+from rareclass.ranking.losses.top import Top
 
 _NOTHING = np.empty(0)
 
@@ -111,7 +111,7 @@ class OrdinalLoss(PairLoss):
     costs: np.ndarray
 
     def __post_init__(self) -> None:
-        if isinstance(self.pair_loss, RareOuterLoss) or self.pair_loss.rare_share < 1.0:
+        if isinstance(self.pair_loss, Top) or self.pair_loss.rare_share < 1.0:
             raise ValueError(
                 f"{type(self.pair_loss).__name__} picks among the rows of one rare class, and has "
                 "no meaning between levels: use a loss of all pairs, 'pnorm_push', or "

@@ -86,37 +86,30 @@ class PairLoss(Protocol):
 
     def rare(self, scores: np.ndarray, weight: np.ndarray, levels: np.ndarray = NO_LEVELS) -> Any:
         """Sort the rare side and sum its prefixes: O(m+ log m+)."""
-        ...
 
     def block(self, rare: Any, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and rare-side sums of a block of majority rows."""
-        ...
 
     def finish(self, rare: Any, sums: np.ndarray) -> RareTerms:
         """Gradient by rare score and own unknown, from the sums of all blocks."""
-        ...
 
     def rare_direction(
         self, rare: Any, direction: np.ndarray, levels: np.ndarray = NO_LEVELS
     ) -> Any:
         """Prepare a direction of the rare scores for `curvature`: prefix sums."""
-        ...
 
     def curvature(
         self, rare: Any, prefix: Any, zone: Any, direction: np.ndarray, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Hessian times direction of a block: by majority row, and rare-side sums."""
-        ...
 
     def finish_curvature(
         self, rare: Any, prefix: Any, direction: np.ndarray, sums: np.ndarray
     ) -> RareTerms:
         """Hessian times direction by rare score and own unknown; its value is zero."""
-        ...
 
     def curved(self, zone: Any) -> np.ndarray:
         """Mask of the rows with a pair that has curvature: shape (n,)."""
-        ...
 
     def pair_curvature(self, rare: Any, which: slice, scores: np.ndarray) -> np.ndarray:
         """Curvature of pairs of some rare rows with majority scores, for a preconditioner.
@@ -133,7 +126,6 @@ class PairLoss(Protocol):
         ndarray of shape (len(which), n)
             Weighted by the rare rows, not by the majority; at or above zero. It may approximate.
         """
-        ...
 
 
 class RowTerms(NamedTuple):

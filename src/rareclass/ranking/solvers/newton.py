@@ -81,15 +81,12 @@ class Smooth(Protocol):
     @property
     def share_in_memory(self) -> float:
         """Share of its kernel that is kept between passes."""
-        ...
 
     def value_at(self, w: np.ndarray) -> Question:
         """Value and gradient at w: the answer is an `Evaluation`."""
-        ...
 
     def product(self, at: Evaluation, v: np.ndarray) -> Question:
         """Hessian at a point times v: the answer is an array."""
-        ...
 
 
 class Shortcut(Protocol):
@@ -103,7 +100,6 @@ class Shortcut(Protocol):
         `wanted` is the gradient norm that the step is to reach as far as its own curvature can
         tell, `goal` the one at which the minimum is found. None where that is not foreseen.
         """
-        ...
 
 
 class Precondition(Protocol):
@@ -112,11 +108,9 @@ class Precondition(Protocol):
     @property
     def patience(self) -> int:
         """Plain CG iterations to make before building."""
-        ...
 
     def __call__(self, at: Evaluation) -> Preconditioner | None:
         """The preconditioner at a point, or None when there is none."""
-        ...
 
 
 def minimize(

@@ -104,18 +104,6 @@ def solve_paths(
     return [[found[number][k] for k in range(len(lams))] for number in sorted(found)]
 
 
-def solve_path(
-    problem: RankingProblem,
-    lams: Sequence[float],
-    tol: float,
-    max_iter: int,
-    at_once: int = 1,
-    report: Report | None = None,
-) -> list[Solution]:
-    """`solve_paths` for one problem: solutions in the order of `lams`."""
-    return solve_paths([lambda: problem], lams, tol, max_iter, at_once, report)[0]
-
-
 def _starts(
     problem: RankingProblem, path: Path, run: Run
 ) -> Iterator[Callable[[int], Solver[Solutions]]]:

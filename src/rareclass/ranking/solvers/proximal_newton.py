@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 
 from rareclass.findings import Status
-from rareclass.ranking.losses.rare_outer import RareOuterLoss
+from rareclass.ranking.losses.top import Top
 from rareclass.ranking.problem import Evaluation, RankingProblem, Solver
 from rareclass.ranking.solvers import _coordinate_descent_jit as jit
 from rareclass.ranking.solvers.newton import Solution, Step
@@ -46,7 +46,7 @@ def duality_gap(at: Evaluation, problem: RankingProblem, lam: float) -> float:
     for a loss that is not convex, or has unknowns of its own, whose slopes are zero at the minimum
     only.
     """
-    if problem.loss.n_levels or isinstance(problem.loss, RareOuterLoss):
+    if problem.loss.n_levels or isinstance(problem.loss, Top):
         return float("nan")
     share = lam / max(lam, float(np.abs(at.gradient).max(initial=0.0)))
     smooth = at.value - lam * float(np.abs(at.w).sum())

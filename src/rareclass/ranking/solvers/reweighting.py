@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from rareclass.findings import Status
 from rareclass.kernels.expansion import expand
 from rareclass.ranking.losses.pair_loss import MarginLoss, PairLoss
-from rareclass.ranking.losses.rare_outer import RareOuterLoss
+from rareclass.ranking.losses.top import Top
 from rareclass.ranking.problem import AboutProblem, Evaluation, RankingProblem, Solver
 from rareclass.ranking.solvers.newton import Solution
 from rareclass.rows import Block
@@ -174,7 +174,7 @@ _LEAST_FALL = 1e-3
 
 def keeps_weights(loss: PairLoss) -> bool:
     """True where the solution with the weights of the rare rows as given is the solution."""
-    return loss.rare_share == 1.0 and not isinstance(loss, RareOuterLoss)
+    return loss.rare_share == 1.0 and not isinstance(loss, Top)
 
 
 def reweighted(
@@ -195,11 +195,11 @@ def reweighted(
     penalty = penalty or (lambda w: 0.0)
     if keeps_weights(problem.loss):
         return plain
-    if not isinstance(problem.loss, RareOuterLoss):
+    if not isinstance(problem.loss, Top):
         return (yield from hardest_share(problem, plain, minimize, penalty))
     found = yield from _outer_terms(problem, problem.loss, plain.at, None, penalty)
     solution = plain._replace(passes=plain.passes + 1.0)
-    for _ in range(problem.loss.n_rounds):
+    for _ in range(int(problem.loss.rounds)):
         tangent = replace(problem, rare_weight=problem.rare_weight * found.slope)
         start = yield tangent.value_at(solution.at.w)
         more = yield from minimize(tangent, start, solution)
@@ -225,7 +225,7 @@ class _OuterTerms(NamedTuple):
 
 def _outer_terms(
     problem: RankingProblem,
-    loss: RareOuterLoss,
+    loss: Top,
     at: Evaluation,
     first: _OuterTerms | None,
     penalty: Callable[[np.ndarray], float],

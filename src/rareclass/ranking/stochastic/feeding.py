@@ -3,23 +3,30 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from rareclass.decide.threshold import threshold_between
 from rareclass.folds.majority_part import reservoir_slots
-from rareclass.kernels.kernels import Matrix, kernel_width, make_kernel
-from rareclass.kernels.landmarks import LandmarkRule, distinct_landmarks
+from rareclass.kernels.kernels import Matrix, given_width, make_kernel, mean_width
+from rareclass.kernels.landmarks import (
+    CountedRule,
+    LandmarkCandidates,
+    choose_landmarks,
+    landmark_points,
+)
 from rareclass.metrics.scored_classes import ScoredClasses
-from rareclass.parameters import check_number, check_whole
-from rareclass.ranking.losses import make_loss
-from rareclass.ranking.losses.pair_loss import MarginLoss
-from rareclass.ranking.stochastic.landmark_space import SQUARES, check_memory, span
-from rareclass.ranking.stochastic.learner import LearnedFunction, LearnerSettings
+from rareclass.ranking.stochastic.learner import (
+    SQUARES,
+    LearnedFunction,
+    LearnerSettings,
+    check_memory,
+    span,
+)
 from rareclass.ranking.stochastic.weighted_rows import WeightedRows, joined
-from rareclass.rows import ArrayRows, RowSource, as_source
+from rareclass.rows import ArrayRows, RowSource
 
 
 class Beginning(NamedTuple):
@@ -37,85 +44,46 @@ class Beginning(NamedTuple):
         rows = rare.joined(majority)
         X: Any = rows.X
         source = RowSource(X.shape, X.dtype, lambda which: X[which], sparse.issparse(X))
-        width = width_of(self, source, rows.weight, X[:1])
-        return self.with_width(width, rare, chooser)
+        return self.with_width(self.width_of(source, rows.weight, X[:1]), rare, chooser)
+
+    def width_of(self, rows: RowSource, weight: np.ndarray | None, near: Matrix) -> float:
+        """Sigma, from rows where it is not a number; `near` is a row near the others."""
+        width = given_width(self.width, self.kernel)
+        if width is not None:
+            return width
+        shift = None if rows.is_sparse else np.asarray(near, dtype=np.float64)[0]
+        return mean_width(ArrayRows(rows, weight=weight, n_jobs=1), shift)
 
     def with_width(
         self, width: float, rare: WeightedRows, chooser: np.random.RandomState
     ) -> LearnedFunction:
         """The zero function in the span of the landmarks."""
-        kernel = make_kernel(self.kernel, width)
-        rule, X = LandmarkRule(self.landmarks), rare.X
-        if rule.points is not None:
-            points = as_source(rule.points)
-            if points.n_features != X.shape[1]:
-                raise ValueError(f"landmarks has {points.n_features} columns, X has {X.shape[1]}.")
-            landmarks = distinct_landmarks(points.take(slice(None)), None).points
-        else:
-            rule.check_memory(len(rare), self.memory)
-            numbers = np.arange(len(rare))
-            chosen = rule.choose(numbers, lambda: numbers, lambda rows: X[rows], chooser, kernel)
-            landmarks = distinct_landmarks(X[chosen], chosen).points
+        kernel, numbers = make_kernel(self.kernel, width), np.arange(len(rare))
+        rows = LandmarkCandidates(
+            numbers, lambda: numbers, lambda chosen: rare.X[chosen], rare.X.shape[1]
+        )
+        landmarks = choose_landmarks(self.landmarks, kernel, rows, self.memory, chooser).points
         check_memory(landmarks, len(rare), self.memory)
         return LearnedFunction.start(span(kernel, landmarks), width, rare)
 
 
-def width_of(
-    beginning: Beginning, rows: RowSource, weight: np.ndarray | None, near: Matrix
-) -> float:
-    """Sigma, from rows where it is not a number; `near` is a row near the others."""
-
-    def everything() -> tuple[ArrayRows, np.ndarray | None]:
-        shift = None if rows.is_sparse else np.asarray(near, dtype=np.float64)[0]
-        return ArrayRows(rows, weight=weight, n_jobs=1), shift
-
-    return kernel_width(beginning.width, beginning.kernel, everything)
-
-
-def check_numbers(lam: Any, tol: Any, max_iter: Any, block_rows: Any, batch_size: Any) -> None:
-    """Refuse what cannot be worked with, naming the parameter and its range."""
-    check_number("lam", lam)
-    check_number("tol", tol)
-    check_whole("max_iter", max_iter)
-    check_whole("block_rows", block_rows)
-    if batch_size != "auto":
-        check_whole("batch_size", batch_size, "a whole number above 0 or 'auto'")
-
-
-def plain_loss(loss: Any, eps: float, loss_params: dict[str, Any] | None) -> MarginLoss:
-    """The loss of the parameters, which mini-batches can stand for: a plain sum over pairs."""
-    made = make_loss(loss, eps, loss_params)
-    if not isinstance(made, MarginLoss):
-        raise ValueError(
-            f"loss={loss!r} is no plain sum over pairs, which mini-batches could stand "
-            "for. Use 'smoothed_hinge', 'squared_hinge', 'logistic' or 'exponential', or "
-            "RankRC, which sees all rows at once."
-        )
-    return made
-
-
-def check_landmarks(landmarks: Any) -> None:
-    """Refuse landmarks that are not rare rows or points: the majority is not held."""
-    rule = LandmarkRule(landmarks)
-    if rule.points is not None:
-        return
-    name = landmarks[0] if isinstance(landmarks, tuple) and landmarks else landmarks
-    if not (isinstance(name, str) and name == "rare"):
-        raise ValueError(
-            f"landmarks={landmarks!r} is not 'rare', ('rare', k), ('rare', k, "
-            "'pivoted_cholesky') or a matrix of points: rows of the majority, which is not held, "
-            "cannot be picked. RankRC takes them as landmarks."
-        )
-    if isinstance(landmarks, tuple):
-        rule.check_memory(0, 1)  # its form
-
-
 def most_landmarks(landmarks: Any, memory: int) -> float:
-    """Most landmarks that there may be, counting rare rows that come later."""
-    if LandmarkRule(landmarks).points is not None:
+    """Most landmarks that there may be, counting rare rows that come later.
+
+    Raises `ValueError` where landmarks are not rare rows or points: the majority is not held.
+    """
+    if landmark_points(landmarks) is not None:
         return 0
     fitting = (memory / (2 * 8 * SQUARES)) ** 0.5
-    return min(landmarks[1], fitting) if isinstance(landmarks, tuple) else fitting
+    if isinstance(landmarks, str) and landmarks == "rare":
+        return fitting
+    if isinstance(landmarks, tuple) and landmarks[:1] == ("rare",):
+        return min(CountedRule.of(landmarks).k, fitting)
+    raise ValueError(
+        f"landmarks={landmarks!r} is not 'rare', ('rare', k), ('rare', k, "
+        "'pivoted_cholesky') or a matrix of points: rows of the majority, which is not held, "
+        "cannot be picked. RankRC takes them as landmarks."
+    )
 
 
 CAPACITY = 8192
@@ -155,16 +123,6 @@ class Reservoir(NamedTuple):
         return Reservoir(self.rows.joined(more).pick(kept), self.seen + n)
 
 
-class ZeroFunction(Protocol):
-    """Beginning of learning."""
-
-    def __call__(
-        self, rare: WeightedRows, majority: WeightedRows, chooser: np.random.RandomState
-    ) -> LearnedFunction:
-        """The zero function from the rare rows and the first mini-batch of the majority."""
-        ...
-
-
 class State(NamedTuple):
     """Everything that moves; enough to go on from."""
 
@@ -188,7 +146,7 @@ class Feeder(NamedTuple):
     """Mini-batches of a stream of rows, and the states after them."""
 
     settings: LearnerSettings
-    start: ZeroFunction
+    start: Beginning
     batch_size: int  # majority rows of a mini-batch
 
     def states(self, state: State, rows: WeightedRows, is_rare: np.ndarray) -> Iterator[State]:
@@ -201,7 +159,11 @@ class Feeder(NamedTuple):
         first = 0
         for stop in [*ends, len(rows)]:
             part, rare = rows.pick(slice(first, stop)), is_rare[first:stop]
-            state = _waiting(state, part, rare)
+            # Rows that wait are copied, so that no caller can change them.
+            state = state._replace(
+                majority=_longer(state.majority, part.pick(~rare)),
+                rare=_longer(state.rare, part.pick(rare)),
+            )
             if state.n_waiting >= self.batch_size:
                 state = self.absorbed(state)
             yield state
@@ -246,14 +208,6 @@ class Feeder(NamedTuple):
                 break
             learned = learned.after(rows, self.settings, last.rng, whole=0.0)
         return last._replace(learned=learned)
-
-
-def _waiting(state: State, rows: WeightedRows, is_rare: np.ndarray) -> State:
-    """The state with rows that wait; they are copied, so that no caller can change them."""
-    return state._replace(
-        majority=_longer(state.majority, rows.pick(~is_rare)),
-        rare=_longer(state.rare, rows.pick(is_rare)),
-    )
 
 
 def _longer(parts: tuple[WeightedRows, ...], more: WeightedRows) -> tuple[WeightedRows, ...]:

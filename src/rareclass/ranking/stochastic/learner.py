@@ -1,15 +1,115 @@
-"""A function learned so far, and how a mini-batch changes it."""
+"""A function in the span of landmarks, learned so far, and how a mini-batch changes it."""
 
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import linalg
 
-from rareclass.kernels.expansion import expand, pull_back
+from rareclass.kernels.expansion import KernelExpansion, expand, pull_back, whiten
+from rareclass.kernels.kernels import Kernel, Matrix
+from rareclass.kernels.landmarks import pivots_of
+from rareclass.machine import size_text
 from rareclass.ranking.losses import PairLoss
-from rareclass.ranking.stochastic.landmark_space import LandmarkSpace, check_memory, widened
+from rareclass.ranking.ranking_data import landmark_kernel
 from rareclass.ranking.stochastic.weighted_rows import WeightedRows
 from rareclass.rows import ArrayRows, Block, RowSource
+from rareclass.rows.source import stacked
+
+# Rows whose kernel is held at a time.
+_ROWS_AT_ONCE = 1024
+SQUARES = 5
+"""Matrices of landmarks that are held at a time: the running model, a batch's, and their like."""
+
+
+class LandmarkSpace(NamedTuple):
+    """Landmarks, their kernel, and the coordinates in which the regulariser is the identity."""
+
+    expansion: KernelExpansion  # kernel and landmarks
+    # T, shape (n_landmarks, rank): coefficients are T @ w, rows k(x, landmarks) @ T
+    whitener: np.ndarray
+
+    @property
+    def rank(self) -> int:
+        """Number of coordinates."""
+        return self.whitener.shape[1]
+
+    def kernel(self, X: Matrix) -> np.ndarray:
+        """Kernel of rows against the landmarks: shape (n, n_landmarks)."""
+        return self.expansion.kernel.block(X, self.expansion.landmarks)
+
+    def features(self, X: Matrix) -> np.ndarray:
+        """Whitened coordinates of rows, in the dtype of the landmarks: shape (n, rank).
+
+        Where landmarks are float32 so is the kernel: rounding its coordinates loses no more than
+        that did.
+        """
+        found = np.empty((X.shape[0], self.rank), dtype=self.expansion.landmarks.dtype)
+        for start in range(0, len(found), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            found[rows] = expand(self.kernel(X[rows]), self.whitener)
+        return found
+
+
+def span(kernel: Kernel, points: Matrix) -> LandmarkSpace:
+    """The span of the kernel functions of some points: O(n_landmarks^3) time."""
+    whitener = whiten(landmark_kernel(kernel, points), points.dtype)
+    return LandmarkSpace(KernelExpansion(kernel, points), whitener)
+
+
+def widened(space: LandmarkSpace, rows: Matrix, most: float) -> LandmarkSpace:
+    r"""The same coordinates and further ones, for rows that lie outside the span.
+
+    With coordinates u of the new landmarks z and :math:`k(z, z') - u u' = L L'`, the new
+    coordinates of a row x are :math:`L^{-1} (k(z, x) - u \, T' k(Z, x))`: what is left of the new
+    kernel functions outside the span, orthonormal. Rows are taken by pivoted Cholesky, the one
+    farthest from the span first, while their squared distance can be told from rounding: it exceeds
+    ``max(eps(dtype), sqrt(eps64))`` times the mean of k(z, z).
+
+    At most `most` landmarks in all; `space` itself when no row is worth one.
+
+    Cost: O(n (n_landmarks + new landmarks) (n_features + rank + new landmarks)) time and O(n
+    (n_landmarks + new landmarks)) memory; nothing where `most` leaves no room.
+    """
+    room = int(min(most - space.expansion.n_landmarks, rows.shape[0]))
+    if room < 1:
+        return space
+    (kernel, landmarks), T = (space.expansion.kernel, space.expansion.landmarks), space.whitener
+    wide: Any = rows.astype(np.float64)
+    u = kernel.block(wide, landmarks.astype(np.float64)) @ T
+    diagonal = np.asarray(kernel.diag(wide), dtype=np.float64)
+    scale = float(np.abs(diagonal).mean())
+    least = max(np.finfo(landmarks.dtype).eps, np.finfo(np.float64).eps ** 0.5) * scale
+    chosen = pivots_of(
+        diagonal - (u * u).sum(axis=1),
+        lambda p: kernel.block(wide, wide[p : p + 1])[:, 0] - u @ u[p],
+        room,
+        least,
+    )
+    if not len(chosen):
+        return space
+    K = kernel.block(wide[chosen], wide[chosen])
+    L = linalg.cholesky(0.5 * (K + K.T) - u[chosen] @ u[chosen].T, lower=True)
+    out = linalg.solve_triangular(L, np.eye(len(chosen)), lower=True).T
+    wider = np.block([[T, -T @ (u[chosen].T @ out)], [np.zeros((len(chosen), T.shape[1])), out]])
+    return LandmarkSpace(KernelExpansion(kernel, stacked([landmarks, rows[chosen]])), wider)
+
+
+def check_memory(landmarks: Matrix, n_rare: int, memory: int) -> None:
+    """Raise `ValueError` when landmarks and rare rows take more than `memory` bytes."""
+    n_landmarks, size = landmarks.shape[0], landmarks.dtype.itemsize
+    squares, rare = 8 * SQUARES * n_landmarks**2, size * n_rare * n_landmarks
+    if squares + rare <= memory:
+        return
+    most = int(min((memory / (2 * 8 * SQUARES)) ** 0.5, memory / (2 * size * n_rare)))
+    remedy = f"Allow at least memory='{-(-(squares + rare) // 1024)}KiB'"
+    if most > 0:
+        remedy += f", or pass landmarks=('rare', k) with k of at most {most:,}"
+    raise ValueError(
+        f"memory= allows {size_text(memory)}; the matrices of {n_landmarks:,} landmarks take "
+        f"{size_text(squares)}, {n_rare:,} rare rows in their coordinates {size_text(rare)}. "
+        f"{remedy}."
+    )
+
 
 # A batch weighs as the cube of what was seen up to it: a model made far from the minimum is soon
 # forgotten, and the last pass alone still weighs less than all.
@@ -189,7 +289,9 @@ class MiniBatch:
         self.loss, self.lam, self.space, self.rare = loss, lam, space, rare
         self.rare_weight = rare.rows.weight / rare.rows.weight.sum()
         self.weight = rows.weight / rows.weight.sum()
-        self.K = _kernel(space, rows, n_jobs)
+        X: Any = rows.X
+        source = RowSource(X.shape, X.dtype, lambda which: X[which], not isinstance(X, np.ndarray))
+        self.K = ArrayRows(source, block_rows=_BLOCK_ROWS, n_jobs=n_jobs).map(_block_kernel, space)
 
     def scores(self, w: np.ndarray) -> Scores:
         """Scores of the function with weights w; they are linear in w."""
@@ -278,13 +380,6 @@ class MiniBatch:
         # The crossing term once, the squares by half: with the transpose added it is all there.
         half += majority.T @ (0.5 * majority * by_row[:, None] - crossing)
         return half + half.T
-
-
-def _kernel(space: LandmarkSpace, rows: WeightedRows, n_jobs: int | None) -> np.ndarray:
-    X: Any = rows.X
-    source = RowSource(X.shape, X.dtype, lambda which: X[which], not isinstance(X, np.ndarray))
-    blocks = ArrayRows(source, block_rows=_BLOCK_ROWS, n_jobs=n_jobs)
-    return blocks.map(_block_kernel, space)
 
 
 def _block_kernel(block: Block, space: LandmarkSpace) -> np.ndarray:

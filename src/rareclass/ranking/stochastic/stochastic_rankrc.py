@@ -1,6 +1,8 @@
 """RankRC by mini-batches of the majority, for tables and streams that do not fit."""
 
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +14,9 @@ from rareclass.estimators.estimator import RankScorer, read_features
 from rareclass.findings import Status, warn
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.machine import parse_bytes, track
+from rareclass.parameters import check_number, check_whole
+from rareclass.ranking.losses import make_loss
+from rareclass.ranking.losses.pair_loss import MarginLoss
 from rareclass.ranking.machine import KernelModel
 from rareclass.ranking.stochastic.feeding import (
     MOST_BATCH,
@@ -22,13 +27,9 @@ from rareclass.ranking.stochastic.feeding import (
     Reservoir,
     State,
     batch_size_of,
-    check_landmarks,
-    check_numbers,
     most_landmarks,
-    plain_loss,
     publish,
     undone_unless_learned,
-    width_of,
 )
 from rareclass.ranking.stochastic.learner import LearnerSettings
 from rareclass.ranking.stochastic.weighted_rows import WeightedTable, visits
@@ -39,6 +40,12 @@ _LEAST_READ = 256
 _LEARNING = "learning"
 
 
+def _published(name: str, meaning: str) -> Any:
+    """Attribute that is one of the model as it stands, `Published`."""
+    return property(lambda self: attrgetter(name)(self._model()), doc=meaning)
+
+
+@dataclass(eq=False, repr=False)
 class StochasticRankRC(RankScorer, KernelModel):
     r"""`RankRC` that sees the majority in mini-batches and holds nothing of it.
 
@@ -173,43 +180,23 @@ class StochasticRankRC(RankScorer, KernelModel):
     True
     """
 
-    def __init__(
-        self,
-        kernel: Any = "gaussian",
-        width: Any = "mean",
-        lam: float = 2**-8,
-        landmarks: Any = "rare",
-        loss: Any = "smoothed_hinge",
-        eps: float = 0.5,
-        loss_params: dict[str, Any] | None = None,
-        batch_size: int | str = "auto",
-        shuffle: bool = True,
-        block_rows: int = 16,
-        tol: float = 1e-2,
-        max_iter: int = 20,
-        memory: int | str = "2GiB",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        pos_label: Any = None,
-        verbose: bool | str = "auto",
-    ) -> None:
-        self.kernel = kernel
-        self.width = width
-        self.lam = lam
-        self.landmarks = landmarks
-        self.loss = loss
-        self.eps = eps
-        self.loss_params = loss_params
-        self.batch_size = batch_size
-        self.shuffle = shuffle
-        self.block_rows = block_rows
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.pos_label = pos_label
-        self.verbose = verbose
+    kernel: Any = "gaussian"
+    width: Any = "mean"
+    lam: float = 2**-8
+    landmarks: Any = "rare"
+    loss: Any = "smoothed_hinge"
+    eps: float = 0.5
+    loss_params: dict[str, Any] | None = None
+    batch_size: int | str = "auto"
+    shuffle: bool = True
+    block_rows: int = 16
+    tol: float = 1e-2
+    max_iter: int = 20
+    memory: int | str = "2GiB"
+    n_jobs: int | None = None
+    random_state: Any = None
+    pos_label: Any = None
+    verbose: bool | str = "auto"
 
     # -- learning ----------------------------------------------------------------------------
 
@@ -256,8 +243,9 @@ class StochasticRankRC(RankScorer, KernelModel):
         chooser = check_random_state(self.random_state)
         with self._threads():
             held = table.rows(rare)
-            width = width_of(self._beginning(), source, table.weight, held.X[:1])
-            learned = self._beginning().with_width(width, held, chooser)
+            beginning = self._beginning()
+            width = beginning.width_of(source, table.weight, held.X[:1])
+            learned = beginning.with_width(width, held, chooser)
             weight = table.majority_weight(float(held.weight.sum()))
             state = State(
                 learned, (), (), Reservoir(), _generator(chooser), chooser, weight, n_majority
@@ -317,7 +305,13 @@ class StochasticRankRC(RankScorer, KernelModel):
                 part = table.counting(np.arange(start, stop))
                 for state in feeder.states(self.state_, table.rows(part), is_rare[part]):
                     self._keep(state)
-                    self._note_doubling()
+                    self.n_iter_, self.status_ = 1, _LEARNING
+                    n_batches = 0 if state.learned is None else state.learned.n_batches
+                    last = self.history_[-1].batches if self.history_ else 0
+                    if n_batches >= max(1, 2 * last):
+                        self._note(np.nan)
+                    if n_batches and self._has_converged():
+                        self.status_ = str(Status.CONVERGED)
 
     def _visit(self, feeder: Feeder, table: WeightedTable) -> None:
         """Passes over the majority until the model has converged."""
@@ -354,6 +348,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         self._published: Published | None = None
 
     def _note(self, passes: float) -> Progress:
+        """Add a line to the history."""
         learned = self.state_.learned
         line = Progress(passes, 0, np.nan, np.inf)
         if learned is not None:
@@ -362,25 +357,25 @@ class StochasticRankRC(RankScorer, KernelModel):
         self.history_.append(line)
         return line
 
-    def _note_doubling(self) -> None:
-        learned = self.state_.learned
-        self.n_iter_, self.status_ = 1, _LEARNING
-        if learned is not None and learned.n_batches:
-            last = self.history_[-1].batches if self.history_ else 0
-            if learned.n_batches >= max(1, 2 * last):
-                self._note(np.nan)
-            if self._has_converged():
-                self.status_ = str(Status.CONVERGED)
-
     # -- beginnings --------------------------------------------------------------------------
 
     def _settings(self) -> LearnerSettings:
         """Settings of the learner, checked."""
-        check_numbers(self.lam, self.tol, self.max_iter, self.block_rows, self.batch_size)
-        check_landmarks(self.landmarks)
-        loss = plain_loss(self.loss, self.eps, self.loss_params)
+        check_number("lam", self.lam)
+        check_number("tol", self.tol)
+        check_whole("max_iter", self.max_iter)
+        check_whole("block_rows", self.block_rows)
+        if self.batch_size != "auto":
+            check_whole("batch_size", self.batch_size, "a whole number above 0 or 'auto'")
         memory = parse_bytes(self.memory)
         most = most_landmarks(self.landmarks, memory)
+        loss = make_loss(self.loss, self.eps, self.loss_params)
+        if not isinstance(loss, MarginLoss):
+            raise ValueError(
+                f"loss={self.loss!r} is no plain sum over pairs, which mini-batches could stand "
+                "for. Use 'smoothed_hinge', 'squared_hinge', 'logistic' or 'exponential', or "
+                "RankRC, which sees all rows at once."
+            )
         return LearnerSettings(loss, float(self.lam), self.n_jobs, most, memory)
 
     def _stream_feeder(self) -> Feeder:
@@ -408,50 +403,19 @@ class StochasticRankRC(RankScorer, KernelModel):
                 self._published = publish(feeder, self.state_, self.n_features_in_)
         return self._published
 
-    @property
-    def landmarks_(self) -> Any:
-        """Rows whose kernel functions carry the model."""
-        return self._model().landmarks
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Coefficients of the landmarks."""
-        return self._model().coef
-
-    @property
-    def whitener_(self) -> np.ndarray:
-        """Matrix from kernel values to coordinates."""
-        return self._model().whitener
-
-    @property
-    def width_(self) -> float:
-        """Sigma."""
-        return self._model().width
+    landmarks_ = _published("landmarks", "Rows whose kernel functions carry the model.")
+    coef_ = _published("coef", "Coefficients of the landmarks.")
+    whitener_ = _published("whitener", "Matrix from kernel values to coordinates.")
+    width_ = _published("width", "Sigma.")
+    n_rare_ = _published("n_rare", "Rare rows held.")
+    offset_ = _published("offset", "Score above which a row is called rare.")
+    objective_ = _published("objective", "Estimate of the objective.")
+    optimality_ = _published("optimality", "Estimate of its relative distance from the minimum.")
 
     @property
     def n_landmarks_(self) -> int:
         """Number of landmarks."""
         return len(self.coef_)
-
-    @property
-    def n_rare_(self) -> int:
-        """Rare rows held."""
-        return self._model().n_rare
-
-    @property
-    def offset_(self) -> float:
-        """Score above which a row is called rare."""
-        return self._model().offset
-
-    @property
-    def objective_(self) -> float:
-        """Estimate of the objective."""
-        return self._model().objective
-
-    @property
-    def optimality_(self) -> float:
-        """Estimate of its relative distance from the minimum."""
-        return self._model().optimality
 
 
 def _generator(chooser: np.random.RandomState) -> np.random.Generator:

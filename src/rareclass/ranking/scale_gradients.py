@@ -5,7 +5,7 @@ With :math:`s_d = a_d^2`, kernels of a distance have
 :math:`S(x, z) x_d z_d`: one matrix S serves all features, which then cost a matrix product.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,11 +16,12 @@ from scipy import sparse
 from rareclass.estimators.search import Fold
 from rareclass.kernels.expansion import KernelExpansion, expand
 from rareclass.kernels.kernels import (
+    KERNELS,
+    DistanceKernel,
     FeatureScaled,
     Gaussian,
     Kernel,
     Laplace,
-    Linear,
     Matrix,
     Polynomial,
 )
@@ -32,38 +33,25 @@ from rareclass.rows import Block, RowValues
 _MOST_ENTRIES = 2**22
 
 
-def _gaussian(kernel: Gaussian, X: Matrix, Z: Matrix, K: np.ndarray) -> np.ndarray:
-    return K * (-1.0 / kernel.width**2)
-
-
-def _laplace(kernel: Laplace, X: Matrix, Z: Matrix, K: np.ndarray) -> np.ndarray:
-    # -k / (2 sigma distance), where the distance is -sigma log k. Where it is zero, or k is, so
-    # is the product with a squared difference.
-    inside = (K > 0.0) & (K < 1.0)
-    logarithm = np.log(K, out=np.ones_like(K), where=inside)
-    return np.where(inside, K / (2.0 * kernel.width**2 * logarithm), 0.0)
-
-
-def _linear(kernel: Linear, X: Matrix, Z: Matrix, K: np.ndarray) -> np.ndarray:
-    return np.ones_like(K)
-
-
-def _polynomial(kernel: Polynomial, X: Matrix, Z: Matrix, K: np.ndarray) -> np.ndarray:
-    lower = Polynomial(kernel.width, kernel.degree - 1, kernel.offset)
-    return lower.block(X, Z) * (kernel.degree / kernel.width**2)
-
-
-_SLOPES: dict[type, tuple[Callable[..., np.ndarray], bool]] = {
-    Gaussian: (_gaussian, True),
-    Laplace: (_laplace, True),
-    Linear: (_linear, False),
-    Polynomial: (_polynomial, False),
-}
-
-
 def has_slopes(kernel: Kernel) -> bool:
     """True where the derivative of a kernel by the scales is known."""
-    return type(kernel) in _SLOPES
+    return type(kernel) in KERNELS.values()
+
+
+def _slope(kernel: Kernel, X: Matrix, Z: Matrix, K: np.ndarray) -> np.ndarray:
+    """S, from scaled rows and landmarks and their kernel K."""
+    if isinstance(kernel, Gaussian):
+        return K * (-1.0 / kernel.width**2)
+    if isinstance(kernel, Laplace):
+        # -k / (2 sigma distance), where the distance is -sigma log k. Where it is zero, or k is, so
+        # is the product with a squared difference.
+        inside = (K > 0.0) & (K < 1.0)
+        logarithm = np.log(K, out=np.ones_like(K), where=inside)
+        return np.where(inside, K / (2.0 * kernel.width**2 * logarithm), 0.0)
+    if isinstance(kernel, Polynomial):
+        lower = Polynomial(kernel.width, kernel.degree - 1, kernel.offset)
+        return lower.block(X, Z) * (kernel.degree / kernel.width**2)
+    return np.ones_like(K)  # linear
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +72,10 @@ class KernelSlopes:
 
         Cost: as much as the kernel, for each pair.
         """
-        slope, is_distance = _SLOPES[type(self.kernel.kernel)]
+        is_distance = isinstance(self.kernel.kernel, DistanceKernel)
         Z = self.landmarks.astype(np.float64)
         X, K = X.astype(np.float64), K.astype(np.float64)
-        S = slope(self.kernel.kernel, self.kernel.scaled(X), self.kernel.scaled(Z), K)
+        S = _slope(self.kernel.kernel, self.kernel.scaled(X), self.kernel.scaled(Z), K)
         if is_distance and not sparse.issparse(X):
             # Differences do not change with the origin; near the landmarks fewer digits cancel.
             centre = Z.mean(axis=0)
@@ -108,11 +96,11 @@ class KernelSlopes:
 
         Cost: as much as the kernel.
         """
-        slope, is_distance = _SLOPES[type(self.kernel.kernel)]
-        if not is_distance:
-            raise ValueError(f"no gradient for {type(self.kernel.kernel).__name__}.")
+        kernel = self.kernel.kernel
+        if not isinstance(kernel, DistanceKernel):
+            raise ValueError(f"no gradient for {type(kernel).__name__}.")
         Z, X = self.landmarks.astype(np.float64), X.astype(np.float64)
-        S = slope(self.kernel.kernel, self.kernel.scaled(X), self.kernel.scaled(Z), K) * by_landmark
+        S = _slope(kernel, self.kernel.scaled(X), self.kernel.scaled(Z), K) * by_landmark
         centre = Z.mean(axis=0)
         X, Z = X - centre, Z - centre
         return 2.0 * self.kernel.scales**2 * (S.sum(axis=1)[:, None] * X - S @ Z)
@@ -256,7 +244,7 @@ def _problems(
     prepared: PreparedRanking, fold: Fold, lam: float, slot: int
 ) -> tuple[RankingProblem, RankingProblem]:
     """The training problem of a fold, and the loss of its held-out rows, not regularised."""
-    labels = prepared.labels
+    labels = prepared.target.labels
     training = replace(prepared.problem(lam, fold.held_out), slot=slot)
     rare_weight = labels.rare_weight * fold.tested[labels.rare]
     kept = fold.tested[labels.majority]

@@ -1,4 +1,4 @@
-r"""Losses that are an outer function of each rare row's own sum over the majority.
+r"""A loss that is an outer function of each rare row's own sum over the majority.
 
 With the mean pair loss :math:`q_i = \frac{1}{W_-} \sum_j w_j \, \ell(s_i - t_j)` of rare row i,
 about the share of the majority that stands above it,
@@ -38,71 +38,8 @@ class RareOuter(NamedTuple):
     slope: np.ndarray
 
 
-class RareOuterLoss(PairLoss):
-    """A concave outer function of each rare row's own mean pair loss.
-
-    Not convex. As a PairLoss it answers as the pair loss does: the weights of the rare rows in
-    the problem are what makes it the tangent problem.
-    """
-
-    @property
-    def pair(self) -> MarginLoss:
-        """The loss of a pair."""
-        raise NotImplementedError
-
-    @property
-    def n_rounds(self) -> int:
-        """Most rounds of new weights."""
-        raise NotImplementedError
-
-    def outer(self, mean: np.ndarray, rare_share: float) -> RareOuter:
-        """The outer function at mean pair losses.
-
-        `rare_share` is the weight of the rare rows over that of the majority. Shape (m+,).
-        """
-        raise NotImplementedError
-
-    def rare(self, scores: np.ndarray, weight: np.ndarray, levels: np.ndarray = NO_LEVELS) -> Any:
-        """Rare side of the pair loss."""
-        return self.pair.rare(scores, weight)
-
-    def block(self, rare: Any, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
-        """Terms of a block, of the pair loss."""
-        return self.pair.block(rare, scores, weight)
-
-    def finish(self, rare: Any, sums: np.ndarray) -> RareTerms:
-        """Terms of the rare side, of the pair loss."""
-        return self.pair.finish(rare, sums)
-
-    def rare_direction(
-        self, rare: Any, direction: np.ndarray, levels: np.ndarray = NO_LEVELS
-    ) -> Any:
-        """Direction of the rare scores, of the pair loss."""
-        return self.pair.rare_direction(rare, direction)
-
-    def curvature(
-        self, rare: Any, prefix: Any, zone: Any, direction: np.ndarray, weight: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Hessian times direction of a block, of the pair loss."""
-        return self.pair.curvature(rare, prefix, zone, direction, weight)
-
-    def finish_curvature(
-        self, rare: Any, prefix: Any, direction: np.ndarray, sums: np.ndarray
-    ) -> RareTerms:
-        """Hessian times direction by rare score, of the pair loss."""
-        return self.pair.finish_curvature(rare, prefix, direction, sums)
-
-    def curved(self, zone: Any) -> np.ndarray:
-        """Mask of the rows with curvature, of the pair loss."""
-        return self.pair.curved(zone)
-
-    def pair_curvature(self, rare: Any, which: slice, scores: np.ndarray) -> np.ndarray:
-        """Curvature of pairs, of the pair loss."""
-        return self.pair.pair_curvature(rare, which, scores)
-
-
 @dataclass(frozen=True)
-class Top(RareOuterLoss):
+class Top(PairLoss):
     r"""The logarithm of how many majority rows stand above every rare row, averaged.
 
     With :math:`M_i = \sum_j w_j \, \ell(s_i - t_j)`, about the weight of the majority rows above
@@ -170,13 +107,52 @@ class Top(RareOuterLoss):
         """The loss of a pair."""
         return make_margin_loss(self.pair_loss, self.eps)
 
-    @property
-    def n_rounds(self) -> int:
-        """Most rounds of new weights."""
-        return int(self.rounds)
-
     def outer(self, mean: np.ndarray, rare_share: float) -> RareOuter:
-        """The logarithm, and its slope in the mean."""
+        """The logarithm, and its slope in the mean, at mean pair losses: shape (m+,).
+
+        `rare_share` is the weight of the rare rows over that of the majority.
+        """
         # M / (depth W+), both over the majority's weight.
         reach = self.depth * rare_share
         return RareOuter(np.log1p(mean / reach), 1.0 / (mean + reach))
+
+    # As a PairLoss it answers as the pair loss does: the weights of the rare rows in the problem
+    # are what makes it the tangent problem.
+
+    def rare(self, scores: np.ndarray, weight: np.ndarray, levels: np.ndarray = NO_LEVELS) -> Any:
+        """Rare side of the pair loss."""
+        return self.pair.rare(scores, weight)
+
+    def block(self, rare: Any, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
+        """Terms of a block, of the pair loss."""
+        return self.pair.block(rare, scores, weight)
+
+    def finish(self, rare: Any, sums: np.ndarray) -> RareTerms:
+        """Terms of the rare side, of the pair loss."""
+        return self.pair.finish(rare, sums)
+
+    def rare_direction(
+        self, rare: Any, direction: np.ndarray, levels: np.ndarray = NO_LEVELS
+    ) -> Any:
+        """Direction of the rare scores, of the pair loss."""
+        return self.pair.rare_direction(rare, direction)
+
+    def curvature(
+        self, rare: Any, prefix: Any, zone: Any, direction: np.ndarray, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Hessian times direction of a block, of the pair loss."""
+        return self.pair.curvature(rare, prefix, zone, direction, weight)
+
+    def finish_curvature(
+        self, rare: Any, prefix: Any, direction: np.ndarray, sums: np.ndarray
+    ) -> RareTerms:
+        """Hessian times direction by rare score, of the pair loss."""
+        return self.pair.finish_curvature(rare, prefix, direction, sums)
+
+    def curved(self, zone: Any) -> np.ndarray:
+        """Mask of the rows with curvature, of the pair loss."""
+        return self.pair.curved(zone)
+
+    def pair_curvature(self, rare: Any, which: slice, scores: np.ndarray) -> np.ndarray:
+        """Curvature of pairs, of the pair loss."""
+        return self.pair.pair_curvature(rare, which, scores)

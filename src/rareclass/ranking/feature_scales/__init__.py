@@ -1,1 +1,0 @@
-"""Scales of features inside the kernel, learned by the cross-validated loss; zero drops one."""
