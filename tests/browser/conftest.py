@@ -13,11 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rareclass.metrics import average_precision_interval, roc_auc_interval
-from rareclass.report.document import KeyFigure, Note, PageTable, ReportPage, Section
-from rareclass.report.page import rendered
+from rareclass.report.page import KeyFigure, Note, PageTable, ReportPage, Section, rendered
 from rareclass.report.ranking_section import ranking_section
-from rareclass.report.reliability import Reliability
-from rareclass.report.score_distribution import ScoreDistribution, scores_section
+from rareclass.report.scores_section import Reliability, ScoreDistribution, scores_section
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import ThresholdTable
 

@@ -81,3 +81,9 @@ def message(result: Result) -> str:
     assert "Traceback" not in result.output
     assert result.stderr.startswith("Error: ") or "Usage" in result.stderr
     return " ".join(result.stderr.split())
+
+
+def output_of(result: Result) -> str:
+    """Return what a command printed, on one line; check that it succeeded."""
+    assert result.exit_code == 0, result.output
+    return " ".join(result.stdout.split())

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import rareclass as package
-from cli.conftest import QUICK, Run, message, purchases
+from cli.conftest import QUICK, Run, message, output_of, purchases
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.ensemble.members.linear import LogisticOnQuantiles
 from rareclass.model.facts import facts_as_json
@@ -83,8 +83,7 @@ def test_a_second_training_keeps_to_members_that_had_weight(auto: Path) -> None:
 
 def test_scores_are_the_same_in_every_way_in(auto: Path, tmp_path: Path, rareclass: Run) -> None:
     out = tmp_path / "s.parquet"
-    done = rareclass("score", auto / "model.rareclass", auto / "new.csv", "-o", out)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("score", auto / "model.rareclass", auto / "new.csv", "-o", out))
     scores = pl.read_parquet(out)
     model = package.load(auto / "model.rareclass")
     table = pl.read_csv(auto / "new.csv")
@@ -127,14 +126,12 @@ def test_the_time_and_the_objective_are_taken(
         train_csv.parent / "m.rareclass",
         "--overwrite",
     )
-    done = rareclass(
+    output_of(rareclass(
         "fit", *words, "--time-budget", "1.5m", "--objective", "roc-auc", "--compact"
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
+    ))  # fmt: skip
     assert seen == [(90.0, "roc_auc", True, 2)]
     seen.clear()
-    done = rareclass("fit", *words, "--holdout", "0.2")
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("fit", *words, "--holdout", "0.2"))
     assert seen == [(30.0, "average_precision", False, 2)] * 2
 
 
@@ -150,6 +147,24 @@ def test_the_time_and_the_objective_are_taken(
         (("--cost", "1"), "--cost 1 belongs to --method mibc"),
         (("--levels", "a,b"), "--levels a,b belongs to --method ordinal-rankrc"),
         (("--compact", "--method", "mibc"), "--compact belongs to --method auto"),
+        (
+            ("--lam", "0.1", "--method", "mibc"),
+            "--lam 0.1 belongs to --method rankrc; the parameter of mibc is --cost",
+        ),
+        (
+            ("--cost", "inf", "--method", "rankrc"),
+            "--cost inf belongs to --method mibc; the parameter of rankrc is --lam. Leave --cost "
+            "out, or give --method mibc",
+        ),
+        (("--covariance", "full", "--method", "rankrc"), "belongs to --method mibc"),
+        (("--levels", "0,1", "--method", "rankrc"), "belongs to --method ordinal-rankrc"),
+        (("--levels", "0,1", "--method", "mibc"), "belongs to --method ordinal-rankrc"),
+        (
+            ("--positive", "3", "--method", "ordinal-rankrc"),
+            "--positive 3 belongs to --method rankrc",
+        ),
+        (("--cost", "2", "--method", "ordinal-rankrc"), "--cost 2 belongs to --method mibc"),
+        (("--covariance", "full", "--method", "ordinal-rankrc"), "belongs to --method mibc"),
         (
             ("--time-budget", "5", "--method", "rankrc"),
             "--time-budget 5 belongs to --method auto; rankrc takes what it takes. Leave "
@@ -178,9 +193,8 @@ def test_sparse_rows_are_left_to_rankrc(tmp_path: Path, rareclass: Run) -> None:
     path.write_text(
         "".join(f"{int(k % 10 == 3)} 1:{k % 7} 4:{k % 10 == 3:d}.5\n" for k in range(200))
     )
-    done = rareclass("fit", path, "--folds", "2", "-o", model)
-    assert done.exit_code == 0, done.output
-    assert "Note: an svmlight file is learned by rankrc." in done.stdout
+    done = output_of(rareclass("fit", path, "--folds", "2", "-o", model))
+    assert "Note: an svmlight file is learned by rankrc." in done
     assert facts_as_json(load_model(model).facts)["method"] == "rankrc"
     said = message(rareclass("fit", path, "--members", "kernel", "-o", model, "--overwrite"))
     assert "rankrc does, and has no --time-budget" in said
@@ -206,9 +220,9 @@ def test_one_ctrl_c_saves_what_was_learned(
 ) -> None:
     interrupt(monkeypatch)
     out = train_csv.parent / "m.rareclass"
-    done = rareclass("fit", train_csv, "-t", "fraud", *TWO, "--holdout", "0.25", "-o", out)
-    assert done.exit_code == 0, done.output
-    said = " ".join(done.stdout.split())
+    said = output_of(
+        rareclass("fit", train_csv, "-t", "fraud", *TWO, "--holdout", "0.25", "-o", out)
+    )
     assert (
         "Note: stopped by Ctrl-C: the model is what was learned by then, smooth kernel on" in said
     )
@@ -224,9 +238,8 @@ def test_ctrl_c_without_rows_held_out_saves_what_was_learned_of_all_rows(
 ) -> None:
     interrupt(monkeypatch)
     out = train_csv.parent / "m.rareclass"
-    done = rareclass("fit", train_csv, "-t", "fraud", *TWO, "-o", out)
-    assert done.exit_code == 0, done.output
-    assert "By cross-fitting, on 240 rows, 24 of them rare" in " ".join(done.stdout.split())
+    done = output_of(rareclass("fit", train_csv, "-t", "fraud", *TWO, "-o", out))
+    assert "By cross-fitting, on 240 rows, 24 of them rare" in done
     metadata = facts_as_json(load_model(out).facts)
     assert (metadata["interrupted"], metadata["trained_on_all_rows"]) == (True, True)
 
@@ -236,9 +249,9 @@ def test_ctrl_c_in_the_training_on_all_rows_keeps_the_first(
 ) -> None:
     interrupt(monkeypatch, least_rows=240)
     out = train_csv.parent / "m.rareclass"
-    done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0.25", "-o", out)
-    assert done.exit_code == 0, done.output
-    said = " ".join(done.stdout.split())
+    said = output_of(
+        rareclass("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0.25", "-o", out)
+    )
     assert "stopped by Ctrl-C before the training on all rows had learned anything" in said
     assert "Saved model: trained without the held-out rows." in said
     assert facts_as_json(load_model(out).facts)["trained_on_all_rows"] is False
@@ -253,8 +266,7 @@ def test_ctrl_c_when_all_members_are_learned_keeps_them(
     name = "rareclass.ensemble.importances.permutation_importances"
     monkeypatch.setattr(name, interrupted)
     out = train_csv.parent / "m.rareclass"
-    done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out))
     metadata = facts_as_json(load_model(out).facts)
     assert (metadata["interrupted"], metadata["importances"]) == (True, {})
 
@@ -290,18 +302,15 @@ def test_words_that_look_like_numbers_stay_words(tmp_path: Path, rareclass: Run)
     rare = (codes == 2) & (rng.random(300) < 0.6)
     path, model = tmp_path / "t.csv", tmp_path / "m.rareclass"
     pl.DataFrame({"code": codes, "x": rng.normal(size=300), "y": rare.astype(int)}).write_csv(path)
-    done = rareclass("fit", path, "-t", "y", "--category", "code", *QUICK, "-o", model)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("fit", path, "-t", "y", "--category", "code", *QUICK, "-o", model))
     kinds = {each.name: each.kind for each in load_model(model).estimator.columns_}
     assert kinds == {"code": "category", "x": "number"}
     out = tmp_path / "s.csv"
     new = tmp_path / "new.parquet"
     pl.DataFrame({"code": [2.0, 1.0, 9.0], "x": [0.0, 0.0, 99.0]}).write_parquet(new)
-    done = rareclass("score", model, new, "-o", out)
-    assert done.exit_code == 0, done.output
+    said = output_of(rareclass("score", model, new, "-o", out))
     scores = pl.read_csv(out)["score"]
     assert scores[0] > scores[1]
-    said = " ".join(done.stdout.split())
     assert "column 'code': 1 cell holds values not seen in training" in said
     assert "cells outside the range of training, taken as its nearest: x (1, 33.3%)." in said
 
@@ -337,8 +346,7 @@ def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path: Path, rarecl
     table.write_parquet(tmp_path / "t.parquet")
     model = tmp_path / "m.rareclass"
     words = ("-t", "y", *KINDS, "--holdout", "0", "-o", model)
-    done = rareclass("fit", tmp_path / "t.parquet", *words)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("fit", tmp_path / "t.parquet", *words))
     content = load_model(model)
     kinds = [each.kind for each in content.estimator.columns_]
     assert kinds == ["category"] * 2 + ["number"] * 2 + ["date"] * 2 + ["boolean", "text"]
@@ -363,12 +371,11 @@ def test_a_pair_of_columns_gives_no_column_away(tmp_path: Path, rareclass: Run) 
     rare = ((shop + town) % 12 == 0).astype(int)
     told = pl.DataFrame({"shop": shop, "town": town, "x": rng.normal(size=2000), "y": rare})
     told.with_columns(pl.col("shop", "town").cast(pl.String) + "x").write_csv(path)
-    done = rareclass(
-        "fit", path, "-t", "y", *KINDS, "--holdout", "0", "-o", tmp_path / "m.rareclass"
+    done = output_of(
+        rareclass("fit", path, "-t", "y", *KINDS, "--holdout", "0", "-o", tmp_path / "m.rareclass")
     )
-    assert done.exit_code == 0, done.output
     assert load_model(tmp_path / "m.rareclass").estimator.statistics_.pair_statistics_
-    assert "without a fault" not in done.stdout
+    assert "without a fault" not in done
     told.with_columns(shop=pl.col("y") * 3.5).write_csv(path)
     done = rareclass("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "n.rareclass")
     said = " ".join(done.stdout.split())

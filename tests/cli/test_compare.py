@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message
+from cli.conftest import Run, message, output_of
 from rareclass.cli import compare as cli_compare
 from rareclass.compare import compare_methods, compare_scores, leaderboard, peers
 from rareclass.compare.peers import NativeCategories, Words
@@ -85,8 +85,9 @@ def test_score_files_are_matched_by_id(
     files: tuple[Path, Path], tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "found.json"
-    done = rareclass("compare", *files, *FLAGS, "--id", "order", "--k", 20, "--json", out)
-    assert done.exit_code == 0, done.output
+    done = output_of(
+        rareclass("compare", *files, *FLAGS, "--id", "order", "--k", 20, "--json", out)
+    )
     frames = scored()
     y = (frames["a"]["fraud"] == "yes").to_numpy()
     columns = {"a": frames["a"]["score"].to_numpy(), "b": frames["b"]["margin"].to_numpy()}
@@ -94,8 +95,8 @@ def test_score_files_are_matched_by_id(
     content = json.loads(out.read_text())
     assert content["measures"] == json.loads(json.dumps(expected.to_dict()))["measures"]
     assert content["columns"]["b"] == {"file": str(files[1]), "column": "margin"}
-    assert "120 rows, 12 of them rare: fraud = yes" in done.stdout
-    assert "Precision at 20" in done.stdout
+    assert "120 rows, 12 of them rare: fraud = yes" in done
+    assert "Precision at 20" in done
     for width in (80, 50):
         monkeypatch.setenv("COLUMNS", str(width))
         done = rareclass("compare", *files, *FLAGS, "--id", "order")
@@ -111,12 +112,11 @@ def test_several_columns_of_one_file_with_the_truth_in_another(
     both = pl.DataFrame({"one": frames["a"]["score"], "two": frames["b"]["margin"]})
     both.write_csv(tmp_path / "both.csv")
     frames["a"].select("order", "fraud").write_csv(tmp_path / "truth.csv")
-    done = rareclass(
+    done = output_of(rareclass(
         "compare", tmp_path / "both.csv", *FLAGS, "--truth", tmp_path / "truth.csv",
         "--score", "one", "--score", "two", "--positive", "no",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    assert "120 rows, 108 of them rare: fraud = no" in done.stdout
+    ))  # fmt: skip
+    assert "120 rows, 108 of them rare: fraud = no" in done
 
 
 def without(column: str, row: int) -> pl.Expr:
@@ -192,13 +192,14 @@ def test_methods_on_the_same_folds(
     monkeypatch.setattr(peers, "find_spec", lambda name: None)
     out, numbers = tmp_path / "board.csv", tmp_path / "all.json"
     words = ("compare", train_csv, "--target", "fraud", "--folds", 2, "--methods")
-    done = rareclass(*words, "mibc, logistic,catboost", "--k", 30, "--out", out, "--json", numbers)
-    assert done.exit_code == 0, done.output
+    done = output_of(
+        rareclass(*words, "mibc, logistic,catboost", "--k", 30, "--out", out, "--json", numbers)
+    )
     named = cli_compare.compare.__annotations__["methods"].__metadata__[0].help
     assert all(name in named for name in peers.PEERS)
-    assert "Rare class: fraud = yes, 24 rows" in done.stdout
-    assert "240 rows, 24 of them rare, by the models of 2 folds" in done.stdout
-    assert "catboost: not installed: pip install catboost." in done.stdout
+    assert "Rare class: fraud = yes, 24 rows" in done
+    assert "240 rows, 24 of them rare, by the models of 2 folds" in done
+    assert "catboost: not installed: pip install catboost." in done
     board = pl.read_csv(out)
     assert set(board["method"][:2]) == {"mibc", "logistic"}
     assert board["status"].to_list() == ["ok", "ok", "not tried"]

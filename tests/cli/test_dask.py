@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run
+from cli.conftest import Run, output_of
 from rareclass.errors import InputError
 from rareclass.fit import rows_elsewhere as cluster
 from rareclass.model.score_file import Scorer
@@ -85,10 +85,22 @@ def test_what_cannot_be_learned_on_workers_is_refused(
 @pytest.fixture(scope="module")
 def model(rareclass: Run, folder, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("model") / "m.rareclass"
-    done = rareclass(
-        "fit", folder, "-t", "y", "--method", "rankrc", "--lam", "0.1", "--holdout", "0", "-o", path
+    output_of(
+        rareclass(
+            "fit",
+            folder,
+            "-t",
+            "y",
+            "--method",
+            "rankrc",
+            "--lam",
+            "0.1",
+            "--holdout",
+            "0",
+            "-o",
+            path,
+        )
     )
-    assert done.exit_code == 0, done.output
     return path
 
 
@@ -97,8 +109,7 @@ def test_workers_score_a_part_each(rareclass: Run, folder, model, tmp_path, addr
     rareclass("score", model, folder, "--out", tmp_path / "here.parquet", *more)
     out = tmp_path / "there"
     words = ("score", model, folder, "--out", out, "--dask", address)
-    done = rareclass(*words, *more)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass(*words, *more))
     assert len(list(out.glob("part-*.parquet"))) > 2
     here, there = pl.read_parquet(tmp_path / "here.parquet"), pl.read_parquet(out / "*.parquet")
     assert there.columns == here.columns
@@ -106,8 +117,7 @@ def test_workers_score_a_part_each(rareclass: Run, folder, model, tmp_path, addr
     assert there["code"].to_list() == here["code"].to_list()
     assert there["called_rare"].to_list() == here["called_rare"].to_list()
     assert "exists already" in " ".join(rareclass(*words).output.split())
-    done = rareclass(*words, "--overwrite", "--json", tmp_path / "told")
-    assert done.exit_code == 0, done.output
+    output_of(rareclass(*words, "--overwrite", "--json", tmp_path / "told"))
     again = pl.read_parquet(out / "*.parquet")
     assert again["row"].to_list() == list(range(1, len(here) + 1))
     assert json.loads((tmp_path / "told").read_text())["n_rows"] == len(here)

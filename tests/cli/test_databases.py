@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from cli.conftest import output_of
 from database_servers import PASSWORD, duckdb_file, sqlite_file
 from rareclass import load
 from rareclass.tables.databases.drivers import DatabaseAddress, Query
@@ -72,21 +73,19 @@ def _no_password_in_files_of(folder):
 
 @pytest.mark.thorough
 def test_large_tables_stay_on_disk(rareclass, postgresql_payments, tmp_path):
-    done = rareclass(
+    output_of(rareclass(
         "fit", postgresql_payments, "--query",
         "SELECT p.*, g AS k FROM payments p, generate_series(1, 60) g", "--drop", "order",
         "-t", "fraud", "--method", "rankrc", "--lam", "1", "--memory", "100MiB",
         "--holdout", "0", "-o", tmp_path / "m.rareclass",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
+    ))  # fmt: skip
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("make", [sqlite_file, duckdb_file])
 def test_files_of_databases(rareclass, make, table, tmp_path):
     uri = make(tmp_path / "shop.db", "payments", table.to_arrow())
-    fitted = rareclass("fit", uri, *ALL, "-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass")
-    assert fitted.exit_code == 0, fitted.output
+    output_of(rareclass("fit", uri, *ALL, "-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass"))
     judged = rareclass("evaluate", tmp_path / "m.rareclass", uri, *ALL)
     assert judged.stdout.startswith("the query: 240 rows, 24 of them rare"), judged.output
 
@@ -129,8 +128,7 @@ def test_scores_go_back_into_a_table(rareclass, kind, request, table, tmp_path):
         make = sqlite_file if kind == "sqlite" else duckdb_file
         uri = make(tmp_path / "shop.db", "payments", table.to_arrow())
     model = tmp_path / "m.rareclass"
-    fitted = rareclass("fit", uri, *ALL, "-t", "fraud", *QUICK, "-o", model)
-    assert fitted.exit_code == 0, fitted.output
+    output_of(rareclass("fit", uri, *ALL, "-t", "fraud", *QUICK, "-o", model))
     asked = ("score", model, uri, *ALL, "--id", "order")
     for more in ((), ("--overwrite", "--top", "7")):
         done = rareclass(*asked, "--out-table", "scores", *more)
@@ -140,15 +138,13 @@ def test_scores_go_back_into_a_table(rareclass, kind, request, table, tmp_path):
     assert refused.exit_code == 2
     assert "--out-table scores exists already" in " ".join(refused.stderr.split())
     assert PASSWORD not in done.output + refused.output
-    to_file = rareclass(*asked, "--top", "7", "-o", tmp_path / "s.parquet")
-    assert to_file.exit_code == 0, to_file.output
+    output_of(rareclass(*asked, "--top", "7", "-o", tmp_path / "s.parquet"))
     found = open_table(Query(DatabaseAddress(uri), "SELECT * FROM scores"))
     kept = pl.concat(found.batches()).with_columns(pl.col("called_rare").cast(pl.Boolean))
     assert kept.equals(pl.read_parquet(tmp_path / "s.parquet"))
     file = tmp_path / "rows.parquet"
     table.write_parquet(file)
-    from_file = rareclass("score", model, file, "--out", uri, "--out-table", "others")
-    assert from_file.exit_code == 0, from_file.output
+    output_of(rareclass("score", model, file, "--out", uri, "--out-table", "others"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, message, purchases
+from cli.conftest import QUICK, Run, message, output_of, purchases
 from rareclass import RareClassifier
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
@@ -42,9 +42,9 @@ def test_same_model_and_messages_and_a_note(
         "--out",
         tmp_path / "m.rareclass",
     )
-    result = rareclass("fit", fitted / "train.csv", *words, "--scratch", tmp_path / "scratch")
-    assert result.exit_code == 0, result.output
-    said = " ".join(result.stdout.split())
+    said = output_of(
+        rareclass("fit", fitted / "train.csv", *words, "--scratch", tmp_path / "scratch")
+    )
     assert "read from disk in pieces" in said
     assert "encoder is fitted on 240 rows" in said
     assert "fraud = yes, 24 rows (10.00%)" in said
@@ -81,9 +81,7 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(
     monkeypatch.setattr("rareclass.fit.memory_plan.MOST_SAMPLED", 300)
     purchases(1000).write_parquet(tmp_path / "t.parquet")
     model, words = tmp_path / "m.rareclass", ("--target", "fraud", *QUICK)
-    result = rareclass("fit", tmp_path / "t.parquet", *words, "--out", model)
-    assert result.exit_code == 0, result.output
-    said = " ".join(result.stdout.split())
+    said = output_of(rareclass("fit", tmp_path / "t.parquet", *words, "--out", model))
     assert "It is learned from 300 rows at most, all rare ones first; the others are drawn" in said
     assert seen == [(300, 100, pytest.approx(900, abs=3))]
     assert rareclass("evaluate", model, tmp_path / "t.parquet").exit_code == 0

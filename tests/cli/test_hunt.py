@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message
+from cli.conftest import Run, message, output_of
 from rareclass import machine as progress
 
 FEW = ("--kernel", "none", "--c1", "1", "--c2", "1e-4", "--folds", "3")
@@ -66,9 +66,7 @@ def refuse(rareclass: Run, data: Path, *more: object) -> str:
 
 
 def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run) -> None:
-    result = rareclass(*words(data, "--cleared", "ok", *FEW))
-    assert result.exit_code == 0, result.output
-    shown = " ".join(result.stdout.split())
+    shown = output_of(rareclass(*words(data, "--cleared", "ok", *FEW)))
     assert "300 rows, 3 columns to compare them by" in shown
     assert "rare fraud (6); cleared 24; unlabelled 270" in shown
     assert "Left out: payment" in shown
@@ -77,7 +75,7 @@ def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run)
     assert "(95 %)" in shown
     assert "Ball of fraud:" in shown
     assert "country = XX" in shown
-    assert "\x1b[" not in result.stdout
+    assert "\x1b[" not in shown
     folder = data.parent / "found"
     assert {path.name for path in folder.iterdir()} == {
         "found.csv", "description.txt", "description.csv", "ball.png", "balls.rareclass",
@@ -88,7 +86,7 @@ def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run)
     assert found.height >= 8
     assert found["checked"].null_count() == found.height
     for name in ("found.csv", "ball.png", "hunt.json"):
-        assert str(folder / name) in result.stdout
+        assert str(folder / name) in shown
     summary = json.loads((folder / "hunt.json").read_text())
     assert summary["options"]["target"] == "checked"
     assert summary["version"]
@@ -102,8 +100,7 @@ def test_formats_find_the_same_rows(data: Path, rareclass: Run) -> None:
     found = []
     for name in ("payments.csv", "payments.parquet", "payments.csv.gz"):
         out = folder / f"out-{name}"
-        result = rareclass(*words(folder / name, "--cleared", "ok", *FEW, "--out", out))
-        assert result.exit_code == 0, result.output
+        output_of(rareclass(*words(folder / name, "--cleared", "ok", *FEW, "--out", out)))
         is_parquet = name.endswith("parquet")
         read = pl.read_parquet if is_parquet else pl.read_csv
         found.append(read(out / ("found.parquet" if is_parquet else "found.csv")))
@@ -162,27 +159,23 @@ def test_two_kinds_with_long_names_fit_a_narrow_terminal(
 @pytest.mark.thorough
 def test_several_values_make_a_picture_each(data: Path, rareclass: Run) -> None:
     two_kinds("a/b").write_csv(data)
-    result = rareclass(*words(data, "--rare", "fraud", "--rare", "a/b", "--cleared", "ok", *FEW))
-    assert result.exit_code == 0, result.output
+    output_of(rareclass(*words(data, "--rare", "fraud", "--rare", "a/b", "--cleared", "ok", *FEW)))
     names = {path.name for path in (data.parent / "found").glob("*.png")}
     assert names == {"ball-fraud.png", "ball-a_b.png"}
     assert set(pl.read_csv(data.parent / "found" / "found.csv")["ball"]) == {"fraud", "a/b"}
 
 
 def test_top_says_how_many_rows_are_from_outside(data: Path, rareclass: Run) -> None:
-    result = rareclass(*words(data, "--cleared", "ok", *FEW, "--top", 40))
-    assert result.exit_code == 0, result.output
+    result = output_of(rareclass(*words(data, "--cleared", "ok", *FEW, "--top", 40)))
     found = pl.read_csv(data.parent / "found" / "found.csv")
     assert found.height == 40
     n_out = int((found["found"] == 0).sum())
     assert 0 < n_out < 40
-    assert f"the {n_out} nearest rows outside" in result.stdout
+    assert f"the {n_out} nearest rows outside" in result
 
 
 def test_one_class_without_cleared_rows_works_with_a_warning(data: Path, rareclass: Run) -> None:
-    result = rareclass(*words(data, "--ignore", "ok"))
-    assert result.exit_code == 0, result.output
-    shown = " ".join(result.stdout.split())
+    shown = output_of(rareclass(*words(data, "--ignore", "ok")))
     assert "cleared 0; unlabelled 294, 24 of them by --ignore" in shown
     assert "no row is known to be cleared" in shown
     assert "defaults, not chosen on your rows" in shown
@@ -193,8 +186,7 @@ def test_one_class_without_cleared_rows_works_with_a_warning(data: Path, rarecla
 
 
 def test_share_says_how_many_are_found(data: Path, rareclass: Run) -> None:
-    result = rareclass(*words(data, "--cleared", "ok", "--kernel", "none", "--share", "0.2"))
-    assert result.exit_code == 0, result.output
+    output_of(rareclass(*words(data, "--cleared", "ok", "--kernel", "none", "--share", "0.2")))
     found = pl.read_csv(data.parent / "found" / "found.csv")
     assert 30 <= found.height <= 70
     assert "--share 0" in refuse(rareclass, data, "--cleared", "ok", "--share", "0")
@@ -263,8 +255,7 @@ def test_earlier_hunt_is_replaced_only_when_asked(data: Path, rareclass: Run) ->
     more = ("--cleared", "ok", *FEW)
     assert rareclass(*words(data, *more)).exit_code == 0
     assert "--overwrite" in refuse(rareclass, data, *more)
-    result = rareclass(*words(data, *more, "--overwrite"))
-    assert result.exit_code == 0, result.output
+    output_of(rareclass(*words(data, *more, "--overwrite")))
 
 
 def test_all_rows_labelled_points_to_fit(data: Path, rareclass: Run) -> None:
@@ -358,11 +349,10 @@ def test_brackets_in_names_are_no_markup(
 
     monkeypatch.setattr(progress, "track", watched)
     options = ("--target", "[u]c", "--rare", "[b]f[/b]", "--cleared", "ok", *FEW)
-    result = rareclass(*words(path, *options))
-    assert result.exit_code == 0, result.output
+    result = output_of(rareclass(*words(path, *options)))
     for shown in ("x[bold].csv: 300", "[red]id", "h[/]", "[i]land = XX", "[u]c: rare [b]f[/b] (6)"):
-        assert shown in " ".join(result.stdout.split())
-    assert "Ball of [b]f[/b]:" in result.stdout
+        assert shown in result
+    assert "Ball of [b]f[/b]:" in result
     assert "Reading x[bold].csv" in drawn
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Run, message, purchases
+from cli.conftest import Run, message, output_of, purchases
 from cli.test_hunt import FEW, data, words  # noqa: F401 (a fixture)
 
 
@@ -24,9 +24,8 @@ def test_a_stream_gives_its_last_report_and_may_do_so_again(tmp_path: Path, rare
     words = ("stream", tmp_path / "rows.csv", "-t", "fraud", "--learner", "oam")
     file = tmp_path / "told.json"
     for _ in range(2):
-        result = rareclass(*words, "--checkpoint", tmp_path / "run", "--json", file)
-        assert result.exit_code == 0, result.output
-        assert "told.json" in result.stdout
+        result = output_of(rareclass(*words, "--checkpoint", tmp_path / "run", "--json", file))
+        assert "told.json" in result
         told = json.loads(file.read_text())
         assert (told["rows"], told["rare"], told["stopped_by"]) == (600, 60, None)
         assert 0.5 < told["measures"]["auc"] <= 1.0

@@ -7,17 +7,18 @@ import polars as pl
 import pytest
 
 import rareclass as package
-from cli.conftest import Run
+from cli.conftest import Run, output_of
 from rareclass.errors import InputError
 
 
 @pytest.fixture(scope="module")
 def written(fitted: Path, rareclass: Run) -> pl.DataFrame:
     """What `rareclass score` writes for new.csv."""
-    done = rareclass(
-        "score", fitted / "model.rareclass", fitted / "new.csv", "-o", fitted / "s.parquet"
+    output_of(
+        rareclass(
+            "score", fitted / "model.rareclass", fitted / "new.csv", "-o", fitted / "s.parquet"
+        )
     )
-    assert done.exit_code == 0, done.output
     return pl.read_parquet(fitted / "s.parquet")
 
 
@@ -71,8 +72,7 @@ def test_a_stream_is_opened_by_its_folder_or_a_checkpoint(
         fraud=pl.col("fraud") == "yes"
     )  # fmt: skip
     rows.write_csv(tmp_path / "rows.csv")
-    done = rareclass("stream", tmp_path / "rows.csv", "-t", "fraud", "--checkpoint", folder)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("stream", tmp_path / "rows.csv", "-t", "fraud", "--checkpoint", folder))
     model = package.load(folder)
     assert model.classes == ("false", "true")
     scores = model.score_samples(fitted / "new.csv")
@@ -92,11 +92,10 @@ def test_levels(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
         fraud=(pl.col("amount") > 55).cast(int) + (pl.col("amount") > 60).cast(int)
     )
     table.write_csv(tmp_path / "t.csv")
-    done = rareclass(
+    output_of(rareclass(
         "fit", tmp_path / "t.csv", "-t", "fraud", "--method", "ordinal-rankrc", "--lam", "0.1",
         "-o", tmp_path / "m.rareclass",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
+    ))  # fmt: skip
     model = package.load(tmp_path / "m.rareclass")
     assert model.classes == ("0", "1", "2")
     assert len(model.thresholds) == 2

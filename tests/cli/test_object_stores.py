@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+from cli.conftest import output_of
 from object_store import SECRET
 from rareclass import load, remote
 
@@ -139,8 +140,7 @@ def test_a_report_and_a_comparison_in_a_bucket(rareclass, s3, table, tmp_path):
         ("compare", "s3://rows/t.csv", "-t", "fraud", "--methods", "logistic,forest",
          "--folds", "2", "-o", "s3://rows/c.csv"),
     ]:  # fmt: skip
-        done = rareclass(*words)
-        assert done.exit_code == 0, done.output
+        output_of(rareclass(*words))
     assert len(s3.ls("rows")) == 5
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from sklearn.metrics import confusion_matrix
 
-from cli.conftest import QUICK, Run, message, purchases
+from cli.conftest import QUICK, Run, message, output_of, purchases
 from rareclass.model.model_file import load_model
 
 
@@ -42,12 +42,11 @@ def text_of(page: str) -> str:
 
 def test_a_model_on_a_file(fitted: Path, dated: Path, tmp_path: Path, rareclass: Run) -> None:
     out, numbers = tmp_path / "r.html", tmp_path / "r.json"
-    done = rareclass(
+    done = output_of(rareclass(
         "report", fitted / "model.rareclass", dated, "--out", out, "--json", numbers,
         "--time", "day", "--groups", "shop", "--cost", "fp=5,fn=stake", "--rows", 3,
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    assert "Saved" in done.stdout
+    ))  # fmt: skip
+    assert "Saved" in done
     told = json.loads(numbers.read_text())
     table = pl.read_csv(dated).with_row_index()
     scored = rareclass("score", fitted / "model.rareclass", dated, "-o", tmp_path / "s.parquet")
@@ -80,11 +79,9 @@ def test_no_cell_is_shown_unless_rows_are_asked_for(
     )
     secret.write_csv(tmp_path / "secret.csv")
     words = ("report", fitted / "model.rareclass", tmp_path / "secret.csv", "--out")
-    done = rareclass(*words, tmp_path / "a.html")
-    assert done.exit_code == 0, done.output
+    output_of(rareclass(*words, tmp_path / "a.html"))
     assert "SECRET" not in (tmp_path / "a.html").read_text()
-    done = rareclass(*words, tmp_path / "b.html", "--rows", 5)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass(*words, tmp_path / "b.html", "--rows", 5))
     assert "SECRET" in (tmp_path / "b.html").read_text()
 
 
@@ -94,16 +91,14 @@ def test_the_command_of_the_page_sets_the_threshold(
     model, out = fitted / "model.rareclass", tmp_path / "other.rareclass"
     held = load_model(model).held_out
     assert held is not None
-    done = rareclass("threshold", model, "--threshold", "0.125", "--out", out)
-    assert done.exit_code == 0, done.output
+    done = output_of(rareclass("threshold", model, "--threshold", "0.125", "--out", out))
     changed = load_model(out)
     assert changed.threshold == 0.125
     weight = np.ones(len(held.y)) if held.weight is None else held.weight
     n_alerts = weight[held.scores > 0.125].sum()
-    assert f"Called rare: {n_alerts:,.0f} of" in done.stdout
-    done = rareclass("threshold", model, fitted / "new.csv", "--threshold", "-1")
-    assert done.exit_code == 0, done.output
-    assert "Threshold -1 for score > -1" in done.stdout
+    assert f"Called rare: {n_alerts:,.0f} of" in done
+    done = output_of(rareclass("threshold", model, fitted / "new.csv", "--threshold", "-1"))
+    assert "Threshold -1 for score > -1" in done
     refused = message(rareclass("threshold", model, "--threshold", "1", "--max-fpr", "0.1"))
     assert "--threshold and --max-fpr both set the threshold" in refused
     assert "no score" in message(rareclass("threshold", model, "--threshold", "nan"))
@@ -118,8 +113,7 @@ def test_from_the_rows_held_out_at_training(tmp_path: Path, rareclass: Run) -> N
     assert page.name in "".join(done.stdout.split())
     assert "by cross-fitting" in text_of(page.read_text())
     again = tmp_path / "again.html"
-    done = rareclass("report", model, "-o", again, "--cost", "fp=1,fn=20")
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("report", model, "-o", again, "--cost", "fp=1,fn=20"))
     assert "What errors cost" in again.read_text()
     refused = message(rareclass("report", model, "-o", tmp_path / "x.html", "--time", "day"))
     assert "--time is about the rows of a file" in refused

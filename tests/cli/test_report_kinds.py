@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message, purchases
+from cli.conftest import Run, message, output_of, purchases
 from cli.test_hunt import FEW, payments
 from cli.test_report import text_of
 from rareclass.compare import compare_scores
@@ -39,10 +39,11 @@ def test_two_models_on_the_same_rows(fitted: Path, tmp_path: Path, rareclass: Ru
     other = tmp_path / "other.rareclass"
     words = ("fit", fitted / "train.csv", "-t", "fraud", "--method", "mibc", "--cost", "1", "-o")
     assert rareclass(*words, other).exit_code == 0
-    done = rareclass(
-        "report", model, fitted / "new.csv", "--compare", other, "-o", out, "--json", numbers
+    output_of(
+        rareclass(
+            "report", model, fitted / "new.csv", "--compare", other, "-o", out, "--json", numbers
+        )
     )
-    assert done.exit_code == 0, done.output
     page = text_of(out.read_text())
     assert "Finding fraud = yes: model or other" in page
     assert "Do they find the same?" in page
@@ -61,11 +62,8 @@ def test_two_models_on_the_same_rows(fitted: Path, tmp_path: Path, rareclass: Ru
 def test_two_files_of_scores(scores: Path, tmp_path: Path, rareclass: Run) -> None:
     out = tmp_path / "r.html"
     words = ("report", scores / "good.csv", scores / "bad.csv", "--truth", scores / "truth.csv")
-    done = rareclass(*words, "--target", "y", "-o", out)
-    assert done.exit_code == 0, done.output
-    assert "good is significantly better than bad by average precision" in " ".join(
-        done.stdout.split()
-    )
+    done = output_of(rareclass(*words, "--target", "y", "-o", out))
+    assert "good is significantly better than bad by average precision" in done
     y = pl.read_csv(scores / "truth.csv")["y"].to_numpy()
     columns = {n: pl.read_csv(scores / f"{n}.csv")["score"].to_numpy() for n in ("good", "bad")}
     best = compare_scores(y, columns, ("average_precision",)).measures[0].best
@@ -79,14 +77,12 @@ def test_two_files_of_scores(scores: Path, tmp_path: Path, rareclass: Run) -> No
 def test_a_stream(tmp_path: Path, rareclass: Run) -> None:
     path, run, out = tmp_path / "rows.csv", tmp_path / "run", tmp_path / "r.html"
     purchases(1000).write_csv(path)
-    done = rareclass(
+    output_of(rareclass(
         "stream", path, "--target", "fraud", "--checkpoint", run, "--learner", "oam", "--drop",
         "order", "--report-every", 250, "--alerts", tmp_path / "a.csv", "--alert-budget", "20/200",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
+    ))  # fmt: skip
     numbers = tmp_path / "r.json"
-    done = rareclass("report", run, "-o", out, "--json", numbers)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("report", run, "-o", out, "--json", numbers))
     page = text_of(out.read_text())
     n_alerts = len(pl.read_csv(tmp_path / "a.csv"))
     for words in (
@@ -99,27 +95,23 @@ def test_a_stream(tmp_path: Path, rareclass: Run) -> None:
         each["auc"] for each in log
     ]
     (tmp_path / "a.csv").unlink()
-    done = rareclass("report", run, "-o", out, "--overwrite")
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("report", run, "-o", out, "--overwrite"))
     assert "only their number is known" in text_of(out.read_text())
     refused = message(rareclass("report", run, "-o", out, "--overwrite", "--rows", 3))
     assert "The report of a stream takes no --rows" in refused
     # With rows it is a model like any other.
-    done = rareclass("report", run, path, "-o", out, "--overwrite")
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("report", run, path, "-o", out, "--overwrite"))
     assert "Finding fraud = yes" in text_of(out.read_text())
 
 
 def test_a_hunt(tmp_path: Path, rareclass: Run) -> None:
     path, found, out = tmp_path / "payments.csv", tmp_path / "found", tmp_path / "r.html"
     payments().write_csv(path)
-    done = rareclass(
+    output_of(rareclass(
         "hunt", path, "--target", "checked", "--rare", "fraud", "--cleared", "ok", *FEW, "--out",
         found,
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    done = rareclass("report", found, "-o", out)
-    assert done.exit_code == 0, done.output
+    ))  # fmt: skip
+    output_of(rareclass("report", found, "-o", out))
     told, page = json.loads((found / "hunt.json").read_text()), out.read_text()
     assert "Hunt for fraud" in text_of(page)
     assert f"{told['counts']['found']} rows of {told['counts']['unlabelled']:,}" in text_of(page)

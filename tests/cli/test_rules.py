@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run
+from cli.conftest import QUICK, Run, output_of
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.fit.method import EncodedRows, Terms
 from rareclass.model.facts import facts_as_json
@@ -37,10 +37,6 @@ def payments(tmp_path: Path) -> Path:
     return path
 
 
-def said(done: object) -> str:
-    return " ".join(done.stdout.split())  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize(
     ("words", "rule", "line"),
     [
@@ -63,8 +59,7 @@ def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(
 ) -> None:
     out, numbers = payments.parent / "m.rareclass", payments.parent / "m.json"
     words = (*words, "--json", numbers)
-    done = rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
-    assert done.exit_code == 0, done.output
+    done = output_of(rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out))
     content = load_model(out)
     held_out = content.held_out
     assert held_out is not None
@@ -75,16 +70,15 @@ def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(
     assert content.threshold == expected.threshold
     assert facts_as_json(content.facts)["rule"]["alerts"] == expected.alerts
     assert json.loads(json.dumps(facts_as_json(content.facts))) == facts_as_json(content.facts)
-    assert line in said(done)
+    assert line in done
     called = int((held_out.scores > expected.threshold).sum())
-    assert f"Called rare: {called} rows, precision " in said(done)
+    assert f"Called rare: {called} rows, precision " in done
 
 
 def test_costs_are_a_column(payments: Path, rareclass: Run) -> None:
     out = payments.parent / "m.rareclass"
     words = ("--cost", "fp=5,fn=amount", "--time", "date", "--holdout", "0.3")
-    done = rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
-    assert done.exit_code == 0, done.output
+    done = output_of(rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out))
     content = load_model(out)
     held_out = content.held_out
     assert held_out is not None
@@ -95,7 +89,7 @@ def test_costs_are_a_column(payments: Path, rareclass: Run) -> None:
     amount = {"amount": table["amount"].to_numpy()}
     chosen = rule.choose(held_out.y, held_out.scores, costs=amount)
     assert content.threshold == chosen.threshold
-    assert "On the latest rows by date:" in said(done)
+    assert "On the latest rows by date:" in done
     assert facts_as_json(content.facts)["estimated_by"] == "latest rows"
 
 
@@ -105,23 +99,22 @@ def test_alerts_a_day_need_the_day(payments: Path, rareclass: Run) -> None:
     done = rareclass(*words)
     assert done.exit_code == 2
     assert "--alerts 2/day needs to know the day of each row" in done.stderr
-    done = rareclass(*words, "--time", "date")
-    assert done.exit_code == 0, done.output
-    assert "for alerts <= 2 a day" in said(done)
+    done = output_of(rareclass(*words, "--time", "date"))
+    assert "for alerts <= 2 a day" in done
 
 
 def test_rows_of_a_group_are_held_out_together(payments: Path, rareclass: Run) -> None:
     out = payments.parent / "m.rareclass"
     words = ("fit", payments, "-t", "fraud", *QUICK, "--groups", "customer")
-    done = rareclass(*words, "-o", out)
-    assert done.exit_code == 0, done.output
-    assert "those of one customer together" in said(done)
-    assert "groups rows, and is not learned from" in said(done)
+    done = output_of(rareclass(*words, "-o", out))
+    assert "those of one customer together" in done
+    assert "groups rows, and is not learned from" in done
     metadata = facts_as_json(load_model(out).facts)
     assert metadata["estimated_by"] == "cross-fitting by group"
     assert "customer" not in metadata["importances"]
-    done = rareclass(*words, "--keep", "customer", "--holdout", "0.25", "-o", out, "--overwrite")
-    assert done.exit_code == 0, done.output
+    output_of(
+        rareclass(*words, "--keep", "customer", "--holdout", "0.25", "-o", out, "--overwrite")
+    )
     content = load_model(out)
     assert facts_as_json(content.facts)["estimated_by"] == "held-out groups"
     assert "customer" in [column.name for column in content.encoder.columns]
@@ -147,10 +140,9 @@ def test_one_method_has_folds_by_group_and_time_as_well(
     monkeypatch.setattr(EncodedRows, "cv", watched)
     out = payments.parent / "m.rareclass"
     words = ("fit", payments, "-t", "fraud", *learner, "--holdout", "0.25", "--folds", 3, "-o", out)
-    done = rareclass(*words, "--groups", "customer")
-    assert done.exit_code == 0, done.output
-    assert "held-out rows" in said(done)
-    assert "those of one customer together" in said(done)
+    done = output_of(rareclass(*words, "--groups", "customer"))
+    assert "held-out rows" in done
+    assert "those of one customer together" in done
     assert facts_as_json(load_model(out).facts)["estimated_by"] == "held-out groups"
     for rows, folds in tried:
         assert len(folds) == 3
@@ -159,9 +151,8 @@ def test_one_method_has_folds_by_group_and_time_as_well(
             assert len(set(rows.y[test])) == 2
             assert len(train) + len(test) == len(rows.y)
     tried.clear()
-    done = rareclass(*words, "--time", "date", "--overwrite")
-    assert done.exit_code == 0, done.output
-    assert "On the latest rows by date:" in said(done)
+    done = output_of(rareclass(*words, "--time", "date", "--overwrite"))
+    assert "On the latest rows by date:" in done
     for rows, folds in tried:
         for train, test in folds:
             first, last = rows.time[test].min(), rows.time[test].max()
@@ -202,6 +193,5 @@ def test_what_cannot_be_is_said_and_nothing_is_written(
 def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments: Path, rareclass: Run) -> None:
     out = payments.parent / "m.rareclass"
     words = ("--min-precision", "0.999")
-    done = rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
-    assert done.exit_code == 0, done.output
-    assert "Note: Not met: these rows vouch for " in said(done)
+    done = output_of(rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out))
+    assert "Note: Not met: these rows vouch for " in done

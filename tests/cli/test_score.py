@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, message, purchases
+from cli.conftest import QUICK, Run, message, output_of, purchases
 from draws import quick
 from rareclass.encoding.encoders import TableEncoder
 from rareclass.encoding.training_table import read_as_trained
@@ -28,18 +28,18 @@ def drifted(tmp_path: Path) -> Path:
 
 def test_the_so_many_highest_rows(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
-    result = rareclass(*words, "--top", 7, "--json", tmp_path / "n.json", "--id", "order")
-    assert result.exit_code == 0, result.output
+    result = output_of(
+        rareclass(*words, "--top", 7, "--json", tmp_path / "n.json", "--id", "order")
+    )
     table = pl.read_csv(tmp_path / "s.csv")
     assert table["order"].to_list() == purchases(seed=1)["order"].to_list()
     called = table.filter(pl.col("called_rare") == 1)["score"]
     assert len(called) == 7
     assert called.min() >= table.filter(pl.col("called_rare") == 0)["score"].max()
-    assert "the 7 highest are called rare" in result.stdout
+    assert "the 7 highest are called rare" in result
     numbers = json.loads((tmp_path / "n.json").read_text())
     assert numbers["called"] == {"no": 233, "yes": 7}
-    result = rareclass(*words, "--threshold", 0.5, "--overwrite")
-    assert result.exit_code == 0, result.output
+    output_of(rareclass(*words, "--threshold", 0.5, "--overwrite"))
     table = pl.read_csv(tmp_path / "s.csv")
     assert ((table["score"] > 0.5) == (table["called_rare"] == 1)).all()
     assert table["probability"].is_between(0, 1, closed="none").all()
@@ -47,8 +47,7 @@ def test_the_so_many_highest_rows(fitted: Path, tmp_path: Path, rareclass: Run) 
 
 def test_probabilities_have_an_interval(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
-    result = rareclass(*words, "--probability-interval")
-    assert result.exit_code == 0, result.output
+    output_of(rareclass(*words, "--probability-interval"))
     table = pl.read_csv(tmp_path / "s.csv")
     assert table.columns[2:5] == ["probability", "probability_low", "probability_high"]
     low, high = table["probability_low"], table["probability_high"]
@@ -70,8 +69,7 @@ def test_held_out_scores_are_as_of_the_saved_model(
 ) -> None:
     purchases(2000).write_csv(tmp_path / "train.csv")
     words = ("fit", tmp_path / "train.csv", "-t", "fraud", "--method", "rankrc", "--lam", "0.1")
-    result = rareclass(*words, "-o", tmp_path / "m.rareclass", "--max-fpr", 0.1)
-    assert result.exit_code == 0, result.output
+    output_of(rareclass(*words, "-o", tmp_path / "m.rareclass", "--max-fpr", 0.1))
     content = open_model(tmp_path / "m.rareclass")
     assert content.held_out is not None
     rest = content.held_out.y == 0
@@ -105,10 +103,9 @@ def test_a_column_that_is_empty_now_is_told(fitted: Path, tmp_path: Path, rarecl
     new, out = tmp_path / "new.csv", tmp_path / "s.csv"
     pl.read_csv(fitted / "new.csv").with_columns(amount=None).write_csv(new)
     words = ("score", fitted / "model.rareclass", new, "-o", out, "--json", tmp_path / "n.json")
-    result = rareclass(*words)
-    assert result.exit_code == 0, result.output
+    result = output_of(rareclass(*words))
     told = "empty cells in columns that had none in training: amount (240, 100.0%)."
-    assert told in " ".join(result.stdout.split())
+    assert told in result
     numbers = json.loads((tmp_path / "n.json").read_text())
     assert numbers["empty_where_none_was"] == {"amount": 240}
     strict = message(rareclass(*words, "--strict", "--overwrite"))
@@ -120,9 +117,7 @@ def test_drift_is_told_and_refused(
 ) -> None:
     out = tmp_path / "s.csv"
     words = ("score", fitted / "model.rareclass", drifted, "-o", out, "--json", tmp_path / "n.json")
-    result = rareclass(*words)
-    assert result.exit_code == 0, result.output
-    said = " ".join(result.stdout.split())
+    said = output_of(rareclass(*words))
     assert "column 'country': 240 cells hold values not seen in training (100.0%)" in said
     assert "amount (240, 100.0%)" in said
     assert "more alerts than chance explains" in said
@@ -137,9 +132,10 @@ def test_drift_is_told_and_refused(
     assert judged.exit_code == 0
     assert "log loss is larger than that of giving every row" in " ".join(judged.stdout.split())
     assert "are unlike any of training" in message(rareclass(*evaluate, "--strict"))
-    result = rareclass("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--strict")
-    assert result.exit_code == 0, result.output
-    assert "Log loss" in result.stdout
+    result = output_of(
+        rareclass("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--strict")
+    )
+    assert "Log loss" in result
 
 
 ROWS = (
@@ -164,8 +160,7 @@ def learned(
         words = ("stream", folder / "rows.csv", "-t", "fraud", "--checkpoint", folder / how)
     else:
         words += QUICK if how == "auto" else ("--method", how, "--cost", "1", "--holdout", "0")
-    result = rareclass(*words)
-    assert result.exit_code == 0, result.output
+    output_of(rareclass(*words))
     return folder / how
 
 
@@ -173,14 +168,13 @@ def test_alerts_are_explained_and_no_other_rows(
     learned: Path, tmp_path: Path, rareclass: Run
 ) -> None:
     words = ("score", learned, learned.parent / "rows.csv", "-o", tmp_path / "s.parquet")
-    result = rareclass(*words, "--explain", 2)
-    assert result.exit_code == 0, result.output
+    result = output_of(rareclass(*words, "--explain", 2))
     scores = pl.read_parquet(tmp_path / "s.parquet")
     names = [f"{what}_{k}" for k in (1, 2) for what in ("reason", "value", "effect")]
     if learned.name != "stream":
         names += ["case_1", "distance_1", "case_2", "distance_2"]
     assert scores.columns[-len(names) :] == names
-    assert ("keeps no rare rows" in " ".join(result.stdout.split())) == (learned.name == "stream")
+    assert ("keeps no rare rows" in result) == (learned.name == "stream")
     alerts, others = scores.filter("called_rare"), scores.filter(~pl.col("called_rare"))
     assert others["reason_1"].null_count() == len(others)
     assert set(alerts["reason_1"].drop_nulls()) <= set(ROWS.columns) - {"fraud"}
@@ -189,8 +183,7 @@ def test_alerts_are_explained_and_no_other_rows(
     assert (alerts["effect_1"] > 0).all()
     first = alerts.filter(pl.col("reason_1") == "amount").row(0, named=True)
     assert float(first["value_1"]) == ROWS["amount"][first["row"] - 1]
-    again = rareclass(*words, "--explain", 1, "--top", 3, "--overwrite")
-    assert again.exit_code == 0, again.output
+    output_of(rareclass(*words, "--explain", 1, "--top", 3, "--overwrite"))
     top = pl.read_parquet(tmp_path / "s.parquet").filter("called_rare")
     both = top.join(alerts, on="row")
     assert len(both) == 3
@@ -210,14 +203,14 @@ def test_the_nearest_cases_are_rare_rows_of_the_training_file(
         monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", 1e12)
     elif how != "auto":
         options = ("--method", how, "--cost" if how == "mibc" else "--lam", 1, "--holdout", 0)
-    fitted = rareclass("fit", tmp_path / "train.csv", "-t", "fraud", "-o", model, *options)
-    assert fitted.exit_code == 0, fitted.output
-    assert ("read from disk" in " ".join(fitted.stdout.split())) == (how == "disk")
+    fitted = output_of(
+        rareclass("fit", tmp_path / "train.csv", "-t", "fraud", "-o", model, *options)
+    )
+    assert ("read from disk" in fitted) == (how == "disk")
     ROWS.write_csv(tmp_path / "rows.csv")
     out = tmp_path / "s.parquet"
     words = ("score", model, tmp_path / "rows.csv", "-o", out, "--threshold", -1e9)
-    result = rareclass(*words, "--explain", 3)
-    assert result.exit_code == 0, result.output
+    output_of(rareclass(*words, "--explain", 3))
     scores = pl.read_parquet(out)
     fraud = train["fraud"].to_list()
     for k in (1, 2, 3):
@@ -237,8 +230,7 @@ def test_many_rare_rows_are_thinned(
     ROWS.write_csv(tmp_path / "train.csv")
     words = ("fit", tmp_path / "train.csv", "-t", "fraud", "--method", "mibc", "--holdout", 0)
     for name in ("one", "other"):
-        result = rareclass(*words, "--cost", 1, "-o", tmp_path / name)
-        assert result.exit_code == 0, result.output
+        output_of(rareclass(*words, "--cost", 1, "-o", tmp_path / name))
     one, other = (open_model(tmp_path / name).cases for name in ("one", "other"))
     assert one is not None
     assert other is not None

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message
+from cli.conftest import Run, message, output_of
 from cli.test_hunt import payments
 from rareclass.hunt import files
 
@@ -23,8 +23,7 @@ def hunted(folder: Path, rareclass: Run, *more: object) -> tuple[Path, pl.DataFr
     table = payments()
     table.write_csv(folder / "data.csv")
     words = ("--c1", "1", "--c2", "1e-4", "--folds", "3", "--top", "120", *more)
-    result = rareclass("hunt", folder / "data.csv", *LABELS, *words, "-o", folder / "found")
-    assert result.exit_code == 0, result.output
+    output_of(rareclass("hunt", folder / "data.csv", *LABELS, *words, "-o", folder / "found"))
     table.drop("checked").write_csv(folder / "new.csv")
     return folder / "new.csv", pl.read_csv(folder / "found" / "found.csv")
 
@@ -32,8 +31,7 @@ def hunted(folder: Path, rareclass: Run, *more: object) -> tuple[Path, pl.DataFr
 def scored(folder: Path, rareclass: Run, *more: object) -> pl.DataFrame:
     out = folder / "s.parquet"
     words = ("score", folder / "found", folder / "new.csv", "-o", out, "--overwrite", *more)
-    result = rareclass(*words)
-    assert result.exit_code == 0, result.output
+    output_of(rareclass(*words))
     return pl.read_parquet(out)
 
 
@@ -79,9 +77,8 @@ def test_rows_unlike_those_of_the_hunt_are_told(
     assert "are unlike any of training" in message(rareclass(*words, "--strict"))
     assert "near its centre in all columns" in message(rareclass(*words, "--explain", 1))
     assert "a column of the scores has that name" in message(rareclass(*words, "--id", "sure"))
-    result = rareclass("show", tmp_path / "found")
-    assert result.exit_code == 0, result.output
-    assert "Rare class: checked = fraud" in result.stdout
+    result = output_of(rareclass("show", tmp_path / "found"))
+    assert "Rare class: checked = fraud" in result
 
 
 def test_a_damaged_file_of_balls_is_refused(tmp_path: Path, rareclass: Run) -> None:

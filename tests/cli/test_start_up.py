@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rareclass
-from cli.conftest import QUICK, Run, purchases
+from cli.conftest import QUICK, Run, output_of, purchases
 
 HEAVY = [
     "numpy",
@@ -163,11 +163,10 @@ def numbers(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
     table.write_csv(folder / "train.csv")
     table.head(1).write_csv(folder / "one.csv")
     for method, option in (("rankrc", "--lam"), ("mibc", "--cost")):
-        done = rareclass(
+        output_of(rareclass(
             "fit", folder / "train.csv", "-t", "fraud", "--out", folder / f"{method}.rareclass",
             "--method", method, option, "0.1", "--holdout", "0",
-        )  # fmt: skip
-        assert done.exit_code == 0, done.output
+        ))  # fmt: skip
     return folder
 
 
@@ -207,8 +206,7 @@ def test_a_combination_is_scored_without_what_it_was_learned_by(
     table.write_csv(tmp_path / "t.csv")
     model, scores = tmp_path / "m.rareclass", tmp_path / "s.csv"
     words = ("--members", "logistic regression,lightgbm", "--folds", "2", "--holdout", "0")
-    done = rareclass("fit", tmp_path / "t.csv", "-t", "fraud", "-o", model, *words)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("fit", tmp_path / "t.csv", "-t", "fraud", "-o", model, *words))
     found = imported("score", model, tmp_path / "t.csv", "--out", scores)
     assert found & {*NOT_TO_SCORE, *WITH_ALL_ESTIMATORS, "catboost"} == set()
 

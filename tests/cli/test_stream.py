@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from cli.conftest import Run, message, purchases
-from rareclass.cli.stream_screen import StreamScreen, drift_words
+from cli.conftest import Run, message, output_of, purchases
+from rareclass.cli.stream import StreamScreen, drift_words
 from rareclass.errors import InputError
 from rareclass.stream.checkpoint import LOCK, Counters, checkpoints_in, claimed
 from rareclass.stream.drift import WindowMeasures
@@ -33,12 +33,11 @@ def rows(tmp_path: Path) -> Path:
 
 def stream(rareclass: Run, source: object, folder: Path, *more: object) -> str:
     """Return what a stream that goes well says."""
-    result = rareclass(
+    result = output_of(rareclass(
         "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
         "--id", "order", "--report-every", 200, *more,
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    return " ".join(result.stdout.split())
+    ))  # fmt: skip
+    return result
 
 
 def refused(rareclass: Run, source: object, folder: Path, *more: object) -> str:
@@ -88,15 +87,13 @@ def test_score_and_evaluate_take_the_folder_or_a_checkpoint(
     for model in (folder, checkpoints_in(folder)[0]):
         out = tmp_path / "scores.csv"
         words = ("--out", out, "--id", "order", "--overwrite")
-        result = rareclass("score", model, new, *words)
-        assert result.exit_code == 0, result.output
-        assert "column 'country': 200 cells hold values not seen" in " ".join(result.stdout.split())
+        result = output_of(rareclass("score", model, new, *words))
+        assert "column 'country': 200 cells hold values not seen" in result
         table = pl.read_csv(out)
         assert table.columns == ["order", "score", "called_rare", "percentile"]
         scores.append(table["score"].to_numpy())
-        evaluated = rareclass("evaluate", model, new)
-        assert evaluated.exit_code == 0, evaluated.output
-        assert "200 rows, 20 of them rare" in evaluated.stdout
+        evaluated = output_of(rareclass("evaluate", model, new))
+        assert "200 rows, 20 of them rare" in evaluated
     np.testing.assert_array_equal(scores[0], scores[1])
     assert scores[0].std() > 0.1
 
@@ -125,14 +122,11 @@ def test_json_lines_are_scored_too(rows: Path, tmp_path: Path, rareclass: Run) -
     table.write_ndjson(tmp_path / "new.jsonl")
     for name in ("new.csv", "new.jsonl"):
         out = tmp_path / "scores.csv"
-        result = rareclass("score", tmp_path / "run", tmp_path / name, "-o", out, "--overwrite")
-        assert result.exit_code == 0, result.output
+        output_of(rareclass("score", tmp_path / "run", tmp_path / name, "-o", out, "--overwrite"))
         scores.append(pl.read_csv(out)["score"].to_list())
     assert scores[0] == scores[1]
     (tmp_path / "new.jsonl").write_text('{"amount": 1}\n[2]\n')
-    said = message(
-        rareclass("evaluate", tmp_path / "run", tmp_path / "new.jsonl"),
-    )
+    said = message(rareclass("evaluate", tmp_path / "run", tmp_path / "new.jsonl"))
     assert "lacks columns 'items', 'country', 'member'" in said
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, message, purchases
+from cli.conftest import QUICK, Run, message, output_of, purchases
 
 COMMAND = "from rareclass.cli.main import main; main()"
 
@@ -87,8 +87,7 @@ def test_a_long_cell_is_read(tmp_path: Path, table: pl.DataFrame, rareclass: Run
     table.with_columns(word=pl.Series(words)).write_csv(path)
     # Left out, as a model would keep it as a category.
     model, fast = tmp_path / "m.rareclass", (*QUICK, "--drop", "word")
-    done = rareclass("fit", path, "-t", "fraud", "-o", model, *fast)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("fit", path, "-t", "fraud", "-o", model, *fast))
     path.write_text('a,fraud\n1,0\n"2,0\n' + (60 * "3" + ",1\n") * 280_000)
     said = message(
         rareclass("fit", path, "-t", "fraud", "-o", tmp_path / "m.rareclass", "--overwrite")
@@ -154,24 +153,22 @@ def test_every_verb_reads_every_format(
     assert done.exit_code == 0, done.output
     read = ("240 rows", "Rare class: fraud = yes, 24 rows")
     assert all(words in done.output for words in read)
-    done = rareclass("evaluate", fitted / "model.rareclass", path, "--json", tmp_path / "e.json")
-    assert done.exit_code == 0, done.output
+    output_of(
+        rareclass("evaluate", fitted / "model.rareclass", path, "--json", tmp_path / "e.json")
+    )
     assert json.loads((tmp_path / "e.json").read_text())["n_rows"] == 240
     folder = tmp_path / "learned"
-    done = rareclass("stream", path, "-t", "fraud", "--checkpoint", folder)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("stream", path, "-t", "fraud", "--checkpoint", folder))
     hunted = tmp_path / "found"
-    done = rareclass(
+    output_of(rareclass(
         "hunt", path, "-t", "fraud", "--rare", "yes", "--ignore", "no", "--out", hunted,
         "--kernel", "none", "--c1", "1", "--c2", "1",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
+    ))  # fmt: skip
 
 
 def rows_scored(rareclass: Run, fitted: Path, path: Path, folder: Path) -> list[float]:
     out = folder / "scores.csv"
-    done = rareclass("score", fitted / "model.rareclass", path, "-o", out, "--overwrite")
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("score", fitted / "model.rareclass", path, "-o", out, "--overwrite"))
     return pl.read_csv(out)["score"].to_list()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, purchases
+from cli.conftest import QUICK, Run, output_of, purchases
 from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME, PaymentSettings
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
@@ -57,10 +57,11 @@ def test_score_keeps_row_order_and_the_id_column(
     fitted: Path, tmp_path: Path, rareclass: Run, suffix: str
 ) -> None:
     out = tmp_path / f"scores{suffix}"
-    result = rareclass(
-        "score", fitted / "model.rareclass", fitted / "new.csv", "--out", out, "--id", "order"
+    output_of(
+        rareclass(
+            "score", fitted / "model.rareclass", fitted / "new.csv", "--out", out, "--id", "order"
+        )
     )
-    assert result.exit_code == 0, result.output
     scores = pl.read_csv(out) if suffix == ".csv" else pl.read_parquet(out)
     assert scores.columns == ["order", "score", "probability", "called_rare", "percentile"]
     table = purchases(seed=1)
@@ -80,9 +81,8 @@ def test_scores_do_not_depend_on_format_column_order_or_extra_columns(
     first, second = tmp_path / "a.csv", tmp_path / "b.csv"
     model = fitted / "model.rareclass"
     rareclass("score", model, fitted / "new.csv", "--out", first)
-    result = rareclass("score", model, tmp_path / "new.parquet", "--out", second)
-    assert result.exit_code == 0, result.output
-    assert "extra" in result.stdout
+    result = output_of(rareclass("score", model, tmp_path / "new.parquet", "--out", second))
+    assert "extra" in result
     np.testing.assert_allclose(
         pl.read_csv(first)["score"], pl.read_csv(second)["score"], rtol=1e-12
     )
@@ -102,11 +102,9 @@ def test_types_of_parquet_and_words_of_csv_read_alike(tmp_path: Path, rareclass:
     for source, new in (("t.parquet", "t2.csv"), ("t2.csv", "t.parquet"), ("t.csv", "t2.csv")):
         model, out = tmp_path / "m.rareclass", tmp_path / "s.parquet"
         words = ("-t", "fraud", *QUICK, "-o", model, "--overwrite")
-        fitted = rareclass("fit", tmp_path / source, *words)
-        assert fitted.exit_code == 0, fitted.output
-        result = rareclass("score", model, tmp_path / new, "-o", out, "--overwrite")
-        assert result.exit_code == 0, result.output
-        assert "not seen" not in result.stdout
+        output_of(rareclass("fit", tmp_path / source, *words))
+        result = output_of(rareclass("score", model, tmp_path / new, "-o", out, "--overwrite"))
+        assert "not seen" not in result
         scores.append(pl.read_parquet(out)["score"].to_numpy())
     np.testing.assert_allclose(scores[1], scores[0], rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(scores[2], scores[0], rtol=1e-6, atol=1e-12)
@@ -116,19 +114,19 @@ def test_evaluate_prints_and_writes_the_same_numbers(
     fitted: Path, tmp_path: Path, rareclass: Run
 ) -> None:
     out = tmp_path / "numbers.json"
-    result = rareclass("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
-    assert result.exit_code == 0, result.output
+    result = output_of(
+        rareclass("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
+    )
     numbers = json.loads(out.read_text())
-    assert f"{numbers['measures']['AUC']['value']:.3f}" in result.stdout
+    assert f"{numbers['measures']['AUC']['value']:.3f}" in result
     counts = numbers["at_threshold"]
     assert counts["true_rare"] + counts["missed_rare"] == 24
     assert counts["false_rare"] + counts["true_rest"] == 216
-    assert "Precision" in result.stdout
+    assert "Precision" in result
 
 
 @pytest.mark.parametrize(
-    "separator",
-    [";", "\t", *(pytest.param(one, marks=pytest.mark.thorough) for one in (",", "|"))],
+    "separator", [";", "\t", *(pytest.param(one, marks=pytest.mark.thorough) for one in (",", "|"))]
 )
 def test_any_separator_and_compression(
     tmp_path: Path, table: pl.DataFrame, rareclass: Run, separator: str
@@ -142,9 +140,8 @@ def test_any_separator_and_compression(
         path = tmp_path / name
         path.write_bytes(content)
         words = ("-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass", "--overwrite")
-        result = rareclass("fit", path, *words)
-        assert result.exit_code == 0, result.output
-        assert "240 rows, 4 columns" in result.stdout
+        result = output_of(rareclass("fit", path, *words))
+        assert "240 rows, 4 columns" in result
 
 
 def test_svmlight_stays_sparse_and_scores(tmp_path: Path, rareclass: Run) -> None:
@@ -157,13 +154,11 @@ def test_svmlight_stays_sparse_and_scores(tmp_path: Path, rareclass: Run) -> Non
     path = tmp_path / "t.svmlight.gz"
     path.write_bytes(gzip.compress("".join(lines).encode()))
     model, out = tmp_path / "m.rareclass", tmp_path / "s.parquet"
-    result = rareclass("fit", path, "--method", "rankrc", "--lam", "0.1", "--out", model)
-    assert result.exit_code == 0, result.output
+    output_of(rareclass("fit", path, "--method", "rankrc", "--lam", "0.1", "--out", model))
     new = tmp_path / "new.svmlight"
     # Feature 40 is not known from training.
     new.write_text("1 3:2.0 40:1\n-1 3:0.1 6:1\n")
-    result = rareclass("score", model, new, "--out", out)
-    assert result.exit_code == 0, result.output
+    output_of(rareclass("score", model, new, "--out", out))
     scores = pl.read_parquet(out)
     assert scores["row"].to_list() == [1, 2]
     assert scores["score"][0] > scores["score"][1]
@@ -173,9 +168,10 @@ def test_svmlight_stays_sparse_and_scores(tmp_path: Path, rareclass: Run) -> Non
 def test_copies_become_weights(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
     path, model = tmp_path / "twice.csv", tmp_path / "m.rareclass"
     pl.concat([table, table]).write_csv(path)
-    result = rareclass("fit", path, "-t", "fraud", "--drop", "order", *QUICK, "-o", model)
-    assert result.exit_code == 0, result.output
-    assert "240 rows are exact copies" in " ".join(result.stdout.split())
+    result = output_of(
+        rareclass("fit", path, "-t", "fraud", "--drop", "order", *QUICK, "-o", model)
+    )
+    assert "240 rows are exact copies" in result
     assert facts_as_json(load_model(model).facts)["n_rare"] == 48
 
 
@@ -198,9 +194,10 @@ def test_unseen_category_and_empty_cells_are_fine_and_reported(
     new.write_text(
         "order,amount,items,country,member\na,51.5,2,ATLANTIS,true\nb,,3,,false\nc,99,,DE,\n"
     )
-    result = rareclass("score", fitted / "model.rareclass", new, "--out", tmp_path / "s.csv")
-    assert result.exit_code == 0, result.output
-    assert "column 'country': 1 cell holds values not seen" in " ".join(result.stdout.split())
+    result = output_of(
+        rareclass("score", fitted / "model.rareclass", new, "--out", tmp_path / "s.csv")
+    )
+    assert "column 'country': 1 cell holds values not seen" in result
     assert pl.read_csv(tmp_path / "s.csv")["score"].is_finite().all()
 
 
@@ -225,9 +222,7 @@ def test_single_rare_row_works_with_a_warning(tmp_path: Path, rareclass: Run) ->
     )
     path, model = tmp_path / "one.csv", tmp_path / "m.rareclass"
     table.write_csv(path)
-    result = rareclass("fit", path, "--target", "fraud", *QUICK, "--out", model)
-    assert result.exit_code == 0, result.output
-    shown = " ".join(result.stdout.split())
+    shown = output_of(rareclass("fit", path, "--target", "fraud", *QUICK, "--out", model))
     assert "nothing can be held out" in shown
     assert "nan" not in shown
     assert "intervals" in shown
@@ -238,16 +233,16 @@ def test_two_rare_rows_give_an_estimate_called_rough(tmp_path: Path, rareclass: 
     table = purchases().with_columns(fraud=pl.int_range(pl.len()).is_in([3, 13]))
     path = tmp_path / "two.csv"
     table.write_csv(path)
-    result = rareclass("fit", path, "--target", "fraud", *QUICK, "--out", tmp_path / "m.rareclass")
-    assert result.exit_code == 0, result.output
-    assert "Rare rows held out: only 2" in result.stdout
+    result = output_of(
+        rareclass("fit", path, "--target", "fraud", *QUICK, "--out", tmp_path / "m.rareclass")
+    )
+    assert "Rare rows held out: only 2" in result
 
 
 def test_positive_picks_one_of_many_labels(tmp_path: Path, rareclass: Run) -> None:
     path, model = tmp_path / "t.csv", tmp_path / "m.rareclass"
     purchases().with_columns(grade=pl.int_range(pl.len()) % 10 % 4).write_csv(path)
-    result = rareclass("fit", path, "-t", "grade", "--positive", "3.0", *QUICK, "-o", model)
-    assert result.exit_code == 0, result.output
+    output_of(rareclass("fit", path, "-t", "grade", "--positive", "3.0", *QUICK, "-o", model))
     assert facts_as_json(load_model(model).facts)["rare_label"] == "3"
     assert rareclass("evaluate", model, path).exit_code == 0
 
@@ -258,9 +253,10 @@ def test_rows_without_target_are_counted(tmp_path: Path, rareclass: Run) -> None
     )
     path = tmp_path / "t.csv"
     table.write_csv(path)
-    result = rareclass("fit", path, "-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass")
-    assert result.exit_code == 0, result.output
-    assert "5 rows have no fraud" in result.stdout
+    result = output_of(
+        rareclass("fit", path, "-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass")
+    )
+    assert "5 rows have no fraud" in result
 
 
 def test_same_seed_same_scores(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
@@ -301,20 +297,19 @@ def test_demo_runs_all_of_it(
     few = PaymentSettings(n_days=16, payments_a_day=100, n_cards=100, n_shops=20)
     monkeypatch.setattr("rareclass.fit.demo.PAYMENTS", few)
     folder = tmp_path / "demo"
-    result = rareclass("demo", "--out", folder, "--json", tmp_path / "d.json")
-    assert result.exit_code == 0, result.output
+    result = output_of(rareclass("demo", "--out", folder, "--json", tmp_path / "d.json"))
     told = json.loads((tmp_path / "d.json").read_text())
     assert len(told["alerts"]) == 3
     assert told["difference"]["low"] <= told["difference"]["difference"]
     for name in FILES:
         assert (folder / name).is_file()
-        assert name in result.stdout
+        assert name in result
     test = pl.read_csv(folder / TEST_NAME)
     caught = f"{test['fraud'].sum()} frauds, {test.filter(fraud=1)['amount'].sum():,.0f} in all."
-    assert caught in result.stdout
+    assert caught in result
     for way in ("RareClassifier first 50", "boosted trees first 50", "boosted trees above .5"):
-        assert way in result.stdout
-    assert "Frauds by as many alerts:" in result.stdout
+        assert way in result
+    assert "Frauds by as many alerts:" in result
     assert "<title>" in (folder / REPORT_NAME).read_text()
 
 
@@ -333,18 +328,15 @@ def test_decimal_commas_and_any_separator(
     train = with_decimal_commas(purchases(), tmp_path / "train.csv", separator)
     new = with_decimal_commas(purchases(seed=1), tmp_path / "new.csv", separator)
     model, plain = tmp_path / "m.rareclass", tmp_path / "plain.csv"
-    done = rareclass(
+    output_of(rareclass(
         "fit", train, "-t", "fraud", "--method", "rankrc", "--lam", "2^-4", "-o", model, *option
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
+    ))  # fmt: skip
     rareclass("score", fitted / "model.rareclass", fitted / "new.csv", "--out", plain)
-    done = rareclass("score", model, new, "--out", tmp_path / "s.csv", *option)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("score", model, new, "--out", tmp_path / "s.csv", *option))
     np.testing.assert_allclose(
         pl.read_csv(tmp_path / "s.csv")["score"], pl.read_csv(plain)["score"], rtol=1e-9
     )
-    done = rareclass("evaluate", model, new, *option)
-    assert done.exit_code == 0, done.output
+    output_of(rareclass("evaluate", model, new, *option))
 
 
 def test_keep_learns_from_what_looks_like_an_identifier(
@@ -352,11 +344,10 @@ def test_keep_learns_from_what_looks_like_an_identifier(
 ) -> None:
     path, model = tmp_path / "t.csv", tmp_path / "m.rareclass"
     table.with_columns(day=pl.int_range(pl.len())).write_csv(path)
-    done = rareclass(
+    output_of(rareclass(
         "fit", path, "--target", "fraud", *QUICK, "--out", model,
         "--keep", "day", "--keep", "order",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
+    ))  # fmt: skip
     kinds = {column.name: column.kind for column in load_model(model).encoder.columns}
     assert kinds["day"] == "number"
     assert kinds["order"] == "high-cardinality category"
@@ -369,6 +360,5 @@ def test_svmlight_without_a_suffix(tmp_path: Path, rareclass: Run) -> None:
     for name in ("a9a", "a9a.tr"):
         path, model = tmp_path / name, tmp_path / "m.rareclass"
         path.write_text("# from somewhere\n" + "".join(lines))
-        done = rareclass("fit", path, "--out", model, "--overwrite")
-        assert done.exit_code == 0, done.output
+        output_of(rareclass("fit", path, "--out", model, "--overwrite"))
         assert facts_as_json(load_model(model).facts)["format"] == "svmlight"

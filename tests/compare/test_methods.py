@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from faults import refused
 from rareclass import RankRC
-from rareclass.compare import compare_methods, compare_scores, processes
+from rareclass.compare import compare_methods, compare_scores, out_of_fold
 from rareclass.compare.out_of_fold import fit_on, take_rows
 from rareclass.errors import ErrorKind
 
@@ -142,7 +142,7 @@ class Inline:
 
     def __init__(self, command, **how):
         assert how["start_new_session"]
-        processes.run_child(command[-1])
+        out_of_fold.run_child(command[-1])
 
     def wait(self, seconds=None):
         return 0
@@ -152,8 +152,8 @@ class Inline:
 
 
 def test_what_a_process_says(monkeypatch):
-    monkeypatch.setattr(processes.subprocess, "Popen", Inline)
-    monkeypatch.setattr(processes, "_end_with_parent", lambda: None)
+    monkeypatch.setattr(out_of_fold.subprocess, "Popen", Inline)
+    monkeypatch.setattr(out_of_fold, "_end_with_parent", lambda: None)
     X, y = rows()
     methods = {"bayes": GaussianNB(), "wrong": Wrong()}
     apart = compare_methods(X, y, methods, isolate=True, **QUICK)
@@ -163,7 +163,7 @@ def test_what_a_process_says(monkeypatch):
     assert here.runs[0].memory is None
     assert apart.runs[1].why_not() == "wrong: failed, RuntimeError: no good."
     with refused(ErrorKind.UNSUPPORTED, says="isolate=False"):
-        processes.OwnProcesses(lambda: None)
+        out_of_fold.OwnProcesses(lambda: None)
 
 
 class Slow(BaseEstimator):

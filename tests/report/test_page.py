@@ -8,19 +8,18 @@ import numpy as np
 import pytest
 
 from rareclass.metrics import average_precision_interval, roc_auc_interval
-from rareclass.report.document import (
+from rareclass.report.columns_section import importance_plot
+from rareclass.report.page import (
     FactList,
     KeyFigure,
     Note,
     PageTable,
     ReportPage,
     Section,
+    rendered,
 )
-from rareclass.report.features_section import importance_plot
-from rareclass.report.page import rendered
 from rareclass.report.ranking_section import ranking_section
-from rareclass.report.reliability import Reliability
-from rareclass.report.score_distribution import ScoreDistribution, scores_section
+from rareclass.report.scores_section import Reliability, ScoreDistribution, scores_section
 from rareclass.report.subgroups import Subgroups, subgroups_section
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import ThresholdTable
@@ -68,11 +67,7 @@ def judged(n: int = 3_000) -> ReportPage:
     sections = (
         threshold_section(table, EVIL, "rest", "a rule", f"rareclass {EVIL} {{threshold}}"),
         ranking_section(table, roc_auc_interval(y, scores), average_precision_interval(y, scores)),
-        scores_section(
-            ScoreDistribution.of(y, scores),
-            2.0,
-            Reliability.of(y, probabilities),
-        ),
+        scores_section(ScoreDistribution.of(y, scores), 2.0, Reliability.of(y, probabilities)),
         cost_section(table),
         subgroups_section(Subgroups.of("day", day, y, scores, 2.0, in_order=True), None),
         Section(

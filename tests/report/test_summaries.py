@@ -8,13 +8,8 @@ from rareclass.encoding.bounded_numbers import summarise_numbers
 from rareclass.metrics import roc_auc_interval
 from rareclass.metrics.column_drift import population_stability_index
 from rareclass.metrics.interval import exact_interval
-from rareclass.report.columns_section import (
-    ColumnDrift,
-    tenths,
-    worst_first,
-)
-from rareclass.report.reliability import Reliability
-from rareclass.report.score_distribution import ScoreDistribution, ScoreDrift
+from rareclass.report.columns_section import ColumnDrift, tenths, worst_first
+from rareclass.report.scores_section import Reliability, ScoreDistribution, ScoreDrift
 from rareclass.report.single_rows import nearest
 from rareclass.report.subgroups import Subgroups
 

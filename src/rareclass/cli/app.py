@@ -1,4 +1,4 @@
-"""The command ``rareclass`` with its verbs."""
+"""The command ``rareclass`` with its commands."""
 
 from typing import Annotated
 
@@ -7,16 +7,14 @@ import typer
 from rareclass.cli.compare import compare
 from rareclass.cli.demo import demo
 from rareclass.cli.evaluate import evaluate
-from rareclass.cli.export import export
 from rareclass.cli.fit import fit
 from rareclass.cli.hunt import hunt
+from rareclass.cli.model_file import export, show, threshold
 from rareclass.cli.report import report
 from rareclass.cli.score import score
 from rareclass.cli.screen import be_quiet
 from rareclass.cli.serve import serve
-from rareclass.cli.show import show
 from rareclass.cli.stream import stream
-from rareclass.cli.threshold import threshold
 
 app = typer.Typer(
     name="rareclass",
@@ -26,18 +24,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(fit)
-app.command()(score)
-app.command()(evaluate)
-app.command()(threshold)
-app.command()(compare)
-app.command()(report)
-app.command()(show)
-app.command()(export)
-app.command()(serve)
-app.command()(hunt)
-app.command()(stream)
-app.command()(demo)
+for verb in (
+    fit, score, evaluate, threshold, compare, report, show, export, serve, hunt, stream, demo,
+):  # fmt: skip
+    app.command()(verb)
 
 
 def _print_version(wanted: bool) -> None:

@@ -5,26 +5,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from rareclass.cli.door import (
-    OVERWRITE_OPTION,
-    QUERY_OPTION,
-    SEPARATOR_OPTION,
-    check_new,
-    exit_codes_for_faults,
+    ColumnOptions,
+    OutputOptions,
+    Positive,
+    TableOptions,
+    check_output,
+    command,
     file_or_url,
-    parse_separator,
-    table_at,
+    write_json,
 )
-from rareclass.cli.json_file import JSON_OPTION, check_json, give_json, write_json
 from rareclass.cli.method import parse_seconds
-from rareclass.cli.screen import file_text, output, print_notes
+from rareclass.cli.screen import add_numbers, file_text, new_table, output, print_notes
 from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from rareclass.compare import BesideTheBest, Comparison, Standing, Standings
+    from rareclass.compare import Standing, Standings
     from rareclass.compare.leaderboard import CompareSettings, Leaderboard
     from rareclass.compare.score_files import ComparedFiles, ScoreFiles
     from rareclass.tables.table_file import TablePlace
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 _WIDE = 76
 
 
-@exit_codes_for_faults
+@command
 def compare(
     given: Annotated[
         list[str],
@@ -42,6 +41,7 @@ def compare(
             metavar="TRAIN | FILE...",
         ),
     ],
+    *,
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="Column that holds the classes.")
     ] = None,
@@ -71,21 +71,8 @@ def compare(
             show_default="all that are installed",
         ),
     ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(help="Value of the rare class. By default the rarer of two."),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out. May be given many times.")
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to learn from even if it looks like an identifier. Many times."),
-    ] = None,
-    category: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to take as categories whatever it holds. Many times."),
-    ] = None,
+    positive: Positive = None,
+    columns: ColumnOptions,
     groups: Annotated[
         str | None,
         typer.Option(
@@ -94,8 +81,7 @@ def compare(
         ),
     ] = None,
     weight: Annotated[
-        str | None,
-        typer.Option(help="Column with the rows that each row of scores stands for."),
+        str | None, typer.Option(help="Column with the rows that each row of scores stands for.")
     ] = None,
     by: Annotated[
         str | None,
@@ -129,26 +115,44 @@ def compare(
             parser=file_or_url,
         ),
     ] = None,
-    json_file: Annotated[Path | None, JSON_OPTION] = None,
-    overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
-    separator: Annotated[str | None, SEPARATOR_OPTION] = None,
-    query: Annotated[str | None, QUERY_OPTION] = None,
+    written: OutputOptions,
+    table: TableOptions,
 ) -> None:
     """Compare methods on the same folds of TRAIN, or score files of the same rows (--scores).
 
     Values with intervals, and paired tests of the best against each other one.
     """
-    character = parse_separator(separator)
-    data = [table_at(each, query, "TRAIN") for each in given]
+    character = table.character
+    data = [table.place(each, "TRAIN") for each in given]
     of_methods = {
-        "--methods": methods, "--drop": drop, "--keep": keep, "--category": category,
-        "--time": time, "--folds": folds, "--time-budget": time_budget, "--out": out,
+        "--methods": methods, "--drop": columns.drop, "--keep": columns.keep,
+        "--category": columns.category, "--time": time, "--folds": folds,
+        "--time-budget": time_budget, "--out": out,
     }  # fmt: skip
     of_scores = {
         "--truth": truth, "--score": score, "--id": id_column, "--weight": weight, "--by": by,
     }  # fmt: skip
-    _check_options(data, scores, of_scores if not scores else of_methods)
-    _check_written(out, json_file, data, overwrite)
+    for option, value in (of_methods if scores else of_scores).items():
+        if value:
+            kind = "methods on a training file" if scores else "files of scores"
+            remedy = f"Leave out {option}{' or --scores' if scores else ', or give --scores'}."
+            raise InputError(f"{option} is for comparing {kind}.", remedy, ErrorKind.COMBINATION)
+    if not scores and len(data) > 1:
+        raise InputError(
+            f"{counted(len(data), 'file')} are given.",
+            "Give one training file, or --scores where they hold scores.",
+            ErrorKind.COMBINATION,
+        )
+    if out is not None and out.suffix not in (".csv", ".json"):
+        raise InputError(
+            f"--out {out} is neither .csv nor .json.",
+            "Give it one of these endings.",
+            ErrorKind.FILE_FORMAT,
+        )
+    inputs = {f"the file {each.name}": each for each in data}
+    written.check(inputs, written.overwrite)
+    if out is not None:
+        check_output(out, "--out", written.overwrite, inputs, may_be_inside=True)
     ks = tuple(map(float, k or ()))
     if scores:
         if target is None:
@@ -157,34 +161,33 @@ def compare(
             )
         from rareclass.compare.score_files import ScoreFiles
 
-        columns = tuple(score or ())
         files = ScoreFiles(
-            tuple(data), target, truth, columns, id_column, groups, positive, ks, character,
-            weight, by,
+            tuple(data), target, truth, tuple(score or ()), id_column, groups, positive, ks,
+            character, weight, by,
         )  # fmt: skip
-        _compare_files(files, seed, json_file)
+        written.give(_compare_files(files, seed))
         return
     from rareclass.compare.leaderboard import DEFAULT_SECONDS, CompareSettings
     from rareclass.compare.peers import check_methods
 
     named = tuple(name.strip() for name in (methods or "").split(",") if name.strip())
-    seconds = (
-        DEFAULT_SECONDS if time_budget is None else parse_seconds("--time-budget", time_budget)
-    )
+    seconds = DEFAULT_SECONDS
+    if time_budget is not None:
+        seconds = parse_seconds("--time-budget", time_budget)
     settings = CompareSettings(
-        target, check_methods(named), positive, tuple(drop or ()), tuple(keep or ()),
-        tuple(category or ()), groups, time, folds or 5, seconds, seed, ks,
+        target, check_methods(named), positive, **columns.settings, groups=groups, time=time,
+        folds=folds or 5, seconds=seconds, seed=seed, ks=ks,
     )  # fmt: skip
-    _compare_methods(data[0], character, settings, out, json_file)
+    board = _compare_methods(data[0], character, settings)
+    if out is not None:
+        (_write_table if out.suffix == ".csv" else write_json)(out, board.rows())
+        output().print(f"Saved {file_text(out)}")
+    written.give(board.to_dict())
 
 
 def _compare_methods(
-    path: "TablePlace",
-    separator: str | None,
-    settings: "CompareSettings",
-    out: Path | None,
-    json_file: Path | None,
-) -> None:
+    path: "TablePlace", separator: str | None, settings: "CompareSettings"
+) -> "Leaderboard":
     from rareclass.compare.leaderboard import compare_on, read_compared
     from rareclass.machine import track
     from rareclass.tables.table_file import open_table
@@ -208,58 +211,32 @@ def _compare_methods(
     board = compare_on(data, settings)
     console.print()
     console.print(board.found.basis())
-    print_leaderboard(console, board, settings.time is not None)
-    if out is not None:
-        (_write_table if out.suffix == ".csv" else write_json)(out, board.rows())
-        console.print(f"Saved {file_text(out)}")
-    give_json(json_file, board.to_dict())
+    _print_leaderboard(console, board, settings.time is not None)
+    return board
 
 
-def _check_options(data: "list[TablePlace]", scores: bool, misplaced: dict[str, Any]) -> None:
-    """Refuse options of the other kind of comparison."""
-    for option, given in misplaced.items():
-        if given:
-            kind = "methods on a training file" if scores else "files of scores"
-            remedy = f"Leave out {option}{' or --scores' if scores else ', or give --scores'}."
-            raise InputError(f"{option} is for comparing {kind}.", remedy, ErrorKind.COMBINATION)
-    if not scores and len(data) > 1:
-        raise InputError(
-            f"{counted(len(data), 'file')} are given.",
-            "Give one training file, or --scores where they hold scores.",
-            ErrorKind.COMBINATION,
-        )
-
-
-def _compare_files(files: "ScoreFiles", seed: int, json_file: Path | None) -> None:
+def _compare_files(files: "ScoreFiles", seed: int) -> dict[str, Any]:
+    """Compare files of scores, print what comes out, and return it as plain data."""
     from rareclass.compare.score_files import compare_score_files
 
     console = output()
     found = compare_score_files(files, seed, progress="auto")
-    console.print(f"{found.comparison.basis()}: {files.target} = {found.rare_label}", style="bold")
-    print_comparison(console, found.comparison)
-    if files.by is not None:
-        print_by_value(console, files.by, found)
-    give_json(json_file, found.to_dict())
-
-
-def _check_written(
-    out: Path | None, json_file: Path | None, data: "list[TablePlace]", overwrite: bool
-) -> None:
-    """Refuse outputs that cannot be written, before anything is read."""
-    from rareclass.files import check_not_input, check_writable
-
-    if out is not None and out.suffix not in (".csv", ".json"):
-        raise InputError(
-            f"--out {out} is neither .csv nor .json.",
-            "Give it one of these endings.",
-            ErrorKind.FILE_FORMAT,
+    comparison = found.comparison
+    console.print(f"{comparison.basis()}: {files.target} = {found.rare_label}", style="bold")
+    for standings in comparison.measures:
+        console.print()
+        _print_standings(console, standings)
+    console.print()
+    if len(comparison.measures[0].standings) > 1:
+        console.print(
+            f"Intervals at {comparison.level:.0%}. Paired tests on the same rows, at "
+            f"{1 - comparison.level:.0%} after Holm's correction over all pairs: rows that are "
+            "hard for one ranking are hard for the other, so a test tells more than intervals do.",
+            style="dim",
         )
-    inputs = {f"the file {each.name}": each for each in data}
-    check_json(json_file, overwrite, inputs)
-    if out is not None:
-        check_not_input(out, "--out", inputs)
-        check_new(out, "--out", overwrite)
-        check_writable(out, "--out")
+    if files.by is not None:
+        _print_by_value(console, files.by, found)
+    return found.to_dict()
 
 
 def _write_table(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -272,25 +249,8 @@ def _write_table(path: Path, rows: list[dict[str, Any]]) -> None:
         pl.DataFrame(rows, infer_schema_length=None).write_csv(temporary)
 
 
-def print_comparison(console: "Console", comparison: "Comparison") -> None:
-    """Print a table a measure."""
-    for standings in comparison.measures:
-        console.print()
-        _print_standings(console, standings)
-    console.print()
-    if len(comparison.measures[0].standings) > 1:
-        console.print(
-            f"Intervals at {comparison.level:.0%}. Paired tests on the same rows, at "
-            f"{1 - comparison.level:.0%} after Holm's correction over all pairs: rows that are "
-            "hard for one ranking are hard for the other, so a test tells more than intervals do.",
-            style="dim",
-        )
-
-
-def print_by_value(console: "Console", column: str, found: "ComparedFiles") -> None:
+def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> None:
     """Print a sentence a measure for the rows of each value alone."""
-    from rich.text import Text
-
     for value, comparison in found.by.items():
         console.print()
         console.print(Text(f"{column} = {value}: {comparison.basis()}", style="bold"))
@@ -306,25 +266,28 @@ def print_by_value(console: "Console", column: str, found: "ComparedFiles") -> N
         console.print(Text(words, style="dim"))
 
 
-def _print_standings(console: "Console", standings: "Standings") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    alone = len(standings.standings) == 1
-    wide = console.width >= _WIDE and not alone
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+def _print_standings(console: Console, standings: "Standings") -> None:
+    """Print a table of rankings by one measure."""
+    is_alone = len(standings.standings) == 1
+    with_tests = console.width >= _WIDE and not is_alone
+    table = new_table()
     table.add_column("Ranking", overflow="fold", min_width=8)
-    table.add_column("Value", justify="right", no_wrap=True)
+    add_numbers(table, "Value")
     table.add_column("Interval", no_wrap=True)
-    if wide:
+    if with_tests:
         table.add_column("Less the best", no_wrap=True)
-        table.add_column("p", justify="right", no_wrap=True)
-    if not alone:
+        add_numbers(table, "p")
+    if not is_alone:
         table.add_column("")
     for each in standings.standings:
         cells = [each.name, f"{each.value:.3f}", _interval(each)]
-        cells += _test_cells(each.beside_the_best) if wide else []
-        cells += [] if alone else [each.verdict]
+        beside = each.beside_the_best
+        if with_tests and beside is None:
+            cells += ["", ""]
+        elif with_tests and beside is not None:
+            p = "<0.001" if beside.p_adjusted < 0.001 else f"{beside.p_adjusted:.3f}"
+            cells += [f"{beside.low:+.3f} to {beside.high:+.3f}", p]
+        cells += [] if is_alone else [each.verdict]
         table.add_row(*map(Text, cells))
     console.print(Text(standings.words[0].upper() + standings.words[1:], style="bold"))
     console.print(table)
@@ -334,52 +297,31 @@ def _interval(standing: "Standing") -> str:
     return f"{standing.low:.3f} to {standing.high:.3f}"
 
 
-def _test_cells(beside: "BesideTheBest | None") -> list[str]:
-    if beside is None:
-        return ["", ""]
-    return [f"{beside.low:+.3f} to {beside.high:+.3f}", p_text(beside.p_adjusted)]
-
-
-def p_text(p_value: float) -> str:
-    """Format a p-value with three decimals.
-
-    >>> p_text(0.0412), p_text(1e-12)
-    ('0.041', '<0.001')
-    """
-    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
-
-
-def print_leaderboard(console: "Console", board: "Leaderboard", by_day: bool) -> None:
+def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> None:
     """Print methods, the best first, with their tests, and the reasons of those without scores.
 
     `by_day`: rows of one day count as one.
     """
-    from rich.table import Table
-    from rich.text import Text
-
-    wide = console.width >= _WIDE
+    is_wide = console.width >= _WIDE
     comparison = board.found.comparison
     assert comparison is not None
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table = new_table()
     table.add_column("Method", overflow="fold", min_width=8)
-    table.add_column("AP", justify="right", no_wrap=True)
-    if wide:
+    add_numbers(table, "AP")
+    if is_wide:
         table.add_column("Interval", no_wrap=True)
     table.add_column("", overflow="fold")
-    if wide:
-        table.add_column("AUC", justify="right", no_wrap=True)
-    table.add_column("Seconds", justify="right", no_wrap=True)
-    if wide:
-        table.add_column("MiB", justify="right", no_wrap=True)
+    add_numbers(table, *(("AUC", "Seconds", "MiB") if is_wide else ("Seconds",)))
     for run in board.runs:
         if not run.is_judged:
             continue
         standing = board.ordered_by.of(run.name)
-        cells = [run.name, f"{standing.value:.3f}", *([_interval(standing)] if wide else [])]
-        cells += [standing.verdict]
-        cells += [f"{comparison.by('roc_auc').of(run.name).value:.3f}"] if wide else []
-        cells += [f"{run.seconds:.1f}"]
-        cells += ["" if run.memory is None else f"{run.memory / 2**20:,.0f}"] if wide else []
+        value, seconds = f"{standing.value:.3f}", f"{run.seconds:.1f}"
+        cells = [run.name, value, standing.verdict, seconds]
+        if is_wide:
+            auc = f"{comparison.by('roc_auc').of(run.name).value:.3f}"
+            memory = "" if run.memory is None else f"{run.memory / 2**20:,.0f}"
+            cells = [run.name, value, _interval(standing), standing.verdict, auc, seconds, memory]
         table.add_row(*map(Text, cells))
     console.print(Text("By average precision", style="bold"))
     console.print(table)

@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from rareclass.cli.door import OVERWRITE_OPTION, check_new, exit_codes_for_faults
+from rareclass.cli.door import OutputOptions, check_new, command
 from rareclass.cli.fit import fit_and_save
-from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.report import write_page
 from rareclass.cli.rule import costs_of
-from rareclass.cli.score import score_and_report
-from rareclass.cli.screen import file_text, output, print_command, print_notes
+from rareclass.cli.score import print_scoring
+from rareclass.cli.screen import (
+    add_numbers,
+    file_text,
+    new_table,
+    output,
+    print_command,
+    print_notes,
+)
 from rareclass.errors import ErrorKind, InputError
 
 if TYPE_CHECKING:
@@ -25,14 +30,14 @@ if TYPE_CHECKING:
 _WIDE = 56
 
 
-@exit_codes_for_faults
+@command
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files.")] = Path(
         "rareclass-demo"
     ),
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same payments.")] = 0,
-    json_file: Annotated[Path | None, JSON_OPTION] = None,
-    overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
+    *,
+    written: OutputOptions,
 ) -> None:
     """Find frauds in simulated payments: learn from the first weeks, raise alerts in the last.
 
@@ -43,19 +48,13 @@ def demo(
         raise InputError(
             f"--out {out} is a file.", "Give the name of a folder.", ErrorKind.EXISTING_FILE
         )
-    check_json(json_file, overwrite, {"--out": out})
+    written.check({"--out": out}, written.overwrite)
     console = output()
-    from rareclass.fit.demo import (
-        FILES,
-        boosted_trees,
-        check_not_the_users,
-        judge,
-        write_payments,
-    )
+    from rareclass.fit.demo import FILES, boosted_trees, check_not_the_users, judge, write_payments
 
     check_not_the_users(out)
     for name in FILES:
-        check_new(out / name, "The file", overwrite)
+        check_new(out / name, "The file", written.overwrite)
     try:
         weeks = write_payments(out, seed)
     except OSError as error:
@@ -83,23 +82,17 @@ def demo(
         "Try it on a table of yours:",
         "rareclass fit TABLE.csv --target COLUMN --out model.rareclass",
     )
-    give_json(json_file, asdict(outcome) | {"difference": outcome.difference._asdict()})
+    written.give(asdict(outcome) | {"difference": outcome.difference._asdict()})
 
 
 def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Path:
     """The first two steps, as the command line does them."""
     from rareclass.decide.threshold_rule import ThresholdRule
     from rareclass.fit.auto_method import AutoMethod
-    from rareclass.fit.demo import (
-        ALERTS_A_DAY,
-        MODEL_NAME,
-        PAYMENTS,
-        SCORES_NAME,
-        SECONDS,
-        TARGET,
-    )
+    from rareclass.fit.demo import ALERTS_A_DAY, MODEL_NAME, PAYMENTS, SCORES_NAME, SECONDS, TARGET
     from rareclass.fit.training_set import FitSettings
     from rareclass.model.model_file import load_model
+    from rareclass.model.score_file import ScoreSettings, score_rows
     from rareclass.model.threshold import DecisionRule
     from rareclass.tables.table_file import open_table
 
@@ -112,7 +105,8 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
     settings = FitSettings(target=TARGET, method=AutoMethod(seconds=SECONDS), seed=seed, rule=rule)
     fit_and_save(console, open_table(weeks.train), model, settings)
     _print_step(console, f"2. rareclass score {model} {weeks.test} --out {scores}")
-    score_and_report(console, load_model(model), weeks.test, scores)
+    scoring = score_rows(load_model(model), weeks.test, scores, ScoreSettings())
+    print_scoring(console, scoring, file_text(scores))
     return scores
 
 
@@ -139,24 +133,26 @@ def _print_step(console: Console, title: str) -> None:
 def _print_outcome(console: Console, outcome: "Outcome") -> None:
     console.print(f"{outcome.n_frauds} frauds, {outcome.money:,.0f} in all.")
     console.print()
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table = new_table()
     is_wide = console.width >= _WIDE
     table.add_column("", min_width=len("RareClassifier"))
     for short, long in (("Alerts", "a day"), ("Frauds", "caught"), ("Money", "caught")):
-        table.add_column(f"{short} {long}" if is_wide else short, justify="right", no_wrap=True)
+        add_numbers(table, f"{short} {long}" if is_wide else short)
     for alerts in outcome.alerts:
-        table.add_row(
-            alerts.name,
-            f"{alerts.per_day:.0f}",
-            f"{alerts.n_caught}",
-            f"{alerts.money:,.0f}",
-        )
+        numbers = (f"{alerts.per_day:.0f}", f"{alerts.n_caught}", f"{alerts.money:,.0f}")
+        table.add_row(alerts.name, *numbers)
     console.print(table)
     console.print()
     ours, theirs = outcome.alerts[:2]
     console.print(_who_is_ahead("Frauds", ours.n_caught, theirs.n_caught))
     console.print(_who_is_ahead("Money", ours.money, theirs.money))
-    console.print(_compared(outcome))
+    difference = outcome.difference
+    is_clear = difference.low > 0 or difference.high < 0
+    verdict = "the difference is significant" if is_clear else "the difference is not significant"
+    console.print(
+        f"Average precision {outcome.ours:.3f} against {outcome.theirs:.3f}; {verdict} (paired "
+        f"test, {difference.low:+.3f} to {difference.high:+.3f} with 95 % confidence)."
+    )
     print_notes(
         console,
         [
@@ -168,17 +164,7 @@ def _print_outcome(console: Console, outcome: "Outcome") -> None:
 
 
 def _who_is_ahead(what: str, ours: float, theirs: float) -> str:
-    """Which of the two caught more with as many alerts, whoever it is."""
+    """Name the method that caught more with as many alerts."""
     ahead = "RareClassifier is ahead" if ours > theirs else "the boosted trees are ahead"
     verdict = "they are level" if ours == theirs else ahead
     return f"{what} by as many alerts: {ours:,.0f} and {theirs:,.0f}, {verdict}."
-
-
-def _compared(outcome: "Outcome") -> str:
-    difference = outcome.difference
-    is_clear = difference.low > 0 or difference.high < 0
-    verdict = "the difference is significant" if is_clear else "the difference is not significant"
-    return (
-        f"Average precision {outcome.ours:.3f} against {outcome.theirs:.3f}; {verdict} (paired "
-        f"test, {difference.low:+.3f} to {difference.high:+.3f} with 95 % confidence)."
-    )

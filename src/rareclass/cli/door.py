@@ -1,16 +1,19 @@
-"""What every verb does at its door: options that many share, and faults as messages and codes."""
+"""The door of every command: options that many share, and faults as exit codes."""
 
 import functools
+import inspect
+import json
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rareclass.cli.screen import output, print_fault, print_notes
+from rareclass.cli.screen import be_quiet, file_text, output, print_fault, print_notes
 from rareclass.errors import ErrorKind, InputError
+from rareclass.files import Location
 from rareclass.remote import RemotePath, path_of
 from rareclass.tables import TableWarning
 
@@ -19,11 +22,216 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 STOPPED = 130
+_TO_SCREEN = Path("-")
+_NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 
 def file_or_url(given: str) -> Path:
     """Parse an option or argument that may be a URL."""
     return path_of(given)
+
+
+ModelPath = Annotated[
+    Path,
+    typer.Argument(
+        help="Model file of rareclass fit, or folder of a stream or hunt.", parser=file_or_url
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Refuse rows unlike those of training: more than 10 % of a column's cells unseen, out "
+        "of range or empty where none was, or alerts twice or half as frequent as held out, beyond "
+        "chance.",
+    ),
+]
+Positive = Annotated[
+    str | None, typer.Option(help="Value of the rare class. By default the rarer of two.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="Column to leave out. May be given many times.")
+]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Options on how a table is read."""
+
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            help="What separates the cells of a CSV file: one character, or tab. By default found "
+            "out."
+        ),
+    ] = None
+    query: Annotated[
+        str | None,
+        typer.Option(
+            help="SQL that gives the rows, where the table is a database: "
+            "postgresql://user@host/database, sqlite:///file.db or duckdb:///file.duckdb."
+        ),
+    ] = None
+
+    @property
+    def character(self) -> str | None:
+        r"""The character that ``--separator`` stands for, None for none given.
+
+        >>> TableOptions("tab").character, TableOptions(";").character, TableOptions().character
+        ('\t', ';', None)
+        """
+        if self.separator is None:
+            return None
+        character = _NAMED.get(self.separator.lower(), self.separator)
+        if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
+            raise InputError(
+                f"--separator {self.separator!r} is not one plain character.",
+                "Give one such as ';', or tab.",
+                ErrorKind.SETTING,
+            )
+        return character
+
+    def place(self, given: str, what: str) -> "TablePlace":
+        """Return where a table is: a file or folder, or the answer of a database to ``--query``.
+
+        `what` it is called in the usage, for messages.
+        """
+        from rareclass.tables.databases.drivers import DatabaseAddress, Query, is_database
+
+        if is_database(given):
+            address = DatabaseAddress(given)
+            if self.query is None or not self.query.strip():
+                raise InputError(
+                    f"--query is missing: which rows of {address}?",
+                    'Give one such as --query "SELECT * FROM payments".',
+                    ErrorKind.SETTING,
+                )
+            return Query(address, self.query)
+        if self.query is not None:
+            raise InputError(
+                f"--query: {what} {path_of(given)} is no database that can be read.",
+                "Such are postgresql://user@host/database, sqlite:///file.db, "
+                "duckdb:///file.duckdb.",
+                ErrorKind.SETTING,
+            )
+        return path_of(given)
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Options on which columns are used, and how."""
+
+    drop: Drop = None
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to use even if it looks like an identifier. Many times."),
+    ] = None
+    category: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to take as categories whatever it holds. Many times."),
+    ] = None
+
+    @property
+    def settings(self) -> dict[str, tuple[str, ...]]:
+        """The columns by the names that the library has for these lists."""
+        return {
+            "drop": tuple(self.drop or ()),
+            "categories": tuple(self.category or ()),
+            "keep": tuple(self.keep or ()),
+        }
+
+
+@dataclass(frozen=True)
+class JsonOption:
+    """The option ``--json``: what a command found, as a file for scripts."""
+
+    json_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--json",
+            help="Also write the numbers to this file; - prints them, and nothing else.",
+            parser=file_or_url,
+        ),
+    ] = None
+
+    def check(self, inputs: Mapping[str, Location], overwrite: bool) -> None:
+        """Raise `InputError` where the file cannot be written, or is one of those read.
+
+        Where the numbers are to be printed, nothing else is from here on.
+        """
+        if self.json_file == _TO_SCREEN:
+            be_quiet(True)
+        elif self.json_file is not None:
+            check_output(self.json_file, "--json", overwrite, inputs)
+
+    def give(self, data: Any) -> None:
+        """Print numbers or write them to the file; do nothing where it was not given."""
+        if self.json_file == _TO_SCREEN:
+            typer.echo(as_json(data))
+        elif self.json_file is not None:
+            write_json(self.json_file, data)
+            output().print(f"Saved {file_text(self.json_file)}", soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class OutputOptions(JsonOption):
+    """Options on what a command writes."""
+
+    overwrite: Overwrite = False
+
+
+def command(verb: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function: its options, and its faults as messages and exit codes.
+
+    A parameter whose type is a dataclass stands for an option for each field. Bad input exits with
+    2, Ctrl-C with 130, each with one message on stderr; what is odd in a table is printed as a note
+    where it is found.
+    """
+    parameters: list[inspect.Parameter] = []
+    blocks: dict[str, Any] = {}
+    for name, each in inspect.signature(verb).parameters.items():
+        if is_dataclass(each.annotation):
+            blocks[name] = each.annotation
+            parameters += [
+                inspect.Parameter(
+                    part.name, each.KEYWORD_ONLY, default=part.default, annotation=part.type
+                )
+                for part in fields(each.annotation)
+            ]
+        else:
+            parameters.append(each.replace(kind=each.KEYWORD_ONLY))
+
+    @functools.wraps(verb)
+    def wrapped(**given: Any) -> None:
+        for name, block in blocks.items():
+            given[name] = block(**{part.name: given.pop(part.name) for part in fields(block)})
+        show = warnings.showwarning
+
+        def note(message: Warning | str, category: type[Warning], *where: Any) -> None:
+            if issubclass(category, TableWarning):
+                print_notes(output(), [str(message)])
+            else:
+                show(message, category, *where)
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", TableWarning)
+                warnings.showwarning = note  # type: ignore[assignment]
+                verb(**given)
+        except InputError as error:
+            print_fault(error.message, error.remedy)
+            raise typer.Exit(BAD_INPUT) from None
+        except MemoryError:
+            print_fault("The machine ran out of memory.", "Use fewer rows or columns (--drop).")
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            print_fault("Stopped; nothing was left half-written.", "")
+            raise typer.Exit(STOPPED) from None
+
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+    return wrapped
 
 
 def on_this_machine(place: Path, option: str) -> Path:
@@ -37,103 +245,6 @@ def on_this_machine(place: Path, option: str) -> Path:
     return place
 
 
-SEPARATOR_OPTION = typer.Option(
-    "--separator",
-    help="What separates the cells of a CSV file: one character, or tab. By default found out.",
-)
-QUERY_OPTION = typer.Option(
-    "--query",
-    help="SQL that gives the rows, where the table is a database: postgresql://user@host/database, "
-    "sqlite:///file.db or duckdb:///file.duckdb.",
-)
-OVERWRITE_OPTION = typer.Option("--overwrite", help="Replace what is there already.")
-_NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
-
-
-Parameters = ParamSpec("Parameters")
-
-
-@contextmanager
-def _notes_of_tables() -> Iterator[None]:
-    """Print what is odd in a table, where it is found, as a note."""
-    with warnings.catch_warnings():
-        show = warnings.showwarning
-
-        def note(message: Warning | str, category: type[Warning], *where: Any) -> None:
-            if issubclass(category, TableWarning):
-                print_notes(output(), [str(message)])
-            else:
-                show(message, category, *where)
-
-        warnings.simplefilter("always", TableWarning)
-        warnings.showwarning = note  # type: ignore[assignment]
-        yield
-
-
-def exit_codes_for_faults(verb: Callable[Parameters, None]) -> Callable[Parameters, None]:
-    """Wrap a verb: bad input exits with 2, Ctrl-C with 130, each with one message on stderr."""
-
-    @functools.wraps(verb)
-    def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
-        try:
-            with _notes_of_tables():
-                verb(*args, **kwargs)
-        except InputError as error:
-            print_fault(error.message, error.remedy)
-            raise typer.Exit(BAD_INPUT) from None
-        except MemoryError:
-            print_fault("The machine ran out of memory.", "Use fewer rows or columns (--drop).")
-            raise typer.Exit(BAD_INPUT) from None
-        except KeyboardInterrupt:
-            print_fault("Stopped; nothing was left half-written.", "")
-            raise typer.Exit(STOPPED) from None
-
-    return wrapped
-
-
-def parse_separator(text: str | None) -> str | None:
-    """Return the character that ``--separator`` stands for, None for none given.
-
-    >>> parse_separator("tab"), parse_separator(";"), parse_separator(None)
-    ('\\t', ';', None)
-    """
-    if text is None:
-        return None
-    character = _NAMED.get(text.lower(), text)
-    if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
-        raise InputError(
-            f"--separator {text!r} is not one plain character.",
-            "Give one such as ';', or tab.",
-            ErrorKind.SETTING,
-        )
-    return character
-
-
-def table_at(given: str, query: str | None, what: str) -> "TablePlace":
-    """Return where a table is: a file or folder, or the answer of a database to ``--query``.
-
-    `what` it is called in the usage, for messages.
-    """
-    from rareclass.tables.databases.drivers import DatabaseAddress, Query, is_database
-
-    if is_database(given):
-        address = DatabaseAddress(given)
-        if query is None or not query.strip():
-            raise InputError(
-                f"--query is missing: which rows of {address}?",
-                'Give one such as --query "SELECT * FROM payments".',
-                ErrorKind.SETTING,
-            )
-        return Query(address, query)
-    if query is not None:
-        raise InputError(
-            f"--query: {what} {path_of(given)} is no database that can be read.",
-            "Such are postgresql://user@host/database, sqlite:///file.db, duckdb:///file.duckdb.",
-            ErrorKind.SETTING,
-        )
-    return path_of(given)
-
-
 def check_new(path: Path, option: str, overwrite: bool) -> None:
     """Raise `InputError` when a file would be replaced that the user did not say may be."""
     if isinstance(path, RemotePath):
@@ -144,3 +255,56 @@ def check_new(path: Path, option: str, overwrite: bool) -> None:
             "Give another name, or --overwrite to replace it.",
             ErrorKind.EXISTING_FILE,
         )
+
+
+def check_output(
+    path: Path,
+    option: str,
+    overwrite: bool,
+    inputs: Mapping[str, Location],
+    may_be_inside: bool = False,
+) -> None:
+    """Raise `InputError` where a file cannot be written, or would replace what is read.
+
+    `may_be_inside`: the file may stand in a folder that is read.
+    """
+    from rareclass.files import check_not_input, check_not_inside, check_writable
+
+    check_not_input(path, option, inputs)
+    if not may_be_inside:
+        for read in inputs.values():
+            check_not_inside(path, option, read)
+    check_new(path, option, overwrite)
+    check_writable(path, option)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write numbers as JSON; what is not finite is null."""
+    from rareclass.files import replacing
+
+    with replacing(path) as temporary:
+        temporary.write_text(as_json(data) + "\n", encoding="utf-8")
+
+
+def as_json(data: Any) -> str:
+    """Return numbers as JSON that any reader takes: NaN and the infinite become null.
+
+    >>> print(as_json({"a": float("nan"), "b": [1.5]}))
+    {
+      "a": null,
+      "b": [
+        1.5
+      ]
+    }
+    """
+    return json.dumps(_finite(data), indent=2, ensure_ascii=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return value

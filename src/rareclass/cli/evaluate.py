@@ -1,39 +1,38 @@
 """``rareclass evaluate``: how good a model is on rows with known classes."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
+from rich.text import Text
 
-from rareclass.cli.decision_screen import print_decisions, print_probabilities
-from rareclass.cli.door import (
-    OVERWRITE_OPTION,
-    QUERY_OPTION,
-    SEPARATOR_OPTION,
-    exit_codes_for_faults,
-    file_or_url,
-    parse_separator,
-    table_at,
-)
-from rareclass.cli.drift_screen import STRICT_OPTION, print_drift
-from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
+from rareclass.cli.door import OutputOptions, Strict, TableOptions, command, file_or_url
 from rareclass.cli.screen import (
+    WIDE,
+    add_numbers,
+    new_table,
     output,
-    print_confusion,
+    print_drift,
     print_estimate,
     print_notes,
 )
 from rareclass.errors import counted
 
 if TYPE_CHECKING:
-    from rareclass.model.evaluate import EvaluatedFile
-    from rareclass.model.model import Model
-    from rareclass.tables.table_file import TablePlace
+    from rareclass.metrics import Interval
+    from rareclass.model.evaluate import DecisionRow, ProbabilityQuality
+    from rareclass.model.target import Confusion
+
+# Narrower screens have no room for a third share.
+_NARROW = 60
+# Least width for the names of rows, which may be folded.
+_LEAST_CORNER = 14
 
 
-@exit_codes_for_faults
+@command
 def evaluate(
     model: Annotated[
         Path,
@@ -49,51 +48,98 @@ def evaluate(
             metavar="DATA",
         ),
     ],
-    strict: Annotated[bool, STRICT_OPTION] = False,
-    json_file: Annotated[Path | None, JSON_OPTION] = None,
-    overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
-    separator: Annotated[str | None, SEPARATOR_OPTION] = None,
-    query: Annotated[str | None, QUERY_OPTION] = None,
+    *,
+    strict: Strict = False,
+    written: OutputOptions,
+    table: TableOptions,
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
+    from rareclass.model.evaluate import evaluate_file
     from rareclass.opening import open_model
 
-    character = parse_separator(separator)
-    data = table_at(given, query, "DATA")
-    check_json(json_file, overwrite, {"the file to be read": data, "the model": model})
-    content = open_model(model)
-    evaluation = evaluate_and_report(output(), content, data, character, strict)
-    give_json(json_file, evaluation.as_plain_data())
-
-
-def evaluate_and_report(
-    console: Console,
-    content: "Model",
-    data: "TablePlace",
-    separator: str | None = None,
-    strict: bool = False,
-) -> "EvaluatedFile":
-    """Evaluate a model on a file and print the measures."""
-    from rareclass.model.evaluate import evaluate_file
-
+    character, data = table.character, table.place(given, "DATA")
+    written.check({"the file to be read": data, "the model": model}, written.overwrite)
+    content, console = open_model(model), output()
     print_notes(console, content.notices)
-    evaluation = evaluate_file(content, data, separator, strict)
-    estimate = evaluation.estimate
-    console.print(f"{data.name}: {estimate.rows_text()}", style="bold")
-    print_estimate(console, estimate)
+    found = evaluate_file(content, data, character, strict)
+    console.print(f"{data.name}: {found.estimate.rows_text()}", style="bold")
+    print_estimate(console, found.estimate)
     console.print()
-    if evaluation.table:  # its first row says what the lines below the counts would
-        print_confusion(console, replace(evaluation.confusion, lines=[]))
+    print_confusion(console, found.confusion, with_lines=not found.table)
+    if found.table:  # its first row says what the lines below the counts would
         console.print()
-        print_decisions(console, evaluation.table)
-    else:
-        print_confusion(console, evaluation.confusion)
-    if evaluation.probabilities is not None:
+        _print_decisions(console, found.table)
+    if found.probabilities is not None:
         console.print()
-        print_probabilities(console, evaluation.probabilities)
-    if evaluation.n_unlabelled:
-        rows = counted(evaluation.n_unlabelled, "row has", "rows have")
-        left_out = "was" if evaluation.n_unlabelled == 1 else "were"
+        _print_probabilities(console, found.probabilities)
+    if found.n_unlabelled:
+        rows = counted(found.n_unlabelled, "row has", "rows have")
+        left_out = "was" if found.n_unlabelled == 1 else "were"
         print_notes(console, [f"{rows} no target and {left_out} left out."])
-    print_drift(console, evaluation.seen, evaluation.drift)
-    return evaluation
+    print_drift(console, found.seen, found.drift)
+    written.give(found.as_plain_data())
+
+
+def print_confusion(console: Console, confusion: "Confusion", with_lines: bool = True) -> None:
+    """Print rows by what they are and what they are called, unless there is no room."""
+    console.print(confusion.title, style="bold")
+    names = confusion.called_names
+    long = [f"called {name}" for name in names]
+    for corner, heads in (("", long), ("called", names)):
+        if _LEAST_CORNER + sum(cell_len(head) + 2 for head in heads) <= console.width:
+            table = new_table()
+            table.add_column(corner)
+            for head in heads:
+                table.add_column(Text(head), justify="right", no_wrap=True)
+            for name, counts in zip(confusion.is_names, confusion.counts, strict=True):
+                table.add_row(Text(f"is {name}"), *(f"{count:,.0f}" for count in counts))
+            console.print(table)
+            break
+    for line in confusion.lines if with_lines else ():
+        console.print(line)
+
+
+def _print_decisions(console: Console, rows: Sequence["DecisionRow"]) -> None:
+    """Print what comes of calling rows rare, with 95 % intervals; narrow screens lack the last."""
+    table, is_narrow = new_table(), console.width < _NARROW
+    table.add_column("Called rare")
+    add_numbers(table, "Rows")
+    heads = ["Precision", "Recall", "False-positive rate"]
+    for head in heads[:2] if is_narrow else heads:
+        table.add_column(head, no_wrap=True)
+    digits = (2, 2, 2) if is_narrow else (3, 3, 4)
+    for row in rows:
+        name = "above threshold" if row.name == "threshold" and not is_narrow else row.name
+        shares = (row.precision, row.recall, row.false_positive_rate)
+        cells = [_share(*each, console.width) for each in zip(shares, digits, strict=True)]
+        table.add_row(name, f"{row.alerts:,}", *cells[: len(table.columns) - 2])
+    console.print(table)
+
+
+def _share(share: "Interval", digits: int, width: int) -> str:
+    """A share and its interval: on one line where the screen is wide."""
+    if share.value != share.value:
+        return "none called"
+    value, low, high = (f"{each:.{digits}f}" for each in share)
+    if width < _NARROW:
+        return f"{value}\n{low} to {high}"
+    return f"{value}{' ' if width >= WIDE else chr(10)}({low} to {high})"
+
+
+def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> None:
+    """Print what probabilities come to, beside the true share for every row."""
+    console.print(
+        f"Probabilities: {quality.mean:.4f} on average; {quality.share:.4f} of the rows are rare"
+    )
+    console.print(
+        f"Log loss {quality.log_loss:.4f} ({quality.log_loss_of_share:.4f} for that share in every "
+        f"row), Brier score {quality.brier:.4f} ({quality.brier_of_share:.4f})"
+    )
+    if quality.log_loss > quality.log_loss_of_share:
+        print_notes(
+            console,
+            [
+                "log loss is larger than that of giving every row the true share: that share is "
+                "not the one of training, or the rows are others."
+            ],
+        )

@@ -1,5 +1,6 @@
 """``rareclass fit``: from a training file to a model file."""
 
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
 from enum import StrEnum
@@ -8,50 +9,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from rareclass.cli.door import (
-    OVERWRITE_OPTION,
-    QUERY_OPTION,
-    SEPARATOR_OPTION,
-    check_new,
-    exit_codes_for_faults,
+    ColumnOptions,
+    OutputOptions,
+    Positive,
+    TableOptions,
+    check_output,
+    command,
     file_or_url,
-    parse_separator,
-    table_at,
 )
-from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
-from rareclass.cli.method import (
-    COMPACT_OPTION,
-    COVARIANCE_OPTION,
-    LAM_OPTION,
-    LEVELS_OPTION,
-    MEMBERS_OPTION,
-    METHOD_OPTION,
-    OBJECTIVE_OPTION,
-    TIME_BUDGET_OPTION,
-    WIDTH_OPTION,
-    Covariance,
-    Given,
-    MethodName,
-    method_from,
-)
-from rareclass.cli.report import check_page, write_page
-from rareclass.cli.rule import (
-    ALERTS_OPTION,
-    CONFIDENCE_OPTION,
-    COST_OPTION,
-    MAX_FPR_OPTION,
-    MIN_PRECISION_OPTION,
-    MIN_RECALL_OPTION,
-    PREVALENCE_OPTION,
-    RuleGiven,
-    rule_from,
-)
+from rareclass.cli.method import MethodOptions
+from rareclass.cli.report import write_page
+from rareclass.cli.rule import FitRuleOptions
 from rareclass.cli.screen import (
+    NARROW,
+    add_numbers,
     file_text,
+    new_table,
     output,
-    print_baselines,
-    print_columns,
     print_command,
     print_estimate,
     print_leaderboard,
@@ -63,21 +40,26 @@ from rareclass.files import Location
 from rareclass.remote import RemotePath
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rareclass.fit.training import Trained
     from rareclass.fit.training_set import FitSettings, TrainingSet
     from rareclass.model.facts import RankingEstimate, TrainingFacts
+    from rareclass.tables.columns import Column
     from rareclass.tables.svmlight_file import SvmlightFile
     from rareclass.tables.table_file import TableFile
 
+_MOST_COLUMNS = 40
+
 
 class Copies(StrEnum):
-    """What rows that are copies of another are worth."""
+    """Weights of rows that are copies of another."""
 
     weigh = "weigh"
     drop = "drop"
 
 
-@exit_codes_for_faults
+@command
 def fit(
     given: Annotated[
         str,
@@ -89,34 +71,13 @@ def fit(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Model file to write.", parser=file_or_url)
     ],
+    *,
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="Column that holds the classes.")
     ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(help="Value of the rare class. By default the rarer of two."),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out. May be given many times.")
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to learn from even if it looks like an identifier. Many times."),
-    ] = None,
-    category: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to take as categories whatever it holds. Many times."),
-    ] = None,
-    method: Annotated[MethodName, METHOD_OPTION] = MethodName.auto,
-    time_budget: Annotated[str | None, TIME_BUDGET_OPTION] = None,
-    objective: Annotated[str | None, OBJECTIVE_OPTION] = None,
-    members: Annotated[str | None, MEMBERS_OPTION] = None,
-    compact: Annotated[bool | None, COMPACT_OPTION] = None,
-    lam: Annotated[str | None, LAM_OPTION] = None,
-    width: Annotated[str | None, WIDTH_OPTION] = None,
-    cost: Annotated[str | None, COST_OPTION] = None,
-    covariance: Annotated[Covariance | None, COVARIANCE_OPTION] = None,
-    levels: Annotated[str | None, LEVELS_OPTION] = None,
+    positive: Positive = None,
+    columns: ColumnOptions,
+    how: MethodOptions,
     copies: Annotated[
         Copies,
         typer.Option(help="Rows that are copies of another: weigh counts them all, drop once."),
@@ -143,12 +104,7 @@ def fit(
         str | None,
         typer.Option(help="Column with the time of a row: the latest rows are held out."),
     ] = None,
-    alerts: Annotated[str | None, ALERTS_OPTION] = None,
-    min_precision: Annotated[float | None, MIN_PRECISION_OPTION] = None,
-    min_recall: Annotated[float | None, MIN_RECALL_OPTION] = None,
-    max_fpr: Annotated[float | None, MAX_FPR_OPTION] = None,
-    confidence: Annotated[str | None, CONFIDENCE_OPTION] = None,
-    prevalence: Annotated[float | None, PREVALENCE_OPTION] = None,
+    threshold: FitRuleOptions,
     baseline: Annotated[
         bool,
         typer.Option(
@@ -165,10 +121,8 @@ def fit(
         ),
     ] = True,
     memory: Annotated[
-        str | None,
-        typer.Option(help="Most memory to take, such as 4GiB. By default what is free."),
+        str | None, typer.Option(help="Most memory to take, such as 4GiB. By default what is free.")
     ] = None,
-    json_file: Annotated[Path | None, JSON_OPTION] = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -176,9 +130,8 @@ def fit(
             parser=file_or_url,
         ),
     ] = None,
-    overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
-    separator: Annotated[str | None, SEPARATOR_OPTION] = None,
-    query: Annotated[str | None, QUERY_OPTION] = None,
+    written: OutputOptions,
+    table: TableOptions,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -196,21 +149,15 @@ def fit(
     How good the ranking is of new rows is estimated by cross-fitting, or on rows held out; the
     saved model learns from all of them.
     """
-    of_auto = (time_budget, objective, members, compact)
-    of_mibc = None if cost is None or "=" in cost else cost
-    learner = method_from(
-        method, Given(lam, of_mibc, covariance, levels, positive, *of_auto, width)
-    )
-    least = cost if of_mibc is None else None
-    rule = rule_from(
-        RuleGiven(alerts, min_precision, min_recall, max_fpr, least, confidence, prevalence), time
-    )
-    character = parse_separator(separator)
-    train = table_at(given, query, "TRAIN")
-    from rareclass.files import being_written, check_not_input, check_writable
+    cost_of_errors = threshold.cost is not None and "=" in threshold.cost
+    learner = how.learner(None if cost_of_errors else threshold.cost, positive)
+    rule = (threshold if cost_of_errors else replace(threshold, cost=None)).rule(time)
+    train, character = table.place(given, "TRAIN"), table.character
+    from rareclass.files import being_written
     from rareclass.fit.memory_plan import ENCODED_COPIES, VIEW_COPIES, plan_memory
     from rareclass.fit.rows_elsewhere import dask_client
     from rareclass.fit.training_set import FitSettings
+    from rareclass.machine import available_memory, parse_bytes
     from rareclass.scratch_file import scratch_folder
     from rareclass.tables.table_file import open_table
 
@@ -220,22 +167,24 @@ def fit(
             "Give --method rankrc, mibc or ordinal, which sum over all rows on the workers.",
             ErrorKind.COMBINATION,
         )
-    check_not_input(out, "--out", {"the training file": train})
-    check_new(out, "--out", overwrite)
-    check_writable(out)
-    check_json(json_file, overwrite, {"the training file": train, "--out": out})
+    read: dict[str, Location] = {"the training file": train}
+    check_output(out, "--out", written.overwrite, read, may_be_inside=True)
+    read["--out"] = out
+    written.check(read, written.overwrite)
     if report is not None:
-        check_page(report, "--report", overwrite, {"the training file": train, "--out": out})
+        check_output(report, "--report", written.overwrite, read)
     file = open_table(train, character, scratch=scratch)
-    plan = plan_memory(
-        file, _memory_limit(memory), VIEW_COPIES if learner.reads_types else ENCODED_COPIES
-    )
+    try:
+        limit = available_memory() if memory is None else parse_bytes(memory)
+    except ValueError as error:
+        raise InputError(
+            f"--memory {memory} is not a size.", "Give one such as 4GiB.", ErrorKind.SETTING
+        ) from error
+    plan = plan_memory(file, limit, VIEW_COPIES if learner.reads_types else ENCODED_COPIES)
     settings = FitSettings(
         target=target,
         positive=positive,
-        drop=tuple(drop or ()),
-        keep=tuple(keep or ()),
-        categories=tuple(category or ()),
+        **columns.settings,
         method=learner,
         weigh_copies=copies is Copies.weigh,
         holdout=holdout,
@@ -259,29 +208,21 @@ def fit(
             client = until_saved.enter_context(dask_client(dask))
             settings = replace(settings, client=client)
         trained = fit_and_save(console, file, out, settings)
-    give_json(json_file, trained.as_plain_data())
+    written.give(trained.as_plain_data())
     if report is not None:
-        _write_report(console, report, out, trained)
+        from rareclass.report.model_report import report_on_held_out
+
+        try:
+            page = report_on_held_out(trained.content, out).page
+        except InputError as error:  # no scores of rows held out, or a model of levels
+            print_notes(console, [f"no report was written: {error}"])
+        else:
+            write_page(report, page)
     print_command(console, "Next:", f"rareclass score {out} NEW_ROWS.csv --out scores.csv")
 
 
-def _write_report(console: Console, report: Path, out: Path, trained: "Trained") -> None:
-    """Write the page; a model without scores of rows held out, or of levels, has none."""
-    from rareclass.report.model_report import report_on_held_out
-
-    try:
-        page = report_on_held_out(trained.content, out).page
-    except InputError as error:
-        print_notes(console, [f"no report was written: {error}"])
-        return
-    write_page(report, page)
-
-
 def fit_and_save(
-    console: Console,
-    file: "TableFile | SvmlightFile",
-    out: Path,
-    settings: "FitSettings",
+    console: Console, file: "TableFile | SvmlightFile", out: Path, settings: "FitSettings"
 ) -> "Trained":
     """Train on a file, print what is learned on the way, and save the model."""
     from rareclass.fit.auto_method import method_for
@@ -307,19 +248,6 @@ def fit_and_save(
     return trained
 
 
-def _memory_limit(memory: str | None) -> int:
-    from rareclass.machine import available_memory, parse_bytes
-
-    if memory is None:
-        return available_memory()
-    try:
-        return parse_bytes(memory)
-    except ValueError as error:
-        raise InputError(
-            f"--memory {memory} is not a size.", "Give one such as 4GiB.", ErrorKind.SETTING
-        ) from error
-
-
 def _print_data(
     console: Console, path: Location, data: "TrainingSet", settings: "FitSettings"
 ) -> None:
@@ -332,7 +260,7 @@ def _print_data(
         console.print(line)
     if data.columns:
         console.print()
-        print_columns(console, data.columns)
+        _print_columns(console, data.columns)
     notes = []
     if settings.on_disk:
         fitted_on = counted(min(len(data.y), settings.most_sampled), "row")
@@ -368,6 +296,36 @@ def _print_data(
         print_notes(console, notes)
 
 
+def _print_columns(console: Console, columns: "Sequence[Column]") -> None:
+    """Print a table of what each column holds and what is done with it."""
+    shown, rest = list(columns), []
+    if len(shown) > _MOST_COLUMNS + 3:
+        # Plain numbers say the least: they are the ones summed up.
+        plain = [column for column in columns if column.kind == "number" and not column.n_missing]
+        telling = [column for column in columns if column not in plain]
+        chosen = set(map(id, (telling + plain)[:_MOST_COLUMNS]))
+        shown = [column for column in columns if id(column) in chosen]
+        rest = [column for column in columns if id(column) not in chosen]
+    is_wide = console.width >= NARROW
+    table = new_table()
+    longest = 28 if is_wide else 20
+    table.add_column("Column", no_wrap=True, max_width=longest, overflow="ellipsis")
+    table.add_column("Holds", overflow="fold", min_width=8)
+    if is_wide:
+        add_numbers(table, "Empty", "Distinct")
+    table.add_column("What is done with it", overflow="fold")
+    for column in shown:
+        style = "" if column.is_used else "dim"
+        counts = [f"{column.n_missing:,}" if column.n_missing else "", f"{column.n_distinct:,}"]
+        cells = [column.name, column.kind, *(counts if is_wide else []), column.treatment]
+        table.add_row(*(Text(cell, style=style) for cell in cells))
+    console.print(table)
+    if rest:
+        kinds = Counter(column.kind for column in rest)
+        listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+        console.print(f"and {len(rest)} more like these ({listed})")
+
+
 def _print_trained(console: Console, trained: "Trained", settings: "FitSettings") -> None:
     from rareclass.model.facts import CombinationFacts
 
@@ -382,11 +340,15 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
         for line in trained.decided:
             console.print(line)
         if trained.beside_it:
-            print_baselines(console, trained.beside_it)
+            console.print("Beside it, with their defaults, on the same rows:")
+        for each in trained.beside_it:
+            console.print(
+                f"  {each.name}: AUC {each.auc:.3f}, average precision "
+                f"{each.average_precision:.3f}, {each.seconds:.1f} s"
+            )
         console.print()
     method = trained.content.facts.method
     if isinstance(method, CombinationFacts):
-        console.print("Members, by cross-validation", style="bold")
         print_leaderboard(console, method.leaderboard, method.also_tried)
         untried = list(dict.fromkeys([*method.not_tried, *method.without_time]))
         if untried:

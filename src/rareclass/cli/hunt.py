@@ -1,32 +1,37 @@
 """``rareclass hunt``: from a few labelled rows to the unlabelled ones that belong with them."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from rareclass.cli.door import (
-    OVERWRITE_OPTION,
-    QUERY_OPTION,
-    SEPARATOR_OPTION,
-    exit_codes_for_faults,
+    ColumnOptions,
+    OutputOptions,
+    TableOptions,
+    command,
     file_or_url,
     on_this_machine,
-    parse_separator,
-    table_at,
 )
-from rareclass.cli.hunt_screen import print_files, print_hunt, print_table_read
-from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.method import parse_strength
-from rareclass.cli.screen import output
-from rareclass.errors import ErrorKind, InputError
+from rareclass.cli.screen import NARROW, file_text, new_table, output, print_notes
+from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
-    from rareclass.hunt.hunting import HuntSettings
-    from rareclass.hunt.table import LabelRoles
-    from rareclass.tables.table_file import TablePlace
+    from rareclass.files import Location
+    from rareclass.hunt.files import TypicalValue
+    from rareclass.hunt.hunting import ChosenParameters, Hunt
+    from rareclass.hunt.table import HuntTable
+    from rareclass.hyperball.description import Description
+
+_MOST_FEATURES = 10
+_MOST_LEFT_OUT = 8
 
 
 class KernelName(StrEnum):
@@ -36,7 +41,7 @@ class KernelName(StrEnum):
     gaussian = "gaussian"
 
 
-@exit_codes_for_faults
+@command
 def hunt(
     given: Annotated[
         str,
@@ -54,23 +59,14 @@ def hunt(
         list[str], typer.Option(help="Value of confirmed cases. Many times: a ball each.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", parser=file_or_url)],
+    *,
     cleared: Annotated[
         list[str] | None, typer.Option(help="Value of rows known to be no cases. Many times.")
     ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="Value that counts as an empty cell. Many times.")
     ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out. May be given many times.")
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to compare by even if it looks like an identifier. Many times."),
-    ] = None,
-    category: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to take as categories whatever it holds. Many times."),
-    ] = None,
+    columns: ColumnOptions,
     top: Annotated[
         int | None,
         typer.Option(min=1, help="Write so many nearest rows, also from outside the ball."),
@@ -123,23 +119,29 @@ def hunt(
     ] = "yes",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same rows.")] = 0,
-    json_file: Annotated[Path | None, JSON_OPTION] = None,
-    overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
-    separator: Annotated[str | None, SEPARATOR_OPTION] = None,
-    query: Annotated[str | None, QUERY_OPTION] = None,
+    written: OutputOptions,
+    table: TableOptions,
 ) -> None:
     """Find the unlabelled rows of DATA that belong with a few confirmed cases, and say why.
 
     Writes the rows, surest first, what is typical of them, and a picture.
     """
     from rareclass.files import being_written, check_not_inside
-    from rareclass.hunt.files import check_folder, read_summary
+    from rareclass.hunt.files import (
+        check_folder,
+        describe_in_units,
+        read_summary,
+        typical_values,
+        write_hunt,
+    )
     from rareclass.hunt.hunting import HuntSettings
-    from rareclass.hunt.table import LabelRoles
+    from rareclass.hunt.hunting import hunt as hunt_in
+    from rareclass.hunt.table import LabelRoles, read_hunt_table
+    from rareclass.machine import available_memory, track
 
-    character = parse_separator(separator)
+    character = table.character
     on_this_machine(out, "--out")
-    data = table_at(given, query, "DATA")
+    data = table.place(given, "DATA")
     settings = HuntSettings(
         kernel=None if kernel is None else kernel.value,
         c1=parse_strength("--c1", c1),
@@ -163,45 +165,30 @@ def hunt(
             "--share 0 leaves nothing to find.", "Give a share such as 0.001.", ErrorKind.SETTING
         )
     check_not_inside(out, "--out", data)
-    check_folder(out, overwrite)
-    check_json(json_file, overwrite, {"the file to be read": data, "--out": out})
+    check_folder(out, written.overwrite)
+    written.check({"the file to be read": data, "--out": out}, written.overwrite)
     roles = LabelRoles(tuple(rare), tuple(cleared or ()), tuple(ignore or ()))
-    columns = {"drop": drop or (), "categories": category or (), "keep": keep or ()}
-    with being_written(out, f"--out {out}"):
-        _hunt_and_report(data, target, roles, columns, settings, out, character)
-    give_json(json_file, read_summary(out))
-
-
-def _hunt_and_report(
-    data: "TablePlace",
-    target: str,
-    roles: "LabelRoles",
-    columns: dict[str, Any],
-    settings: "HuntSettings",
-    out: Path,
-    separator: str | None,
-) -> None:
-    """Hunt in a file, print results on the way, and write the folder."""
-    from dataclasses import asdict
-
-    from rareclass.hunt.files import describe_in_units, typical_values, write_hunt
-    from rareclass.hunt.hunting import hunt as hunt_in
-    from rareclass.hunt.table import read_hunt_table
-    from rareclass.machine import available_memory, track
-
     console = output()
-    with track(f"Reading {data.name}"):
-        table = read_hunt_table(
-            data, target, roles, separator=separator, memory=available_memory(), **columns
-        )
-    print_table_read(console, data, target, table)
-    outcome = hunt_in(table, settings)
-    options = {"data": str(data), "target": target, "labels": asdict(roles)} | columns
-    with track("Writing"):
-        files = write_hunt(out, table, outcome, settings, options)
-    values = typical_values(table, outcome)
-    print_hunt(console, outcome, describe_in_units(outcome), values)
-    print_files(console, files)
+    with being_written(out, f"--out {out}"):
+        with track(f"Reading {data.name}"):
+            read = read_hunt_table(
+                data,
+                target,
+                roles,
+                **columns.settings,
+                separator=character,
+                memory=available_memory(),
+            )
+        _print_read(console, data, target, read)
+        outcome = hunt_in(read, settings)
+        options: dict[str, Any] = {"data": str(data), "target": target, "labels": asdict(roles)}
+        with track("Writing"):
+            files = write_hunt(out, read, outcome, settings, options | columns.settings)
+        _print_hunt(console, outcome, describe_in_units(outcome), typical_values(read, outcome))
+        console.print("\nSaved", style="bold")
+        for path in files:
+            console.print(file_text(path), markup=False, soft_wrap=True)
+    written.give(read_summary(out))
 
 
 def parse_balls(text: str) -> int | str:
@@ -241,3 +228,163 @@ def parse_filter(text: str) -> bool | float:
             ErrorKind.SETTING,
         )
     return margin
+
+
+class _Line(NamedTuple):
+    """A column, its range or share on both sides, and their overlap."""
+
+    name: str
+    inside: str
+    outside: str
+    overlap: float
+
+
+def _print_read(console: Console, path: "Location", target: str, table: "HuntTable") -> None:
+    """Print the size of the file and the counts of its labels."""
+    labels = table.labels
+    used = sum(column.is_used for column in table.columns)
+    counts = f"{counted(len(labels.y), 'row')}, {counted(used, 'column')} to compare them by"
+    # As Text, for brackets in a name are no markup.
+    console.print(Text(f"{path.name}: {counts}", style="bold"))
+    rare = ", ".join(f"{value} ({count:,})" for value, count in labels.n_rare.items())
+    ignored = f", {labels.n_ignored:,} of them by --ignore" if labels.n_ignored else ""
+    console.print(
+        f"Column {target}: rare {rare}; cleared {labels.n_cleared:,}; unlabelled "
+        f"{labels.n_unlabelled:,}{ignored}",
+        markup=False,
+    )
+    left_out = [column for column in table.columns if not column.is_used]
+    if left_out:
+        named = [
+            f"{column.name} ({column.treatment.removeprefix('dropped: ')})"
+            for column in left_out[:_MOST_LEFT_OUT]
+        ]
+        n_more = len(left_out) - len(named)
+        more = f" and {n_more} more" if n_more else ""
+        console.print(f"Left out: {', '.join(named)}{more}", markup=False)
+
+
+def _print_hunt(
+    console: Console, hunt: "Hunt", description: "Description", values: Sequence["TypicalValue"]
+) -> None:
+    """Print the chosen parameters, the balls, and what is typical of their rows."""
+    console.print()
+    _print_chosen(console, hunt)
+    _print_expected(console, hunt)
+    for number, ball in enumerate(hunt.balls):
+        console.print()
+        rows = counted(ball.n_found, "unlabelled row lies", "unlabelled rows lie")
+        console.print(Text(f"Ball of {ball.name}: {rows} in it", style="bold"))
+        if hunt.chosen.C2 > 0.0:
+            console.print(
+                f"The {counted(ball.n_weighed, 'nearest unlabelled row')} had a say in its shape."
+            )
+        lines = [
+            _Line(
+                row["feature"],
+                _range(row["inside_low"], row["inside_high"]),
+                _range(row["outside_low"], row["outside_high"]),
+                row["overlap"],
+            )
+            for row in description.table
+            if row["ball"] == number
+        ]
+        lines += [
+            _Line(
+                f"{one.column} = {one.value}",
+                f"{one.inside:.0%}",
+                f"{one.outside:.0%}",
+                1.0 - max(one.inside - one.outside, 0.0),
+            )
+            for one in values
+            if one.ball == number
+        ]
+        if lines:
+            _print_typical(console, sorted(lines, key=lambda line: line.overlap))
+    for pair in description.overlaps:
+        first, second = hunt.balls[pair.first].name, hunt.balls[pair.second].name
+        rows = counted(pair.n_rows, "row lies", "rows lie")
+        console.print(
+            f"\nThe balls of {first} and {second} meet: {rows} in both ({pair.share:.0%} of the "
+            "smaller).",
+            markup=False,
+        )
+    n_out = len(hunt.ranking.rows) - int(hunt.ranking.found.sum())
+    if n_out:
+        console.print(f"\nWritten as well: the {counted(n_out, 'nearest row')} outside.")
+    if hunt.notes:
+        console.print()
+        print_notes(console, hunt.notes)
+
+
+def _print_chosen(console: Console, hunt: "Hunt") -> None:
+    estimate, chosen = hunt.estimate, hunt.chosen
+    if estimate is not None:
+        console.print(f"Held out in turn: F1 {estimate.f1:.2f}. {estimate.words}", markup=False)
+    is_round, several = chosen.kernel == "none", chosen.n_balls != 1
+    shape = "a round ball" if is_round else f"{chosen.kernel} kernel"
+    if several and is_round:
+        shape = counted(len(hunt.balls), "round ball")
+    elif several:
+        shape = f"{counted(len(hunt.balls), 'ball')}, {shape}"
+    width = "" if chosen.width is None else f", width {chosen.width:.3g}"
+    console.print(
+        f"Shape: {shape}, C1 = {chosen.C1:.3g}, C2 = {chosen.C2:.3g}{width} "
+        f"({_how_chosen(chosen)})",
+        markup=False,
+    )
+
+
+def _print_expected(console: Console, hunt: "Hunt") -> None:
+    """Print the expected share of cases, for a reader who stops after the first rows."""
+    shares = [
+        f"{share:.0%} of {'all' if k == len(hunt.ranking.rows) else 'the first'} {k:,}"
+        for k, share in hunt.expected.items()
+    ]
+    if not shares:
+        return
+    # Where the share is not known, how many cases there are is read from the surest rows.
+    given = "If the surest are cases, so" if hunt.model.rare_share is None else "Cases"
+    console.print(
+        f"Surest rows first (column sure). {given} are about {', '.join(shares)}", markup=False
+    )
+
+
+def _how_chosen(chosen: "ChosenParameters") -> str:
+    """Say which of prices and width were given, and the source of the others."""
+    held_out = chosen.by == "cross-validation"
+    others = "chosen by it" if held_out else "defaults, not chosen on your rows"
+    given = chosen.given
+    if not given:
+        return others
+    named = {"C1", "C2"} | ({"width"} if chosen.width is not None else set())
+    return "as given" if named <= set(given) else f"{' and '.join(given)} as given, else {others}"
+
+
+def _print_typical(console: Console, lines: Sequence[_Line]) -> None:
+    """Print the columns that set the inside apart most."""
+    table = new_table()
+    table.add_column(
+        "Typical",
+        no_wrap=True,
+        max_width=30 if console.width >= NARROW else 22,
+        overflow="ellipsis",
+    )
+    table.add_column("inside", no_wrap=True)
+    table.add_column("outside", no_wrap=True)
+    for line in lines[:_MOST_FEATURES]:
+        table.add_row(*(Text(cell) for cell in (line.name, line.inside, line.outside)))
+    console.print(table)
+    n_more = len(lines) - _MOST_FEATURES
+    more = (
+        f"; {counted(n_more, 'more column is', 'more columns are')} in description.csv"
+        if n_more > 0
+        else ""
+    )
+    console.print(f"(9 of 10 rows have a number in its range{more})", style="dim")
+
+
+def _range(low: float, high: float) -> str:
+    if low != low or high != high:
+        return "no rows"
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"

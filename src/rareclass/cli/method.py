@@ -2,10 +2,10 @@
 
 import csv
 import re
-from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,76 +25,13 @@ class MethodName(StrEnum):
 
 
 class Covariance(StrEnum):
-    """What MIBC keeps of how the majority spreads."""
+    """Forms of the covariance of the majority that MIBC keeps."""
 
     full = "full"
     diagonal = "diagonal"
     factor = "factor"
     shrunk = "shrunk"
     sparse_inverse = "sparse-inverse"
-
-
-METHOD_OPTION = typer.Option(
-    help="How to learn: auto, kernel machines, trees and linear models, combined; rankrc, a kernel "
-    "machine on the rare rows; mibc, a linear model of the "
-    "rare rows and the mean and covariance of the rest, for tables that are wide or huge; "
-    "ordinal-rankrc, a kernel machine for ordered levels, such as grades, of which one is frequent."
-)
-TIME_BUDGET_OPTION = typer.Option(
-    "--time-budget",
-    help="Time that auto may take to learn: seconds, or one such as 5m or 1h. Ctrl-C ends it "
-    "earlier, with what was learned by then.",
-    show_default="60",
-)
-OBJECTIVE_OPTION = typer.Option(
-    help="What auto is best at on held-out rows: average-precision, roc-auc, precision-at-k, which "
-    "counts as many rows as are rare, or precision-at=100, the first 100.",
-    show_default="average-precision",
-)
-MEMBERS_OPTION = typer.Option(
-    help="What auto learns with: kernel, trees, members as fit lists them, with commas between; "
-    "auto,catboost adds one.",
-    show_default="auto",
-)
-COMPACT_OPTION = typer.Option(
-    "--compact",
-    help="Let auto keep its best single member where that loses at most 0.01: a smaller file.",
-    show_default=False,
-)
-LAM_OPTION = typer.Option(
-    help="Regulariser of rankrc and ordinal-rankrc: a number such as 0.01 or 2^-8; auto "
-    "cross-validates.",
-    show_default="auto",
-)
-WIDTH_OPTION = typer.Option(
-    help="Width of the kernel of rankrc: a number, the sigma of encoded columns; mean, the mean "
-    "distance of rows; auto, chosen with lam on 20,000 of more rows, else the mean.",
-    show_default="auto",
-)
-COVARIANCE_OPTION = typer.Option(
-    help="Covariance that mibc keeps of the majority.",
-    show_default="full; diagonal for svmlight and above 1,000 encoded columns",
-)
-LEVELS_OPTION = typer.Option(
-    help="Values of the target of ordinal-rankrc from the lowest to the highest, as in "
-    "low,medium,high. Those ranked first come last.",
-    show_default="numbers by size",
-)
-
-
-class Given(NamedTuple):
-    """What the user said of the method; None where nothing."""
-
-    lam: str | None = None
-    cost: str | None = None
-    covariance: Covariance | None = None
-    levels: str | None = None
-    positive: str | None = None
-    time_budget: str | None = None
-    objective: str | None = None
-    members: str | None = None
-    compact: bool | None = None
-    width: str | None = None
 
 
 def _of_auto(method: str) -> dict[str, tuple[str, str]]:
@@ -137,64 +74,127 @@ _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
 }
 
 
-def method_from(method: MethodName, given: Given) -> "Method":
-    """Return the method that the options describe.
+@dataclass(frozen=True)
+class MethodOptions:
+    """Options on how to learn; None where the user gave none."""
 
-    Raises `InputError` when an option is no number or no list of levels, or belongs to another
-    method.
-    """
-    for name, (owner, instead) in _FOREIGN[method].items():
-        value = getattr(given, name)
-        if value is not None:
-            option = f"--{name.replace('_', '-')}"
-            shown = option if value is True else f"{option} {value}"
-            raise InputError(
-                f"{shown} belongs to --method {owner}; {instead}.",
-                f"Leave {option} out, or give --method {owner}.",
-                ErrorKind.COMBINATION,
-            )
-    return _MAKERS[method](given)
+    method: Annotated[
+        MethodName,
+        typer.Option(
+            help="How to learn: auto, kernel machines, trees and linear models, combined; rankrc, "
+            "a kernel machine on the rare rows; mibc, a linear model of the rare rows and the mean "
+            "and covariance of the rest, for tables that are wide or huge; ordinal-rankrc, a "
+            "kernel machine for ordered levels, such as grades, of which one is frequent."
+        ),
+    ] = MethodName.auto
+    time_budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Time that auto may take to learn: seconds, or one such as 5m or 1h. Ctrl-C ends "
+            "it earlier, with what was learned by then.",
+            show_default="60",
+        ),
+    ] = None
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            help="What auto is best at on held-out rows: average-precision, roc-auc, "
+            "precision-at-k, which counts as many rows as are rare, or precision-at=100, the first "
+            "100.",
+            show_default="average-precision",
+        ),
+    ] = None
+    members: Annotated[
+        str | None,
+        typer.Option(
+            help="What auto learns with: kernel, trees, members as fit lists them, with commas "
+            "between; auto,catboost adds one.",
+            show_default="auto",
+        ),
+    ] = None
+    compact: Annotated[
+        bool | None,
+        typer.Option(
+            "--compact",
+            help="Let auto keep its best single member where that loses at most 0.01: a smaller "
+            "file.",
+            show_default=False,
+        ),
+    ] = None
+    lam: Annotated[
+        str | None,
+        typer.Option(
+            help="Regulariser of rankrc and ordinal-rankrc: a number such as 0.01 or 2^-8; auto "
+            "cross-validates.",
+            show_default="auto",
+        ),
+    ] = None
+    width: Annotated[
+        str | None,
+        typer.Option(
+            help="Width of the kernel of rankrc: a number, the sigma of encoded columns; mean, the "
+            "mean distance of rows; auto, chosen with lam on 20,000 of more rows, else the mean.",
+            show_default="auto",
+        ),
+    ] = None
+    covariance: Annotated[
+        Covariance | None,
+        typer.Option(
+            help="Covariance that mibc keeps of the majority.",
+            show_default="full; diagonal for svmlight and above 1,000 encoded columns",
+        ),
+    ] = None
+    levels: Annotated[
+        str | None,
+        typer.Option(
+            help="Values of the target of ordinal-rankrc from the lowest to the highest, as in "
+            "low,medium,high. Those ranked first come last.",
+            show_default="numbers by size",
+        ),
+    ] = None
 
+    def learner(self, cost: str | None, positive: str | None) -> "Method":
+        """Return the method that the options describe, with MIBC's cost and the rare label.
 
-def _auto(given: Given) -> "Method":
-    from rareclass.fit.auto_method import AutoMethod, check_members, check_objective
+        Raises `InputError` when an option is no number or no list of levels, or belongs to another
+        method.
+        """
+        given = vars(self) | {"cost": cost, "positive": positive}
+        for name, (owner, instead) in _FOREIGN[self.method].items():
+            if given[name] is not None:
+                option = f"--{name.replace('_', '-')}"
+                shown = option if given[name] is True else f"{option} {given[name]}"
+                raise InputError(
+                    f"{shown} belongs to --method {owner}; {instead}.",
+                    f"Leave {option} out, or give --method {owner}.",
+                    ErrorKind.COMBINATION,
+                )
+        if self.method is MethodName.auto:
+            return self._auto()
+        if self.method is MethodName.mibc:
+            from rareclass.fit.mibc_method import MIBCMethod
 
-    asked: dict[str, Any] = {}
-    if given.time_budget is not None:
-        asked["seconds"] = parse_seconds("--time-budget", given.time_budget)
-    if given.objective is not None:
-        asked["objective"] = check_objective(given.objective.lower().replace("-", "_"))
-    if given.members is not None:
-        names = (name.strip() for name in given.members.split(","))
-        asked["members"] = check_members(tuple(name for name in names if name))
-    return AutoMethod(compact=bool(given.compact), **asked)
+            kept = None if self.covariance is None else self.covariance.value.replace("-", "_")
+            return MIBCMethod(parse_strength("--cost", cost, may_be_infinite=True), kept)
+        from rareclass.fit.kernel_methods import OrdinalMethod, RankRCMethod
 
+        lam = parse_strength("--lam", self.lam)
+        if self.method is MethodName.rankrc:
+            return RankRCMethod(lam, parse_width(self.width))
+        return OrdinalMethod(lam, parse_levels(self.levels))
 
-def _rankrc(given: Given) -> "Method":
-    from rareclass.fit.kernel_methods import RankRCMethod
+    def _auto(self) -> "Method":
+        from rareclass.fit.auto_method import AutoMethod, check_members, check_objective
 
-    return RankRCMethod(parse_strength("--lam", given.lam), parse_width(given.width))
-
-
-def _mibc(given: Given) -> "Method":
-    from rareclass.fit.mibc_method import MIBCMethod
-
-    kept = None if given.covariance is None else given.covariance.value.replace("-", "_")
-    return MIBCMethod(parse_strength("--cost", given.cost, may_be_infinite=True), kept)
-
-
-def _ordinal_rankrc(given: Given) -> "Method":
-    from rareclass.fit.kernel_methods import OrdinalMethod
-
-    return OrdinalMethod(parse_strength("--lam", given.lam), parse_levels(given.levels))
-
-
-_MAKERS: dict[MethodName, Callable[[Given], "Method"]] = {
-    MethodName.auto: _auto,
-    MethodName.rankrc: _rankrc,
-    MethodName.mibc: _mibc,
-    MethodName.ordinal_rankrc: _ordinal_rankrc,
-}
+        asked: dict[str, Any] = {}
+        if self.time_budget is not None:
+            asked["seconds"] = parse_seconds("--time-budget", self.time_budget)
+        if self.objective is not None:
+            asked["objective"] = check_objective(self.objective.lower().replace("-", "_"))
+        if self.members is not None:
+            names = (name.strip() for name in self.members.split(","))
+            asked["members"] = check_members(tuple(name for name in names if name))
+        return AutoMethod(compact=bool(self.compact), **asked)
 
 
 def parse_levels(text: str | None) -> tuple[str, ...] | None:

@@ -1,37 +1,26 @@
 """``rareclass report``: one HTML page on a model, a comparison, a stream or a hunt."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rareclass.cli.door import (
-    OVERWRITE_OPTION,
-    QUERY_OPTION,
-    SEPARATOR_OPTION,
-    check_new,
-    exit_codes_for_faults,
-    file_or_url,
-    parse_separator,
-    table_at,
-)
-from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
+from rareclass.cli.door import OutputOptions, TableOptions, check_output, command, file_or_url
 from rareclass.cli.rule import costs_of
 from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import ErrorKind, InputError
-from rareclass.files import Location
 
 if TYPE_CHECKING:
-    from rareclass.report.document import ReportPage
     from rareclass.report.model_report import FinishedReport
+    from rareclass.report.page import ReportPage
     from rareclass.report.reading import ReportOptions
     from rareclass.tables.table_file import TablePlace
 
-_REPORT_OPTION = typer.Option("--out", "-o", help="HTML file to write.", parser=file_or_url)
+_OPTIONS = ("--target", "--time", "--groups", "--cost", "--rows")
+_TABLES = {".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".txt"}
 
 
-@exit_codes_for_faults
+@command
 def report(
     model: Annotated[
         Path,
@@ -40,7 +29,9 @@ def report(
             parser=file_or_url,
         ),
     ],
-    out: Annotated[Path, _REPORT_OPTION],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="HTML file to write.", parser=file_or_url)
+    ],
     given: Annotated[
         str | None,
         typer.Argument(
@@ -50,6 +41,7 @@ def report(
             "a file of scores, another one to compare it with.",
         ),
     ] = None,
+    *,
     target: Annotated[
         str | None,
         typer.Option("--target", "-t", help="Column with the classes, if it has another name."),
@@ -83,39 +75,36 @@ def report(
             min=0, max=100, help="Show so many of the highest rows, with cells. By default none."
         ),
     ] = 0,
-    json_file: Annotated[Path | None, JSON_OPTION] = None,
-    overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
-    separator: Annotated[str | None, SEPARATOR_OPTION] = None,
-    query: Annotated[str | None, QUERY_OPTION] = None,
+    written: OutputOptions,
+    table: TableOptions,
 ) -> None:
     """Write a page that shows how good a model is, and at which threshold.
 
     One HTML file that needs no network: curves with intervals, a threshold to drag, what errors
     cost, where the model fails, how far the rows have moved since training, and a model card.
     """
-    character = parse_separator(separator)
-    data = None if given is None else table_at(given, query, "DATA")
+    character = table.character
+    data = None if given is None else table.place(given, "DATA")
     from rareclass.report.reading import ReportOptions
 
     costs = None if cost is None else costs_of(cost)
     options = ReportOptions(target, time, groups, costs, rows, character)
     inputs = {"the model": model} | ({"DATA": data} if data else {})
-    check_page(out, "--out", overwrite, inputs)
-    check_json(json_file, overwrite, inputs)
-    made = _made(Sources(model, data, tuple(compare or ()), truth), options)
-    write_page(out, made.page)
-    give_json(json_file, made.numbers)
-
-
-def check_page(path: Path, option: str, overwrite: bool, inputs: Mapping[str, Location]) -> None:
-    """Raise `InputError` where the page cannot be written, or would replace what was read."""
-    from rareclass.files import check_not_input, check_not_inside, check_writable
-
-    check_not_input(path, option, inputs)
-    for read in inputs.values():
-        check_not_inside(path, option, read)
-    check_new(path, option, overwrite)
-    check_writable(path, option)
+    check_output(out, "--out", written.overwrite, inputs)
+    written.check(inputs, written.overwrite)
+    others = tuple(compare or ())
+    if model.is_file() and _TABLES & {each.lower() for each in model.suffixes}:
+        found = _of_scores(tuple(each for each in (model, data, *others) if each), truth, options)
+    elif truth is not None:
+        raise InputError(
+            "--truth is about files of scores, and this is a model.",
+            "Leave it out.",
+            ErrorKind.COMBINATION,
+        )
+    else:
+        found = _of_models(model, data, others, options)
+    write_page(out, found.page)
+    written.give(found.numbers)
 
 
 def write_page(path: Path, page: "ReportPage") -> None:
@@ -132,29 +121,33 @@ def write_page(path: Path, page: "ReportPage") -> None:
     console.print(f"Saved {file_text(path)}: open it in a browser; it needs no network.")
 
 
-class Sources(NamedTuple):
-    """Paths that a report is made from."""
+def _of_scores(
+    paths: "tuple[TablePlace, ...]", truth: Path | None, options: "ReportOptions"
+) -> "FinishedReport":
+    from rareclass.compare.score_files import ScoreFiles
+    from rareclass.report.comparison_report import report_on_scores
 
-    model: Path
-    data: "TablePlace | None"
-    others: tuple[Path, ...]
-    truth: Path | None
-
-
-def _made(sources: Sources, options: "ReportOptions") -> "FinishedReport":
-    """Make the kind of report that the paths call for."""
-    from rareclass.model.model_file import HUNT_SUMMARY
-    from rareclass.stream.checkpoint import is_checkpoint
-
-    model, data, others, truth = sources
-    if _is_table(model):
-        return _of_scores(sources, options)
-    if truth is not None:
+    if options.target is None:
         raise InputError(
-            "--truth is about files of scores, and this is a model.",
-            "Leave it out.",
+            f"{paths[0]} is a file of scores: which column has the classes?",
+            "Name it by --target.",
             ErrorKind.COMBINATION,
         )
+    _refuse(options, "A report of files of scores", ("--time", "--cost", "--rows"))
+    files = ScoreFiles(
+        paths, options.target, truth, groups=options.groups, separator=options.separator
+    )
+    return report_on_scores(files)
+
+
+def _of_models(
+    model: Path, data: "TablePlace | None", others: tuple[Path, ...], options: "ReportOptions"
+) -> "FinishedReport":
+    """Make the kind of report that a model, and others to compare it with, call for."""
+    from rareclass.model.model_file import HUNT_SUMMARY
+    from rareclass.opening import open_model
+    from rareclass.stream.checkpoint import is_checkpoint
+
     if others:
         if data is None:
             raise _needs_data("--compare needs rows to compare on.")
@@ -172,11 +165,6 @@ def _made(sources: Sources, options: "ReportOptions") -> "FinishedReport":
         from rareclass.report.stream_report import report_on_stream
 
         return report_on_stream(model)
-    return _of_model(model, data, options)
-
-
-def _of_model(model: Path, data: "TablePlace | None", options: "ReportOptions") -> "FinishedReport":
-    from rareclass.opening import open_model
     from rareclass.report.model_report import report_on_held_out, report_on_model
 
     content = open_model(model)
@@ -189,33 +177,6 @@ def _of_model(model: Path, data: "TablePlace | None", options: "ReportOptions") 
     if any(isinstance(each, str) for each in (options.costs or {}).values()):
         raise _needs_data("--cost names a column, and there is no DATA.")
     return report_on_held_out(content, model, options.costs)
-
-
-def _of_scores(sources: Sources, options: "ReportOptions") -> "FinishedReport":
-    from rareclass.compare.score_files import ScoreFiles
-    from rareclass.report.comparison_report import report_on_scores
-
-    if options.target is None:
-        raise InputError(
-            f"{sources.model} is a file of scores: which column has the classes?",
-            "Name it by --target.",
-            ErrorKind.COMBINATION,
-        )
-    _refuse(options, "A report of files of scores", ("--time", "--cost", "--rows"))
-    paths = tuple(each for each in (sources.model, sources.data, *sources.others) if each)
-    files = ScoreFiles(
-        paths, options.target, sources.truth, groups=options.groups, separator=options.separator
-    )
-    return report_on_scores(files)
-
-
-def _is_table(path: Path) -> bool:
-    """Tell a table from a model by the ending of its name."""
-    endings = {".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".txt"}
-    return path.is_file() and bool(endings & {each.lower() for each in path.suffixes})
-
-
-_OPTIONS = ("--target", "--time", "--groups", "--cost", "--rows")
 
 
 def _given(options: "ReportOptions") -> list[str]:

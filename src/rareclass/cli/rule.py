@@ -1,7 +1,8 @@
 """The options that say what a threshold is to keep."""
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,130 +12,145 @@ if TYPE_CHECKING:
     from rareclass.model.threshold import DecisionRule
 
 PANEL = "Threshold: one of"
-ALERTS_OPTION = typer.Option(
-    help="At most so many alerts: 50/day, which needs --time, or 50/10000 for as many rows.",
-    rich_help_panel=PANEL,
-)
-MIN_PRECISION_OPTION = typer.Option(
-    help="The highest recall with this share of alerts rare at least, such as 0.3.",
-    rich_help_panel=PANEL,
-)
-MIN_RECALL_OPTION = typer.Option(
-    help="The highest precision with this share of rare rows found at least, such as 0.9.",
-    rich_help_panel=PANEL,
-)
-MAX_FPR_OPTION = typer.Option(
-    "--max-fpr",
-    help="The highest recall with an alert for this share of the rest at most, such as 0.01.",
-    rich_help_panel=PANEL,
-)
 _LEAST_COST = (
     "The least cost: fp=5,fn=100 for a false alert and a missed rare row, review=1 for any alert; "
     "a column of costs by its name, as in fn=amount."
 )
-LEAST_COST_OPTION = typer.Option("--cost", help=_LEAST_COST, rich_help_panel=PANEL)
-COST_OPTION = typer.Option(
-    "--cost",
-    help=f"{_LEAST_COST} With --method mibc a number: its C, the price of a rare row on the wrong "
-    "side, as 0.1, 10^-2, or inf; auto cross-validates.",
-    rich_help_panel=PANEL,
-)
-CONFIDENCE_OPTION = typer.Option(
-    help="How sure it is that new rows keep it: 0.9 means in 9 of 10 samples of rows like these at "
-    "least; none takes the rows at their word.",
-    rich_help_panel=PANEL,
-    show_default="0.9",
-)
-PREVALENCE_OPTION = typer.Option(
-    help="Share of rare rows where the model will be used, if it is not that of the rows here.",
-    rich_help_panel=PANEL,
-)
 
 
-class RuleGiven(NamedTuple):
-    """What the user said of the threshold; None where nothing."""
+@dataclass(frozen=True)
+class RuleOptions:
+    """Options on what a threshold is to keep; None where the user gave none."""
 
-    alerts: str | None = None
-    min_precision: float | None = None
-    min_recall: float | None = None
-    max_fpr: float | None = None
-    cost: str | None = None
-    confidence: str | None = None
-    prevalence: float | None = None
+    alerts: Annotated[
+        str | None,
+        typer.Option(
+            help="At most so many alerts: 50/day, which needs --time, or 50/10000 for as many "
+            "rows.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    min_precision: Annotated[
+        float | None,
+        typer.Option(
+            help="The highest recall with this share of alerts rare at least, such as 0.3.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    min_recall: Annotated[
+        float | None,
+        typer.Option(
+            help="The highest precision with this share of rare rows found at least, such as 0.9.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    max_fpr: Annotated[
+        float | None,
+        typer.Option(
+            help="The highest recall with an alert for this share of the rest at most, such as "
+            "0.01.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    cost: Annotated[str | None, typer.Option(help=_LEAST_COST, rich_help_panel=PANEL)] = None
+    confidence: Annotated[
+        str | None,
+        typer.Option(
+            help="How sure it is that new rows keep it: 0.9 means in 9 of 10 samples of rows like "
+            "these at least; none takes the rows at their word.",
+            rich_help_panel=PANEL,
+            show_default="0.9",
+        ),
+    ] = None
+    prevalence: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of rare rows where the model will be used, if it is not that of the rows "
+            "here.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
 
+    def rule(self, time: str | None) -> "DecisionRule | None":
+        """Return the rule that the options name, None for none; `time` is a column of times.
 
-def rule_from(given: RuleGiven, time: str | None) -> "DecisionRule | None":
-    """Return the rule that the options name, None for none.
-
-    Raises `InputError` on two of them, and on what cannot be read, naming the option.
-    """
-    named = [
-        name
-        for name in ("alerts", "min_precision", "min_recall", "max_fpr", "cost")
-        if getattr(given, name) is not None
-    ]
-    if len(named) > 1:
-        first, second = (f"--{name.replace('_', '-')}" for name in named[:2])
-        raise InputError(
-            f"{first} and {second} both set the threshold.",
-            "Give one of them.",
-            ErrorKind.COMBINATION,
-        )
-    if not named:
-        for option in ("confidence", "prevalence"):
-            if getattr(given, option) is not None:
-                raise InputError(
-                    f"--{option} says how sure a threshold is, and none was asked for.",
-                    "Give --alerts, --min-precision, --min-recall, --max-fpr or --cost as well.",
-                    ErrorKind.COMBINATION,
-                )
-        return None
-    from rareclass.model.threshold import DecisionRule
-
-    try:
-        rule = DecisionRule(_rule(given, named[0]))
-    except ValueError as error:
-        option = f"--{named[0].replace('_', '-')}"
-        raise InputError(
-            f"{option} {getattr(given, named[0])}: {error}", "", ErrorKind.SETTING
-        ) from error
-    if rule.needs_time and time is None:
-        raise InputError(
-            f"--alerts {given.alerts} needs to know the day of each row.",
-            "Name the column with --time, or give alerts for so many rows, as in 50/10000.",
-            ErrorKind.COMBINATION,
-        )
-    return rule
-
-
-def check_score(score: float, given: RuleGiven) -> None:
-    """Raise `InputError` where a threshold given as a score is none, or has a rule beside it."""
-    if not abs(score) < float("inf"):
-        raise InputError(
-            f"--threshold {score} is no score.", "Give a finite number.", ErrorKind.SETTING
-        )
-    for name, value in given._asdict().items():
-        if value is not None:
-            option = f"--{name.replace('_', '-')}"
+        Raises `InputError` on two of them, and on what cannot be read, naming the option.
+        """
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        sure = {name: given.pop(name) for name in ("confidence", "prevalence") if name in given}
+        if len(given) > 1:
+            first, second = list(given)[:2]
             raise InputError(
-                f"--threshold and {option} both set the threshold.",
+                f"{_option(first)} and {_option(second)} both set the threshold.",
                 "Give one of them.",
                 ErrorKind.COMBINATION,
             )
+        if not given:
+            for name in sure:
+                raise InputError(
+                    f"--{name} says how sure a threshold is, and none was asked for.",
+                    "Give --alerts, --min-precision, --min-recall, --max-fpr or --cost as well.",
+                    ErrorKind.COMBINATION,
+                )
+            return None
+        from rareclass.model.threshold import DecisionRule
+
+        [(name, value)] = given.items()
+        try:
+            rule = DecisionRule(self._threshold_rule(name, value))
+        except ValueError as error:
+            raise InputError(f"{_option(name)} {value}: {error}", "", ErrorKind.SETTING) from error
+        if rule.needs_time and time is None:
+            raise InputError(
+                f"--alerts {value} needs to know the day of each row.",
+                "Name the column with --time, or give alerts for so many rows, as in 50/10000.",
+                ErrorKind.COMBINATION,
+            )
+        return rule
+
+    def _threshold_rule(self, name: str, value: Any) -> Any:
+        from rareclass.decide.threshold_rule import ThresholdRule
+
+        if name == "cost":
+            costs: dict[str, Any] = costs_of(value)
+            return ThresholdRule.least_cost(**costs, prevalence=self.prevalence)
+        shared = {"confidence": _confidence(self.confidence), "prevalence": self.prevalence}
+        if name == "alerts":
+            number, rows = _alerts(value)
+            return ThresholdRule.max_alerts(number, rows=rows, **shared)
+        return getattr(ThresholdRule, name)(value, **shared)
+
+    def check_score(self, score: float) -> None:
+        """Raise `InputError` where a threshold given as a score is none, or has a rule as well."""
+        if not abs(score) < float("inf"):
+            raise InputError(
+                f"--threshold {score} is no score.", "Give a finite number.", ErrorKind.SETTING
+            )
+        for name, value in vars(self).items():
+            if value is not None:
+                raise InputError(
+                    f"--threshold and {_option(name)} both set the threshold.",
+                    "Give one of them.",
+                    ErrorKind.COMBINATION,
+                )
 
 
-def _rule(given: RuleGiven, name: str) -> Any:
-    from rareclass.decide.threshold_rule import ThresholdRule
+@dataclass(frozen=True)
+class FitRuleOptions(RuleOptions):
+    """Options on the threshold of a new model; ``--cost`` may also be a parameter of MIBC."""
 
-    if name == "cost":
-        costs: dict[str, Any] = costs_of(given.cost or "")
-        return ThresholdRule.least_cost(**costs, prevalence=given.prevalence)
-    shared = {"confidence": _confidence(given.confidence), "prevalence": given.prevalence}
-    if name == "alerts":
-        number, rows = _alerts(given.alerts or "")
-        return ThresholdRule.max_alerts(number, rows=rows, **shared)
-    make = getattr(ThresholdRule, name)
-    return make(getattr(given, name), **shared)
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{_LEAST_COST} With --method mibc a number: its C, the price of a rare row on "
+            "the wrong side, as 0.1, 10^-2, or inf; auto cross-validates.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _confidence(text: str | None) -> float | None:

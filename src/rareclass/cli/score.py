@@ -7,39 +7,29 @@ import typer
 from rich.console import Console
 
 from rareclass.cli.door import (
-    OVERWRITE_OPTION,
-    QUERY_OPTION,
-    SEPARATOR_OPTION,
+    ModelPath,
+    OutputOptions,
+    Strict,
+    TableOptions,
     check_new,
-    exit_codes_for_faults,
-    file_or_url,
+    command,
     on_this_machine,
-    parse_separator,
-    table_at,
 )
-from rareclass.cli.drift_screen import STRICT_OPTION, print_drift
-from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
-from rareclass.cli.screen import file_text, output, print_notes
+from rareclass.cli.screen import file_text, output, print_drift, print_notes
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath, path_of
 
 if TYPE_CHECKING:
-    from rareclass.model.model import Model
-    from rareclass.model.score_file import ScoreSettings, Scoring
+    from rareclass.model.score_file import Scoring
     from rareclass.tables.databases.result_table import ResultTable
     from rareclass.tables.table_file import TablePlace
 
 _CALLS = "Called rare, in place of the model's threshold: one of"
 
 
-@exit_codes_for_faults
+@command
 def score(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            help="Model file of rareclass fit, or folder of a stream or hunt.", parser=file_or_url
-        ),
-    ],
+    model: ModelPath,
     given: Annotated[
         str,
         typer.Argument(
@@ -47,7 +37,8 @@ def score(
             metavar="DATA",
         ),
     ],
-    written: Annotated[
+    *,
+    out_name: Annotated[
         str | None,
         typer.Option(
             "--out",
@@ -67,8 +58,7 @@ def score(
         str | None, typer.Option("--id", help="Column of DATA to carry over to the scores.")
     ] = None,
     top: Annotated[
-        int | None,
-        typer.Option(help="So many rows of the highest score.", rich_help_panel=_CALLS),
+        int | None, typer.Option(help="So many rows of the highest score.", rich_help_panel=_CALLS)
     ] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Rows above this score.", rich_help_panel=_CALLS)
@@ -96,11 +86,9 @@ def score(
             "local, into a folder --out of Parquet files."
         ),
     ] = None,
-    strict: Annotated[bool, STRICT_OPTION] = False,
-    json_file: Annotated[Path | None, JSON_OPTION] = None,
-    overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
-    separator: Annotated[str | None, SEPARATOR_OPTION] = None,
-    query: Annotated[str | None, QUERY_OPTION] = None,
+    strict: Strict = False,
+    written: OutputOptions,
+    table: TableOptions,
 ) -> None:
     """Score every row of DATA, in its order, reading a batch at a time.
 
@@ -113,99 +101,92 @@ def score(
     and sure is the share of cases to be expected among rows of the hunt that are as sure.
     """
     from rareclass.files import check_not_input
-    from rareclass.model.score_file import ScoreSettings, check_score_path
+    from rareclass.model.score_file import (
+        ScoreSettings,
+        check_score_path,
+        score_on_workers,
+        score_rows,
+    )
     from rareclass.opening import open_model
     from rareclass.tables.databases.result_table import ResultTable
 
-    data = table_at(given, query, "DATA")
+    data = table.place(given, "DATA")
     settings = ScoreSettings(
-        id_column,
-        parse_separator(separator),
-        top,
-        threshold,
-        explain,
-        strict,
-        probability_interval,
+        id_column, table.character, top, threshold, explain, strict, probability_interval
     )
-    check_json(json_file, overwrite, {"the file to be scored": data, "the model": model})
+    written.check({"the file to be scored": data, "the model": model}, written.overwrite)
     if dask is not None:
-        folder = _folder(written, out_table, data, overwrite)
-        scoring = _score_on_workers(open_model(model), data, folder, settings, dask)
-        give_json(json_file, scoring.as_plain_data())
-        return
-    out = _out(written, out_table, data, overwrite)
-    check_score_path(out, data)
-    if not isinstance(out, ResultTable):
-        check_not_input(out, "--out", {"the model": model})
-        check_new(out, "--out", overwrite)
-        if json_file is not None and json_file.resolve() == out.resolve():
-            raise InputError(
-                f"--json {json_file} is the file of --out.",
-                "Give another name.",
-                ErrorKind.COMBINATION,
-            )
-    scoring = score_and_report(output(), open_model(model), data, out, settings)
-    give_json(json_file, scoring.as_plain_data())
+        from rareclass.fit.rows_elsewhere import dask_client
+
+        folder = _folder(out_name, out_table, data, written.overwrite)
+        content, saved = open_model(model), str(folder)
+        print_notes(output(), content.notices)
+        with dask_client(dask) as client:
+            scoring = score_on_workers(content, data, folder, settings, client)
+    else:
+        out = _destination(out_name, out_table, data, written.overwrite)
+        check_score_path(out, data)
+        if not isinstance(out, ResultTable):
+            check_not_input(out, "--out", {"the model": model})
+            check_new(out, "--out", written.overwrite)
+            if written.json_file is not None and written.json_file.resolve() == out.resolve():
+                raise InputError(
+                    f"--json {written.json_file} is the file of --out.",
+                    "Give another name.",
+                    ErrorKind.COMBINATION,
+                )
+        content = open_model(model)
+        print_notes(output(), content.notices)
+        scoring = score_rows(content, data, out, settings)
+        saved = str(out) if isinstance(out, ResultTable) else file_text(out)
+    print_scoring(output(), scoring, saved)
+    written.give(scoring.as_plain_data())
 
 
 def _folder(
-    written: str | None, out_table: str | None, data: "TablePlace", overwrite: bool
+    out_name: str | None, out_table: str | None, data: "TablePlace", overwrite: bool
 ) -> Path:
-    """Where workers are to write scores."""
+    """Find where workers are to write scores."""
     from rareclass.model.score_file import check_score_folder
 
-    if written is None or out_table is not None:
+    if out_name is None or out_table is not None:
         raise InputError(
             "--dask writes a folder of Parquet files.", "Name it by --out.", ErrorKind.COMBINATION
         )
-    folder = on_this_machine(path_of(written), "--dask: --out")
+    folder = on_this_machine(path_of(out_name), "--dask: --out")
     if isinstance(data, Path | RemotePath):
         on_this_machine(data, "--dask: DATA")
     check_score_folder(folder, data, overwrite)
     return folder
 
 
-def _score_on_workers(
-    content: "Model", data: "TablePlace", folder: Path, settings: "ScoreSettings", dask: str
-) -> "Scoring":
-    """Score a table on a cluster and print what came out."""
-    from rareclass.fit.rows_elsewhere import dask_client
-    from rareclass.model.score_file import score_on_workers
-
-    print_notes(output(), content.notices)
-    with dask_client(dask) as client:
-        scoring = score_on_workers(content, data, folder, settings, client)
-    _print_scoring(output(), scoring, str(folder))
-    return scoring
-
-
-def _out(
-    written: str | None, out_table: str | None, data: "TablePlace", overwrite: bool
+def _destination(
+    out_name: str | None, out_table: str | None, data: "TablePlace", overwrite: bool
 ) -> "Path | ResultTable":
-    """Where scores are to be written, from what was given for it."""
+    """Find where scores are to be written: a file, or a table of a database."""
     from rareclass.tables.databases.drivers import DatabaseAddress, Query, is_database
     from rareclass.tables.databases.result_table import ResultTable
 
     if out_table is None:
-        if written is None:
+        if out_name is None:
             raise InputError(
                 "Where are the scores to be written?",
                 "Give --out with a file, or --out-table with a table of a database.",
                 ErrorKind.SETTING,
             )
-        if is_database(written):
+        if is_database(out_name):
             raise InputError(
-                f"--out {DatabaseAddress(written)} is a database: which table is to be written?",
+                f"--out {DatabaseAddress(out_name)} is a database: which table is to be written?",
                 "Name it by --out-table.",
                 ErrorKind.SETTING,
             )
-        return path_of(written)
-    if written is not None and is_database(written):
-        address = DatabaseAddress(written)
-    elif written is None and isinstance(data, Query) and data.address is not None:
+        return path_of(out_name)
+    if out_name is not None and is_database(out_name):
+        address = DatabaseAddress(out_name)
+    elif out_name is None and isinstance(data, Query) and data.address is not None:
         address = data.address
     else:
-        where = f"DATA {data}" if written is None else f"--out {path_of(written)}"
+        where = f"DATA {data}" if out_name is None else f"--out {path_of(out_name)}"
         raise InputError(
             f"--out-table {out_table}: {where} is no database that can be written to.",
             "Name the database by --out postgresql://..., sqlite:///... or duckdb:///...",
@@ -214,24 +195,8 @@ def _out(
     return ResultTable.named(address, out_table, overwrite)
 
 
-def score_and_report(
-    console: Console,
-    content: "Model",
-    data: "TablePlace",
-    out: "Path | ResultTable",
-    settings: "ScoreSettings | None" = None,
-) -> "Scoring":
-    """Score a file and print what came out."""
-    from rareclass.model.score_file import ScoreSettings, score_rows
-    from rareclass.tables.databases.result_table import ResultTable
-
-    print_notes(console, content.notices)
-    scoring = score_rows(content, data, out, settings or ScoreSettings())
-    _print_scoring(console, scoring, str(out) if isinstance(out, ResultTable) else file_text(out))
-    return scoring
-
-
-def _print_scoring(console: Console, scoring: "Scoring", saved: str) -> None:
+def print_scoring(console: Console, scoring: "Scoring", saved: str) -> None:
+    """Print what came of scoring a file, and where the scores are."""
     console.print(scoring.sentence)
     print_drift(console, scoring.seen, scoring.drift)
     print_notes(console, scoring.notes)

@@ -1,34 +1,31 @@
-"""What the verbs print: tables that fit narrow screens, plain text in a pipe."""
+"""Printing that several commands share: tables that fit narrow screens, plain text in a pipe."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rareclass.errors import counted
+
 if TYPE_CHECKING:
+    from collections import Counter
+
     from rareclass.decide.threshold_rule import ChosenThreshold
-    from rareclass.fit.baselines import Baseline
+    from rareclass.metrics import Interval
+    from rareclass.model.drift import Drift, InputSummary
     from rareclass.model.facts import LeaderboardRow, RankingEstimate
-    from rareclass.model.target import Confusion
-    from rareclass.tables.columns import Column
 
-MOST_COLUMNS_SHOWN = 40
-_NARROW, _WIDE = 72, 100
-# Least width for the names of rows, which may be folded.
-_LEAST_CORNER = 14
-
-
+NARROW, WIDE = 72, 100
+_MOST_NAMED = 5
 _is_quiet = False
 
 
 def be_quiet(is_quiet: bool) -> None:
-    """Let verbs print nothing but faults from now on, or again what they have to say."""
+    """Let commands print nothing but faults from now on, or again what they have to say."""
     from rareclass.machine import hush
 
     global _is_quiet
@@ -40,6 +37,17 @@ def output() -> Console:
     """Return the console on standard output."""
     # Brackets in the name of a file or a label are no markup.
     return Console(highlight=False, soft_wrap=False, markup=False, quiet=_is_quiet)
+
+
+def new_table() -> Table:
+    """Return an empty table without lines."""
+    return Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+
+
+def add_numbers(table: Table, *heads: str) -> None:
+    """Add columns of numbers, each on one line."""
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
 
 
 def print_fault(message: str, remedy: str) -> None:
@@ -64,21 +72,11 @@ def print_command(console: Console, label: str, command: str) -> None:
     console.print(Text(f"  {command}", style="bold"), soft_wrap=True)
 
 
-def print_baselines(console: Console, found: Sequence["Baseline"]) -> None:
-    """Print what plain methods reach on the same rows, a line each."""
-    console.print("Beside it, with their defaults, on the same rows:")
-    for each in found:
-        console.print(
-            f"  {each.name}: AUC {each.auc:.3f}, average precision {each.average_precision:.3f}, "
-            f"{each.seconds:.1f} s"
-        )
-
-
 def print_threshold(console: Console, chosen: "ChosenThreshold") -> None:
     """Print what a threshold keeps, or how far it is from that."""
     sure = "" if chosen.confidence is None else f", at confidence {chosen.confidence:g}"
-    if chosen.met and chosen.confidence is not None and not chosen.guaranteed:
-        sure = f", at confidence {chosen.confidence:g} (about)"
+    if chosen.met and sure and not chosen.guaranteed:
+        sure += " (about)"
     console.print(f"Threshold {chosen.threshold:.4g} for {chosen.rule}{sure}")
     if not chosen.met:
         best = f"Not met: these rows vouch for {chosen.bound:.4g} at best"
@@ -88,47 +86,14 @@ def print_threshold(console: Console, chosen: "ChosenThreshold") -> None:
         print_notes(console, [f"{best}, and the threshold is the one that does. {remedy}"])
 
 
-def print_columns(console: Console, columns: Sequence["Column"]) -> None:
-    """Print a table of what each column holds and what is done with it."""
-    shown, rest = list(columns), []
-    if len(shown) > MOST_COLUMNS_SHOWN + 3:
-        # Plain numbers say the least: they are the ones summed up.
-        plain = [column for column in columns if column.kind == "number" and not column.n_missing]
-        telling = [column for column in columns if column not in plain]
-        chosen = set(map(id, (telling + plain)[:MOST_COLUMNS_SHOWN]))
-        shown = [column for column in columns if id(column) in chosen]
-        rest = [column for column in columns if id(column) not in chosen]
-    wide = console.width >= _NARROW
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    longest = 28 if wide else 20
-    table.add_column("Column", no_wrap=True, max_width=longest, overflow="ellipsis")
-    table.add_column("Holds", overflow="fold", min_width=8)
-    if wide:
-        table.add_column("Empty", justify="right", no_wrap=True)
-        table.add_column("Distinct", justify="right", no_wrap=True)
-    table.add_column("What is done with it", overflow="fold")
-    for column in shown:
-        style = "" if column.is_used else "dim"
-        counts = [f"{column.n_missing:,}" if column.n_missing else "", f"{column.n_distinct:,}"]
-        cells = [column.name, column.kind, *(counts if wide else []), column.treatment]
-        table.add_row(*(Text(cell, style=style) for cell in cells))
-    console.print(table)
-    if rest:
-        kinds = Counter(column.kind for column in rest)
-        listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-        console.print(f"and {len(rest)} more like these ({listed})")
-
-
 def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
     """Print measures with their intervals."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table = new_table()
     table.add_column("Measure")
-    table.add_column("Value", justify="right", no_wrap=True)
+    add_numbers(table, "Value")
     table.add_column("95 % interval", no_wrap=True)
-    for measure in estimate.measures:
-        table.add_row(
-            measure.name, f"{measure.value:.3f}", f"{measure.low:.3f} to {measure.high:.3f}"
-        )
+    for each in estimate.measures:
+        table.add_row(each.name, f"{each.value:.3f}", f"{each.low:.3f} to {each.high:.3f}")
     console.print(table)
 
 
@@ -143,74 +108,95 @@ def print_leaderboard(
     for row in (*rows, *also_tried):
         members.setdefault(row.member, []).append(row)
     weights = {name: sum(row.weight for row in own) for name, own in members.items()}
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    console.print("Members, by cross-validation", style="bold")
+    table = new_table()
     table.add_column("Member", overflow="fold")
-    for name in ("Weight", "AUC", "AP"):
-        table.add_column(name, justify="right", no_wrap=True)
-    if console.width >= _NARROW:
+    add_numbers(table, "Weight", "AUC", "AP")
+    if console.width >= NARROW:
         table.add_column("95 % interval", no_wrap=True)
-        table.add_column("Seconds", justify="right", no_wrap=True)
-    if console.width >= _WIDE:
+        add_numbers(table, "Seconds")
+    if console.width >= WIDE:
         table.add_column("Settings", overflow="fold")
     for name in sorted(members, key=lambda name: -weights[name]):
         own, weight = members[name], weights[name]
-        table.add_row(*_leaderboard_cells(console, own, weight), style="" if weight else "dim")
-    console.print(table)
-
-
-def _leaderboard_cells(
-    console: Console, own: Sequence["LeaderboardRow"], weight: float
-) -> list[Text | str]:
-    """The cells of a member, whose settings are in order of merit."""
-    best = own[0]
-    cells: list[Text | str] = [
-        Text(best.member),
-        f"{weight:.2f}" if weight else "-",
-        _measure(best.roc_auc),
-        _measure(best.average_precision),
-    ]
-    if console.width >= _NARROW:
-        low, high = best.average_precision_low, best.average_precision_high
-        between = "-" if _is_none(low) else f"{low:.3f} to {high:.3f}"
-        cells += [between, f"{sum(row.seconds for row in own):.1f}"]
-    if console.width >= _WIDE:
+        best = own[0]  # settings are in order of merit
+        low, high = (
+            _measure(each) for each in (best.average_precision_low, best.average_precision_high)
+        )
         used = [row.setting for row in own if row.weight] or [best.setting]
-        cells.append(Text(", ".join(used)))
-    return cells
+        cells = [
+            name,
+            f"{weight:.2f}" if weight else "-",
+            _measure(best.roc_auc),
+            _measure(best.average_precision),
+            low if low == "-" else f"{low} to {high}",
+            f"{sum(row.seconds for row in own):.1f}",
+            ", ".join(used),
+        ]
+        shown = map(Text, cells[: len(table.columns)])
+        table.add_row(*shown, style="" if weight else "dim")
+    console.print(table)
 
 
 def _measure(value: float | None) -> str:
-    return "-" if _is_none(value) else f"{value:.3f}"
+    """Three decimals; a dash for none, as where the only rare row is learned from."""
+    return "-" if value is None or math.isnan(value) else f"{value:.3f}"
 
 
-def _is_none(value: float | None) -> bool:
-    """Say whether there is no such measure, as where the only rare row is learned from."""
-    return value is None or math.isnan(value)
+def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
+    """Print what a file held that the model did not know, and whether alerts are as frequent."""
+    notes = []
+    for name, count in seen.unseen_values.most_common(10):
+        cells = "cell holds" if count == 1 else "cells hold"
+        share = _share(count / seen.n_rows)
+        notes.append(f"column {name!r}: {count:,} {cells} values not seen in training ({share}).")
+    for counts, words in (
+        (seen.outside, "cells outside the range of training, taken as its nearest"),
+        (seen.emptied, "empty cells in columns that had none in training"),
+    ):
+        if counts:
+            notes.append(f"{words}: {_worst(counts, seen.n_rows)}.")
+    if seen.extra_columns:
+        listed = ", ".join(seen.extra_columns[:8])
+        more = ", ..." if len(seen.extra_columns) > 8 else ""
+        notes.append(f"columns that the model does not know were left out: {listed}{more}.")
+    if drift.alerts is not None:
+        found, expected = drift.alerts.found, drift.alerts.expected
+        console.print(
+            f"Alerts in 10,000 rows: {_in_10_000(found)}; held out: {_in_10_000(expected)}"
+        )
+        if drift.alerts.differs:
+            change = "more" if found.value > expected.value else "fewer"
+            notes.append(
+                f"{change} alerts than chance explains: the rows are others than those held out, "
+                "or rare ones have another share."
+            )
+    print_notes(console, notes)
 
 
-def print_confusion(console: Console, confusion: "Confusion") -> None:
-    """Print rows by what they are and what they are called; where there is no room, the gist."""
-    console.print(confusion.title, style="bold")
-    names = confusion.called_names
-    long = [f"called {name}" for name in names]
-    for corner, heads in (("", long), ("called", names)):
-        if _LEAST_CORNER + sum(cell_len(head) + 2 for head in heads) <= console.width:
-            _print_counts(console, confusion, corner, heads)
-            break
-    for line in confusion.lines:
-        console.print(line)
+def _worst(cells: "Counter[str]", n_rows: int) -> str:
+    """The columns with most such cells, and how many they are."""
+    worst = cells.most_common(_MOST_NAMED)
+    listed = ", ".join(f"{name} ({count:,}, {_share(count / n_rows)})" for name, count in worst)
+    n_more = len(cells) - len(worst)
+    return listed + (f" and {counted(n_more, 'more column')}" if n_more > 0 else "")
 
 
-def _print_counts(
-    console: Console, confusion: "Confusion", corner: str, heads: Sequence[str]
-) -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(corner)
-    for head in heads:
-        table.add_column(Text(head), justify="right", no_wrap=True)
-    for name, counts in zip(confusion.is_names, confusion.counts, strict=True):
-        table.add_row(Text(f"is {name}"), *(f"{count:,.0f}" for count in counts))
-    console.print(table)
+def _in_10_000(share: "Interval") -> str:
+    """Number of rows in 10,000 to three digits, with the bounds."""
+    value, low, high = (
+        f"{rows:,.0f}" if rows >= 100 else f"{rows:.3g}" for rows in (1e4 * each for each in share)
+    )
+    return f"{value} ({low} to {high})"
+
+
+def _share(share: float) -> str:
+    """A share that is not nothing, in percent.
+
+    >>> _share(0.0512), _share(0.00001)
+    ('5.1%', '<0.1%')
+    """
+    return f"{share:.1%}" if share >= 0.001 else "<0.1%"
 
 
 def file_text(path: Path) -> str:

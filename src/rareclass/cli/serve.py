@@ -1,28 +1,20 @@
 """``rareclass serve``: a model behind HTTP."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from rareclass.cli.door import exit_codes_for_faults, file_or_url
+from rareclass.cli.door import ModelPath, command
 from rareclass.cli.screen import output, print_notes
 from rareclass.errors import ErrorKind, InputError
-
-if TYPE_CHECKING:
-    from rareclass.serving.server import Address
 
 _LIMITS = "Limits of a request"
 
 
-@exit_codes_for_faults
+@command
 def serve(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            help="Model file of rareclass fit, or folder of a stream or hunt.", parser=file_or_url
-        ),
-    ],
+    model: ModelPath,
     host: Annotated[
         str, typer.Option(help="Address to listen at; 0.0.0.0 is every one of this machine.")
     ] = "127.0.0.1",
@@ -90,8 +82,8 @@ def serve(
                 "--token-file sets one."
             ],
         )
-    serve(served, address, settings, log_requests, announce=_announce)
 
+    def announce(address: Address) -> None:
+        output().print(f"Serving at {address.url} (Ctrl-C stops)")
 
-def _announce(address: "Address") -> None:
-    output().print(f"Serving at {address.url} (Ctrl-C stops)")
+    serve(served, address, settings, log_requests, announce=announce)

@@ -1,33 +1,38 @@
 """``rareclass stream``: learn from rows as they arrive, and go on after any stop."""
 
 import json
+from collections import deque
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
 
-from rareclass.cli.door import (
-    QUERY_OPTION,
-    SEPARATOR_OPTION,
-    exit_codes_for_faults,
-    file_or_url,
-    on_this_machine,
-    parse_separator,
-    table_at,
+from rareclass.cli.door import Drop, JsonOption, TableOptions, command, file_or_url, on_this_machine
+from rareclass.cli.screen import (
+    add_numbers,
+    file_text,
+    new_table,
+    output,
+    print_command,
+    print_notes,
 )
-from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
-from rareclass.cli.screen import file_text, output, print_command
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.remote import RemotePath, path_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from rareclass.stream.loop import StreamLoop, StreamReport
+    from rareclass.stream.loop import Event, StreamReport
     from rareclass.stream.options import StreamOptions
     from rareclass.stream.state import StreamState
     from rareclass.tables.databases.drivers import Query
+
+_REPORTS_SHOWN = 10
+_WIDE = 90
+_MOVED_SHOWN = 3
 
 
 class Tails(StrEnum):
@@ -60,7 +65,7 @@ class Learner(StrEnum):
     mixture = "mixture"
 
 
-@exit_codes_for_faults
+@command
 def stream(
     given: Annotated[
         str,
@@ -80,6 +85,7 @@ def stream(
             parser=file_or_url,
         ),
     ],
+    *,
     learner: Annotated[
         Learner,
         typer.Option(
@@ -96,8 +102,7 @@ def stream(
         ),
     ] = None,
     positive: Annotated[
-        str | None,
-        typer.Option(help="Value of the rare class. By default 1, true or yes."),
+        str | None, typer.Option(help="Value of the rare class. By default 1, true or yes.")
     ] = None,
     id_column: Annotated[
         str | None,
@@ -106,9 +111,7 @@ def stream(
     hold: Annotated[
         int, typer.Option(min=1, help="Most rows to hold for labels that are to come.")
     ] = 100_000,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out. May be given many times.")
-    ] = None,
+    drop: Drop = None,
     category: Annotated[
         list[str] | None,
         typer.Option(help="Column to take as categories though it holds numbers. Many times."),
@@ -164,15 +167,14 @@ def stream(
         bool,
         typer.Option("--strict", help="Stop where a tenth of a column lies outside what was seen."),
     ] = False,
-    json_file: Annotated[Path | None, JSON_OPTION] = None,
-    separator: Annotated[str | None, SEPARATOR_OPTION] = None,
-    query: Annotated[str | None, QUERY_OPTION] = None,
+    written: JsonOption,
+    table: TableOptions,
 ) -> None:
     """Learn from the rows of SOURCE in their order, each scored before it is learned from.
 
     The same command again goes on where the last one stopped, however it was stopped.
     """
-    character = parse_separator(separator)
+    character = table.character
     on_this_machine(checkpoint, "--checkpoint")
     if alerts is not None:
         on_this_machine(alerts, "--alerts")
@@ -188,7 +190,7 @@ def stream(
             "Give rows, such as 10000.",
             ErrorKind.SETTING,
         )
-    source = _source(given, query, follow)
+    source = _source(given, table, follow)
     from rareclass.stream.learners import parse_parameters, settled, usual_tails
     from rareclass.stream.options import StreamOptions, check_alert_options
 
@@ -219,17 +221,20 @@ def stream(
         on_drift=drift,
         strict=strict,
     )
-    _check_json(json_file, source)
-    stopped_by = _learn(output(), options, checkpoint, json_file)
+    read = {"SOURCE": path_of(source)} if isinstance(source, str) and source != "-" else {}
+    written.check(read, overwrite=True)  # one of a stream is replaced by the same command
+    if written.json_file is not None and written.json_file.is_file():
+        _check_ours(written.json_file)
+    stopped_by = _learn(output(), options, checkpoint, written)
     if stopped_by is not None:
         raise typer.Exit(128 + stopped_by)
 
 
-def _source(given: str, query: str | None, follow: bool) -> "str | Query":
+def _source(given: str, table: TableOptions, follow: bool) -> "str | Query":
     """Return the source of rows; refuse a source that is not there."""
     from rareclass.tables.databases.drivers import Query
 
-    place = table_at(given, query, "SOURCE")
+    place = table.place(given, "SOURCE")
     is_query, is_remote = isinstance(place, Query), isinstance(place, RemotePath)
     if follow and (is_query or is_remote):
         why = "the answer to a query ends" if is_query else f"{place} is not on this machine"
@@ -249,13 +254,8 @@ def _source(given: str, query: str | None, follow: bool) -> "str | Query":
     return given
 
 
-def _check_json(path: Path | None, source: "str | Query") -> None:
-    """Refuse a file that cannot be written; one of a stream is replaced by the same command."""
-    check_json(
-        path, True, {"SOURCE": path_of(source)} if isinstance(source, str) and source != "-" else {}
-    )
-    if path is None or not path.is_file():
-        return
+def _check_ours(path: Path) -> None:
+    """Raise `InputError` where the file of ``--json`` is there and no stream wrote it."""
     try:
         is_ours = "checkpoint" in json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError):
@@ -269,11 +269,10 @@ def _check_json(path: Path | None, source: "str | Query") -> None:
 
 
 def _learn(
-    console: "Console", options: "StreamOptions", folder: Path, json_file: Path | None
+    console: Console, options: "StreamOptions", folder: Path, written: JsonOption
 ) -> int | None:
-    """Run the stream on the screen; returns the signal that stopped it, if any."""
-    from rareclass.cli.stream_screen import StreamScreen
-    from rareclass.stream.checkpoint import claimed
+    """Run the stream on the screen; return the signal that stopped it, if any."""
+    from rareclass.stream.checkpoint import checkpoints_in, claimed
     from rareclass.stream.loop import StreamLoop
     from rareclass.stream.reading import Interruption
 
@@ -287,54 +286,48 @@ def _learn(
                     screen.show(event)
         finally:
             loop.close()
-        _print_end(console, options, folder, loop, screen.rows_at_start, interruption.signal)
-        if loop.has_begun:
-            give_json(json_file, _as_plain_data(loop, folder, interruption.signal))
+        if not loop.has_begun:
+            console.print("Stopped before the first rows came; nothing was saved.")
+            return interruption.signal
+        report, saved = loop.report(), checkpoints_in(folder)[0]
+        rows = counted(report.counters.rows, "row")
+        name = "Standard input" if options.source == "-" else str(options.source)
+        said = f"{name} is at its end: {rows}."
+        if interruption.signal is not None:
+            said = f"Stopped after {rows}."
+        elif report.counters.rows == screen.rows_at_start:
+            said = f"Nothing new: {name} ends after the {rows} already learned from."
+        console.print(said, style="bold", markup=False, soft_wrap=True)
+        _print_counts(console, options, loop.state, report)
+        console.print(f"Checkpoint: {file_text(saved)}", markup=False, soft_wrap=True)
+        if interruption.signal is not None:
+            console.print("The same command goes on from there.")
+        else:
+            command = f"rareclass score {folder} NEW_ROWS.csv --out scores.csv"
+            print_command(console, "Next:", command)
+        parts = report._asdict()
+        del parts["rows_per_second"]  # since the report before, which may be the last row
+        lists = {
+            name: [each._asdict() for each in parts[name]] for name in ("moved", "falls", "members")
+        }
+        written.give(
+            {
+                **vars(parts.pop("counters")),
+                **parts,
+                "measures": report.measures._asdict(),
+                **lists,
+                "checkpoint": str(saved),
+                "stopped_by": interruption.signal,
+            }
+        )
     return interruption.signal
 
 
-def _as_plain_data(loop: "StreamLoop", folder: Path, stopped_by: int | None) -> dict[str, Any]:
-    """Return the last report with the names of files."""
-    from rareclass.stream.checkpoint import checkpoints_in
-
-    report = loop.report()
-    parts = report._asdict()
-    del parts["rows_per_second"]  # since the report before, which may be the last row
-    return {
-        **vars(parts.pop("counters")),
-        **parts,
-        "measures": report.measures._asdict(),
-        "moved": [each._asdict() for each in report.moved],
-        "falls": [each._asdict() for each in report.falls],
-        "members": [each._asdict() for each in report.members],
-        "checkpoint": str(checkpoints_in(folder)[0]),
-        "stopped_by": stopped_by,
-    }
-
-
-def _print_end(
-    console: "Console",
-    options: "StreamOptions",
-    folder: Path,
-    loop: "StreamLoop",
-    rows_at_start: int,
-    stopped_by: int | None,
+def _print_counts(
+    console: Console, options: "StreamOptions", state: "StreamState", report: "StreamReport"
 ) -> None:
-    from rareclass.stream.checkpoint import checkpoints_in
-
-    if not loop.has_begun:
-        console.print("Stopped before the first rows came; nothing was saved.")
-        return
-    report = loop.report()
-    counters, rows = report.counters, report.counters.rows
-    name = "Standard input" if options.source == "-" else str(options.source)
-    if stopped_by is not None:
-        said = f"Stopped after {counted(rows, 'row')}."
-    elif rows == rows_at_start:
-        said = f"Nothing new: {name} ends after the {counted(rows, 'row')} already learned from."
-    else:
-        said = f"{name} is at its end: {counted(rows, 'row')}."
-    console.print(said, style="bold", markup=False, soft_wrap=True)
+    """Print the rows by what became of them, and the files that have the odd ones."""
+    counters = report.counters
     parts = [f"{counters.labelled:,} labelled", f"{counters.rare:,} of them rare"]
     if counters.unlabelled:
         parts.append(f"{counters.unlabelled:,} came without a label")
@@ -343,36 +336,154 @@ def _print_end(
     console.print(f"Rows: {', '.join(parts)}.", markup=False)
     if counters.labelled and not counters.rare:
         console.print(
-            f"No label was {loop.state.labels.rare!r}: nothing can be learned until one is. "
+            f"No label was {state.labels.rare!r}: nothing can be learned until one is. "
             "If the rare class has another name, give it with --positive, and a new folder.",
             markup=False,
         )  # fmt: skip
-    _print_files(console, options, loop.state, report)
-    saved = checkpoints_in(folder)[0]
-    console.print(f"Checkpoint: {file_text(saved)}", markup=False, soft_wrap=True)
-    if stopped_by is not None:
-        console.print("The same command goes on from there.")
-    else:
-        print_command(console, "Next:", f"rareclass score {folder} NEW_ROWS.csv --out scores.csv")
-
-
-def _print_files(
-    console: "Console", options: "StreamOptions", state: "StreamState", report: "StreamReport"
-) -> None:
-    """Say what stands in the files beside the checkpoint."""
     if report.rejected:
         rejected = counted(report.rejected, "row")
-        console.print(
-            f"Rejected: {rejected}, with reasons in {state.rejected.path}",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
+        said = f"Rejected: {rejected}, with reasons in {state.rejected.path}"
+        console.print(said, markup=False, soft_wrap=True)
     if state.alerts is not None:
         said = f"Alerts: {report.alerts:,}, at most {options.budget.words}, in {options.alerts}"
         console.print(said, markup=False, soft_wrap=True)
     if report.contradicted:
-        again = counted(report.contradicted, "row came", "rows came")
-        console.print(
-            f"Contradicted: {again} under another label than was learned before, listed in "
-            f"{state.contradicted.path}",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
+        said = (
+            f"Contradicted: {counted(report.contradicted, 'row came', 'rows came')} under another "
+            f"label than was learned before, listed in {state.contradicted.path}"
+        )
+        console.print(said, markup=False, soft_wrap=True)
+
+
+class StreamScreen:
+    """Shows the events of a stream."""
+
+    def __init__(self, console: Console, options: "StreamOptions") -> None:
+        self._console, self._options = console, options
+        self._reports: deque[StreamReport] = deque(maxlen=_REPORTS_SHOWN)
+        self._rows, self._waiting, self.rows_at_start = 0, False, 0
+        self._recent: deque[tuple[float, int]] = deque(maxlen=40)
+        is_live = console.is_terminal and not console.is_dumb_terminal
+        self._live = Live(self, console=console, refresh_per_second=4) if is_live else None
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._recent.clear()
+            self._live.stop()
+
+    def show(self, event: "Event") -> None:
+        """Bring the screen up to date."""
+        self._rows = event.rows
+        self._waiting = event.kind == "waiting"
+        if event.kind == "note":
+            print_notes(self._console, [event.text])
+        elif event.kind == "went on":
+            self.rows_at_start = event.rows
+            if event.rows:
+                self._console.print(f"Going on after row {event.rows:,}.")
+        elif event.kind == "batch":
+            self._recent.append((monotonic(), event.rows))
+        elif event.kind == "report" and event.report is not None:
+            self._reports.append(event.report)
+            if self._live is None:
+                self._console.print(self._line(event.report), markup=False, soft_wrap=True)
+
+    def __rich__(self) -> RenderableType:
+        """Return the table of the last reports over a line on the present."""
+        parts: list[RenderableType] = []
+        if self._reports:
+            cells = [self._cells(report) for report in self._reports]
+            table = new_table()
+            add_numbers(table, *cells[0])
+            for row in cells:
+                table.add_row(*row.values())
+            parts.append(table)
+            if words := drift_words(self._reports[-1], self._options.top):
+                said = " · ".join(words)
+                parts.append(Text(said, style="yellow", no_wrap=True, overflow="ellipsis"))
+        if self._live is not None and (self._recent or self._waiting):
+            parts.append(self._present())
+        return Group(*parts)
+
+    def _cells(self, report: "StreamReport") -> dict[str, str]:
+        """Return the cells of a report by the names of their columns."""
+        options, measures = self._options, report.measures
+        is_wide = self._console.width >= _WIDE
+        columns = {
+            "Rows": f"{report.counters.rows:,}",
+            "Rare": f"{report.counters.rare:,}",
+            "AUC": _share(measures.auc),
+            "Avg. prec." if is_wide else "AP": _share(measures.average_precision),
+            f"P@{options.top}": _share(measures.precision_at_k),
+        }
+        if is_wide and options.id_column is not None:
+            columns |= {"Held": f"{report.held:,}", "Dropped": f"{report.dropped:,}"}
+        if is_wide:
+            columns["Rejected"] = f"{report.rejected:,}"
+        if is_wide and options.alerts is not None:
+            columns["Alerts"] = f"{report.alerts:,}"
+        return columns | {"Rows/s": f"{report.rows_per_second:,.0f}"}
+
+    def _present(self) -> Text:
+        """Return a line on what is going on now."""
+        parts = [counted(self._rows, "row")]
+        if self._waiting:
+            parts.append("waiting for rows")
+        elif len(self._recent) > 1:
+            (first, rows_before), (last, rows) = self._recent[0], self._recent[-1]
+            parts.append(f"{(rows - rows_before) / max(last - first, 1e-9):,.0f} rows/s")
+        is_wide = self._console.width >= _WIDE
+        if self._reports and self._reports[-1].rejected and not is_wide:
+            parts.append(f"{self._reports[-1].rejected:,} rejected")
+        parts.append("Ctrl-C stops and saves" if is_wide else "Ctrl-C stops")
+        return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
+
+    def _line(self, report: "StreamReport") -> str:
+        """Return a report as one line, for a pipe."""
+        measures, top = report.measures, self._options.top
+        parts = [
+            counted(report.counters.rows, "row"),
+            f"{report.counters.rare:,} rare",
+            f"AUC {_share(measures.auc)}",
+            f"AP {_share(measures.average_precision)}",
+            f"P@{top} {_share(measures.precision_at_k)}",
+        ]
+        if self._options.id_column is not None:
+            parts.append(f"{report.held:,} held")
+        if report.dropped:
+            parts.append(f"{report.dropped:,} dropped")
+        if report.rejected:
+            parts.append(f"{report.rejected:,} rejected")
+        if self._options.alerts is not None:
+            parts.append(f"{report.alerts:,} alerts")
+        parts.append(f"{report.rows_per_second:,.0f} rows/s")
+        return "  ".join([*parts, *drift_words(report, top)])
+
+
+def drift_words(report: "StreamReport", top: int) -> list[str]:
+    """Return in few words the falls of measures, then the columns that moved most."""
+    names = {"auc": "AUC", "precision_at_k": f"P@{top}"}
+    said = [
+        f"{names[fall.measure]} fell from {fall.best:.3f} at {counted(fall.best_rows, 'row')} "
+        f"(by {fall.low:.3f} to {fall.high:.3f})"
+        for fall in report.falls
+    ]
+    moved = []
+    for each in report.moved[:_MOVED_SHOWN]:
+        outside = f", {each.outside:.0%} outside" if each.outside >= 0.01 else ""
+        moved.append(f"{each.column} (PSI {each.stability_index:.2f}{outside})")
+    more = len(report.moved) - len(moved)
+    if moved:
+        said.append(f"moved: {', '.join(moved)}{f' and {more} more' if more else ''}")
+    if report.last_reset is not None and report.last_reset > report.counters.reported:
+        said.append(f"steps reset at {counted(report.last_reset, 'row')}")
+    return said
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

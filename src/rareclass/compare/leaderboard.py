@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rareclass.compare.comparison import MethodComparison, MethodRun, Standings
-from rareclass.compare.methods import compare_methods
+from rareclass.compare.methods import MethodComparison, compare_methods
+from rareclass.compare.out_of_fold import MethodRun
 from rareclass.compare.peers import PEERS, PeerSettings, prepared, why_not
+from rareclass.compare.score_columns import Standings
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.kernel_methods import RankRCMethod
@@ -73,7 +74,18 @@ class Leaderboard:
         for run in self.runs:
             row: dict[str, Any] = {"method": run.name, "status": run.status, "why": run.message}
             for standings in self.found.comparison.measures:
-                row |= _numbers_of(standings, run)
+                key = standings.words.replace(" ", "_").lower()
+                ends = ("", "_low", "_high", "_less_the_best", "_p", "_significant")
+                numbers: dict[str, Any] = dict.fromkeys(ends)
+                if run.is_judged:
+                    each = standings.of(run.name)
+                    numbers |= {"": each.value, "_low": each.low, "_high": each.high}
+                    numbers["_less_the_best"] = 0.0
+                    if (beside := each.beside_the_best) is not None:
+                        numbers["_less_the_best"] = beside.difference
+                        numbers["_p"] = beside.p_adjusted
+                        numbers["_significant"] = beside.significant
+                row |= {f"{key}{end}": number for end, number in numbers.items()}
             rows.append(row | {"seconds": run.seconds, "memory_bytes": run.memory})
         return rows
 
@@ -81,22 +93,6 @@ class Leaderboard:
         """Return dictionaries, lists, words and numbers, for JSON."""
         about = {"n_rows": self.n_rows, "n_rare": self.n_rare, "rare_label": self.rare_label}
         return {**about, "leaderboard": self.rows(), **self.found.to_dict()}
-
-
-def _numbers_of(standings: Standings, run: MethodRun) -> dict[str, Any]:
-    """Columns of a measure."""
-    key = standings.words.replace(" ", "_").lower()
-    each = standings.of(run.name) if run.is_judged else None
-    beside = None if each is None else each.beside_the_best
-    difference = None if each is None else 0.0
-    return {
-        key: None if each is None else each.value,
-        f"{key}_low": None if each is None else each.low,
-        f"{key}_high": None if each is None else each.high,
-        f"{key}_less_the_best": difference if beside is None else beside.difference,
-        f"{key}_p": None if beside is None else beside.p_adjusted,
-        f"{key}_significant": None if beside is None else beside.significant,
-    }
 
 
 def read_compared(file: TableFile | SvmlightFile, settings: CompareSettings) -> TrainingSet:
@@ -196,7 +192,9 @@ def compare_on(
         sample_weight=data.weight,
         k=[None, *sorted(settings.ks)],
         pos_label=1,
-        time_budget={name: _limit(name, settings) for name in methods},
+        time_budget={
+            name: settings.seconds * (_GRACE if PEERS[name].has_budget else 1.0) for name in methods
+        },
         isolate=isolate,
         random_state=settings.seed,
         progress=progress,
@@ -208,10 +206,6 @@ def compare_on(
             "No method could be judged.", _reasons(list(found.runs)), ErrorKind.UNSUPPORTED
         )
     return Leaderboard(found, data.n_rows, n_rare, label)
-
-
-def _limit(name: str, settings: CompareSettings) -> float:
-    return settings.seconds * (_GRACE if PEERS[name].has_budget else 1.0)
 
 
 def _reasons(runs: list[MethodRun]) -> str:

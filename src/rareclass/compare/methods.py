@@ -2,16 +2,22 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 
-from rareclass.compare.comparison import Comparison, MethodComparison
-from rareclass.compare.out_of_fold import FoldRows, MethodOutcome, fold_scores
-from rareclass.compare.processes import OwnProcesses
-from rareclass.compare.score_columns import DEFAULT, chosen_measures, compare_scores
+from rareclass.compare.out_of_fold import (
+    Advance,
+    FoldRows,
+    MethodOutcome,
+    MethodRun,
+    OwnProcesses,
+    fold_scores,
+)
+from rareclass.compare.score_columns import DEFAULT, Comparison, chosen_measures, compare_scores
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import days_of, rare_rows, read_times
@@ -19,10 +25,59 @@ from rareclass.labels.two_classes import label_array, row_weights
 from rareclass.machine import track
 from rareclass.parameters import check_number, check_whole, is_whole
 
-Advance = Callable[..., None]
-
-
 Run = Callable[[Any, float | None, Advance], MethodOutcome]
+
+
+@dataclass(frozen=True)
+class MethodComparison:
+    """Methods on the same folds.
+
+    Attributes
+    ----------
+    runs : tuple of MethodRun
+        One for every method, in the order given.
+    comparison : Comparison or None
+        Of the methods with scores; None where there is none.
+    folds : str
+        In words, such as "5 folds by group".
+    n_unfinished : int
+        Methods that failed, were stopped or interrupted.
+    scores : dict of name to ndarray
+        Out-of-fold scores, on the scale of each fold's model.
+    rows, fold : ndarray
+        Row of each score, and the fold that tested it.
+    """
+
+    runs: tuple[MethodRun, ...]
+    comparison: Comparison | None
+    folds: str
+    scores: dict[str, NDArray[np.float64]] = field(repr=False)
+    rows: NDArray[np.intp] = field(repr=False)
+    fold: NDArray[np.intp] = field(repr=False)
+
+    @property
+    def n_unfinished(self) -> int:
+        """Number of methods without scores."""
+        return sum(not run.is_judged for run in self.runs)
+
+    def basis(self) -> str:
+        """Describe the rows, and how they were held out."""
+        return "" if self.comparison is None else self.comparison.basis(self.folds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return dictionaries, lists, words and numbers, for JSON; without the scores."""
+        return {
+            "folds": self.folds,
+            "methods": [asdict(run) for run in self.runs],
+            "comparison": None if self.comparison is None else self.comparison.to_dict(),
+        }
+
+    def says(self) -> list[str]:
+        """Return a line on the rows, a line a measure, and a line a method without scores."""
+        lines = []
+        if self.comparison is not None:
+            lines = [self.basis(), *(each.says() for each in self.comparison.measures)]
+        return lines + [run.why_not() for run in self.runs if not run.is_judged]
 
 
 def compare_methods(
@@ -134,7 +189,10 @@ def compare_methods(
     rows, words = _fold_rows(X, y, cv, groups, time, sample_weight, pos_label, random_state)
     tested = np.concatenate([test for _, test in rows.folds])
     fold = np.repeat(np.arange(len(rows.folds)), [len(test) for _, test in rows.folds])
-    _check_measures(rows, tested, measures, k)
+    is_rare = rows.y[tested] == rows.pos_label
+    weight = np.ones(len(is_rare)) if rows.weight is None else rows.weight[tested]
+    # Refuses measures that cannot be taken, before anything is learned.
+    chosen_measures(measures, k, 1.0, float(weight[is_rare].sum()), float(weight.sum()))
     with _runner(rows, isolate) as run:
         outcomes = _outcomes(methods, run, limits, len(rows.folds), progress)
     statuses = {outcome.status for outcome in outcomes.values()}
@@ -154,14 +212,7 @@ def compare_methods(
 
 
 def _fold_rows(
-    X: Any,
-    y: Any,
-    cv: Any,
-    groups: Any,
-    time: Any,
-    sample_weight: Any,
-    pos_label: Any,
-    seed: int,
+    X: Any, y: Any, cv: Any, groups: Any, time: Any, sample_weight: Any, pos_label: Any, seed: int
 ) -> tuple[FoldRows, str]:
     """The rows with their folds, and words for the folds."""
     is_rare = rare_rows(y, pos_label)
@@ -193,35 +244,18 @@ def _fold_rows(
         (np.asarray(train), np.asarray(test))
         for train, test in check_cv(splitter).split(places, is_rare, column)
     ]
-    _check_splits(splits, is_rare)
-    weight = row_weights(sample_weight, len(labels))
-    rows = FoldRows(X, labels, labels[is_rare][0], weight, group, moment, splits)
-    return rows, f"{counted(len(splits), 'fold')}{by}"
-
-
-def _check_splits(splits: list[Any], is_rare: NDArray[np.bool_]) -> None:
-    """Refuse folds without rows of both classes on both sides."""
     for number, parts in enumerate(splits, 1):
-        for side, rows in zip(("training", "test"), parts, strict=True):
-            if not is_rare[rows].any() or is_rare[rows].all():
-                lacks = "other" if is_rare[rows].any() else "rare"
+        for side, part in zip(("training", "test"), parts, strict=True):
+            if not is_rare[part].any() or is_rare[part].all():
+                lacks = "other" if is_rare[part].any() else "rare"
                 raise InputError(
                     f"fold {number} has no {lacks} row in its {side} part.",
                     "Use the splitters of rareclass.folds, or fewer folds.",
                     ErrorKind.TOO_FEW_ROWS,
                 )
-
-
-def _check_measures(
-    rows: FoldRows,
-    tested: NDArray[np.intp],
-    measures: Sequence[str],
-    k: float | Sequence[float | None] | None,
-) -> None:
-    """Refuse measures that cannot be taken, before anything is learned."""
-    is_rare = rows.y[tested] == rows.pos_label
-    weight = np.ones(len(is_rare)) if rows.weight is None else rows.weight[tested]
-    chosen_measures(measures, k, 1.0, float(weight[is_rare].sum()), float(weight.sum()))
+    weight = row_weights(sample_weight, len(labels))
+    rows = FoldRows(X, labels, labels[is_rare][0], weight, group, moment, splits)
+    return rows, f"{counted(len(splits), 'fold')}{by}"
 
 
 def _compared(

@@ -46,9 +46,18 @@ class PeerMethod:
     """A method by name."""
 
     make: Callable[[PeerSettings], Any]  # returns the unfitted estimator
-    prepare: Callable[[PeerSettings], Any]  # returns the unfitted encoder of its table
+    encode: Callable[[PeerSettings], Any]  # returns the unfitted encoder of a table with columns
     package: str | None = None  # to be installed
     has_budget: bool = False  # keeps to a time by itself
+    no_sparse: str = ""  # why it takes no sparse rows, where it does not
+
+    def encoder(self, setting: PeerSettings) -> Any:
+        """Return the unfitted encoder; raises `InputError` for sparse rows that it cannot take."""
+        if setting.columns:
+            return self.encode(setting)
+        if self.no_sparse:
+            raise InputError(self.no_sparse, kind=ErrorKind.UNSUPPORTED)
+        return SparseEncoder(setting.zero_based)
 
 
 class PreparedMethod(BaseEstimator):
@@ -63,7 +72,7 @@ class PreparedMethod(BaseEstimator):
     ) -> Self:
         """Learn the encoder and the model; y is 1 where rows are rare, else 0."""
         peer = PEERS[self.name]
-        self.preparation_ = peer.prepare(self.setting)
+        self.preparation_ = peer.encoder(self.setting)
         prepared = self.preparation_.fit_transform(X, y, sample_weight)
         self.model_ = fit_on(peer.make(self.setting), prepared, y, sample_weight, groups, time)
         self.classes_ = np.array([0, 1])
@@ -100,49 +109,17 @@ class DefaultFit(BaseEstimator):
 
 
 def _numbers(setting: PeerSettings) -> Any:
-    if not setting.columns:
-        return SparseEncoder(setting.zero_based)
     return TableEncoder(setting.columns, setting.seed, MIBCMethod.numbers)
 
 
-def _as_rankrc(setting: PeerSettings) -> Any:
-    if not setting.columns:
-        return _numbers(setting)
-    return TableEncoder(setting.columns, setting.seed, RankRCMethod.numbers)
-
-
 def _native(setting: PeerSettings) -> Any:
-    return NativeCategories(setting.columns) if setting.columns else _numbers(setting)
-
-
-def _histogram(setting: PeerSettings) -> Any:
-    if not setting.columns:
-        raise InputError("takes no sparse rows.", kind=ErrorKind.UNSUPPORTED)
-    return NativeCategories(setting.columns, _HISTOGRAM_VALUES)
-
-
-def _words(setting: PeerSettings) -> Any:
-    return Words(setting.columns) if setting.columns else _numbers(setting)
-
-
-def _typed(setting: PeerSettings) -> Any:
-    if not setting.columns:
-        raise InputError("takes no sparse rows: rankrc and mibc do.", kind=ErrorKind.UNSUPPORTED)
-    return TypedColumns(setting.columns)
+    return NativeCategories(setting.columns)
 
 
 def _auto(setting: PeerSettings) -> Any:
     from rareclass.ensemble import RareClassifier
 
     return RareClassifier(time_budget=setting.seconds, random_state=setting.seed, pos_label=1)
-
-
-def _rankrc(setting: PeerSettings) -> Any:
-    return DefaultFit(RankRCMethod(), setting.seed, setting.memory)
-
-
-def _mibc(setting: PeerSettings) -> Any:
-    return DefaultFit(MIBCMethod(), setting.seed, setting.memory)
 
 
 def _library(
@@ -171,15 +148,29 @@ def _catboost(setting: PeerSettings) -> Any:
 
 
 PEERS: Mapping[str, PeerMethod] = {
-    "auto": PeerMethod(_auto, _typed, has_budget=True),
-    "rankrc": PeerMethod(_rankrc, _as_rankrc),
-    "mibc": PeerMethod(_mibc, _numbers),
+    "auto": PeerMethod(
+        _auto,
+        lambda setting: TypedColumns(setting.columns),
+        has_budget=True,
+        no_sparse="takes no sparse rows: rankrc and mibc do.",
+    ),
+    "rankrc": PeerMethod(
+        lambda setting: DefaultFit(RankRCMethod(), setting.seed, setting.memory),
+        lambda setting: TableEncoder(setting.columns, setting.seed, RankRCMethod.numbers),
+    ),
+    "mibc": PeerMethod(
+        lambda setting: DefaultFit(MIBCMethod(), setting.seed, setting.memory), _numbers
+    ),
     "lightgbm": PeerMethod(_library("lightgbm", "LGBMClassifier", verbose=-1), _native, "lightgbm"),
     "xgboost": PeerMethod(
         _library("xgboost", "XGBClassifier", enable_categorical=True), _native, "xgboost"
     ),
-    "catboost": PeerMethod(_catboost, _words, "catboost"),
-    "hgb": PeerMethod(_library("sklearn.ensemble", "HistGradientBoostingClassifier"), _histogram),
+    "catboost": PeerMethod(_catboost, lambda setting: Words(setting.columns), "catboost"),
+    "hgb": PeerMethod(
+        _library("sklearn.ensemble", "HistGradientBoostingClassifier"),
+        lambda setting: NativeCategories(setting.columns, _HISTOGRAM_VALUES),
+        no_sparse="takes no sparse rows.",
+    ),
     "forest": PeerMethod(
         _library("sklearn.ensemble", "RandomForestClassifier", n_jobs=-1), _numbers
     ),
@@ -198,8 +189,7 @@ PEERS: Mapping[str, PeerMethod] = {
         _library("sklearn.linear_model", "LogisticRegression", seed=None, max_iter=1000), _numbers
     ),
     "svm": PeerMethod(
-        _library("sklearn.svm", "SVC", seed=None, class_weight="balanced", cache_size=500),
-        _numbers,
+        _library("sklearn.svm", "SVC", seed=None, class_weight="balanced", cache_size=500), _numbers
     ),
 }
 _PIP = {"imblearn": "imbalanced-learn"}
@@ -235,7 +225,7 @@ def prepared(name: str, setting: PeerSettings) -> PreparedMethod:
 
     Raises `InputError` where the method does not take such rows.
     """
-    PEERS[name].prepare(setting)
+    PEERS[name].encoder(setting)
     return PreparedMethod(name, setting)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from math import comb
 from typing import Any, NamedTuple
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass import metrics
-from rareclass.compare.comparison import BesideTheBest, Comparison, Standing, Standings
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import Interval
@@ -34,6 +34,132 @@ _WORDS = {
     "lift_at_k": "lift at {k:,g}",
     "partial_auc": "AUC up to a false-positive rate of {max_fpr:g}",
 }
+
+
+@dataclass(frozen=True)
+class BesideTheBest:
+    """Difference of a ranking from the best one of the measure, on the same rows."""
+
+    difference: float  # value - value of the best: never above 0
+    low: float
+    high: float
+    p_value: float  # of this pair alone, two-sided
+    p_adjusted: float  # corrected for the choice of the best among all rankings
+    significant: bool  # p_adjusted is below 1 - level
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A ranking by one measure."""
+
+    name: str
+    value: float
+    low: float  # of the value alone
+    high: float
+    beside_the_best: BesideTheBest | None  # None for the best
+
+    @property
+    def verdict(self) -> str:
+        """Result of the test against the best, in a word or two."""
+        if self.beside_the_best is None:
+            return "best"
+        return "worse" if self.beside_the_best.significant else "not significant"
+
+
+@dataclass(frozen=True)
+class Standings:
+    """All rankings by one measure, the best first."""
+
+    measure: str  # name for `paired_difference`
+    options: dict[str, float]
+    words: str  # such as "precision at 100"
+    standings: tuple[Standing, ...]
+
+    @property
+    def best(self) -> Standing:
+        """The ranking of the highest value."""
+        return self.standings[0]
+
+    @property
+    def indistinguishable(self) -> list[str]:
+        """Names of rankings whose difference from the best is not significant."""
+        return [each.name for each in self.standings if each.verdict == "not significant"]
+
+    @property
+    def worse(self) -> list[str]:
+        """Names of rankings that are significantly worse than the best."""
+        return [each.name for each in self.standings if each.verdict == "worse"]
+
+    def of(self, name: str) -> Standing:
+        """Return the ranking with this name; raises `KeyError` where there is none."""
+        for each in self.standings:
+            if each.name == name:
+                return each
+        raise KeyError(name)
+
+    def says(self) -> str:
+        """Name the best, the rankings that are indistinguishable from it, and the worse ones."""
+        best = self.best
+        if len(self.standings) == 1:
+            return f"{self.words}: {best.name} has {best.value:.3f}."
+        parts = [f"{self.words}: {best.name} has the highest, {best.value:.3f}"]
+        if self.indistinguishable:
+            parts.append(f"statistically indistinguishable: {', '.join(self.indistinguishable)}")
+        if self.worse:
+            parts.append(f"significantly worse: {', '.join(self.worse)}")
+        return "; ".join(parts) + "."
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rankings of the same rows by several measures.
+
+    Attributes
+    ----------
+    measures : tuple of Standings
+    n_rows, n_rare : float
+        Rows compared; with weights, copies.
+    n_groups : int or None
+        Groups of rows that move together; None without groups.
+    n_folds : int or None
+        Folds whose models made the scores; None without folds.
+    level : float
+        Confidence level of intervals and tests.
+    """
+
+    measures: tuple[Standings, ...]
+    n_rows: float
+    n_rare: float
+    n_groups: int | None
+    n_folds: int | None
+    level: float
+
+    def by(self, measure: str) -> Standings:
+        """Return standings by a measure's name or words; `KeyError` where it was not measured."""
+        for each in self.measures:
+            if measure in (each.measure, each.words):
+                return each
+        raise KeyError(measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return dictionaries, lists, words and numbers, for JSON."""
+        return asdict(self)
+
+    def says(self) -> list[str]:
+        """Return a line on the rows, and a line a measure."""
+        return [self.basis(), *(each.says() for each in self.measures)]
+
+    def basis(self, folds: str = "") -> str:
+        """Describe the rows, such as "200 rows, 20 of them rare, by the models of 5 folds".
+
+        `folds` are words for the folds where there is more to say than their number.
+        """
+        parts = [f"{counted(self.n_rows, 'row')}, {self.n_rare:,.0f} of them rare"]
+        if self.n_groups is not None:
+            parts.append(f"in {counted(self.n_groups, 'group')} that move together")
+        if self.n_folds is not None:
+            parts.append(f"by the models of {folds or counted(self.n_folds, 'fold')}")
+        return ", ".join(parts)
 
 
 class RankingMeasure(NamedTuple):
@@ -89,16 +215,13 @@ def chosen_measures(
             raise InputError(
                 f"measures= names {name!r}, which is none.", hint, ErrorKind.SETTING, value=name
             )
-        for options in _options(name, ks, max_fpr):
-            measure = RankingMeasure(name, options)
+        options: list[dict[str, float]] = [{"max_fpr": max_fpr} if name == "partial_auc" else {}]
+        if name.endswith("_at_k"):
+            options = [{"k": float(each)} for each in ks]
+        for option in options:
+            measure = RankingMeasure(name, option)
             found.setdefault(measure.words, measure)
     return list(found.values())
-
-
-def _options(name: str, ks: Sequence[float], max_fpr: float) -> list[dict[str, float]]:
-    if name.endswith("_at_k"):
-        return [{"k": float(each)} for each in ks]
-    return [{"max_fpr": max_fpr}] if name == "partial_auc" else [{}]
 
 
 class _ComparedRows(NamedTuple):
@@ -223,7 +346,16 @@ def compare_scores(
     group = None if groups is None else np.asarray(groups)
     seeds = np.random.SeedSequence(random_state).generate_state(n_replicates, np.uint64)
     draws = Draws(seeds.astype(np.uint64), n_jobs, progress)
-    stretch = _stretch(len(label), folds, n_train)
+    stretch = 1.0
+    if n_train is not None:
+        check_number("n_train", n_train)
+        if folds is None:
+            raise InputError(
+                "n_train= is about models of folds, and folds= is not given.",
+                "Give folds, or leave n_train out.",
+                ErrorKind.COMBINATION,
+            )
+        stretch = stretch_for_training(len(label), n_train)
     rows = _ComparedRows(label, weight, group, draws, level, stretch)
     # Also refuses groups that are missing or too few, and a class without rows.
     first = next(iter(columns.values()))
@@ -252,19 +384,6 @@ def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
             value=float(values[0]),
         )
     return values
-
-
-def _stretch(n_rows: int, folds: Any, n_train: float | None) -> float:
-    if n_train is None:
-        return 1.0
-    check_number("n_train", n_train)
-    if folds is None:
-        raise InputError(
-            "n_train= is about models of folds, and folds= is not given.",
-            "Give folds, or leave n_train out.",
-            ErrorKind.COMBINATION,
-        )
-    return stretch_for_training(n_rows, n_train)
 
 
 def stretch_for_training(n_tested: float, n_train: float) -> float:

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from rareclass.compare.comparison import Comparison
-from rareclass.compare.score_columns import compare_scores
+from rareclass.compare.score_columns import Comparison, compare_scores
 from rareclass.encoding.target import label_counts, labels_as_text, rare_class_among
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks

@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rareclass.report.ball_display import BallDisplay, draw_ball
-    from rareclass.report.curve_displays import (
-        AlertsDisplay,
-        CostDisplay,
-        GainsDisplay,
-        PrecisionRecallDisplay,
-        RocDisplay,
-    )
+    from rareclass.report.drawing import RankingDisplay
     from rareclass.report.kernel_displays import (
         FeatureScalesDisplay,
         LamPathDisplay,
         LandmarkMapDisplay,
         draw_feature_scales,
     )
-    from rareclass.report.ranking_display import RankingDisplay
-    from rareclass.report.reliability import Reliability, ReliabilityDisplay
-    from rareclass.report.score_distribution import ScoreDistribution, ScoreDistributionDisplay
+    from rareclass.report.ranking_section import GainsDisplay, PrecisionRecallDisplay, RocDisplay
+    from rareclass.report.scores_section import (
+        Reliability,
+        ReliabilityDisplay,
+        ScoreDistribution,
+        ScoreDistributionDisplay,
+    )
+    from rareclass.report.threshold_section import AlertsDisplay, CostDisplay
     from rareclass.report.threshold_table import ThresholdTable
 
 __all__ = [
@@ -48,26 +47,23 @@ __all__ = [
     "draw_feature_scales",
 ]
 
-_HOME = {
-    "BallDisplay": "ball_display",
-    "draw_ball": "ball_display",
-    "FeatureScalesDisplay": "kernel_displays",
-    "LamPathDisplay": "kernel_displays",
-    "LandmarkMapDisplay": "kernel_displays",
-    "draw_feature_scales": "kernel_displays",
-    "RankingDisplay": "ranking_display",
-    "Reliability": "reliability",
-    "ReliabilityDisplay": "reliability",
-    "ScoreDistribution": "score_distribution",
-    "ScoreDistributionDisplay": "score_distribution",
-    "ThresholdTable": "threshold_table",
-}
+_HOMES = {
+    "ball_display": ("BallDisplay", "draw_ball"),
+    "drawing": ("RankingDisplay",),
+    "ranking_section": ("GainsDisplay", "PrecisionRecallDisplay", "RocDisplay"),
+    "scores_section": (
+        "Reliability", "ReliabilityDisplay", "ScoreDistribution", "ScoreDistributionDisplay",
+    ),
+    "threshold_section": ("AlertsDisplay", "CostDisplay"),
+    "threshold_table": ("ThresholdTable",),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME.get(name, 'curve_displays')}"), name)
+    home = next((room for room, names in _HOMES.items() if name in names), "kernel_displays")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = value
     return value
 

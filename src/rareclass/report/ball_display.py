@@ -66,9 +66,8 @@ class BallDisplay:
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes or ndarray of two
-        Set by `plot`.
     figure_ : matplotlib.figure.Figure
-        Set by `plot`.
+        Both are set by `plot`.
 
     Examples
     --------

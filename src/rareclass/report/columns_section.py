@@ -1,4 +1,4 @@
-"""The section on the data: facts of the rows, and how far each column has moved since training.
+"""The sections on columns: those that the ranking rests on, and how far each has moved.
 
 `ColumnTracker` counts the columns of new rows batch by batch; serving counts with it as well.
 """
@@ -6,7 +6,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,10 +19,24 @@ from rareclass.metrics.column_drift import (
     population_stability_index,
 )
 from rareclass.model.model import Model
-from rareclass.report.document import Block, Fact, FactList, Note, PageTable, Plots, Section
-from rareclass.report.formatting import percent
-from rareclass.report.score_distribution import ScoreDrift, score_drift_plot
-from rareclass.report.training_facts import ReportFacts, training_facts
+from rareclass.report.drawing import BLUE, plot_of
+from rareclass.report.page import (
+    Fact,
+    FactList,
+    Note,
+    PageBlock,
+    PageTable,
+    Plot,
+    Plots,
+    Section,
+    listed,
+    percent,
+)
+from rareclass.report.scores_section import ScoreDrift, score_drift_plot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 Floats = NDArray[np.float64]
 # Rows whose copies are counted, at 8 bytes each.
@@ -30,6 +44,8 @@ _MOST_HASHED = 20_000_000
 _N_BINS = 10
 _MOST_WORDS = 20
 _MOST_LISTED = 40
+_MOST_DRAWN = 15
+_IMPORTANCE = "How much of the ranking is lost when a column is mixed up, relative to the others"
 
 
 @dataclass(frozen=True)
@@ -75,7 +91,8 @@ class ColumnTracker:
     """Counts of empty cells, copies, and cells in each bin of training, batch by batch."""
 
     def __init__(self, content: Model, with_copies: bool = True) -> None:
-        self._facts: ReportFacts = training_facts(content)
+        self._trained = {each.name: each for each in content.facts.columns}
+        self._n_trained = content.facts.n_rows or 0
         self._encoded = content.encoder.columns
         self._with_copies = with_copies  # rows are remembered to count copies
         self.n_rows = 0
@@ -116,29 +133,30 @@ class ColumnTracker:
 
     def drifts(self, outside: Mapping[str, float]) -> list[ColumnDrift]:
         """Compare every encoded column; `outside` are shares of cells unlike training."""
-        trained = {each.name: each for each in self._facts.columns}
-        n_before, drifts = self._facts.n_rows, []
+        drifts = []
         for column in self._encoded:
-            known = trained.get(column.name)
+            known = self._trained.get(column.name)
             n_missing = None if known is None else known.n_missing
+            n_known = self._n_trained - (n_missing or 0)
+            counts, index = self._counts.get(column.name), None
+            if counts is not None and counts.sum() and n_known:
+                shares = self._bins[column.name].shares
+                index = population_stability_index(counts, n_known * shares)
+            before = None
+            if n_missing is not None and self._n_trained:
+                before = n_missing / self._n_trained
             drifts.append(
                 ColumnDrift(
                     column.name,
                     column.kind,
                     column.treatment,
-                    None if n_missing is None or not n_before else n_missing / n_before,
+                    before,
                     self._empty[column.name] / self.n_rows if self.n_rows else None,
                     outside.get(column.name, 0.0),
-                    self._index(column.name, n_before - (n_missing or 0)),
+                    index,
                 )
             )
         return drifts
-
-    def _index(self, name: str, n_known: int) -> float | None:
-        counts = self._counts.get(name)
-        if counts is None or not counts.sum() or not n_known:
-            return None
-        return population_stability_index(counts, n_known * self._bins[name].shares)
 
 
 def _number_bins(statistics: Any) -> dict[str, Bins]:
@@ -220,7 +238,7 @@ def data_section(
     notes: Sequence[str],
 ) -> Section:
     """Section with facts of the rows, the columns, and the scores against those held out."""
-    blocks: list[Block] = [FactList(tuple(facts)), *(Note(each) for each in notes)]
+    blocks: list[PageBlock] = [FactList(tuple(facts)), *(Note(each) for each in notes)]
     if columns:
         blocks.append(_columns_table(columns))
     if score is not None:
@@ -268,3 +286,72 @@ def _columns_table(columns: Sequence[ColumnDrift]) -> PageTable:
 
 def _share(share: float | None) -> str:
     return "" if share is None else percent(share)
+
+
+class Tally(NamedTuple):
+    """Number of rows that name a column or a case first, and the mean of a number in them."""
+
+    n_rows: int
+    mean: float
+
+
+def features_section(
+    importances: Mapping[str, float], reasons: Mapping[str, Tally], n_explained: int
+) -> Section:
+    """Section on importances by column, and on the first reasons of the highest rows.
+
+    `reasons` has, for each column, the number of the `n_explained` highest rows whose first reason
+    it is, and by how much it raises their scores on average.
+    """
+    blocks: list[PageBlock] = []
+    lead = "Which columns the ranking rests on."
+    if importances:
+        blocks.append(Plots((importance_plot(importances),)))
+        first = sorted(importances, key=lambda name: -importances[name])[:3]
+        lead = f"The ranking rests on {listed(first)} most."
+    if reasons:
+        ranked = sorted(reasons.items(), key=lambda each: (-each[1].n_rows, -each[1].mean))
+        rows = tuple(
+            (name, f"{count:,}", f"{effect:+.3g}") for name, (count, effect) in ranked[:_MOST_DRAWN]
+        )
+        blocks.append(
+            PageTable(
+                f"Why the {n_explained:,} highest rows score as high as they do",
+                ("Column", "First reason of", "Raises their scores by, on average"),
+                rows,
+                (1, 2),
+                "How much less a row would score with a typical cell in that column.",
+            )
+        )
+    return Section("features", "Columns that matter", lead, tuple(blocks))
+
+
+def importance_plot(importances: Mapping[str, float]) -> Plot:
+    """Plot with a bar for each column, the longest first."""
+    ranked = sorted(importances.items(), key=lambda each: -each[1])
+    shown = ranked[:_MOST_DRAWN]
+    title = "Importance of columns"
+    more = len(ranked) - len(shown)
+    description = f"{_IMPORTANCE}." + (f" {more} more columns matter less." if more > 0 else "")
+
+    def draw(ax: "Axes") -> None:
+        names = [_both_ends(name) for name, _ in reversed(shown)]
+        values = [value for _, value in reversed(shown)]
+        ax.barh(range(len(values)), values, color=BLUE, height=0.65)
+        ax.set_yticks(range(len(names)), names, parse_math=False)
+        ax.grid(axis="y", visible=False)
+        ax.set_xlabel("importance")
+
+    rows = tuple((name, f"{value:.3g}") for name, value in ranked[:_MOST_LISTED])
+    table = PageTable(title, ("Column", "Importance"), rows, (1,))
+    size = (4.7, max(1.6, 0.55 + 0.24 * len(shown)))
+    return plot_of(draw, "importance", title, description, table, size)
+
+
+def _both_ends(name: str) -> str:
+    """Both ends of a long name: the middle tells the least.
+
+    >>> _both_ends("CUSTOMER_ID_NB_TX_30DAY_WINDOW")
+    'CUSTOMER_ID_…30DAY_WINDOW'
+    """
+    return name if len(name) <= 25 else f"{name[:12]}…{name[-12:]}"

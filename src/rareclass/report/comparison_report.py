@@ -1,49 +1,44 @@
 """The report of two or more models on the same rows, or of files of scores, side by side."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from rareclass.compare import Comparison, compare_scores
 from rareclass.compare.score_files import ReadScores, ScoreFiles, read_score_files
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import Interval
 from rareclass.opening import open_model
-from rareclass.report.curve_displays import (
+from rareclass.report.drawing import CYCLE, Draw, plot_of
+from rareclass.report.page import (
+    NONE,
+    Fact,
+    FactList,
+    FinishedReport,
+    KeyFigure,
+    PageTable,
+    Plots,
+    ReportPage,
+    Section,
+    decimal_with_bounds,
+    figure_of,
+    listed,
+    percent,
+    percent_with_bounds,
+    settings_section,
+    whole,
+)
+from rareclass.report.ranking_section import (
     GainsDisplay,
     PrecisionRecallDisplay,
     RocDisplay,
     TableDisplay,
 )
-from rareclass.report.document import (
-    Fact,
-    FactList,
-    KeyFigure,
-    PageTable,
-    Plot,
-    Plots,
-    ReportPage,
-    Section,
-    settings_section,
-)
-from rareclass.report.drawing import CYCLE, Draw, plot_of
-from rareclass.report.formatting import (
-    NONE,
-    decimal_with_bounds,
-    listed,
-    percent,
-    percent_with_bounds,
-    whole,
-)
-from rareclass.report.model_report import FinishedReport, figure_of
-from rareclass.report.page import made_now
 from rareclass.report.reading import ReportOptions, read_rows
 from rareclass.report.threshold_table import ThresholdTable
-from rareclass.report.training_facts import training_facts
 from rareclass.tables.table_file import TablePlace
 
 if TYPE_CHECKING:
@@ -66,7 +61,8 @@ def report_on_models(
     Raises `InputError` as `read_rows`, and where the models have different targets.
     """
     contents = [open_model(path) for path in models]
-    targets = {training_facts(each).rare for each in contents}
+    classes = [each.rare_class for each in contents]
+    targets = {f"{each.target} = {each.rare_label}" for each in classes}
     if len(targets) > 1:
         raise InputError(
             f"The models are of different classes: {' and '.join(sorted(targets))}.",
@@ -76,8 +72,7 @@ def report_on_models(
     read = [read_rows(content, data, options) for content in contents]
     names = _names(models)
     columns = dict(zip(names, [each.scores for each in read], strict=True))
-    label = training_facts(contents[0]).rare_label
-    scores = ReadScores(columns, {}, label, read[0].y, read[0].groups)
+    scores = ReadScores(columns, {}, classes[0].rare_label, read[0].y, read[0].groups)
     own = [content.threshold for content in contents]
     paths = [Fact(name, str(path)) for name, path in zip(names, models, strict=True)]
     facts = [Fact("Rows", str(data)), *paths]
@@ -126,10 +121,7 @@ def _finished(
     sections = [_measures_section(comparison), _curves_section(tables)]
     names = list(columns)
     if len(names) == 2:
-        a, b = columns.values()
-        tops = sorted({k for k in (*_TOPS, n_rare) if k <= n / 2})
-        agreements = [Agreement.of(y, a, b, k) for k in tops]
-        sections.append(_agreement_section(names[0], names[1], agreements, n_rare))
+        sections.append(_agreement_section(y, columns))
     of_rows = [
         Fact("Rows", whole(n)),
         Fact("Rare rows", f"{whole(n_rare)} ({percent(n_rare / n)})"),
@@ -147,7 +139,6 @@ def _finished(
         _verdict(comparison),
         _figures(comparison),
         tuple(sections),
-        made_now(),
     )
     return FinishedReport(page, comparison.to_dict())
 
@@ -208,35 +199,27 @@ def _measures_section(comparison: Comparison) -> Section:
 
 def _curves_section(tables: Mapping[str, ThresholdTable]) -> Section:
     """Section with precision and recall, ROC and gains of all rankings."""
-    title = "ROC curve, its false-positive rate on a logarithmic axis"
-    plots = (
-        _curves(
-            tables, "precision-recall", "Precision and recall", PrecisionRecallDisplay,
-            _at_recalls(tables),
-        ),
-        _curves(tables, "roc", title, RocDisplay, _at_rates(tables)),
-        _curves(
-            tables, "gains", "Gains: what the highest rows hold", GainsDisplay,
-            _within_budgets(tables),
-        ),
+    description = f"{' and '.join(tables)}. {_BANDS}"
+    roc = "ROC curve, its false-positive rate on a logarithmic axis"
+    plots = tuple(
+        plot_of(_together(tables, display), key, title, description, numbers)
+        for display, key, title, numbers in (
+            (
+                PrecisionRecallDisplay, "precision-recall", "Precision and recall",
+                _at_recalls(tables),
+            ),
+            (RocDisplay, "roc", roc, _at_rates(tables)),
+            (
+                GainsDisplay, "gains", "Gains: what the highest rows hold",
+                _within_budgets(tables),
+            ),
+        )
     )  # fmt: skip
     return Section("curves", "Curves", "The same rows, one line a ranking.", (Plots(plots),))
 
 
-def _curves(
-    tables: Mapping[str, ThresholdTable],
-    key: str,
-    title: str,
-    display: type[TableDisplay],
-    numbers: PageTable,
-) -> Plot:
-    return plot_of(
-        _together(tables, display), key, title, f"{' and '.join(tables)}. {_BANDS}", numbers
-    )
-
-
 def _together(tables: Mapping[str, ThresholdTable], display: type[TableDisplay]) -> Draw:
-    """One curve a ranking on the same axes."""
+    """Draw one curve a ranking on the same axes."""
 
     def draw(ax: "Axes") -> None:
         for place, (name, table) in enumerate(tables.items()):
@@ -296,69 +279,34 @@ def _within_budgets(tables: Mapping[str, ThresholdTable]) -> PageTable:
     )
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """Rows and rare rows that two rankings have in common among their k highest.
+def _agreement_section(y: NDArray[np.bool_], columns: Mapping[str, NDArray[np.float64]]) -> Section:
+    """Section on the rare rows that two rankings find among their highest, together and alone.
 
-    Attributes
-    ----------
-    k : int
-        Rows at the top of each; of equal scores those that come first.
-    shared : int
-        Rows at the top of both.
-    found_by_both, found_by_first, found_by_second : int
-        Rare rows at the top of both, and of one alone.
+    Of equal scores those that come first are higher.
     """
-
-    k: int
-    shared: int
-    found_by_both: int
-    found_by_first: int
-    found_by_second: int
-
-    @classmethod
-    def of(cls, y: ArrayLike, a: ArrayLike, b: ArrayLike, k: int) -> Self:
-        """Count; O(n log n) time.
-
-        >>> Agreement.of([1, 1, 0, 0], [4, 3, 2, 1], [4, 1, 3, 2], 2)
-        Agreement(k=2, shared=1, found_by_both=1, found_by_first=1, found_by_second=0)
-        """
-        rare = np.asarray(y) == 1
-        first, second = np.zeros((2, len(rare)), dtype=bool)
-        for top, scores in ((first, a), (second, b)):
-            top[np.argsort(-np.asarray(scores, float), kind="stable")[:k]] = True
-        sets = (
-            first & second,
-            first & second & rare,
-            first & ~second & rare,
-            ~first & second & rare,
-        )
-        return cls(k, *(int(each.sum()) for each in sets))
-
-
-def _agreement_section(a: str, b: str, found: Sequence[Agreement], n_rare: int) -> Section:
-    """Section on the rare rows that two rankings find, together and alone."""
-    rows = tuple(
-        (
-            f"{each.k:,}",
-            f"{each.shared:,}",
-            f"{each.found_by_both:,}",
-            f"{each.found_by_first:,}",
-            f"{each.found_by_second:,}",
-        )
-        for each in found
-    )
+    rare, n_rare = y == 1, int(y.sum())
+    orders = [np.argsort(-column, kind="stable") for column in columns.values()]
+    tops = sorted({k for k in (*_TOPS, n_rare) if k <= len(y) / 2})
+    rows, lead = [], ""
+    for k in tops:
+        first, second = np.zeros((2, len(y)), dtype=bool)
+        first[orders[0][:k]] = second[orders[1][:k]] = True
+        both, either = first & second, (first | second) & rare
+        by_first, by_second = int((first & rare).sum()), int((second & rare).sum())
+        found_by_both = int((both & rare).sum())
+        counts = (
+            k, int(both.sum()), found_by_both, by_first - found_by_both, by_second - found_by_both,
+        )  # fmt: skip
+        rows.append(tuple(f"{count:,}" for count in counts))
+        if k == n_rare or n_rare not in tops:
+            lead = (
+                f"Among the {k:,} highest rows of each, the better one has "
+                f"{max(by_first, by_second):,} rare rows and both together {int(either.sum()):,}."
+            )
+    a, b = columns
     head = (
         "Highest rows of each", "The same rows", "Rare, found by both", f"Only by {a}",
         f"Only by {b}",
     )  # fmt: skip
-    of_rare = next((each for each in found if each.k == n_rare), found[-1])
-    alone = (of_rare.found_by_first, of_rare.found_by_second)
-    together, best = of_rare.found_by_both + sum(alone), of_rare.found_by_both + max(alone)
-    return Section(
-        "agreement",
-        "Do they find the same?",
-        f"Among the {of_rare.k:,} highest rows of each, the better one has {best:,} rare rows and "
-        f"both together {together:,}.",
-        (PageTable("What both find, and what only one does", head, rows, (0, 1, 2, 3, 4)),),
-    )
+    table = PageTable("What both find, and what only one does", head, tuple(rows), (0, 1, 2, 3, 4))
+    return Section("agreement", "Do they find the same?", lead, (table,))

@@ -7,15 +7,22 @@ by colour differ by dash or marker as well. matplotlib is imported where somethi
 import io
 import re
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from rareclass.report.document import AxisSpan, PageTable, Plot
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rareclass.decide.rarity_scores import rarity_scores
+from rareclass.labels.two_classes import read_labels
+from rareclass.report.page import PageTable, Plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 BLUE, VERMILLION, GREEN, AMBER = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, GREY, BLACK = "#CC79A7", "#56B4E9", "#8F8F8F", "#000000"
@@ -129,6 +136,15 @@ def _percent(value: float, _: Any = None) -> str:
     return f"{100 * value:.6g}%"
 
 
+class AxisSpan(NamedTuple):
+    """Place of the axes in a drawing, as shares of its width, and the limits of the x axis."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+
+
 class Drawing(NamedTuple):
     """An ``<svg>`` element and the place of its axes."""
 
@@ -198,3 +214,172 @@ def _themed(svg: str, key: str, title: str, description: str) -> str:
         f'<title id="{key}-title">{escape(title)}</title>'
         f'<desc id="{key}-desc">{escape(description)}</desc>{body}'
     )
+
+
+class Display:
+    """A plot in the convention of scikit-learn's displays; base of all of them.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Set by `plot`.
+    figure_ : matplotlib.figure.Figure
+        Set by `plot`.
+    """
+
+    ax_: "Axes"
+    figure_: "Figure"
+
+    @abstractmethod
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        """Draw on axes."""
+
+    def plot(self, ax: Any = None, **style: Any) -> Self:
+        """Draw on axes, by default those of a new figure of pyplot, and return the display.
+
+        `style` is such as ``color`` and ``linestyle`` of the main line, where the plot has one.
+        """
+        self.ax_ = new_axes(ax)
+        self.figure_ = self.ax_.get_figure()  # type: ignore[assignment]
+        self._draw(self.ax_, **style)
+        return self
+
+
+class RankingDisplay(Display):
+    """A plot of scores beside classes.
+
+    `from_estimator` and `from_predictions` make and draw it. The attributes hold the numbers that
+    are drawn; `plot` draws them again, on any axes.
+    """
+
+    of_probabilities: ClassVar[bool] = False  # drawn from probabilities, not scores
+
+    @classmethod
+    @abstractmethod
+    def _of(
+        cls,
+        rare: NDArray[np.bool_],
+        scores: NDArray[np.float64],
+        weight: NDArray[np.float64] | None,
+        name: str | None,
+        **options: Any,
+    ) -> Self:
+        """Count the rows."""
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw scores of rows with known classes.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Two classes.
+        y_score : array-like of shape (n,)
+            Higher means rarer. Probabilities of the rare class where the plot is of probabilities.
+        sample_weight : array-like of shape (n,), optional
+            Copies that each row stands for.
+        pos_label : label, optional
+            The rare class; by default the class of less weight.
+        name : str, optional
+            Name of the ranking in the legend.
+        ax : matplotlib.axes.Axes, optional
+            By default the axes of a new figure.
+        **options
+            Parameters that the display's class names.
+
+        Returns
+        -------
+        RankingDisplay
+
+        Raises
+        ------
+        ValueError
+            On one class, more than two, and scores that are NaN or of another number than classes.
+        ImportError
+            Without matplotlib.
+        """
+        scores = np.asarray(y_score, dtype=np.float64)
+        rare = rare_rows(y_true, len(scores), pos_label, sample_weight)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return cls._of(rare, scores, weight, name, **options).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the scores that a fitted estimator gives to X.
+
+        Scores are the ``score_samples`` of this package's rankers, else the ``decision_function``,
+        else the probability of the rare class. Plots of probabilities take ``predict_proba``.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+        X : rows for the estimator
+            Held out of training.
+        y, sample_weight, pos_label, name, ax, **options
+            As for `from_predictions`; by default `name` is the name of the estimator's class, and
+            `pos_label` the estimator's ``pos_label_`` where it has one.
+
+        Returns
+        -------
+        RankingDisplay
+
+        Raises
+        ------
+        ValueError
+            As `from_predictions`; where the estimator has no scores.
+        """
+        if pos_label is None:
+            pos_label = getattr(estimator, "pos_label_", None)
+        label = pos_label
+        if label is None:
+            column = np.asarray(y)
+            label = read_labels(column, None, None, len(column)).pos_label
+        score = _probabilities if cls.of_probabilities else rarity_scores
+        scores = score(estimator, X, label)
+        return cls.from_predictions(
+            y,
+            scores,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            name=type(estimator).__name__ if name is None else name,
+            ax=ax,
+            **options,
+        )
+
+
+def rare_rows(
+    y: ArrayLike, n_rows: int, pos_label: Any, sample_weight: ArrayLike | None = None
+) -> NDArray[np.bool_]:
+    """Return True for each row of the rare class; raises `ValueError` as `read_labels`."""
+    rare = np.zeros(n_rows, dtype=bool)
+    rare[read_labels(y, sample_weight, pos_label, n_rows).rare] = True
+    return rare
+
+
+def _probabilities(estimator: Any, X: Any, pos_label: Any) -> NDArray[np.float64]:
+    """Probabilities of the rare class."""
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(f"{type(estimator).__name__} has no probabilities.")
+    place = list(estimator.classes_).index(pos_label)
+    return np.asarray(estimator.predict_proba(X)[:, place], dtype=np.float64)

@@ -3,27 +3,30 @@
 import csv
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.hunt.files import DESCRIPTION_TABLE, SUMMARY, picture_names
-from rareclass.report.document import (
-    Block,
+from rareclass.report.page import (
+    NONE,
     Fact,
     FactList,
+    FinishedReport,
     Image,
     KeyFigure,
     Note,
+    PageBlock,
     PageTable,
     ReportPage,
     Section,
+    amount,
+    percent,
     settings_section,
+    whole,
 )
-from rareclass.report.formatting import NONE, amount, percent, whole
-from rareclass.report.model_report import FinishedReport
-from rareclass.report.page import made_now
 
 # Bytes of pictures on a page, all balls together: as base64 they are a third more.
 _MOST_PICTURES = 280_000
@@ -47,6 +50,23 @@ def report_on_hunt(folder: Path) -> FinishedReport:
             ErrorKind.DAMAGED_FILE,
         ) from error
     names, held_out = [ball["name"] for ball in balls], summary.get("held_out")
+    sections, left = [], _MOST_PICTURES
+    for number, picture in enumerate(picture_names(names)):
+        path, name = folder / picture, names[number]
+        size = path.stat().st_size if path.is_file() else 0
+        has_room = 0 < size <= left
+        left -= size if has_room else 0
+        own = [line for line in lines if line["ball"] == name]
+        sections.append(_ball(number, balls[number], folder, path if has_room else None, own))
+    certainty = Section(
+        "judged",
+        "How sure that is",
+        "Too few cases to leave any out: nothing is known of how sure it is.",
+        (),
+    )
+    if held_out is not None:
+        lead = "Each known case is left out in turn, and looked for."
+        certainty = replace(certainty, lead=lead, blocks=(Note(held_out["words"]),))
     page = ReportPage(
         f"Hunt for {' and '.join(dict.fromkeys(names))}",
         f"{folder}: {whole(counts['rows'])} rows of {summary['options'].get('data', 'a table')}",
@@ -54,13 +74,7 @@ def report_on_hunt(folder: Path) -> FinishedReport:
         f"{'lies' if counts['found'] == 1 else 'lie'} in the "
         f"{'ball' if len(balls) == 1 else f'{len(balls)} balls'} around the known cases.",
         _figures(counts, held_out),
-        (
-            *_balls(folder, balls, lines),
-            _certainty(held_out),
-            _data(summary),
-            settings_section(_settings(folder, summary)),
-        ),
-        made_now(),
+        (*sections, certainty, _data(summary), settings_section(_settings(folder, summary))),
     )
     return FinishedReport(page, {"counts": counts, "balls": balls, "held_out": held_out})
 
@@ -79,26 +93,12 @@ def _figures(counts: dict[str, Any], held_out: dict[str, Any] | None) -> tuple[K
     return tuple(figures)
 
 
-def _balls(folder: Path, balls: Sequence[dict[str, Any]], lines: Sequence[Line]) -> list[Section]:
-    """A section for each ball, with pictures as long as there is room for them."""
-    sections, left = [], _MOST_PICTURES
-    pictures = picture_names([ball["name"] for ball in balls])
-    for number, (ball, picture) in enumerate(zip(balls, pictures, strict=True)):
-        path = folder / picture
-        size = path.stat().st_size if path.is_file() else 0
-        has_room = 0 < size <= left
-        left -= size if has_room else 0
-        own = [line for line in lines if line["ball"] == ball["name"]]
-        sections.append(_ball(number, ball, folder, path if has_room else None, own))
-    return sections
-
-
 def _ball(
     number: int, ball: dict[str, Any], folder: Path, picture: Path | None, lines: Sequence[Line]
 ) -> Section:
     """The picture of a ball, and the values typical of its rows."""
     name, n_found = ball["name"], ball["n_found"]
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     if picture is None:
         blocks.append(Note(f"The picture of this ball is not on the page: look into {folder}."))
     else:
@@ -111,9 +111,12 @@ def _ball(
     numbers = tuple(
         (
             line["feature"],
-            f"{_number(line['inside_low'])} to {_number(line['inside_high'])}",
-            f"{_number(line['outside_low'])} to {_number(line['outside_high'])}",
-            _share(line["overlap"]),
+            *(
+                f"{_in_words(line[f'{side}_low'], amount)} to "
+                f"{_in_words(line[f'{side}_high'], amount)}"
+                for side in ("inside", "outside")
+            ),
+            _in_words(line["overlap"], percent),
         )
         for line in [line for line in lines if not line["share_inside"]][:_MOST_LINES]
     )
@@ -123,8 +126,8 @@ def _ball(
     values = tuple(
         (
             f"{line['feature']} = {line['value']}",
-            _share(line["share_inside"]),
-            _share(line["share_outside"]),
+            _in_words(line["share_inside"], percent),
+            _in_words(line["share_outside"], percent),
         )
         for line in [line for line in lines if line["share_inside"]][:_MOST_LINES]
     )
@@ -138,28 +141,13 @@ def _ball(
     return Section(f"ball-{number}", f"The ball of {name}", lead, tuple(blocks))
 
 
-def _number(text: str) -> str:
+def _in_words(text: str, words: Callable[[float], str]) -> str:
+    """A number of the table of descriptions in words; a dash where the cell has none."""
     try:
         value = float(text)
     except ValueError:
         return NONE
-    return amount(value) if math.isfinite(value) else NONE
-
-
-def _share(text: str) -> str:
-    try:
-        return percent(float(text))
-    except ValueError:
-        return NONE
-
-
-def _certainty(held_out: dict[str, Any] | None) -> Section:
-    title = "How sure that is"
-    if held_out is None:
-        lead = "Too few cases to leave any out: nothing is known of how sure it is."
-        return Section("judged", title, lead, ())
-    lead = "Each known case is left out in turn, and looked for."
-    return Section("judged", title, lead, (Note(held_out["words"]),))
+    return words(value) if math.isfinite(value) else NONE
 
 
 def _data(summary: dict[str, Any]) -> Section:

@@ -7,8 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from rareclass.labels.two_classes import read_labels
-from rareclass.report.drawing import BAND, BLUE, GREY, INK, VERMILLION, new_axes, new_figure
+from rareclass.report.drawing import (
+    BAND,
+    BLUE,
+    GREY,
+    INK,
+    VERMILLION,
+    Display,
+    new_figure,
+    rare_rows,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +34,7 @@ _GRID = 80
 _N_CONTOURS = 7
 
 
-class FeatureScalesDisplay:
+class FeatureScalesDisplay(Display):
     """A bar for the learned scale of every feature in use, see `draw_feature_scales`.
 
     Parameters
@@ -35,13 +43,6 @@ class FeatureScalesDisplay:
     names : sequence of str
     most : int, default=30
         Largest number of bars.
-
-    Attributes
-    ----------
-    ax_ : matplotlib.axes.Axes
-        Set by `plot`.
-    figure_ : matplotlib.figure.Figure
-        Set by `plot`.
 
     Examples
     --------
@@ -63,12 +64,8 @@ class FeatureScalesDisplay:
         """
         return cls(*_read_scales(estimator, feature_names, most), most=most).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on axes, by default those of a new figure of pyplot."""
-        self.ax_ = new_axes(ax)
-        self.figure_ = self.ax_.get_figure()
-        _draw_scales(self.ax_, self.scales, self.names, self.most, None)
-        return self
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        _draw_scales(ax, self.scales, self.names, self.most, None)
 
 
 def draw_feature_scales(
@@ -169,7 +166,7 @@ def _left_out(scales: Floats, n_used: int, n_drawn: int) -> str:
     return "; ".join(parts)
 
 
-class LamPathDisplay:
+class LamPathDisplay(Display):
     """The mean score of the folds against lam, with one standard deviation to each side.
 
     Parameters
@@ -184,13 +181,6 @@ class LamPathDisplay:
     scoring : str, default="score"
         Name of the scores.
 
-    Attributes
-    ----------
-    ax_ : matplotlib.axes.Axes
-        Set by `plot`.
-    figure_ : matplotlib.figure.Figure
-        Set by `plot`.
-
     Examples
     --------
     >>> from sklearn.datasets import make_classification
@@ -201,9 +191,6 @@ class LamPathDisplay:
     >>> display.ax_.get_xlabel(), display.scores.shape
     ('lam (from strong to weak regularisation)', (3, 3))
     """
-
-    ax_: "Axes"
-    figure_: "Figure"
 
     def __init__(
         self,
@@ -245,10 +232,7 @@ class LamPathDisplay:
             scoring=scoring.replace("roc_auc", "AUC").replace("_", " "),
         ).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on axes, by default those of a new figure of pyplot."""
-        self.ax_ = ax = new_axes(ax)
-        self.figure_ = ax.get_figure()
+    def _draw(self, ax: "Axes", **style: Any) -> None:
         order = np.argsort(-self.lams, kind="stable")
         lams, scores = self.lams[order], self.scores[:, order]
         mean, spread = np.nanmean(scores, axis=0), np.nanstd(scores, axis=0)
@@ -267,10 +251,9 @@ class LamPathDisplay:
             beside.plot(lams, self.n_landmarks[order], color=VERMILLION, linestyle="--")
             beside.set_ylabel("landmarks in use (dashed)")
         ax.legend()
-        return self
 
 
-class LandmarkMapDisplay:
+class LandmarkMapDisplay(Display):
     """Rows in two dimensions, with the landmarks by the size and sign of their coefficients.
 
     Triangles that point up raise the scores of rows near them, triangles that point down lower
@@ -287,13 +270,6 @@ class LandmarkMapDisplay:
     surface : tuple of three ndarray, optional
         Places along both axes, and scores on their grid: lines of equal score.
 
-    Attributes
-    ----------
-    ax_ : matplotlib.axes.Axes
-        Set by `plot`.
-    figure_ : matplotlib.figure.Figure
-        Set by `plot`.
-
     Examples
     --------
     >>> from sklearn.datasets import make_classification
@@ -303,9 +279,6 @@ class LandmarkMapDisplay:
     >>> display.landmarks.shape[1], display.ax_.get_xlabel()
     (2, 'first principal component')
     """
-
-    ax_: "Axes"
-    figure_: "Figure"
 
     def __init__(
         self,
@@ -324,25 +297,13 @@ class LandmarkMapDisplay:
     def from_estimator(
         cls, estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, ax: Any = None
     ) -> Self:
-        """Draw the landmarks of a fitted kernel machine among rows.
+        """Draw the landmarks of a fitted kernel machine, or of a search for one, among rows.
 
-        Parameters
-        ----------
-        estimator : RankRC, RankSVM or another kernel machine, or a search for one
-        X : array-like of shape (n, n_features)
-            Dense rows, such as those of training. Of more than 3,000 that many are drawn.
-        y : array-like of shape (n,), optional
-            Their classes, to mark the rare rows.
-        ax : matplotlib.axes.Axes, optional
+        X are dense rows, such as those of training; of more than 3,000 that many are drawn. y are
+        their classes, to mark the rare rows.
 
-        Returns
-        -------
-        LandmarkMapDisplay
-
-        Raises
-        ------
-        ValueError
-            For an estimator without landmarks, sparse rows or landmarks, fewer than two features.
+        Raises `ValueError` for an estimator without landmarks, sparse rows or landmarks, and fewer
+        than two features.
         """
         model = getattr(estimator, "best_estimator_", estimator)
         landmarks, coef = getattr(model, "landmarks_", None), getattr(model, "coef_", None)
@@ -353,7 +314,10 @@ class LandmarkMapDisplay:
         rows = np.asarray(X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] < 2:
             raise ValueError(f"X has the shape {rows.shape}: a map needs two features at least.")
-        rare = None if y is None else _rare_rows(y, getattr(model, "pos_label_", None))
+        rare = None
+        if y is not None:
+            column = np.asarray(y)
+            rare = rare_rows(column, len(column), getattr(model, "pos_label_", None))
         if len(rows) > MOST_ROWS:
             kept = _thinned(len(rows), rare)
             rows, rare = rows[kept], None if rare is None else rare[kept]
@@ -370,10 +334,7 @@ class LandmarkMapDisplay:
             display.surface = _surface(model, rows)
         return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on axes, by default those of a new figure of pyplot."""
-        self.ax_ = ax = new_axes(ax)
-        self.figure_ = ax.get_figure()
+    def _draw(self, ax: "Axes", **style: Any) -> None:
         if self.surface is not None:
             first, second, scores = self.surface
             ax.contour(first, second, scores, levels=_N_CONTOURS, colors=GREY, linewidths=0.8)
@@ -399,14 +360,6 @@ class LandmarkMapDisplay:
         ax.set_xlabel(self.axis_names[0], parse_math=False)
         ax.set_ylabel(self.axis_names[1], parse_math=False)
         ax.legend()
-        return self
-
-
-def _rare_rows(y: Any, pos_label: Any) -> NDArray[np.bool_]:
-    column = np.asarray(y)
-    rare = np.zeros(len(column), dtype=bool)
-    rare[read_labels(column, None, pos_label, len(column)).rare] = True
-    return rare
 
 
 def _thinned(n_rows: int, rare: NDArray[np.bool_] | None) -> NDArray[np.intp]:

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 
 from rareclass.errors import counted
 from rareclass.metrics.column_drift import MOVED_FAR
+from rareclass.model.model import Model
 from rareclass.report.columns_section import ColumnDrift
-from rareclass.report.document import Block, Heading, Listing, Section
-from rareclass.report.formatting import percent, whole
-from rareclass.report.reliability import Reliability
-from rareclass.report.score_distribution import ScoreDrift
+from rareclass.report.page import Heading, Listing, PageBlock, Section, percent, whole
+from rareclass.report.scores_section import Reliability, ScoreDrift
 from rareclass.report.subgroups import Subgroups
 from rareclass.report.threshold_table import ThresholdTable
-from rareclass.report.training_facts import ReportFacts
 
 # Fewer rare rows than this make every interval wide.
 _FEW_RARE = 50
@@ -24,7 +22,7 @@ _MOST_NAMED = 5
 class CardBasis:
     """Facts and counts from which the lines of a card are derived."""
 
-    facts: ReportFacts
+    model: Model
     table: ThresholdTable
     reliability: Reliability | None
     columns: Sequence[ColumnDrift]
@@ -36,12 +34,11 @@ class CardBasis:
 
 def card_section(basis: CardBasis) -> Section:
     """Section with the basis of the numbers, and the uses that the model is not fit for."""
-    blocks: list[Block] = [Heading("What it rests on"), Listing(tuple(_meant(basis)))]
+    blocks: list[PageBlock] = [Heading("What it rests on"), Listing(tuple(_meant(basis)))]
     not_meant = (
-        *_limits_of_few_rows(basis),
+        *_limits_of_few_rows(basis.table),
         *_limits_on_other_rows(basis),
-        *_limits_of_probabilities(basis.reliability),
-        *_limits_of_subgroups(basis),
+        *_limits_of_parts(basis),
     )
     if not_meant:
         blocks += [Heading("What it is not for"), Listing(not_meant)]
@@ -50,11 +47,12 @@ def card_section(basis: CardBasis) -> Section:
 
 
 def _meant(basis: CardBasis) -> Iterator[str]:
-    facts, table = basis.facts, basis.table
-    if facts.n_rows:
-        date = f" on {facts.date[:10]}" if facts.date else ""
-        rare = f", {whole(facts.n_rare)} of them rare" if facts.n_rare is not None else ""
-        yield f"Trained{date} on {counted(facts.n_rows, 'row')}{rare}."
+    facts, table = basis.model.facts, basis.table
+    training, rule, n_rare = facts.training, facts.rule, basis.model.rare_class.n_rare
+    if training is not None:
+        date = f" on {training.date[:10]}" if training.date else ""
+        rare = f", {whole(n_rare)} of them rare" if n_rare is not None else ""
+        yield f"Trained{date} on {counted(training.n_rows, 'row')}{rare}."
     on = "rows that it did not learn from" if basis.rows is None else basis.rows
     yield f"Judged on {whole(table.n_rows)} rows, {whole(table.n_rare)} of them rare: {on}."
     if basis.rows is not None:
@@ -62,14 +60,17 @@ def _meant(basis: CardBasis) -> Iterator[str]:
             "The numbers hold for rows like these. Whether the model learned from these very rows "
             "cannot be told from its file: if it did, they flatter it."
         )
-    elif facts.trained_on_all_rows and facts.estimated_by == "held-out rows":
+    elif (
+        training is not None
+        and training.trained_on_all_rows
+        and training.estimated_by == "held-out rows"
+    ):
         yield "The model that was judged learned without these rows; the saved one from all."
-    if facts.confidence is not None:
-        yield f"Its threshold keeps {facts.rule} at confidence {facts.confidence:g}."
+    if rule is not None and rule.guaranteed and rule.confidence is not None:
+        yield f"Its threshold keeps {rule.rule} at confidence {rule.confidence:g}."
 
 
-def _limits_of_few_rows(basis: CardBasis) -> Iterator[str]:
-    table = basis.table
+def _limits_of_few_rows(table: ThresholdTable) -> Iterator[str]:
     recall = table.recall.at(table.own or 0)
     bounds = f"{percent(recall.low)} to {percent(recall.high)}"
     if table.n_rare < _FEW_RARE:
@@ -112,22 +113,20 @@ def _limits_on_other_rows(basis: CardBasis) -> Iterator[str]:
             f"Not by the number of alerts expected at training: here {percent(now.value)} of the "
             f"rows raise one, of those held out it was {percent(before.value)}."
         )
-    if basis.days is None and basis.facts.time is None:
+    training = basis.model.facts.training
+    if basis.days is None and (training is None or training.time is None):
         yield "Not known of later times: neither training nor these numbers went by time (--time)."
 
 
-def _limits_of_probabilities(reliability: Reliability | None) -> Iterator[str]:
-    if reliability is None:
+def _limits_of_parts(basis: CardBasis) -> Iterator[str]:
+    """Limits of probabilities, and of days and groups."""
+    if basis.reliability is None:
         yield "Not for probabilities: its scores order rows, and say no more."
-    elif reliability.n_off:
-        n_bins = len(reliability.found)
+    elif basis.reliability.n_off:
         yield (
-            f"Not for probabilities taken at their word: in {reliability.n_off} of {n_bins} bins "
-            "the share of rare rows is not what was foretold."
+            f"Not for probabilities taken at their word: in {basis.reliability.n_off} of "
+            f"{len(basis.reliability.found)} bins the share of rare rows is not what was foretold."
         )
-
-
-def _limits_of_subgroups(basis: CardBasis) -> Iterator[str]:
     for parts in (basis.days, basis.groups):
         if parts is not None and parts.worse:
             named = _named([each.name for each in parts.worse])

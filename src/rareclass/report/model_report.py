@@ -5,47 +5,54 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.metrics import Interval, average_precision_interval, roc_auc_interval
 from rareclass.model.drift import drift_of
+from rareclass.model.facts import CombinationFacts, ModelFacts, facts_as_json
 from rareclass.model.model import Model
 from rareclass.model.threshold import day_of
-from rareclass.report.columns_section import ColumnDrift, data_section
-from rareclass.report.document import Fact, KeyFigure, ReportPage, Section, settings_section
-from rareclass.report.features_section import features_section
-from rareclass.report.formatting import (
+from rareclass.report.columns_section import ColumnDrift, data_section, features_section
+from rareclass.report.model_card import CardBasis, card_section
+from rareclass.report.page import (
+    Fact,
+    FinishedReport,
+    KeyFigure,
+    ReportPage,
+    Section,
     amount,
-    decimal_bounds,
+    figure_of,
     percent,
     percent_bounds,
     percent_with_bounds,
+    settings_section,
     whole,
 )
-from rareclass.report.model_card import CardBasis, card_section
-from rareclass.report.page import made_now
 from rareclass.report.ranking_section import ranking_section
 from rareclass.report.reading import ReadRows, ReportOptions, check_rare_class, read_rows
-from rareclass.report.reliability import Reliability
-from rareclass.report.score_distribution import ScoreDistribution, ScoreDrift, scores_section
+from rareclass.report.scores_section import (
+    Reliability,
+    ScoreDistribution,
+    ScoreDrift,
+    scores_section,
+)
 from rareclass.report.single_rows import single_rows
 from rareclass.report.subgroups import Subgroups, subgroups_section
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import ThresholdTable
-from rareclass.report.training_facts import ReportFacts, training_facts
 from rareclass.tables.table_file import TablePlace
 
 _MOST_NAMED = 12
-
-
-class FinishedReport(NamedTuple):
-    """A page, and its numbers as plain data for scripts."""
-
-    page: ReportPage
-    numbers: dict[str, Any]
+_SETTINGS = {
+    "date": "Trained", "method": "Method", "objective": "Objective", "seed": "Seed",
+    "time_budget": "Time budget, seconds", "estimated_by": "Estimated by",
+    "holdout": "Share held out", "groups": "Kept together by", "time": "Held out by time",
+    "lam": "lam", "width": "Kernel width", "n_landmarks": "Landmarks", "C": "Cost C",
+    "covariance": "Covariance",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,8 +82,7 @@ class ModelMeasures:
         costs: Any = None,
     ) -> Self:
         """Measure scores at every threshold."""
-        own = content.threshold
-        table = ThresholdTable.of(y, scores, weight, own=own, time=time, costs=costs)
+        table = ThresholdTable.of(y, scores, weight, own=content.threshold, time=time, costs=costs)
         reliability = None
         if content.calibration is not None:
             reliability = Reliability.of(y, content.calibration(scores), weight)
@@ -93,33 +99,37 @@ def report_on_model(
     content: Model, model: Path, data: TablePlace, options: ReportOptions
 ) -> FinishedReport:
     """Report on the rows of a file; raises `InputError` as `read_rows`."""
-    facts, rows = training_facts(content), read_rows(content, data, options)
+    rows, threshold = read_rows(content, data, options), content.threshold
     measures = ModelMeasures.of(content, rows.y, rows.scores, time=rows.time, costs=rows.costs)
-    threshold = content.threshold
     outside = {each.name: each.share for each in drift_of(rows.seen, None).columns}
     drifts = [] if rows.columns is None else rows.columns.drifts(outside)
     held = content.held_out
-    score_drift = None
+    score_drift = days = groups = None
     if held is not None:
         score_drift = ScoreDrift.of(held.scores, held.weight, rows.scores, threshold)
-    days, groups = _days(rows, options, threshold), _groups(rows, options, threshold)
-    single = single_rows(content, facts, rows, options.n_shown)
+    if rows.time is not None and options.time is not None:
+        names = day_of(rows.time).astype(str)
+        days = Subgroups.of(options.time, names, rows.y, rows.scores, threshold, in_order=True)
+    if rows.groups is not None and options.groups is not None:
+        groups = Subgroups.of(options.groups, rows.groups, rows.y, rows.scores, threshold)
+    single = single_rows(content, rows, options.n_shown)
     basis = CardBasis(
-        facts, measures.table, measures.reliability, drifts, rows.name, score_drift, days, groups
+        content, measures.table, measures.reliability, drifts, rows.name, score_drift, days, groups
     )
-    sections = _sections_of_scores(content, facts, measures, model)
-    if facts.importances or single.reasons:
-        reasons = single.reasons or {}
-        sections.append(features_section(facts.importances, reasons, single.n_explained))
+    sections = _sections_of_scores(content, measures, model)
+    importances = content.facts.importances
+    if importances or single.reasons:
+        sections.append(features_section(importances, single.reasons or {}, single.n_explained))
     sections += single.sections
     if days is not None or groups is not None:
         sections.append(subgroups_section(days, groups))
+    notes = _data_notes(content.facts, rows)
     sections += [
-        data_section(_data_facts(rows, options), drifts, score_drift, _data_notes(facts, rows)),
+        data_section(_data_facts(rows, options), drifts, score_drift, notes),
         card_section(basis),
-        settings_section(_settings(facts, measures, model, data)),
+        settings_section(_settings(content.facts, measures, model, data)),
     ]
-    page = _page(facts, measures, sections, f"{model.name} on {rows.name}")
+    page = _page(content, measures, sections, f"{model.name} on {rows.name}")
     return FinishedReport(page, _plain_data(measures, drifts, score_drift, days, groups))
 
 
@@ -129,7 +139,7 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
     Raises `InputError` where the file keeps none, or the model is of levels.
     """
     check_rare_class(content)
-    facts, held = training_facts(content), content.held_out
+    facts, held = content.facts, content.held_out
     if held is None or len(np.unique(held.y == 1)) < 2:
         raise InputError(
             f"{model} has no scores of rows held out.",
@@ -143,53 +153,43 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
         )
         for each in facts.columns
     ]
-    sections = _sections_of_scores(content, facts, measures, model)
+    sections = _sections_of_scores(content, measures, model)
     if facts.importances:
         sections.append(features_section(facts.importances, {}, 0))
     sections += [
-        data_section(_training_data_facts(facts), columns, None, []),
-        card_section(CardBasis(facts, measures.table, measures.reliability, columns)),
+        data_section(_training_data_facts(content), columns, None, []),
+        card_section(CardBasis(content, measures.table, measures.reliability, columns)),
         settings_section(_settings(facts, measures, model, None)),
     ]
-    by = "by cross-fitting" if facts.estimated_by == "cross-fitting" else f"on {facts.estimated_by}"
-    page = _page(facts, measures, sections, f"{model.name}, judged {by}")
+    by = str(None if facts.training is None else facts.training.estimated_by)
+    how = "by cross-fitting" if by == "cross-fitting" else f"on {by}"
+    page = _page(content, measures, sections, f"{model.name}, judged {how}")
     return FinishedReport(page, _plain_data(measures, columns, None, None, None))
 
 
-def _sections_of_scores(
-    content: Model, facts: ReportFacts, measures: ModelMeasures, model: Path
-) -> list[Section]:
-    rule = facts.rule or "the best balanced accuracy on rows held out"
+def _sections_of_scores(content: Model, measures: ModelMeasures, model: Path) -> list[Section]:
+    table, target, chosen = measures.table, content.rare_class, content.facts.rule
+    rule = "the best balanced accuracy on rows held out" if chosen is None else chosen.rule
     out = model.with_name(f"{model.stem}-threshold{model.suffix or '.rareclass'}")
     command = (
         f"rareclass threshold {shlex.quote(str(model))} --threshold {{threshold}} "
         f"--out {shlex.quote(str(out))}"
     )
-    threshold = content.threshold
+    rare, rest = f"{target.target} = {target.rare_label}", "the rest"
+    if target.rest_label != "rest":
+        rest = f"{target.target} = {target.rest_label}"
     sections = [
-        threshold_section(measures.table, facts.rare, facts.rest, rule, command),
-        ranking_section(measures.table, measures.auc, measures.average_precision),
-        scores_section(measures.distribution, threshold, measures.reliability),
+        threshold_section(table, rare, rest, rule, command),
+        ranking_section(table, measures.auc, measures.average_precision),
+        scores_section(measures.distribution, content.threshold, measures.reliability),
     ]
-    return sections + ([] if measures.table.cost is None else [cost_section(measures.table)])
-
-
-def _days(rows: ReadRows, options: ReportOptions, threshold: float) -> Subgroups | None:
-    if rows.time is None or options.time is None:
-        return None
-    days = day_of(rows.time).astype(str)
-    return Subgroups.of(options.time, days, rows.y, rows.scores, threshold, in_order=True)
-
-
-def _groups(rows: ReadRows, options: ReportOptions, threshold: float) -> Subgroups | None:
-    if rows.groups is None or options.groups is None:
-        return None
-    return Subgroups.of(options.groups, rows.groups, rows.y, rows.scores, threshold)
+    return sections + ([] if table.cost is None else [cost_section(table)])
 
 
 def _page(
-    facts: ReportFacts, measures: ModelMeasures, sections: Sequence[Section], subtitle: str
+    content: Model, measures: ModelMeasures, sections: Sequence[Section], subtitle: str
 ) -> ReportPage:
+    target = content.rare_class
     table, unit = measures.table, measures.table.alert_unit
     precision, recall = table.precision.at(measures.own), table.recall.at(measures.own)
     alerts = table.alerts_at(measures.own)
@@ -210,18 +210,12 @@ def _page(
         figure_of("AUC", measures.auc),
     )
     return ReportPage(
-        f"Finding {facts.rare}",
+        f"Finding {target.target} = {target.rare_label}",
         f"{subtitle}: {whole(table.n_rows)} rows, {whole(table.n_rare)} of them rare",
         f"At its threshold the model raises {amount(alerts.value)} {unit}{found}",
         figures,
         tuple(sections),
-        made_now(),
     )
-
-
-def figure_of(label: str, measure: Interval) -> KeyFigure:
-    """Figure of a measure between 0 and 1 with its interval."""
-    return KeyFigure(label, f"{measure.value:.3f}", decimal_bounds(measure))
 
 
 def _data_facts(rows: ReadRows, options: ReportOptions) -> list[Fact]:
@@ -250,13 +244,13 @@ def _data_facts(rows: ReadRows, options: ReportOptions) -> list[Fact]:
     return facts
 
 
-def _data_notes(facts: ReportFacts, rows: ReadRows) -> list[str]:
-    notes = []
+def _data_notes(facts: ModelFacts, rows: ReadRows) -> list[str]:
+    notes, training = [], facts.training
     if rows.n_unlabelled:
         left = "was" if rows.n_unlabelled == 1 else "were"
         unlabelled = counted(rows.n_unlabelled, "row has", "rows have")
         notes.append(f"{unlabelled} no class and {left} left out.")
-    if facts.n_copies and not facts.copies_count:
+    if training is not None and training.n_copies_collapsed and not training.copies_count:
         notes.append(
             "Training counted copies of a row once, and here each counts: columns of which many "
             "rows are copies seem to have moved."
@@ -264,25 +258,42 @@ def _data_notes(facts: ReportFacts, rows: ReadRows) -> list[str]:
     return notes
 
 
-def _training_data_facts(facts: ReportFacts) -> list[Fact]:
-    found = [Fact("Rows learned from", whole(facts.n_rows))]
-    if facts.n_rare is not None and facts.n_rows:
-        share = percent(facts.n_rare / facts.n_rows)
-        found.append(Fact("Rare rows", f"{whole(facts.n_rare)} ({share})"))
-    if facts.n_copies:
-        how = "counted as often as they are there" if facts.copies_count else "counted once"
-        found.append(Fact("Exact copies", f"{whole(facts.n_copies)}, {how}"))
-    if facts.n_without_target:
-        found.append(Fact("Rows without a class, left out", whole(facts.n_without_target)))
-    return [*found, Fact("Columns", whole(len(facts.columns)))]
+def _training_data_facts(content: Model) -> list[Fact]:
+    training, n_rare = content.facts.training, content.rare_class.n_rare
+    found = [Fact("Rows learned from", whole(content.facts.n_rows or 0))]
+    if training is not None:
+        if n_rare is not None:
+            share = percent(n_rare / training.n_rows)
+            found.append(Fact("Rare rows", f"{whole(n_rare)} ({share})"))
+        if training.n_copies_collapsed:
+            how = "counted once"
+            if training.copies_count:
+                how = "counted as often as they are there"
+            found.append(Fact("Exact copies", f"{whole(training.n_copies_collapsed)}, {how}"))
+        if training.n_rows_without_target:
+            n_left = whole(training.n_rows_without_target)
+            found.append(Fact("Rows without a class, left out", n_left))
+    return [*found, Fact("Columns", whole(len(content.facts.columns)))]
 
 
 def _settings(
-    facts: ReportFacts, measures: ModelMeasures, model: Path, data: TablePlace | None
+    facts: ModelFacts, measures: ModelMeasures, model: Path, data: TablePlace | None
 ) -> list[Fact]:
-    files = [Fact("Model file", str(model)), *([] if data is None else [Fact("Rows", str(data))])]
-    threshold = Fact("Threshold", f"{measures.table.thresholds[measures.own]:.6g}")
-    return [*files, *facts.settings, threshold, *facts.versions]
+    """Settings by the names that a reader knows, members of an ensemble, versions of packages."""
+    listed = [Fact("Model file", str(model)), *([] if data is None else [Fact("Rows", str(data))])]
+    told = facts_as_json(facts)
+    for key, name in _SETTINGS.items():
+        value = told.get(key)
+        if value not in (None, "", 0.0) or (key == "seed" and value is not None):
+            listed.append(Fact(name, f"{value:g}" if isinstance(value, float) else str(value)))
+    listed.append(Fact("Threshold", f"{measures.table.thresholds[measures.own]:.6g}"))
+    if isinstance(facts.method, CombinationFacts):
+        members = [each.member for each in facts.method.leaderboard if each.weight > 0]
+        listed.append(Fact("Members", ", ".join(dict.fromkeys(members))))
+    if facts.training is not None:
+        versions = facts.training.versions.items()
+        listed.append(Fact("Versions", ", ".join(f"{name} {number}" for name, number in versions)))
+    return listed
 
 
 def _plain_data(

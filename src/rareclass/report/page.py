@@ -1,29 +1,182 @@
-"""A report as one HTML file: no requests, readable without JavaScript, equal for equal reports."""
+"""A report page: its parts as plain data, numbers in the words of a reader, and the one HTML file.
 
-import json
+The file makes no requests, is readable without JavaScript, and is equal for equal reports.
+"""
+
 import math
 from base64 import b64encode
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from rareclass.metrics.interval import Interval
-from rareclass.report.document import PageTable, Plot, ReportPage, ThresholdChoice
-from rareclass.report.formatting import (
-    amount,
-    percent,
-    percent_bounds,
-    percent_with_bounds,
-    whole,
-)
-from rareclass.report.threshold_table import ThresholdTable
 
-# Bounds are written in ten-thousandths: more digits are noise, and a tenth of the file.
-_SCALE = 10_000
-_N_LISTED = 10
+SPACE = "\u00a0"
+"""Between a number and its unit: no line ends there."""
+NONE = "\u2013"
+"""In place of a number that does not exist."""
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    """A number at the top of the page, with its unit and its basis."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+class PageBlock:
+    """A part of a section; the template chooses the markup by `kind`."""
+
+    kind: ClassVar[str]
+
+
+@dataclass(frozen=True)
+class Text(PageBlock):
+    """A paragraph."""
+
+    kind: ClassVar[str] = "text"
+
+    words: str
+
+
+class Heading(Text):
+    """A heading within a section."""
+
+    kind: ClassVar[str] = "heading"
+
+
+class Note(Text):
+    """A paragraph with a warning or an instruction."""
+
+    kind: ClassVar[str] = "note"
+
+
+@dataclass(frozen=True)
+class Listing(PageBlock):
+    """Lines, one below the other."""
+
+    kind: ClassVar[str] = "listing"
+
+    lines: tuple[str, ...]
+
+
+class Fact(NamedTuple):
+    """A name with its value."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class FactList(PageBlock):
+    """Names with their values."""
+
+    kind: ClassVar[str] = "facts"
+
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True)
+class PageTable(PageBlock):
+    """Cells as text; `numeric` has the places of the columns that are aligned as numbers."""
+
+    kind: ClassVar[str] = "table"
+
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: tuple[int, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Plot(PageBlock):
+    """A drawing with a description for readers who cannot see it, and the numbers behind it."""
+
+    kind: ClassVar[str] = "plot"
+
+    key: str  # a word, unique on the page
+    title: str
+    description: str
+    svg: str
+    table: PageTable | None = None
+    wide: bool = False  # fills the width of the page where it stands alone
+
+
+@dataclass(frozen=True)
+class Image(PageBlock):
+    """A picture in pixels."""
+
+    kind: ClassVar[str] = "image"
+
+    title: str
+    description: str
+    png: bytes
+
+
+@dataclass(frozen=True)
+class Plots(PageBlock):
+    """Plots side by side where the page is wide enough."""
+
+    kind: ClassVar[str] = "plots"
+
+    plots: tuple[Plot, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page under its own heading."""
+
+    key: str
+    title: str
+    lead: str  # the finding, in a sentence
+    blocks: tuple[PageBlock, ...]
+
+
+def _made_now() -> str:
+    """Date, time and version."""
+    when = datetime.now(UTC).strftime("%Y-%m-%d at %H:%M UTC")
+    return f"Made by rareclass {version('rareclass')} on {when}."
+
+
+@dataclass(frozen=True)
+class ReportPage:
+    """A whole page."""
+
+    title: str
+    subtitle: str
+    verdict: str  # the one finding to remember
+    figures: tuple[KeyFigure, ...]  # at the top
+    sections: tuple[Section, ...]
+    made: str = field(default_factory=_made_now)
+
+    def section(self, key: str) -> Section:
+        """Return the section with this key; raises `KeyError` where there is none."""
+        return {each.key: each for each in self.sections}[key]
+
+
+class FinishedReport(NamedTuple):
+    """A page, and its numbers as plain data for scripts."""
+
+    page: ReportPage
+    numbers: dict[str, Any]
+
+
+def settings_section(facts: list[Fact]) -> Section:
+    """Settings, versions, seed and date; the last section of every report."""
+    words = "What it takes to do it again."
+    return Section("settings", "Settings", words, (FactList(tuple(facts)),))
+
+
+def figure_of(label: str, measure: Interval) -> KeyFigure:
+    """Figure of a measure between 0 and 1 with its interval."""
+    return KeyFigure(label, f"{measure.value:.3f}", decimal_bounds(measure))
 
 
 def rendered(page: ReportPage) -> str:
@@ -31,25 +184,14 @@ def rendered(page: ReportPage) -> str:
 
     Raises `ImportError` without jinja2, which `rareclass[cli]` brings.
     """
-    return str(_template().render(report=page, css=_part("page.css"), script=_part("page.js")))
-
-
-def made_now() -> str:
-    """Date, time and version, for the foot of a page."""
-    when = datetime.now(UTC).strftime("%Y-%m-%d at %H:%M UTC")
-    return f"Made by rareclass {version('rareclass')} on {when}."
-
-
-@cache
-def _template() -> Any:
     try:
         import jinja2
     except ImportError as error:
         raise ImportError("a report needs jinja2: pip install 'rareclass[cli]'.") from error
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters["choice_view"] = choice_view
     environment.filters["base64"] = lambda png: b64encode(png).decode("ascii")
-    return environment.from_string(_part("page.html.j2"))
+    template = environment.from_string(_part("page.html.j2"))
+    return template.render(report=page, css=_part("page.css"), script=_part("page.js"))
 
 
 @cache
@@ -57,174 +199,102 @@ def _part(name: str) -> str:
     return (files("rareclass.report") / "html" / name).read_text(encoding="utf-8")
 
 
-@dataclass(frozen=True)
-class ShownMeasure:
-    """A measure at the threshold that is shown."""
+def whole(number: float) -> str:
+    r"""Format a count: whole, or with one decimal where weights make it fractional.
 
-    key: str
-    label: str
-    value: str
-    bounds: str
-    bar: tuple[float, float] | None = None  # start and width of its interval in percent
-
-
-@dataclass(frozen=True)
-class ChoiceView:
-    """A choice of thresholds before anything is dragged, and the data for all of them."""
-
-    rare: str
-    rest: str
-    plot: Plot | None
-    place: int
-    last: int
-    own: int | None
-    own_share: float  # of the slider's way
-    threshold: str
-    is_own: str
-    tp: str
-    fn: str
-    fp: str
-    tn: str
-    measures: tuple[ShownMeasure, ...]
-    rate_words: str
-    command: str
-    ten: PageTable
-    data: str
-    asks_costs: bool  # the costs of errors are not known: the reader may type them
+    >>> whole(12345.0), whole(3.25), whole(float("nan"))
+    ('12,345', '3.2', '\u2013')
+    """
+    if math.isnan(number):
+        return NONE
+    if abs(number - round(number)) < 1e-9 or abs(number) >= 1000:
+        return f"{number:,.0f}"
+    return f"{number:,.1f}"
 
 
-def choice_view(choice: ThresholdChoice) -> ChoiceView:
-    """Words and numbers for the template's placeholders."""
-    table = choice.table
-    place = table.own if table.own is not None else table.at_alerts(table.n_rare)
-    last = len(table.thresholds) - 1
-    hits, false_alerts = table.hits[place], table.false_alerts[place]
-    # As it is typed: all digits, without the ".0" of whole numbers.
-    threshold = repr(float(table.thresholds[place])).removesuffix(".0")
-    return ChoiceView(
-        choice.rare,
-        choice.rest,
-        choice.plot,
-        place,
-        last,
-        table.own,
-        0.0 if table.own is None else round(table.own / max(last, 1), 5),
-        f"{table.thresholds[place]:.6g}",
-        ", the model's own threshold" if table.own is not None else "",
-        whole(hits),
-        whole(table.n_rare - hits),
-        whole(false_alerts),
-        whole(table.n_rest - false_alerts),
-        _measures(table, place),
-        table.alert_unit,
-        choice.command.replace("{threshold}", threshold),
-        _ten_thresholds(table),
-        _data(choice),
-        table.cost is None,
-    )
+def amount(number: float) -> str:
+    """Format a quantity with three digits.
+
+    >>> amount(1234.5), amount(12.345), amount(0.01234), amount(0.0)
+    ('1,234', '12.3', '0.0123', '0')
+    """
+    if math.isnan(number):
+        return NONE
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
-def _ten_thresholds(table: ThresholdTable) -> PageTable:
-    """Ten thresholds spread over the logarithm of alerts, the model's own among them."""
-    own, spread = table.own, list(table.thinned(_N_LISTED))
-    if own is not None and own not in spread:
-        nearest = min(range(1, len(spread) - 1), key=lambda k: abs(spread[k] - own))
-        spread[nearest] = own
-    rows = []
-    for k in sorted({int(each) for each in spread}):
-        name = f"{table.thresholds[k]:.6g}"
-        cells = [
-            f"{name} (the model's)" if k == own else name,
-            whole(table.alerts[k]),
-            amount(table.alerts[k] * table.per_alert),
-            whole(table.hits[k]),
-            whole(table.n_rare - table.hits[k]),
-            percent_with_bounds(table.precision.at(k)),
-            percent_with_bounds(table.recall.at(k)),
-        ]
-        if table.cost is not None:
-            cells.append(amount(float(table.cost.value[k])))
-        rows.append(tuple(cells))
-    head = (
-        "Score above", "Alerts", table.alert_unit.capitalize(), "Found", "Missed", "Precision",
-        "Recall", *(("Cost",) if table.cost is not None else ()),
-    )  # fmt: skip
-    return PageTable(
-        "Ten thresholds, with exact 95 % intervals", head, tuple(rows), tuple(range(len(head)))
-    )
+def percent(share: float) -> str:
+    r"""Format a share in percent, with enough digits to tell it from 0 and from 100 %.
+
+    >>> percent(0.312), percent(0.00012), percent(1.0), percent(0.0), percent(0.9996)
+    ('31.2\xa0%', '0.012\xa0%', '100\xa0%', '0\xa0%', '99.96\xa0%')
+    """
+    if math.isnan(share):
+        return NONE
+    return f"{percent_number(share)}{SPACE}%"
 
 
-def _measures(table: ThresholdTable, place: int) -> tuple[ShownMeasure, ...]:
-    alerts = table.alerts_at(place)
-    busiest = ""
-    if table.busiest is not None:
-        busiest = f"; at most {whole(float(table.busiest[place]))} on one day"
-    measures = [
-        _share("precision", "Precision: of the alerts are rare", table.precision.at(place)),
-        _share("recall", "Recall: of the rare rows are found", table.recall.at(place)),
-        ShownMeasure(
-            "alerts",
-            table.alert_unit.capitalize(),
-            amount(alerts.value),
-            f"{amount(alerts.low)} to {amount(alerts.high)}{busiest}",
-        ),
-    ]
-    if table.cost is not None:
-        value, low, high = table.cost.at(place)
-        label = f"Cost on these rows ({table.cost.words})"
-        bounds = f"{amount(low)} to {amount(high)}"
-        measures.append(ShownMeasure("cost", label, amount(value), bounds))
-    return tuple(measures)
+def percent_number(share: float) -> str:
+    """Format a share in percent without the sign, for the lower bound of a range.
+
+    >>> percent_number(0.1234), percent_number(0.00123), percent_number(0.999999)
+    ('12.3', '0.12', '99.99')
+    """
+    number = 100.0 * share
+    if number in (0.0, 100.0):
+        return f"{number:.0f}"
+    if number > 99.9:  # never rounded to all
+        return f"{math.floor(100.0 * number + 1e-9) / 100.0:.2f}"
+    return f"{number:.1f}" if number >= 1.0 else f"{number:.2g}"
 
 
-def _share(key: str, label: str, interval: Interval) -> ShownMeasure:
-    bounds = "no alerts" if math.isnan(interval.value) else percent_bounds(interval)
-    bar = (round(100 * interval.low, 2), round(100 * (interval.high - interval.low), 2))
-    return ShownMeasure(key, label, percent(interval.value), bounds, bar)
+def percent_with_bounds(interval: Interval) -> str:
+    r"""Format a share with the bounds of its interval.
+
+    >>> percent_with_bounds(Interval(0.31, 0.26, 0.364))
+    '31.0\xa0% (26.0 to 36.4\xa0%)'
+    """
+    if math.isnan(interval.value):
+        return NONE
+    return f"{percent(interval.value)} ({percent_bounds(interval)})"
 
 
-def _data(choice: ThresholdChoice) -> str:
-    """Columns of the table for the script, as JSON that cannot end a script element."""
-    table = choice.table
-    unit = table.n_rows * table.per_alert
-    columns: dict[str, Any] = {
-        "threshold": [_finite(each) for each in table.thresholds.tolist()],
-        "hits": [_short(each) for each in table.hits.tolist()],
-        "false_alerts": [_short(each) for each in table.false_alerts.tolist()],
-        "n_rare": _short(table.n_rare),
-        "n_rest": _short(table.n_rest),
-        "own": table.own,
-        "rate": table.per_alert,
-        "scale": _SCALE,
-        "command": choice.command,
-        "axis": choice.axis,
-        "alerts_low": [_digits(each * unit) for each in table.alert_rate.low.tolist()],
-        "alerts_high": [_digits(each * unit) for each in table.alert_rate.high.tolist()],
-    }
-    for name, band in (("precision", table.precision), ("recall", table.recall)):
-        columns[f"{name}_low"] = [round(_SCALE * each) for each in band.low.tolist()]
-        columns[f"{name}_high"] = [round(_SCALE * each) for each in band.high.tolist()]
-    if table.cost is None:
-        # For costs of errors that the reader types.
-        rate = table.false_positive_rate
-        columns["false_alerts_low"] = [_digits(each * table.n_rest) for each in rate.low.tolist()]
-        columns["false_alerts_high"] = [_digits(each * table.n_rest) for each in rate.high.tolist()]
-    if table.busiest is not None:
-        columns["busiest"] = [_short(each) for each in table.busiest.tolist()]
-    if table.cost is not None:
-        for name, values in zip(("cost", "cost_low", "cost_high"), table.cost[1:], strict=True):
-            columns[name] = [_digits(each) for each in values.tolist()]
-    return json.dumps(columns, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+def percent_bounds(interval: Interval) -> str:
+    r"""Format the bounds of a share.
+
+    >>> percent_bounds(Interval(0.31, 0.26, 0.364))
+    '26.0 to 36.4\xa0%'
+    """
+    return f"{percent_number(interval.low)} to {percent(interval.high)}"
 
 
-def _finite(value: float) -> float:
-    return value if math.isfinite(value) else math.copysign(1.7e308, value)
+def decimal_with_bounds(interval: Interval) -> str:
+    """Format a measure between 0 and 1 with the bounds of its interval.
+
+    >>> decimal_with_bounds(Interval(0.93, 0.893, 0.955))
+    '0.930 (0.893 to 0.955)'
+    """
+    return f"{interval.value:.3f} ({decimal_bounds(interval)})"
 
 
-def _short(value: float) -> float | int:
-    """A count, without a decimal point where it is whole."""
-    return int(value) if value == int(value) else float(f"{value:.7g}")
+def decimal_bounds(interval: Interval) -> str:
+    """Format the bounds of a measure between 0 and 1."""
+    return f"{interval.low:.3f} to {interval.high:.3f}"
 
 
-def _digits(value: float) -> float | int:
-    return _short(float(f"{value:.6g}"))
+def amount_with_bounds(interval: Interval) -> str:
+    """Format a quantity with the bounds of its interval.
+
+    >>> amount_with_bounds(Interval(12.0, 9.5, 140.0))
+    '12 (9.5 to 140)'
+    """
+    return f"{amount(interval.value)} ({amount(interval.low)} to {amount(interval.high)})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names for a sentence.
+
+    >>> listed(["a", "b", "c"]), listed(["a"])
+    ('a, b and c', 'a')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,10 +1,27 @@
 """The section on how well the rare rows are ranked: precision and recall, ROC, gains and lift."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.metrics import average_precision_interval, roc_auc_interval
 from rareclass.metrics.interval import Interval
-from rareclass.report.curve_displays import GainsDisplay, PrecisionRecallDisplay, RocDisplay
-from rareclass.report.document import PageTable, Plot, Plots, Section
-from rareclass.report.drawing import plot_of
-from rareclass.report.formatting import (
+from rareclass.report.drawing import (
+    BAND,
+    BLUE,
+    GREY,
+    INK,
+    RankingDisplay,
+    log_axis,
+    plot_of,
+    share_axis,
+)
+from rareclass.report.page import (
+    PageTable,
+    Plots,
+    Section,
     amount,
     amount_with_bounds,
     decimal_with_bounds,
@@ -12,33 +29,239 @@ from rareclass.report.formatting import (
     percent_with_bounds,
     whole,
 )
-from rareclass.report.threshold_table import Gains, ThresholdTable
+from rareclass.report.threshold_table import Band, Gains, ThresholdTable
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Points of a curve that are drawn.
+_MOST_DRAWN = 240
 _POINTWISE = "The band is the exact 95 % interval of each threshold by itself, not of all at once."
 _RECALLS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 _RATES = (0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 
 
+class TableDisplay(RankingDisplay):
+    """A plot of a `ThresholdTable`; base of the displays of curves.
+
+    Parameters
+    ----------
+    table : ThresholdTable
+        Counts at every threshold; `ThresholdTable.of` makes one.
+    name : str, optional
+        Name of the ranking in the legend.
+    value : Interval, optional
+        Measure that belongs to the curve, for the legend.
+    """
+
+    _measure: ClassVar[Callable[..., Interval] | None] = None
+
+    def __init__(
+        self, table: ThresholdTable, *, name: str | None = None, value: Interval | None = None
+    ) -> None:
+        self.table, self.name, self.value = table, name, value
+
+    @classmethod
+    def _of(
+        cls,
+        rare: NDArray[np.bool_],
+        scores: NDArray[np.float64],
+        weight: NDArray[np.float64] | None,
+        name: str | None,
+        **options: Any,
+    ) -> Self:
+        table, value = ThresholdTable.of(rare, scores, weight, **options), None
+        if cls._measure is not None:
+            value = cls._measure(rare, scores, sample_weight=weight)
+        return cls(table, name=name, value=value)
+
+    def _label(self, what: str) -> str | None:
+        if self.value is None:
+            return self.name
+        words = f"{what} {self.value.value:.3f}"
+        return words if self.name is None else f"{self.name} ({words})"
+
+    def _places(self) -> NDArray[np.intp]:
+        """Places of the thresholds that are drawn, all with alerts."""
+        kept = self.table.thinned(_MOST_DRAWN)
+        return kept[self.table.alerts[kept] > 0]
+
+    def _mark_own(
+        self, ax: "Axes", x: NDArray[Any], y: NDArray[Any], in_legend: bool = True
+    ) -> None:
+        """Mark the model's own threshold by a diamond."""
+        own = self.table.own
+        if own is not None and np.isfinite(y[own]):
+            label = "the model's threshold" if in_legend else "_"
+            ax.plot(x[own], y[own], "D", color=INK, markersize=5.5, zorder=5, label=label)
+
+
+def draw_curve(
+    ax: "Axes", x: NDArray[Any], band: Band, kept: NDArray[np.intp], label: str | None, style: Any
+) -> None:
+    """Draw a line within its interval, at the places `kept`."""
+    look: dict[str, Any] = {"color": BLUE, "linewidth": 1.8} | style
+    value, low, high = (each[kept] for each in band)
+    ax.fill_between(x[kept], low, high, color=look["color"], alpha=BAND, linewidth=0)
+    ax.plot(x[kept], value, label=label or "_", **look)
+
+
+class PrecisionRecallDisplay(TableDisplay):
+    """Precision against recall, with the exact interval of the precision of each threshold.
+
+    The band is pointwise: it holds for a threshold that was named beforehand, not for the whole
+    curve. The dotted line is the share of rare rows, the precision of a random ranking. The table's
+    ``own`` threshold, where it has one, is marked.
+
+    Parameters
+    ----------
+    table, name, value
+        As for the other displays of curves; `value` is the average precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.arange(200) < 10
+    >>> display = PrecisionRecallDisplay.from_predictions(y, np.linspace(1, 0, 200), name="ideal")
+    >>> display.ax_.get_xlabel(), display.value.value
+    ('recall: share of the rare rows found', 1.0)
+    """
+
+    _measure = staticmethod(average_precision_interval)
+
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        table, kept = self.table, self._places()
+        precision, recall = table.precision, table.recall.value
+        draw_curve(ax, recall, precision, kept, self._label("average precision"), style)
+        share = table.n_rare / table.n_rows
+        ax.axhline(share, color=GREY, linestyle=":", linewidth=1.2, label="no ranking at all")
+        self._mark_own(ax, recall, precision.value)
+        share_axis(ax.xaxis, "recall: share of the rare rows found")
+        share_axis(ax.yaxis, "precision: share of alerts that are rare")
+        ax.set_xlim(-0.02, 1.02)
+        ax.set_ylim(-0.02, 1.05)
+        ax.legend()
+
+
+class RocDisplay(TableDisplay):
+    """Recall against the false-positive rate, with the exact interval of the recall.
+
+    The false-positive rate is on a logarithmic axis unless `log` is False: with a rare class the
+    first hundredths matter, and a linear axis puts them on its edge. The band is pointwise, as in
+    `PrecisionRecallDisplay`.
+
+    Parameters
+    ----------
+    table, name, value
+        `value` is the AUC.
+    """
+
+    log = True
+
+    _measure = staticmethod(roc_auc_interval)
+
+    def _draw(self, ax: "Axes", log: bool | None = None, **style: Any) -> None:
+        table, log = self.table, self.log if log is None else log
+        rate = table.false_positive_rate.value
+        least = 0.5 / table.n_rest
+        x = np.maximum(rate, least) if log else rate
+        draw_curve(ax, x, table.recall, table.thinned(_MOST_DRAWN), self._label("AUC"), style)
+        chance = np.geomspace(least, 1.0, 60) if log else np.array([0.0, 1.0])
+        ax.plot(chance, chance, color=GREY, linestyle=":", linewidth=1.2, label="no ranking at all")
+        self._mark_own(ax, x, table.recall.value)
+        label = "false-positive rate: share of the rest that raises alerts"
+        if log:
+            log_axis(ax.xaxis, label, percent=True)
+            ax.set_xlim(least, 1.0)
+        else:
+            share_axis(ax.xaxis, label)
+        share_axis(ax.yaxis, "recall: share of the rare rows found")
+        ax.set_ylim(-0.02, 1.05)
+        ax.legend()
+
+
+class GainsDisplay(TableDisplay):
+    """Share of the rare rows that the highest rows hold, on a logarithmic axis of all rows.
+
+    The axis reaches from a hundredth of a percent to all rows, as budgets for reviewing alerts do.
+    With ``lift=True`` in `plot` the vertical axis is the lift: how many times more rare rows the
+    highest rows hold than as many rows drawn at random.
+
+    Parameters
+    ----------
+    table, name, value
+        No `value`.
+    """
+
+    def _draw(self, ax: "Axes", lift: bool = False, **style: Any) -> None:
+        gains = Gains.of(self.table)
+        kept = np.unique(np.linspace(0, len(gains.share) - 1, _MOST_DRAWN).astype(int))
+        draw_curve(ax, gains.share, gains.lift if lift else gains.gain, kept, self.name, style)
+        x = np.geomspace(gains.share[0], 1.0, 60)
+        chance = np.ones(60) if lift else x
+        ax.plot(x, chance, color=GREY, linestyle=":", linewidth=1.2, label="no ranking at all")
+        rate = self.table.n_rare / self.table.n_rows
+        best = np.minimum(x / rate, 1.0) / (x if lift else 1.0)
+        ax.plot(x, best, color=GREY, linestyle="--", linewidth=1.0, label="all rare rows first")
+        log_axis(ax.xaxis, "highest rows, as a share of all", percent=True)
+        ax.set_xlim(max(gains.share[0], 1e-5), 1.0)
+        if lift:
+            log_axis(ax.yaxis, "lift: times as many as at random")
+        else:
+            share_axis(ax.yaxis, "share of the rare rows among them")
+            ax.set_ylim(-0.02, 1.05)
+        ax.legend()
+
+
 def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Interval) -> Section:
     """Section with four curves and the numbers behind them."""
     gains = Gains.of(table)
+    half = percent_with_bounds(table.precision.at(table.at_recall(0.5)))
+    of_top = percent_with_bounds(table.recall.at(table.at_alerts(0.01 * table.n_rows)))
+    top = float(gains.lift.value[min(len(gains.lift.value) - 1, max(table.at_alerts(100) - 1, 0))])
+    n_top = whole(min(100.0, table.n_rows))
+    of_gains = _gains_table(gains)
+    display = GainsDisplay(table)
     plots = (
-        _precision_recall(table, average_precision),
-        _roc(table, auc),
-        _gains(table, gains),
-        _lift(table, gains),
+        plot_of(
+            PrecisionRecallDisplay(table, value=average_precision)._draw,
+            "precision-recall",
+            "Precision and recall",
+            f"Average precision {decimal_with_bounds(average_precision)}; no ranking at all has "
+            f"{table.n_rare / table.n_rows:.3f}. Where half of the rare rows are found, {half} of "
+            f"the alerts are rare. {_POINTWISE}",
+            _precision_table(table),
+        ),
+        plot_of(
+            RocDisplay(table, value=auc)._draw,
+            "roc",
+            "ROC curve, its false-positive rate on a logarithmic axis",
+            f"AUC {decimal_with_bounds(auc)}: the chance that a rare row scores higher than one of "
+            f"the rest. {_POINTWISE}",
+            _roc_table(table),
+        ),
+        plot_of(
+            display._draw,
+            "gains",
+            "Gains: what the highest rows hold",
+            f"The highest 1 % of the rows hold {of_top} of the rare ones. The axis of rows is "
+            "logarithmic: what matters happens among the first.",
+            of_gains,
+        ),
+        plot_of(
+            lambda ax: display._draw(ax, lift=True),
+            "lift",
+            "Lift: times as many as at random",
+            f"Among the {n_top} highest rows there are {amount(top)} times as many rare ones as "
+            f"among {n_top} drawn at random. Both axes are logarithmic. {_POINTWISE}",
+            of_gains,
+        ),
     )
     lead = "Whatever the threshold: do rare rows score higher than the rest?"
     return Section("ranking", "How well it ranks", lead, (Plots(plots),))
 
 
-def _precision_recall(table: ThresholdTable, value: Interval) -> Plot:
-    half = percent_with_bounds(table.precision.at(table.at_recall(0.5)))
-    description = (
-        f"Average precision {decimal_with_bounds(value)}; no ranking at all has "
-        f"{table.n_rare / table.n_rows:.3f}. Where half of the rare rows are found, {half} of the "
-        f"alerts are rare. {_POINTWISE}"
-    )
+def _precision_table(table: ThresholdTable) -> PageTable:
     rows = tuple(
         (
             percent(float(table.recall.value[k])),
@@ -48,19 +271,11 @@ def _precision_recall(table: ThresholdTable, value: Interval) -> Plot:
         )
         for k in dict.fromkeys(table.at_recall(share) for share in _RECALLS)
     )
-    caption = "Precision where so many rare rows are found"
     head = ("Recall", "Precision", "Alerts", "Score above")
-    numbers = PageTable(caption, head, rows, (0, 1, 2, 3))
-    draw = PrecisionRecallDisplay(table, value=value)._draw
-    return plot_of(draw, "precision-recall", "Precision and recall", description, numbers)
+    return PageTable("Precision where so many rare rows are found", head, rows, (0, 1, 2, 3))
 
 
-def _roc(table: ThresholdTable, value: Interval) -> Plot:
-    title = "ROC curve, its false-positive rate on a logarithmic axis"
-    description = (
-        f"AUC {decimal_with_bounds(value)}: the chance that a rare row scores higher than one of "
-        f"the rest. {_POINTWISE}"
-    )
+def _roc_table(table: ThresholdTable) -> PageTable:
     rows = tuple(
         (
             percent_with_bounds(table.false_positive_rate.at(k)),
@@ -70,32 +285,7 @@ def _roc(table: ThresholdTable, value: Interval) -> Plot:
         for k in dict.fromkeys(table.at_false_positive_rate(rate) for rate in _RATES)
     )
     head = ("False-positive rate", "Recall", "False alerts")
-    numbers = PageTable("Recall at false-positive rates", head, rows, (0, 1, 2))
-    return plot_of(RocDisplay(table, value=value)._draw, "roc", title, description, numbers)
-
-
-def _gains(table: ThresholdTable, gains: Gains) -> Plot:
-    title = "Gains: what the highest rows hold"
-    place = table.at_alerts(0.01 * table.n_rows)
-    description = (
-        f"The highest 1 % of the rows hold {percent_with_bounds(table.recall.at(place))} of the "
-        "rare ones. The axis of rows is logarithmic: what matters happens among the first."
-    )
-    return plot_of(GainsDisplay(table)._draw, "gains", title, description, _gains_table(gains))
-
-
-def _lift(table: ThresholdTable, gains: Gains) -> Plot:
-    title = "Lift: times as many as at random"
-    top = float(gains.lift.value[min(len(gains.lift.value) - 1, max(table.at_alerts(100) - 1, 0))])
-    n_top = whole(min(100.0, table.n_rows))
-    description = (
-        f"Among the {n_top} highest rows there are {amount(top)} times as many rare ones as among "
-        f"{n_top} drawn at random. Both axes are logarithmic. {_POINTWISE}"
-    )
-    display = GainsDisplay(table)
-    return plot_of(
-        lambda ax: display._draw(ax, lift=True), "lift", title, description, _gains_table(gains)
-    )
+    return PageTable("Recall at false-positive rates", head, rows, (0, 1, 2))
 
 
 def _gains_table(gains: Gains) -> PageTable:

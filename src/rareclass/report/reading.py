@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from rareclass.encoding.target import is_rare, labels_as_text
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.model.drift import InputSummary
+from rareclass.model.facts import RareClassFacts
 from rareclass.model.model import Model
 from rareclass.model.rare_class import RareDecision
 from rareclass.model.threshold import check_days, costs_of, times_of
 from rareclass.report.columns_section import ColumnTracker
-from rareclass.report.training_facts import ReportFacts, training_facts
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, open_table
 
@@ -68,14 +68,14 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     Raises `InputError` where the model is of levels, a column is missing, all rows are of one
     class, or a cell is no cost or no time.
     """
-    decision, facts = check_rare_class(content), training_facts(content)
+    decision, target = check_rare_class(content), content.rare_class
     file, seen = open_table(data, options.separator), InputSummary()
     beside = _columns_beside(file, options)
     columns = None if isinstance(file, SvmlightFile) else ColumnTracker(content)
-    keeper = RowKeeper(facts)
+    keeper = RowKeeper(target)
     labels, scores = [], []
-    target = options.target or facts.target
-    for batch in content.score_batches(file, target, seen, with_rows=columns is not None):
+    label = options.target or target.target
+    for batch in content.score_batches(file, label, seen, with_rows=columns is not None):
         assert batch.kept is not None
         labels.append(labels_as_text(batch.kept))
         if columns is not None:
@@ -88,7 +88,10 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     every = np.concatenate(scores)
     labelled = np.flatnonzero(codes >= 0)
     y, value = codes[labelled] == 1, every[labelled]
-    groups = None
+    time = groups = None
+    if options.time is not None:
+        time = times_of(beside[options.time][labelled], labelled + 1, "--time")
+        check_days(time, f"--time {options.time}")
     if options.groups is not None:
         names = beside[options.groups].cast(pl.String).fill_null("(empty)")
         groups = names.to_numpy()[labelled]
@@ -100,7 +103,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         int((codes < 0).sum()),
         seen,
         columns,
-        _times(beside, options, labelled),
+        time,
         groups,
         _costs(beside, options, labelled),
         keeper.kept(y, value, labelled),
@@ -125,8 +128,8 @@ class RowKeeper:
     # Rare rows that are held before the lowest of them are known.
     _MOST_HELD = 200_000
 
-    def __init__(self, facts: ReportFacts) -> None:
-        self._label, self._known = facts.rare_label, facts.label_counts
+    def __init__(self, target: RareClassFacts) -> None:
+        self._label, self._known = target.rare_label, target.label_counts
         self._parts: list[pl.DataFrame] = []
         self._rows: list[NDArray[np.int64]] = []
         self._n_seen = self._n_held = 0
@@ -184,16 +187,6 @@ def _columns_beside(file: TableFile | SvmlightFile, options: ReportOptions) -> d
     names = list(dict.fromkeys(name for _, name in named))
     frame = pl.concat(list(file.batches(names)))
     return {name: frame[name] for name in names}
-
-
-def _times(
-    beside: dict[str, pl.Series], options: ReportOptions, labelled: NDArray[np.int64]
-) -> Any:
-    if options.time is None:
-        return None
-    time = times_of(beside[options.time][labelled], labelled + 1, "--time")
-    check_days(time, f"--time {options.time}")
-    return time
 
 
 def _costs(

@@ -12,10 +12,9 @@ from scipy.stats import rankdata
 from rareclass.errors import InputError
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
-from rareclass.report.document import Block, PageTable, Section, Text
-from rareclass.report.formatting import NONE, percent, whole
+from rareclass.report.columns_section import Tally
+from rareclass.report.page import NONE, PageBlock, PageTable, Section, Text, percent, whole
 from rareclass.report.reading import MOST_TOP, ReadRows, WholeRows
-from rareclass.report.training_facts import ReportFacts
 
 Floats = NDArray[np.float64]
 _N_MISSED = 10
@@ -24,13 +23,6 @@ _N_DIFFERING = 3
 _N_CASES = 10
 # Columns whose cells are shown of a row.
 _MOST_CELLS = 8
-
-
-class Tally(NamedTuple):
-    """Number of rows that name a column or a case first, and the mean of a number in them."""
-
-    n_rows: int
-    mean: float
 
 
 @dataclass(frozen=True)
@@ -42,34 +34,30 @@ class SingleRows:
     n_explained: int = 0
 
 
-def single_rows(content: Model, facts: ReportFacts, rows: ReadRows, n_shown: int) -> SingleRows:
+def single_rows(content: Model, rows: ReadRows, n_shown: int) -> SingleRows:
     """List the worst misses by row number; cells and the highest rows where `n_shown` is set."""
     if rows.whole is None:
         return SingleRows()
-    threshold = content.threshold
-    explained = _explained(content, rows, rows.whole)
-    names = _shown_columns(facts, rows.whole.cells) if n_shown else []
-    n_missed = int((rows.y & (rows.scores <= threshold)).sum())
+    try:  # reasons of the highest rows, where the model has any to give
+        explain = explainer_of(content, _N_REASONS)
+    except InputError:
+        explained = None
+    else:
+        explained = explain(rows.whole.cells[_top_places(rows, rows.whole)])
+    names: list[str] = []
+    if n_shown:  # the most important columns, in the order of the table
+        known, importances = rows.whole.cells.columns, content.facts.importances
+        ranked = sorted(known, key=lambda name: -importances.get(name, 0.0))
+        names = [name for name in known if name in ranked[:_MOST_CELLS]]
     n_explained = 0 if explained is None else explained.height
     sections = []
     cases = _tally(explained, "case_1", "distance_1")
     if cases:
-        sections.append(_cases_section(cases, n_explained, facts.n_rare))
+        sections.append(_cases_section(cases, n_explained, content.rare_class.n_rare))
     if n_shown:
-        top = _top_rows(content, rows, rows.whole, explained, names, n_shown)
-        sections.append(_top_section(top, names))
-    missed = _missed_rows(rows, rows.whole, threshold, names)
-    sections.append(_failures_section(missed, n_missed, int(rows.y.sum()), names))
+        sections.append(_top_section(content, rows, rows.whole, explained, names, n_shown))
+    sections.append(_failures_section(rows, rows.whole, content.threshold, names))
     return SingleRows(tuple(sections), _tally(explained, "reason_1", "effect_1"), n_explained)
-
-
-def _explained(content: Model, rows: ReadRows, kept: WholeRows) -> pl.DataFrame | None:
-    """Reasons of the highest rows; None where the model has none to give."""
-    try:
-        explain = explainer_of(content, _N_REASONS)
-    except InputError:
-        return None
-    return explain(kept.cells[_top_places(rows, kept)])
 
 
 def _top_places(rows: ReadRows, kept: WholeRows) -> NDArray[np.intp]:
@@ -89,53 +77,11 @@ def _tally(explained: pl.DataFrame | None, key: str, value: str) -> dict[Any, Ta
     return {name: Tally(len(each), sum(each) / len(each)) for name, each in values.items()}
 
 
-def _shown_columns(facts: ReportFacts, kept: pl.DataFrame) -> list[str]:
-    """The most important columns, in the order of the table."""
-    ranked = sorted(kept.columns, key=lambda name: -facts.importances.get(name, 0.0))
-    return [name for name in kept.columns if name in ranked[:_MOST_CELLS]]
-
-
 def _cell(value: Any) -> str:
     if value is None:
         return ""
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= 40 else f"{text[:39]}…"
-
-
-class MissedRow(NamedTuple):
-    """A rare row that scores low."""
-
-    row: int  # in the file, from 1
-    score: float
-    behind: float  # share of the majority that scores higher
-    nearest: int | None  # the nearest rare row that was found
-    differs: tuple[str, ...]  # columns in which the two differ most
-    cells: tuple[str, ...]
-
-
-def _missed_rows(
-    rows: ReadRows, kept: WholeRows, threshold: float, names: Sequence[str]
-) -> list[MissedRow]:
-    """The rare rows of the lowest scores, each with the nearest rare row that was found."""
-    rare = np.flatnonzero(rows.y[kept.places])
-    frame, places = kept.cells[rare], kept.places[rare]
-    scores = rows.scores[places]
-    missed = np.flatnonzero(scores <= threshold)
-    missed = missed[np.argsort(scores[missed], kind="stable")][:_N_MISSED]
-    found = np.flatnonzero(scores > threshold)
-    numbers, words = _as_arrays(frame)
-    rest = np.sort(rows.scores[~rows.y])
-    return [
-        MissedRow(
-            int(rows.rows[places[at]]) + 1,
-            float(scores[at]),
-            float(1.0 - np.searchsorted(rest, scores[at], side="right") / len(rest)),
-            None if like.row is None else int(rows.rows[places[like.row]]) + 1,
-            like.differs,
-            tuple(_cell(frame[name][int(at)]) for name in names),
-        )
-        for at, like in ((at, nearest(numbers, words, int(at), found)) for at in missed)
-    ]
 
 
 def _as_arrays(frame: pl.DataFrame) -> tuple[dict[str, Floats], dict[str, NDArray[np.int64]]]:
@@ -203,30 +149,47 @@ def _differences(
 
 
 def _failures_section(
-    missed: Sequence[MissedRow], n_missed: int, n_rare: int, names: Sequence[str]
+    rows: ReadRows, kept: WholeRows, threshold: float, names: list[str]
 ) -> Section:
-    """Section on the worst misses; `names` are the columns whose cells are shown."""
-    title = "Where it fails"
-    if not missed:
+    """Section on the rare rows of the lowest scores, each with the nearest rare row that was found.
+
+    `names` are the columns whose cells are shown.
+    """
+    title, n_missed = "Where it fails", int((rows.y & (rows.scores <= threshold)).sum())
+    rare = np.flatnonzero(rows.y[kept.places])
+    frame, places = kept.cells[rare], kept.places[rare]
+    scores = rows.scores[places]
+    missed = np.flatnonzero(scores <= threshold)
+    if not len(missed):
         return Section("failures", title, "No rare row scores too low to raise an alert.", ())
-    lead = f"{whole(n_missed)} of {whole(n_rare)} rare rows score too low to raise an alert."
-    rows = tuple(
-        (
-            f"{each.row:,}",
-            f"{each.score:.4g}",
-            percent(each.behind),
-            NONE if each.nearest is None else f"{each.nearest:,}",
-            ", ".join(each.differs) or NONE,
-            *each.cells,
+    missed = missed[np.argsort(scores[missed], kind="stable")][:_N_MISSED]
+    found = np.flatnonzero(scores > threshold)
+    numbers, words = _as_arrays(frame)
+    rest = np.sort(rows.scores[~rows.y])
+    lines = []
+    for at in map(int, missed):
+        like = nearest(numbers, words, at, found)
+        behind = 1.0 - np.searchsorted(rest, scores[at], side="right") / len(rest)
+        lines.append(
+            (
+                f"{rows.rows[places[at]] + 1:,}",
+                f"{scores[at]:.4g}",
+                percent(float(behind)),
+                NONE if like.row is None else f"{rows.rows[places[like.row]] + 1:,}",
+                ", ".join(like.differs) or NONE,
+                *(_cell(frame[name][at]) for name in names),
+            )
         )
-        for each in missed
+    lead = (
+        f"{whole(n_missed)} of {whole(int(rows.y.sum()))} rare rows score too low to raise an "
+        "alert."
     )
     head = (
         "Row", "Score", "Of the rest score higher", "Nearest rare row found",
         "Differs most from it in", *names,
     )  # fmt: skip
-    blocks: tuple[Block, ...] = (
-        PageTable("The worst misses", head, rows, (0, 1, 2, 3)),
+    blocks: tuple[PageBlock, ...] = (
+        PageTable("The worst misses", head, tuple(lines), (0, 1, 2, 3)),
         Text(
             "Rows are counted from 1, as they stand in the file. Numbers are compared by their "
             "ranks among the rare rows, other cells by being the same or not."
@@ -259,62 +222,42 @@ def _cases_section(cases: Mapping[int, Tally], n_alerts: int, n_rare: int | None
     return Section("cases", "Cases behind the highest rows", lead, (table,))
 
 
-class TopRow(NamedTuple):
-    """A row that scores high."""
-
-    row: int
-    score: float
-    probability: float | None
-    is_rare: bool
-    reasons: tuple[str, ...]
-    case: str | None  # the rare case of training nearest to it; None where the model has no cases
-    cells: tuple[str, ...]
-
-
-def _top_rows(
+def _top_section(
     content: Model,
     rows: ReadRows,
     kept: WholeRows,
     explained: pl.DataFrame | None,
     names: Sequence[str],
     n_shown: int,
-) -> list[TopRow]:
-    places = _top_places(rows, kept)[:n_shown]
-    scores = rows.scores[kept.places[places]]
-    calibration = content.calibration
-    probabilities = [None] * len(places) if calibration is None else calibration(scores).tolist()
-    found = []
-    for at, place in enumerate(places):
-        row, reasons, case = int(kept.places[place]), (), None
-        if explained is not None:
-            columns = (explained[f"reason_{k + 1}"][at] for k in range(_N_REASONS))
-            reasons = tuple(name for name in columns if name is not None)
-            if "case_1" in explained.columns:
-                case = "" if explained["case_1"][at] is None else f"{explained['case_1'][at]:,}"
-        cells = tuple(_cell(kept.cells[name][int(place)]) for name in names)
-        number, score, is_rare = int(rows.rows[row]) + 1, float(scores[at]), bool(rows.y[row])
-        found.append(TopRow(number, score, probabilities[at], is_rare, reasons, case, cells))
-    return found
-
-
-def _top_section(top: Sequence[TopRow], names: Sequence[str]) -> Section:
+) -> Section:
     """Section on the highest rows, with the cells of some columns."""
-    with_probability = bool(top) and top[0].probability is not None
-    with_cases = bool(top) and top[0].case is not None
-    rows = []
-    for each in top:
-        cells = [f"{each.row:,}", f"{each.score:.4g}"]
-        cells += [] if each.probability is None else [percent(each.probability)]
-        cells += ["yes" if each.is_rare else "no", ", ".join(each.reasons) or NONE]
-        cells += [] if each.case is None else [each.case]
-        rows.append((*cells, *each.cells))
-    head = ["Row", "Score", *(["Probability"] if with_probability else [])]
-    head += ["Rare", "Raised most by", *(["Most like the rare case"] if with_cases else [])]
-    n_rare = sum(each.is_rare for each in top)
+    places = _top_places(rows, kept)[:n_shown]
+    top = kept.places[places]
+    head = {
+        "Row": [f"{row + 1:,}" for row in rows.rows[top]],
+        "Score": [f"{score:.4g}" for score in rows.scores[top]],
+    }
+    if content.calibration is not None:
+        head["Probability"] = [percent(each) for each in content.calibration(rows.scores[top])]
+    head["Rare"] = ["yes" if is_rare else "no" for is_rare in rows.y[top]]
+    raised = [NONE] * len(top)
+    if explained is not None:
+        reasons = [explained[f"reason_{k + 1}"][: len(top)] for k in range(_N_REASONS)]
+        raised = [
+            ", ".join(name for name in each if name is not None) or NONE
+            for each in zip(*reasons, strict=True)
+        ]
+    head["Raised most by"] = raised
+    if explained is not None and "case_1" in explained.columns:
+        cases = explained["case_1"][: len(top)]
+        head["Most like the rare case"] = ["" if case is None else f"{case:,}" for case in cases]
+    cells = [[_cell(kept.cells[name][int(place)]) for place in places] for name in names]
+    lines = tuple(zip(*head.values(), *cells, strict=True))
+    n_rare = int(rows.y[top].sum())
     return Section(
         "top",
         "The highest rows",
         f"{n_rare} of the {len(top)} highest rows {'is' if n_rare == 1 else 'are'} rare. "
         "Their cells are here because they were asked for: mind who gets this page.",
-        (PageTable(f"The {len(top)} highest rows", (*head, *names), tuple(rows), (0, 1)),),
+        (PageTable(f"The {len(top)} highest rows", (*head, *names), lines, (0, 1)),),
     )

@@ -2,34 +2,34 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics import Interval, average_precision_interval, roc_auc_interval
+from rareclass.metrics import average_precision_interval, roc_auc_interval
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift
-from rareclass.report.document import (
+from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, log_axis, plot_of
+from rareclass.report.page import (
+    NONE,
     Fact,
     FactList,
+    FinishedReport,
     KeyFigure,
     Note,
     PageTable,
-    Plot,
     Plots,
     ReportPage,
     Section,
     Text,
+    figure_of,
+    percent,
     settings_section,
+    whole,
 )
-from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, log_axis, plot_of
-from rareclass.report.formatting import NONE, percent, whole
-from rareclass.report.model_report import FinishedReport, figure_of
-from rareclass.report.page import made_now
 from rareclass.report.ranking_section import ranking_section
 from rareclass.report.threshold_section import threshold_section
 from rareclass.report.threshold_table import ThresholdTable
@@ -77,15 +77,9 @@ class LoggedReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for scripts."""
-        return {
-            "rows": self.rows,
-            "rare": self.rare,
-            "auc": self.auc,
-            "average_precision": self.average_precision,
-            "precision_at_k": self.precision_at_k,
-            "moved": [each.column for each in self.moved],
-            "falls": list(self.falls),
-        }
+        told = asdict(self) | {"moved": [each.column for each in self.moved]}
+        del told["time"]
+        return told
 
 
 class LoggedAlert(NamedTuple):
@@ -96,96 +90,66 @@ class LoggedAlert(NamedTuple):
     threshold: float
 
 
-@dataclass(frozen=True)
-class StreamRecord:
-    """The newest checkpoint of a stream and its log."""
-
-    folder: Path
-    state: SavedStream
-    scores: NDArray[np.float64]  # of the window
-    rare: NDArray[np.bool_]
-    log: Sequence[LoggedReport]
-
-    @classmethod
-    def read(cls, folder: Path) -> Self:
-        """Read a folder; raises `InputError` without a checkpoint, or before the first report."""
-        loaded = load_newest(folder)
-        if loaded is None:
-            raise InputError(
-                f"{folder} has no checkpoint.",
-                "rareclass stream makes one.",
-                ErrorKind.MISSING_FILE,
-            )
-        log = [LoggedReport.of(row) for row in read_log(folder).to_pylist()]
-        if not log:
-            raise InputError(
-                f"The stream in {folder} has not come to a report yet.",
-                "Let it go on, or give it a smaller --report-every.",
-                ErrorKind.TOO_FEW_ROWS,
-            )
-        return cls(folder, loaded.state, *loaded.state.window.rows(), log)
-
-    @property
-    def has_both_classes(self) -> bool:
-        """True where the window holds rows of both classes."""
-        return bool(0 < self.rare.sum() < len(self.rare))
-
-
 def report_on_stream(folder: Path) -> FinishedReport:
-    """Report on the folder of a stream; raises `InputError` as `StreamRecord.read`."""
-    stream = StreamRecord.read(folder)
-    last = stream.log[-1]
+    """Report on the folder of a stream.
+
+    Raises `InputError` without a checkpoint, and before the first report of the stream.
+    """
+    loaded = load_newest(folder)
+    if loaded is None:
+        raise InputError(
+            f"{folder} has no checkpoint.", "rareclass stream makes one.", ErrorKind.MISSING_FILE
+        )
+    log = [LoggedReport.of(row) for row in read_log(folder).to_pylist()]
+    if not log:
+        raise InputError(
+            f"The stream in {folder} has not come to a report yet.",
+            "Let it go on, or give it a smaller --report-every.",
+            ErrorKind.TOO_FEW_ROWS,
+        )
+    state, last = loaded.state, log[-1]
+    scores, is_rare = state.window.rows()
+    target = f"{state.options['target']} = {state.labels.rare}"
     figures = [KeyFigure("Rows so far", whole(last.rows), f"{whole(last.rare)} of them rare")]
     verdict = f"After {whole(last.rows)} rows"
     of_window: list[Section] = []
-    if stream.has_both_classes:
-        auc = roc_auc_interval(stream.rare, stream.scores)
-        precision = average_precision_interval(stream.rare, stream.scores)
+    if 0 < is_rare.sum() < len(is_rare):
+        auc = roc_auc_interval(is_rare, scores)
+        precision = average_precision_interval(is_rare, scores)
         figures.append(figure_of("AUC of the window", auc))
         figures.append(figure_of("Average precision of the window", precision))
         verdict += (
-            f" the last {whole(len(stream.rare))} with a class, {whole(int(stream.rare.sum()))} of "
+            f" the last {whole(len(is_rare))} with a class, {whole(int(is_rare.sum()))} of "
             f"them rare, were ranked with an average precision of {precision.value:.3f} "
             f"({precision.low:.3f} to {precision.high:.3f}, 95\u00a0% interval)"
         )
-        if not (stream.scores == stream.scores[0]).all():
-            of_window = _window_sections(stream, auc, precision)
+        if not (scores == scores[0]).all():
+            table = ThresholdTable.of(is_rare, scores)
+            command = (
+                f"rareclass score {shlex.quote(str(folder))} NEW_ROWS.csv "
+                "--threshold {threshold} --out scores.csv"
+            )
+            rest = f"{state.options['target']} = {state.labels.rest}"
+            of_window = [
+                threshold_section(table, target, rest, "", command),
+                ranking_section(table, auc, precision),
+            ]
     verdict += f"; {', '.join(last.falls)} fell beyond chance" if last.falls else ""
     verdict += f"; {len(last.moved)} columns had moved" if last.moved else ""
-    sections = [
-        _measures_section(stream.log, stream.state.window.size, stream.state.window.top),
-        _drift_section(stream.log),
-    ]
-    alerts = stream.state.alerts
-    if alerts is not None:
-        budget = alerts.threshold.budget.words
-        figures.append(KeyFigure("Alerts", whole(alerts.n_alerts), f"at most {budget}"))
-        sections.append(_alerts_section(stream, alerts.n_alerts, budget))
-    sections += [*of_window, _data_section(stream), settings_section(_settings(stream))]
+    sections = [_measures_section(log, state.window.size, state.window.top), _drift_section(log)]
+    if state.alerts is not None:
+        n_alerts, budget = state.alerts.n_alerts, state.alerts.threshold.budget.words
+        figures.append(KeyFigure("Alerts", whole(n_alerts), f"at most {budget}"))
+        sections.append(_alerts_section(state, last.rows, n_alerts, budget))
+    sections += [*of_window, _data_section(state, len(log)), _settings_section(folder, state)]
     page = ReportPage(
-        f"Stream for {stream.state.options['target']} = {stream.state.labels.rare}",
+        f"Stream for {target}",
         f"{folder}: {whole(last.rows)} rows so far, last report of {last.time}",
         f"{verdict}.",
         tuple(figures),
         tuple(sections),
-        made_now(),
     )
-    return FinishedReport(page, {"reports": [each.to_dict() for each in stream.log]})
-
-
-def _window_sections(stream: StreamRecord, auc: Interval, precision: Interval) -> list[Section]:
-    """Sections on the threshold and the ranking of the last rows."""
-    table = ThresholdTable.of(stream.rare, stream.scores)
-    target, labels = stream.state.options["target"], stream.state.labels
-    command = (
-        f"rareclass score {shlex.quote(str(stream.folder))} NEW_ROWS.csv "
-        "--threshold {threshold} --out scores.csv"
-    )
-    rare, rest = f"{target} = {labels.rare}", f"{target} = {labels.rest}"
-    return [
-        threshold_section(table, rare, rest, "", command),
-        ranking_section(table, auc, precision),
-    ]
+    return FinishedReport(page, {"reports": [each.to_dict() for each in log]})
 
 
 def _measures_section(log: Sequence[LoggedReport], window: int, top: int) -> Section:
@@ -242,11 +206,6 @@ def _drift_section(log: Sequence[LoggedReport]) -> Section:
             most[shift.column] = max(most.get(shift.column, 0.0), shift.stability_index)
     if not most:
         return Section("drift", "Drift", "No column moved.", (Text("None was reported."),))
-    lead = f"{len(most)} columns moved at some time; {len(log[-1].moved)} in the last report."
-    return Section("drift", "Drift", lead, (Plots((_drift_plot(log, most),)),))
-
-
-def _drift_plot(log: Sequence[LoggedReport], most: Mapping[str, float]) -> Plot:
     ranked = sorted(most, key=lambda name: -most[name])
     title = "Columns that moved, as the stream went"
     description = (
@@ -288,32 +247,29 @@ def _drift_plot(log: Sequence[LoggedReport], most: Mapping[str, float]) -> Plot:
     )  # fmt: skip
     caption = "Columns that moved, the farthest first"
     table = PageTable(caption, head, tuple(rows), (1, 2, 3, 4, 5))
-    return plot_of(draw, "drift-over-time", title, description, table, WIDE, wide=True)
+    plot = plot_of(draw, "drift-over-time", title, description, table, WIDE, wide=True)
+    lead = f"{len(most)} columns moved at some time; {len(log[-1].moved)} in the last report."
+    return Section("drift", "Drift", lead, (Plots((plot,)),))
 
 
-def _read_alerts(path: Path, n_alerts: int) -> list[LoggedAlert]:
-    """Read the file of alerts."""
-    names = list(LoggedAlert._fields)
-    if path.suffix.lower() == ".csv":
-        frame = pl.read_csv(path, columns=names)
-    else:
-        frame = pl.read_ndjson(path, infer_schema_length=None).select(names)
-    return [LoggedAlert(*each) for each in frame.head(n_alerts).iter_rows()]
-
-
-def _alerts_section(stream: StreamRecord, n_alerts: int, budget: str) -> Section:
+def _alerts_section(state: SavedStream, n_rows: int, n_alerts: int, budget: str) -> Section:
     """Section on alerts in stretches of the stream, with the threshold in force."""
     lead = f"{n_alerts:,} alerts, at most {budget}."
-    path = stream.state.options.get("alerts")
+    path = state.options.get("alerts")
     if path is None or not Path(path).is_file():
         named = "" if path is None else f" {path}"
         note = Note(f"The file of alerts{named} is not there: only their number is known.")
         return Section("alerts", "Alerts", lead, (note,))
-    alerts = _read_alerts(Path(path), n_alerts)
+    names = list(LoggedAlert._fields)
+    if Path(path).suffix.lower() == ".csv":
+        frame = pl.read_csv(path, columns=names)
+    else:
+        frame = pl.read_ndjson(path, infer_schema_length=None).select(names)
+    alerts = [LoggedAlert(*each) for each in frame.head(n_alerts).iter_rows()]
     if not alerts:
         return Section("alerts", "Alerts", lead, ())
     title = "Alerts and their scores"
-    edges = np.linspace(0, max(stream.log[-1].rows, max(each.row for each in alerts)), 41)
+    edges = np.linspace(0, max(n_rows, max(each.row for each in alerts)), 41)
     description = (
         f"Bars: alerts in each of 40 stretches of {edges[1]:,.0f} rows. The line is the threshold "
         "in force, which follows the recent scores."
@@ -345,31 +301,31 @@ def _alerts_section(stream: StreamRecord, n_alerts: int, budget: str) -> Section
     return Section("alerts", "Alerts", lead, (Plots((plot,)),))
 
 
-def _data_section(stream: StreamRecord) -> Section:
-    counters = stream.state.counters
+def _data_section(state: SavedStream, n_reports: int) -> Section:
+    counters = state.counters
     share = percent(counters.rare / max(counters.labelled, 1))
     facts = (
         Fact("Records", whole(counters.rows)),
         Fact("With a class, learned from", whole(counters.labelled)),
         Fact("Rare", f"{whole(counters.rare)} ({share})"),
         Fact("Without a class, scored only", whole(counters.unlabelled)),
-        Fact("Reports", whole(len(stream.log))),
+        Fact("Reports", whole(n_reports)),
     )
     return Section("data", "The data", "What has come so far.", (FactList(facts),))
 
 
-def _settings(stream: StreamRecord) -> list[Fact]:
-    options = stream.state.options
+def _settings_section(folder: Path, state: SavedStream) -> Section:
+    options = state.options
     parameters = options.get("parameters") or {}
     facts = [
-        Fact("Folder", str(stream.folder)),
+        Fact("Folder", str(folder)),
         Fact("Source", str(options["source"])),
         Fact("Learner", str(options["learner"])),
         Fact("Parameters", ", ".join(f"{name} {value}" for name, value in parameters.items())),
     ]
     if options.get("drop"):
         facts.append(Fact("Columns left out", ", ".join(options["drop"])))
-    return facts
+    return settings_section(facts)
 
 
 def _rows_axis(ax: "Axes") -> None:

@@ -9,10 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rareclass.metrics import Interval, roc_auc_interval
 from rareclass.metrics.interval import chance_of_at_most, exact_interval
-from rareclass.report.document import Block, PageTable, Plot, Plots, Section
 from rareclass.report.drawing import BLUE, GREY, VERMILLION, WIDE, plot_of, share_axis
-from rareclass.report.formatting import (
+from rareclass.report.page import (
     NONE,
+    PageBlock,
+    PageTable,
+    Plot,
+    Plots,
+    Section,
     decimal_with_bounds,
     percent,
     percent_with_bounds,
@@ -132,7 +136,7 @@ class Subgroups:
 
 def subgroups_section(days: Subgroups | None, groups: Subgroups | None) -> Section:
     """Section with measures by day and by group."""
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     leads = []
     for parts, what in ((days, "day"), (groups, "group")):
         if parts is None:
@@ -203,28 +207,23 @@ def _by_day(parts: Subgroups) -> Plot:
     table = PageTable(title, head, rows, (1, 2, 3, 4, 5))
 
     def draw(ax: "Axes") -> None:
-        _draw_days(ax, shown, parts.recall.value)
+        x = np.arange(len(shown))
+        some = np.array([each.n_rare > 0 for each in shown])
+        found = np.array([tuple(each.recall) for each in shown])[some]
+        value, low, high = found.T if len(found) else (np.empty(0),) * 3
+        ax.errorbar(
+            x[some], value, [value - low, high - value], color=BLUE, linestyle="", marker="o",
+            markersize=4, elinewidth=1.0, label="recall of the day",
+        )  # fmt: skip
+        ax.axhline(parts.recall.value, color=GREY, linestyle=":", label="recall of all days")
+        most = max(max(each.alerts for each in shown), 1)
+        heights = [0.25 * each.alerts / most for each in shown]
+        label = f"alerts (the highest bar: {most:,})"
+        ax.bar(x, heights, color=VERMILLION, alpha=0.35, width=0.8, label=label)
+        share_axis(ax.yaxis, "recall")
+        ax.set_ylim(0.0, 1.05)
+        ticks = np.unique(np.linspace(0, len(shown) - 1, min(len(shown), 7)).astype(int))
+        ax.set_xticks(ticks, [shown[k].name for k in ticks], rotation=30, ha="right")
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.15), ncols=3)
 
     return plot_of(draw, "days", title, description, table, WIDE, wide=True)
-
-
-def _draw_days(ax: "Axes", shown: Sequence[Subgroup], recall: float) -> None:
-    x = np.arange(len(shown))
-    some = np.array([each.n_rare > 0 for each in shown])
-    found = np.array([tuple(each.recall) for each in shown])[some]
-    value, low, high = found.T if len(found) else (np.empty(0),) * 3
-    ax.errorbar(
-        x[some], value, [value - low, high - value], color=BLUE, linestyle="", marker="o",
-        markersize=4, elinewidth=1.0, label="recall of the day",
-    )  # fmt: skip
-    ax.axhline(recall, color=GREY, linestyle=":", label="recall of all days")
-    most = max(max(each.alerts for each in shown), 1)
-    ax.bar(
-        x, [0.25 * each.alerts / most for each in shown], color=VERMILLION, alpha=0.35, width=0.8,
-        label=f"alerts (the highest bar: {most:,})",
-    )  # fmt: skip
-    share_axis(ax.yaxis, "recall")
-    ax.set_ylim(0.0, 1.05)
-    ticks = np.unique(np.linspace(0, len(shown) - 1, min(len(shown), 7)).astype(int))
-    ax.set_xticks(ticks, [shown[k].name for k in ticks], rotation=30, ha="right")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.15), ncols=3)

@@ -1,13 +1,133 @@
 """The sections on the threshold: the slider, and the cost of errors at every threshold."""
 
-from rareclass.report.curve_displays import AlertsDisplay, CostDisplay
-from rareclass.report.document import PageTable, Plot, Plots, Section, ThresholdChoice
-from rareclass.report.drawing import drawn, plot_of
-from rareclass.report.formatting import amount_with_bounds, whole
-from rareclass.report.threshold_table import ThresholdTable
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.report.drawing import BLUE, VERMILLION, drawn, log_axis, plot_of, share_axis
+from rareclass.report.page import (
+    PageBlock,
+    PageTable,
+    Plot,
+    Plots,
+    Section,
+    amount,
+    amount_with_bounds,
+    percent,
+    percent_bounds,
+    percent_with_bounds,
+    whole,
+)
+from rareclass.report.ranking_section import TableDisplay, draw_curve
+from rareclass.report.threshold_table import Band, ThresholdTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SIZE = (7.2, 3.4)
 _N_LINES = 9
+_N_LISTED = 10
+# Bounds are written in ten-thousandths: more digits are noise, and a tenth of the file.
+_SCALE = 10_000
+
+
+class AlertsDisplay(TableDisplay):
+    """Precision and recall against the number of alerts, with the exact interval of each.
+
+    Alerts are a day where the table has days, else in 10,000 rows.
+
+    Parameters
+    ----------
+    table, name, value
+        No `value`.
+    """
+
+    @property
+    def unit(self) -> str:
+        """Unit in which alerts are counted."""
+        return self.table.alert_unit
+
+    def rate(self) -> NDArray[np.float64]:
+        """Alerts in `unit`, at each threshold."""
+        return self.table.alerts * self.table.per_alert
+
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        kept, x = self._places(), self.rate()
+        for band, label, color, dashes in (
+            (self.table.precision, "precision", VERMILLION, "--"),
+            (self.table.recall, "recall", BLUE, "-"),
+        ):
+            name = label if self.name is None else f"{label}, {self.name}"
+            draw_curve(ax, x, band, kept, name, {"color": color, "linestyle": dashes} | style)
+            self._mark_own(ax, x, band.value, label == "recall")
+        log_axis(ax.xaxis, self.unit)
+        ax.set_xlim(x[kept][0], x[kept][-1])
+        share_axis(ax.yaxis, "")
+        ax.set_ylim(-0.02, 1.05)
+        ax.legend()
+
+
+class CostDisplay(TableDisplay):
+    """Cost of errors on all the rows together against the number of alerts, with intervals.
+
+    Parameters
+    ----------
+    table, name, value
+        A table with costs; no `value`.
+    """
+
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        cost = self.table.cost
+        if cost is None:
+            raise ValueError("the table has no costs: give costs={'fp': ..., 'fn': ...}.")
+        kept, x = self._places(), self.table.alerts * self.table.per_alert
+        band = Band(cost.value, cost.low, cost.high)
+        draw_curve(ax, x, band, kept, self.name or "cost", style)
+        least = cost.least
+        ax.plot(
+            max(x[least], x[kept][0]), cost.value[least], "o", color=VERMILLION, markersize=6,
+            label="the least", zorder=5,
+        )  # fmt: skip
+        self._mark_own(ax, x, cost.value)
+        log_axis(ax.xaxis, self.table.alert_unit)
+        ax.set_xlim(x[kept][0], x[kept][-1])
+        ax.set_ylim(0.0, None)
+        ax.set_ylabel(f"cost on these rows ({cost.words})")
+        ax.legend()
+
+
+@dataclass(frozen=True)
+class ShownMeasure:
+    """A measure at the threshold that is shown."""
+
+    key: str
+    label: str
+    value: str
+    bounds: str
+    bar: tuple[float, float] | None = None  # start and width of its interval in percent
+
+
+@dataclass(frozen=True)
+class ThresholdChoice(PageBlock):
+    """The threshold that the reader drags: how it is before, and the data for all of them."""
+
+    kind: ClassVar[str] = "choice"
+
+    table: ThresholdTable
+    rare: str  # name of the rare class
+    rest: str  # name of the majority class
+    plot: Plot  # precision and recall against alerts; the chosen threshold is marked
+    place: int  # in the table
+    threshold: str
+    counts: dict[str, str]  # rows by what they are and what they are called
+    measures: tuple[ShownMeasure, ...]
+    command: str
+    ten: PageTable
+    data: str
 
 
 def threshold_section(
@@ -21,15 +141,139 @@ def threshold_section(
         "exact 95 % intervals of each threshold by itself."
     )
     svg, axis = drawn(AlertsDisplay(table)._draw, "alerts", title, description, _SIZE)
-    plot = Plot("alerts-plot", title, description, svg)
+    place = table.own if table.own is not None else table.at_alerts(table.n_rare)
+    hits, false_alerts = table.hits[place], table.false_alerts[place]
+    counts = {
+        "tp": whole(hits),
+        "fn": whole(table.n_rare - hits),
+        "fp": whole(false_alerts),
+        "tn": whole(table.n_rest - false_alerts),
+    }
+    # As it is typed: all digits, without the ".0" of whole numbers.
+    typed = repr(float(table.thresholds[place])).removesuffix(".0")
+    choice = ThresholdChoice(
+        table,
+        rare,
+        rest,
+        Plot("alerts-plot", title, description, svg),
+        place,
+        f"{table.thresholds[place]:.6g}",
+        counts,
+        _measures(table, place),
+        command.replace("{threshold}", typed),
+        _ten_thresholds(table),
+        json.dumps(
+            _columns(table) | {"command": command, "axis": axis},
+            separators=(",", ":"),
+            allow_nan=False,
+        ).replace("<", "\\u003c"),  # JSON that cannot end a script element
+    )
     own = f" The triangle below the slider is the model's own: {rule}." if rule else ""
     return Section(
         "threshold",
         "Choose the threshold",
         "Rows that score above it raise an alert. Move it to see what that finds, what it misses "
         f"and how much there is to look at.{own}",
-        (ThresholdChoice(table, rare, rest, command, plot, axis),),
+        (choice,),
     )
+
+
+def _ten_thresholds(table: ThresholdTable) -> PageTable:
+    """Ten thresholds spread over the logarithm of alerts, the model's own among them."""
+    own, spread = table.own, list(table.thinned(_N_LISTED))
+    if own is not None and own not in spread:
+        nearest = min(range(len(spread)), key=lambda k: abs(spread[k] - own))
+        spread[nearest] = own
+    rows = []
+    for k in sorted({int(each) for each in spread}):
+        name = f"{table.thresholds[k]:.6g}"
+        cells = [
+            f"{name} (the model's)" if k == own else name,
+            whole(table.alerts[k]),
+            amount(table.alerts[k] * table.per_alert),
+            whole(table.hits[k]),
+            whole(table.n_rare - table.hits[k]),
+            percent_with_bounds(table.precision.at(k)),
+            percent_with_bounds(table.recall.at(k)),
+        ]
+        if table.cost is not None:
+            cells.append(amount(float(table.cost.value[k])))
+        rows.append(tuple(cells))
+    head = (
+        "Score above", "Alerts", table.alert_unit.capitalize(), "Found", "Missed", "Precision",
+        "Recall", *(("Cost",) if table.cost is not None else ()),
+    )  # fmt: skip
+    return PageTable(
+        "Ten thresholds, with exact 95 % intervals", head, tuple(rows), tuple(range(len(head)))
+    )
+
+
+def _measures(table: ThresholdTable, place: int) -> tuple[ShownMeasure, ...]:
+    measures = []
+    for key, label, share in (
+        ("precision", "Precision: of the alerts are rare", table.precision.at(place)),
+        ("recall", "Recall: of the rare rows are found", table.recall.at(place)),
+    ):
+        bounds = "no alerts" if math.isnan(share.value) else percent_bounds(share)
+        bar = (round(100 * share.low, 2), round(100 * (share.high - share.low), 2))
+        measures.append(ShownMeasure(key, label, percent(share.value), bounds, bar))
+    value, low, high = table.alerts_at(place)
+    bounds = f"{amount(low)} to {amount(high)}"
+    if table.busiest is not None:
+        bounds += f"; at most {whole(float(table.busiest[place]))} on one day"
+    label = table.alert_unit.capitalize()
+    measures.append(ShownMeasure("alerts", label, amount(value), bounds))
+    if table.cost is not None:
+        value, low, high = table.cost.at(place)
+        label, bounds = (
+            f"Cost on these rows ({table.cost.words})",
+            f"{amount(low)} to {amount(high)}",
+        )
+        measures.append(ShownMeasure("cost", label, amount(value), bounds))
+    return tuple(measures)
+
+
+def _columns(table: ThresholdTable) -> dict[str, Any]:
+    """Columns of the table for the script."""
+    unit = table.n_rows * table.per_alert
+    columns: dict[str, Any] = {
+        "threshold": [
+            each if math.isfinite(each) else math.copysign(1.7e308, each)
+            for each in table.thresholds.tolist()
+        ],
+        "hits": _short(table.hits),
+        "false_alerts": _short(table.false_alerts),
+        "n_rare": _short([table.n_rare])[0],
+        "n_rest": _short([table.n_rest])[0],
+        "own": table.own,
+        "rate": table.per_alert,
+        "scale": _SCALE,
+        "alerts_low": _short(table.alert_rate.low * unit, 6),
+        "alerts_high": _short(table.alert_rate.high * unit, 6),
+    }
+    for name, band in (("precision", table.precision), ("recall", table.recall)):
+        columns[f"{name}_low"] = [round(_SCALE * each) for each in band.low.tolist()]
+        columns[f"{name}_high"] = [round(_SCALE * each) for each in band.high.tolist()]
+    if table.cost is None:
+        # For costs of errors that the reader types.
+        rate = table.false_positive_rate
+        columns["false_alerts_low"] = _short(rate.low * table.n_rest, 6)
+        columns["false_alerts_high"] = _short(rate.high * table.n_rest, 6)
+    if table.busiest is not None:
+        columns["busiest"] = _short(table.busiest)
+    if table.cost is not None:
+        for name, values in zip(("cost", "cost_low", "cost_high"), table.cost[1:], strict=True):
+            columns[name] = _short(values, 6)
+    return columns
+
+
+def _short(values: Any, digits: int = 7) -> list[float | int]:
+    """Numbers to so many digits, counts without a decimal point where they are whole."""
+    found: list[float | int] = []
+    for value in np.asarray(values, dtype=float).tolist():
+        short = float(f"{value:.{digits}g}") if digits < 7 or value != int(value) else value
+        found.append(int(short) if short == int(short) else short)
+    return found
 
 
 def cost_section(table: ThresholdTable) -> Section:

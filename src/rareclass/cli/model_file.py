@@ -1,0 +1,251 @@
+"""Commands on a model file: ``rareclass show``, ``threshold`` and ``export``."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from rareclass.cli.door import (
+    ModelPath,
+    OutputOptions,
+    Overwrite,
+    TableOptions,
+    check_new,
+    command,
+    file_or_url,
+)
+from rareclass.cli.rule import PANEL, RuleOptions
+from rareclass.cli.screen import (
+    file_text,
+    new_table,
+    output,
+    print_estimate,
+    print_leaderboard,
+    print_notes,
+    print_threshold,
+)
+from rareclass.errors import ErrorKind, InputError, counted
+
+_MOST_COLUMNS = 40
+# How an estimate came about, by what the file says.
+_ESTIMATED = {"held-out rows": "rows held out", "latest rows": "the latest rows, held out"}
+
+FittedModel = Annotated[
+    Path, typer.Argument(help="Model file of rareclass fit.", parser=file_or_url)
+]
+
+
+@command
+def threshold(
+    model: FittedModel,
+    given: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[DATA]",
+            help="File or database with the target that the model did not learn from. By "
+            "default the rows that were held out when it was fitted, whose scores it holds.",
+        ),
+    ] = None,
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Model file to write. Without it the threshold is shown.",
+            parser=file_or_url,
+        ),
+    ] = None,
+    score: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            help="This score itself, as rareclass report shows it.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
+    asked: RuleOptions,
+    time: Annotated[
+        str | None, typer.Option(help="Column of DATA with the time of a row, for alerts a day.")
+    ] = None,
+    written: OutputOptions,
+    table: TableOptions,
+) -> None:
+    """Choose another threshold for a model, by a rule, and save the model with it."""
+    character = table.character
+    data = None if given is None else table.place(given, "DATA")
+    if score is not None:
+        asked.check_score(score)
+    rule = asked.rule(time)
+    if rule is None and score is None:
+        raise InputError(
+            "What is the threshold to keep?",
+            "Give one of --alerts, --min-precision, --min-recall, --max-fpr, --cost and "
+            "--threshold.",
+            ErrorKind.SETTING,
+        )
+    from rareclass.files import check_not_input, check_writable
+    from rareclass.model.model_file import load_model, save_model
+    from rareclass.model.set_threshold import with_rule, with_score
+
+    if out is not None:
+        if data is not None:
+            check_not_input(out, "--out", {"the file to be read": data})
+        check_new(out, "--out", written.overwrite)
+        check_writable(out)
+    inputs = {"the model": model} | ({"DATA": data} if data else {})
+    written.check(inputs, written.overwrite)
+    console = output()
+    content = load_model(model)
+    print_notes(console, content.notices)
+    if rule is not None:
+        changed, chosen = with_rule(content, rule, data, time, character)
+    else:
+        assert score is not None
+        changed, chosen = with_score(content, score, data, character)
+    print_threshold(console, chosen)
+    for name, share in (("Precision", chosen.precision), ("Recall", chosen.recall)):
+        console.print(
+            f"{name} {share.value:.3f} ({share.low:.3f} to {share.high:.3f}, {chosen.level:.0%})"
+        )
+    console.print(f"Called rare: {chosen.alerts:,.0f} of {chosen.rows:,.0f} rows")
+    if out is not None:
+        save_model(out, changed)
+        console.print(f"Saved {file_text(out)}")
+    written.give(chosen.to_dict())
+
+
+@command
+def export(
+    model: FittedModel,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="ONNX file to write.", parser=file_or_url)
+    ],
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a model as ONNX: scored without Python, double precision, one input a column."""
+    from rareclass.model.to_onnx import export_file
+    from rareclass.opening import load
+
+    check_new(out, "--out", overwrite)
+    found = export_file(load(model), out)
+    inputs = ", ".join(each.name for each in found.graph.input)
+    outputs = ", ".join(each.name for each in found.graph.output)
+    output().print(f"Wrote {out}. Inputs: {inputs}. Outputs: {outputs}.", markup=False)
+
+
+@command
+def show(model: ModelPath, *, written: OutputOptions) -> None:
+    """Show what a model file holds: target, columns, training, estimate, members, threshold."""
+    from rareclass.machine import size_text
+    from rareclass.model.facts import LeaderboardRow
+    from rareclass.opening import describe
+
+    written.check({"the model": model}, written.overwrite)
+    told, console = describe(model), output()
+    method = f", method {told['method']}" if "method" in told else ""
+    title = f"{told['file']} ({size_text(told['bytes'])}): {told['model']}{method}"
+    console.print(title, style="bold")
+    console.print(_target(told))
+    for line in _training(told):
+        console.print(line)
+    if told["columns"]:
+        console.print()
+        _print_columns(console, told["columns"])
+    if told.get("estimate"):
+        console.print()
+        _print_estimate(console, told)
+    if told.get("leaderboard"):
+        console.print()
+        boards = (told["leaderboard"], told.get("also_tried", []))
+        print_leaderboard(console, *([LeaderboardRow(**row) for row in board] for board in boards))
+    console.print()
+    for line in _decision(told):
+        console.print(line)
+    if told.get("versions"):
+        named = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
+        console.print(f"Made with {named}")
+    print_notes(console, told["notices"])
+    written.give(told)
+
+
+def _target(told: dict[str, Any]) -> str:
+    if "levels" in told:
+        counts = told.get("level_counts") or [0] * len(told["levels"])
+        named = (f"{name} ({n:,})" for name, n in zip(told["levels"], counts, strict=True))
+        return f"Levels of {told['target']}, lowest first: {', '.join(named)}"
+    n_rare = f", {counted(told['n_rare'], 'row')}" if "n_rare" in told else ""
+    share = f" ({told['n_rare'] / told['n_rows']:.2%})" if n_rare and told.get("n_rows") else ""
+    rest = f"; rest: {told['rest_label']}" if told.get("rest_label") else ""
+    return f"Rare class: {told['target']} = {told['rare_label']}{n_rare}{share}{rest}"
+
+
+def _training(told: dict[str, Any]) -> list[str]:
+    if "n_rows" not in told:
+        return []
+    saved = "" if told.get("trained_on_all_rows", True) else ", without the rows held out"
+    date = f" on {told['date'][:10]}" if told.get("date") else ""
+    seed = f", seed {told['seed']}" if "seed" in told else ""
+    lines = [f"Trained{date} on {counted(told['n_rows'], 'row')}{saved}{seed}"]
+    if told.get("n_copies_collapsed"):
+        how = "counted as often as they are there" if told.get("copies_count") else "counted once"
+        lines.append(f"{counted(told['n_copies_collapsed'], 'exact copy', 'exact copies')}, {how}")
+    return lines
+
+
+def _print_columns(console: Console, columns: list[dict[str, Any]]) -> None:
+    table = new_table()
+    table.add_column("Column", max_width=24, overflow="ellipsis", no_wrap=True)
+    table.add_column("Holds", overflow="fold", min_width=8)
+    table.add_column("What is done with it", overflow="fold")
+    for column in columns[:_MOST_COLUMNS]:
+        cells = (column.get("name"), column.get("kind"), column.get("treatment"))
+        table.add_row(*(Text(str(each or "")) for each in cells))
+    console.print(table)
+    if len(columns) > _MOST_COLUMNS:
+        console.print(f"and {len(columns) - _MOST_COLUMNS} more (--json has them all)")
+
+
+def _print_estimate(console: Console, told: dict[str, Any]) -> None:
+    from rareclass.model.facts import RankingEstimate, as_measure
+
+    facts = told["estimate"]
+    measures = [
+        as_measure(name, (each["value"], each["low"], each["high"]))
+        for name, each in facts["measures"].items()
+    ]
+    estimate = RankingEstimate(measures, facts["n_rows"], facts.get("n_rare"))
+    by = told.get("estimated_by") or "held-out rows"
+    console.print(f"Estimate by {_ESTIMATED.get(by, by)}, on {estimate.rows_text()}", style="bold")
+    print_estimate(console, estimate)
+
+
+def _decision(told: dict[str, Any]) -> list[str]:
+    thresholds = ", ".join(f"{each:.4g}" for each in told["thresholds"])
+    rule = told.get("rule")
+    if len(told["thresholds"]) > 1 or "levels" in told:
+        lines = [f"Thresholds between levels: {thresholds}"]
+    elif rule is None:
+        lines = [f"Threshold {thresholds}: rows that score more are called rare"]
+    else:
+        sure = "" if rule["confidence"] is None else f", at confidence {rule['confidence']:g}"
+        met = "" if rule["met"] else " (not met)"
+        lines = [f"Threshold {thresholds} for {rule['rule']}{sure}{met}"]
+    chance = told["probabilities"]
+    lines.append(
+        "Probabilities: none"
+        if chance is None
+        else f"Probabilities: yes ({chance['method']}), at {chance['prevalence']:.3%} rare rows"
+    )
+    if told["held_out_scores"]:
+        lines.append(
+            f"Held-out scores: {told['held_out_scores']:,} (rareclass threshold sets another "
+            "threshold by them)"
+        )
+    if told["rare_cases"]:
+        lines.append(
+            f"Rare rows kept: {told['rare_cases']:,} (rareclass score --explain names the nearest)"
+        )
+    return lines
