@@ -86,9 +86,9 @@ class RuleOptions:
                 ErrorKind.COMBINATION,
             )
         if not given:
-            for name in sure:
+            for option in sure:
                 raise InputError(
-                    f"--{name} says how sure a threshold is, and none was asked for.",
+                    f"--{option} says how sure a threshold is, and none was asked for.",
                     "Give --alerts, --min-precision, --min-recall, --max-fpr or --cost as well.",
                     ErrorKind.COMBINATION,
                 )

@@ -352,8 +352,9 @@ class LandmarkMapDisplay(Display):
         ):
             chosen = np.sign(self.coef) == sign
             sizes = _LARGEST_MARK * np.abs(self.coef[chosen]) / largest
+            across, up = self.landmarks[chosen].T
             ax.scatter(
-                *self.landmarks[chosen].T, s=sizes, marker=marker, color=color, alpha=0.75,
+                across, up, s=sizes, marker=marker, color=color, alpha=0.75,
                 edgecolors="white", linewidths=0.5, zorder=3,
                 label=f"{int(chosen.sum()):,} landmarks that {label}",
             )  # fmt: skip
