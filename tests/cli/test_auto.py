@@ -42,7 +42,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
     words = " ".join(said.split())
     for each in (
         "amount number 2",
-        "value, rank, logarithm",
+        "value, rank",
         "commonest values, log-odds",
         "By cross-fitting, on 300 rows, 30 of them rare",
         "Members, by cross-validation",
