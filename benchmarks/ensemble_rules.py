@@ -53,7 +53,7 @@ def measured(name: str, number: int, members: Any) -> dict[str, Any]:
     train, test = split(rows, number)
     frame, y = rows.part(train)
     model = RareClassifier(members=members, verbose=False)
-    typed = model._read(FitInput(frame, y))
+    typed = model._read(FitInput(frame, y), 0)
     views = TrainingViews(typed)
     held_out = HeldOutRows.of(typed, 0)
     race = Race(views, held_out, TimeBudget(1e9), CostModel(), 0, 1)
@@ -71,7 +71,7 @@ def measured(name: str, number: int, members: Any) -> dict[str, Any]:
     return {
         "set": name,
         "split": number,
-        "rare": int(views.is_rare.sum()),
+        "rare": int(views.rows.is_rare.sum()),
         "rules": {
             rule: [roc_auc(y, scores), average_precision(y, scores)]
             for rule, scores in rules.items()

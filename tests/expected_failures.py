@@ -15,7 +15,7 @@ from rareclass import (
     RareClassifier,
 )
 from rareclass.decide import DecisionClassifier
-from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers
+from rareclass.ensemble.members.machines import GaussianOnNumbers
 from rareclass.ensemble.members.scikit_learn import ExtraTrees
 from rareclass.online import OnlineRanker
 

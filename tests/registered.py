@@ -20,7 +20,7 @@ from rareclass import (
     StochasticRankRC,
 )
 from rareclass.decide import CalibratedRanker, DecisionClassifier, ReviewBand, ThresholdRule
-from rareclass.ensemble.members.linear import LogisticOnQuantiles
+from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, OnlineMixture, UniExp
 
 ONLINE = {

@@ -13,7 +13,7 @@ import pytest
 import rareclass as package
 from cli.conftest import QUICK, Run, message, output_of, purchases
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.ensemble.members.linear import LogisticOnQuantiles
+from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 

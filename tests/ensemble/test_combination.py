@@ -19,7 +19,7 @@ from rareclass.ensemble.combination import (
     greedy_weights,
     precision_at_rare,
 )
-from rareclass.ensemble.false_positive_rate import FalsePositiveRate
+from rareclass.ensemble.score_functions import FalsePositiveRate
 from rareclass.ensemble.training_rows import HeldOutRows
 from rareclass.metrics import average_precision, average_precision_interval, roc_auc
 

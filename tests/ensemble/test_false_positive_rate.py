@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from draws import draws
 from oracles.ensemble import excess_by_copies, log_rate_by_rows
-from rareclass.ensemble.false_positive_rate import FalsePositiveRate
+from rareclass.ensemble.score_functions import FalsePositiveRate
 
 
 @st.composite

@@ -14,11 +14,11 @@ from rareclass.ensemble.importances import (
     leaderboard,
     permutation_importances,
     shuffled_features,
-    warn_of_giveaways,
+    warn_of_columns,
 )
-from rareclass.ensemble.members.linear import LogisticOnIndicators
-from rareclass.ensemble.race import Candidate
-from rareclass.ensemble.score_functions import mean_function
+from rareclass.ensemble.members.machines import LogisticOnIndicators
+from rareclass.ensemble.race import Candidate, folds_of
+from rareclass.ensemble.score_functions import LinearFunction
 from rareclass.ensemble.training_rows import FoldedRows, HeldOutRows, TrainingViews
 from rareclass.findings import finding_of
 from rareclass.metrics import average_precision, average_precision_interval, roc_auc
@@ -75,13 +75,10 @@ def views_of(frame, y=Y, weight=None):
 
 
 def learned(views, name="mean difference"):
-    from rareclass.ensemble.members.member import EncodedFolds
-
-    rows = EncodedFolds(views.encoded("quantiles"), views.is_rare, views.weight, views.fold, 0, 1)
-    (found,) = MeanDifference(name).cross_fit(rows)
+    (found,) = MeanDifference(name).cross_fit(folds_of(views, "quantiles", 0, 1))
     functions = found.functions
     return Candidate(
-        MeanDifference(name), "", found.held_out, functions, mean_function(functions), 1.5
+        MeanDifference(name), "", found.held_out, functions, LinearFunction.mean_of(functions), 1.5
     )
 
 
@@ -142,7 +139,7 @@ def test_the_leaderboard_measures_held_out_rows_with_their_weights():
 
 def giveaways(frame, y=Y, recwarn=None):
     with pytest.warns(UserWarning, match="alone ranks the rows") as told:
-        warn_of_giveaways(views_of(frame, y))
+        warn_of_columns(views_of(frame, y))
     return {finding_of(each.message).values["column"] for each in told}
 
 
@@ -156,17 +153,17 @@ def test_columns_that_give_the_label_away():
         nearly=np.where(np.arange(N) < 60, 0.5, Y),
     )
     assert giveaways(told) == {"up", "down", "gap", "hole", "word"}
-    warn_of_giveaways(views_of(FRAME))  # says nothing
+    warn_of_columns(views_of(FRAME))  # says nothing
     few = np.arange(N) < 4
-    warn_of_giveaways(views_of(FRAME.assign(up=few + 0.0), few))  # of four rows many columns would
+    warn_of_columns(views_of(FRAME.assign(up=few + 0.0), few))  # of four rows many columns would
 
 
 def test_the_label_of_a_row_is_not_among_its_words():
     """Each row a word of its own: log-odds that knew the label would give it away."""
     words = pd.DataFrame({"word": [f"w{k // 2}" for k in range(N)], "noise": FRAME["noise"]})
-    warn_of_giveaways(views_of(words))
+    warn_of_columns(views_of(words))
 
 
 def test_a_mixture_is_not_given_away_by_any_column():
     X, y = rare_mixture(N, 50)
-    warn_of_giveaways(views_of(X, y == 1))
+    warn_of_columns(views_of(X, y == 1))

@@ -16,7 +16,7 @@ from draws import draws
 from rareclass import MIBC, RareClassifier
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
-from rareclass.ensemble.score_functions import mean_function
+from rareclass.ensemble.score_functions import KernelFunction
 from rareclass.metrics import average_precision
 
 # As much of each as takes no time; whoever has no entry is tried as it is.
@@ -196,7 +196,7 @@ def test_a_learned_metric_follows_what_decides():
     assert not np.allclose(of_all, learned.held_out[tested], atol=1e-3)
     # What new rows are scored by is one function in one metric.
     assert all(each.scales is scales for each in learned.functions)
-    assert mean_function(learned.functions).scores(X).shape == (240,)
+    assert KernelFunction.mean_of(learned.functions).scores(X).shape == (240,)
 
 
 def test_a_view_that_holds_nothing_ranks_nothing():

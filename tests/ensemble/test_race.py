@@ -15,8 +15,7 @@ from ensemble.quick_members import Clock, MeanDifference, Slow
 from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.ensemble import race, rare_classifier, training_rows
-from rareclass.ensemble.members.kernel_machine import LaplaceOnQuantiles
-from rareclass.ensemble.members.linear import LogisticOnQuantiles
+from rareclass.ensemble.members.machines import LaplaceOnQuantiles, LogisticOnQuantiles
 from rareclass.ensemble.members.member import Member, Size, Stopped
 from rareclass.ensemble.members.scikit_learn import BalancedForest, ExtraTrees, HistogramBoosting
 from rareclass.ensemble.race import LEAST_PER_RARE, LEAST_ROWS, CostModel, TimeBudget

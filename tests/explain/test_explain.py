@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from draws import draws
 from rareclass import MIBC, RACH, OrdinalRankRC, RankRC, RankRCCV, RareClassifier, StochasticRankRC
-from rareclass.ensemble.members.linear import LogisticOnQuantiles
+from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.explain import Explanation, KernelExplanation, explain
 from rareclass.online import CBR
 

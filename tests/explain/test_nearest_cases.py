@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from draws import draws
 from rareclass import MIBC, RACH, RankRC, RareClassifier
-from rareclass.ensemble.members.linear import LogisticOnQuantiles
+from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.explain import nearest_cases
 from rareclass.explain.near_cases import case_features
 from rareclass.explain.tables import table_distances

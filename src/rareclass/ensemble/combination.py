@@ -15,11 +15,11 @@ AUC looks at every majority row, and so is the steadier judge of the two (docs/d
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rareclass.ensemble.false_positive_rate import FalsePositiveRate, LearnedMember
+from rareclass.ensemble.score_functions import FalsePositiveRate
 from rareclass.ensemble.training_rows import HeldOutRows
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.search import SCORINGS, Scoring, as_scoring
@@ -88,21 +88,15 @@ def as_objective(objective: Any) -> Scoring:
 
 
 class ScaledCandidate(NamedTuple):
-    """A candidate with its scale, -ln F of its held-out scores (n_tested,), and its objective."""
+    """A candidate with its scale, -ln F of its held-out scores (n_tested,), and its objective.
+
+    The scale is learned from held-out majority rows.
+    """
 
     candidate: "Candidate"
     scale: FalsePositiveRate
     rarity: np.ndarray
     objective: float
-
-    @classmethod
-    def of(cls, candidate: "Candidate", held_out: HeldOutRows, objective: Scoring) -> Self:
-        """Learn the scale from held-out majority rows, and measure the candidate."""
-        tested = held_out.tested
-        scores = candidate.held_out[tested]
-        scale = _scale(scores, held_out)
-        rarity = -scale(scores)
-        return cls(candidate, scale, rarity, held_out.measure(objective, rarity, tested))
 
 
 def _scale(scores: np.ndarray, held_out: HeldOutRows) -> FalsePositiveRate:
@@ -127,20 +121,6 @@ class Combination(NamedTuple):
             if weight > 0.0
         ]
 
-    def members(self) -> list[LearnedMember]:
-        """Return the members that have weight, in the form stored in the model file."""
-        return [
-            LearnedMember(
-                each.candidate.member.name,
-                each.candidate.setting,
-                each.candidate.member.view,
-                each.candidate.function,
-                each.scale,
-                weight,
-            )
-            for each, weight in self.in_use()
-        ]
-
 
 def combine(
     candidates: Sequence["Candidate"],
@@ -153,7 +133,12 @@ def combine(
 
     Where no rare row is held out (there is one), the first settings of all members share equally.
     """
-    scaled = [ScaledCandidate.of(each, held_out, objective) for each in candidates]
+    scaled = []
+    for each in candidates:
+        scores = each.held_out[held_out.tested]
+        scale = _scale(scores, held_out)
+        rarity = -scale(scores)
+        scaled.append(ScaledCandidate(each, scale, rarity, held_out.measure(objective, rarity)))
     if np.isnan([each.objective for each in scaled]).any():
         first = {each.candidate.member.name: each for each in reversed(scaled)}
         scaled = list(reversed(first.values()))
@@ -175,8 +160,7 @@ def cross_fitted_log_rates(
 ) -> np.ndarray:
     """Return ln F of every tested row by scales and weights of the other folds alone, in order.
 
-    Weights and scales that were chosen on rows flatter these rows: cross-fitted rates say what the
-    combination is worth on new rows. O(n_folds) times `combine`.
+    Weights and scales flatter the rows that they were chosen on. O(n_folds) times `combine`.
     """
     rates = np.empty(len(held_out.tested))
     of_row = fold[held_out.tested]
@@ -202,13 +186,7 @@ def _choose_weights(
 ) -> np.ndarray:
     """Choose weights of candidates in order of the objective: of the best settings of members."""
     places, part = _rows_to_weigh_on(scaled, held_out, seed)
-
-    def merit(combined: np.ndarray) -> float:
-        return part.measure(objective, combined, part.tested)
-
-    def auc(combined: np.ndarray) -> float:
-        return part.measure(roc_auc, combined, part.tested)
-
+    merit, auc = partial(part.measure, objective), partial(part.measure, roc_auc)
     chosen, shared = _faultless(scaled, places, part), 1.0
     if not chosen:
         chosen, shared = _near_the_best(scaled, places, part, objective), _SHARED
@@ -275,7 +253,7 @@ def _faultless(
 ) -> list[int]:
     """Return the places of candidates near the best, one setting each, if the best is faultless."""
     aucs, precisions = (
-        np.array([part.measure(measure, each.rarity[places], part.tested) for each in scaled])
+        np.array([part.measure(measure, each.rarity[places]) for each in scaled])
         for measure in (roc_auc, average_precision)
     )
     if aucs.max() < _FAULTLESS:

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.ensemble.combination import Combination
-from rareclass.ensemble.score_functions import ScoreFunction
 from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 from rareclass.estimators.search import Scoring
 from rareclass.findings import Finding, FindingKind, warn
@@ -64,13 +62,12 @@ def permutation_importances(
     column.
     """
     rng = np.random.default_rng(seed)
-    tested = held_out.tested
-    rare = tested[views.is_rare[tested]]
-    majority = tested[~views.is_rare[tested]]
-    rare = rng.permutation(rare)[:_MOST_RARE]
-    rows = np.sort(np.concatenate([rare, rng.permutation(majority)[: _MOST_ROWS - len(rare)]]))
+    tested, is_rare = held_out.tested, held_out.is_rare[held_out.tested]
+    rare = rng.permutation(tested[is_rare])[:_MOST_RARE]
+    majority = rng.permutation(tested[~is_rare])[: _MOST_ROWS - len(rare)]
+    rows = np.sort(np.concatenate([rare, majority]))
     order = rng.permutation(len(rows))
-    fold = views.fold[rows]
+    fold = views.rows.fold[rows]
     members = combination.in_use()
     names = dict.fromkeys(each.candidate.member.view for each, _ in members)
     encoded = {name: views.encoded(name)[rows] for name in names}
@@ -82,13 +79,17 @@ def permutation_importances(
     def merit_of(X: dict[str, Any]) -> float:
         total = np.zeros(len(rows))
         for each, weight in members:
-            view = each.candidate.member.view
-            scores = _scores_by_fold(each.candidate.by_fold, X[view], fold, n_jobs)
+            scores = np.empty(len(rows))
+            for number, function in enumerate(each.candidate.by_fold):
+                chosen = np.flatnonzero(fold == number)
+                if len(chosen):
+                    of_fold = X[each.candidate.member.view][chosen]
+                    scores[chosen] = function.scores(of_fold, n_jobs)
             total -= weight * each.scale(scores)
         return held_out.measure(objective, total, rows)
 
     whole = merit_of(encoded)
-    losses = np.full(len(views.table.columns), np.nan)
+    losses = np.full(len(views.rows.table.columns), np.nan)
     for column in range(len(losses)):
         if not has_time():
             break
@@ -98,17 +99,6 @@ def permutation_importances(
         }
         losses[column] = whole - merit_of(shuffled)
     return losses
-
-
-def _scores_by_fold(
-    functions: list[ScoreFunction], X: Any, fold: np.ndarray, n_jobs: int
-) -> np.ndarray:
-    scores = np.empty(len(fold))
-    for number, function in enumerate(functions):
-        chosen = np.flatnonzero(fold == number)
-        if len(chosen):
-            scores[chosen] = function.scores(X[chosen], n_jobs)
-    return scores
 
 
 def shuffled_features(X: Any, features: np.ndarray, order: np.ndarray) -> Any:
@@ -123,41 +113,36 @@ def shuffled_features(X: Any, features: np.ndarray, order: np.ndarray) -> Any:
     return shuffled
 
 
-def warn_of_giveaways(views: TrainingViews) -> None:
-    """Warn of each column of which one number or value ranks the rows almost without a fault.
+def warn_of_columns(views: TrainingViews) -> None:
+    """Warn of columns that give the label away, and of those that say little of rows far away.
 
-    Such a column was most often not known before the label was.
+    A column gives it away where one number or value of it ranks the rows almost without a fault:
+    it was most often not known before the label was.
     """
-    if views.is_rare.sum() < _FEWEST_RARE:
-        return
-    X, view = views.encoded("trees"), views.views["trees"]
-    majority = np.flatnonzero(~views.is_rare)
-    step = max(1, len(majority) // _MOST_MAJORITY)
-    rows = np.sort(np.concatenate([np.flatnonzero(views.is_rare), majority[::step]]))
-    y = views.is_rare[rows]
-    best: dict[int, float] = {}
-    for feature, (source, second) in enumerate(
-        zip(view.source_column_, view.second_column_, strict=True)
-    ):
-        if second >= 0:
-            continue  # no column alone
-        values = X[rows, feature]
-        below = np.nextafter(np.nanmin(values, initial=np.finfo(np.float64).max), -np.inf)
-        auc = roc_auc(y, np.where(np.isnan(values), below, values))
-        best[source] = max(best.get(source, 0.0), auc, 1.0 - auc)
-    for source, auc in best.items():
-        if auc > GIVEAWAY_AUC:
-            name = views.table.columns[source].name
-            warn(
-                f"column {name!r} alone ranks the rows with an AUC of {auc:.4f}: was it known "
-                "before the label was? If not, leave it out.",
-                finding=Finding(FindingKind.LABEL_LEAK, {"column": name, "roc_auc": auc}),
-            )
-
-
-def warn_of_nearby_columns(statistics: TableStatistics) -> None:
-    """Warn of columns whose values say little of rows that are far away in the table."""
-    columns = statistics.nearby_only_
+    is_rare = views.rows.is_rare
+    if is_rare.sum() >= _FEWEST_RARE:
+        X, view = views.encoded("trees"), views.views["trees"]
+        majority = np.flatnonzero(~is_rare)
+        step = max(1, len(majority) // _MOST_MAJORITY)
+        rows = np.sort(np.concatenate([np.flatnonzero(is_rare), majority[::step]]))
+        best: dict[int, float] = {}
+        sources = zip(view.source_column_, view.second_column_, strict=True)
+        for feature, (source, second) in enumerate(sources):
+            if second >= 0:
+                continue  # no column alone
+            values = X[rows, feature]
+            below = np.nextafter(np.nanmin(values, initial=np.finfo(np.float64).max), -np.inf)
+            auc = roc_auc(is_rare[rows], np.where(np.isnan(values), below, values))
+            best[source] = max(best.get(source, 0.0), auc, 1.0 - auc)
+        for source, auc in best.items():
+            if auc > GIVEAWAY_AUC:
+                name = views.rows.table.columns[source].name
+                warn(
+                    f"column {name!r} alone ranks the rows with an AUC of {auc:.4f}: was it known "
+                    "before the label was? If not, leave it out.",
+                    finding=Finding(FindingKind.LABEL_LEAK, {"column": name, "roc_auc": auc}),
+                )
+    columns = views.statistics.nearby_only_
     if columns:
         warn(
             f"rare rows of one {', '.join(columns)} stand close together in the table, so the "

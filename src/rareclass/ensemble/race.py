@@ -4,8 +4,8 @@
    rows as fit into it; time that others are not likely to need is there for those before them
 2. where none is, the first that is likely to end at all
 
-The time of a member is predicted from a small piece of the table (`pilot`), then from what the
-member took.
+The time of a member is predicted from a small piece of the table (`rows_in_time`), then from what
+the member took.
 """
 
 import time
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Size, Stopped
-from rareclass.ensemble.score_functions import ScoreFunction, mean_function
+from rareclass.ensemble.score_functions import ScoreFunction
 from rareclass.ensemble.training_rows import FoldedRows, HeldOutRows, TrainingViews
 from rareclass.folds.majority_part import draw_majority
 
@@ -86,20 +86,17 @@ class CostModel:
 
     def learn(self, member: Member, size: Size, n_folds: int, seconds: float) -> None:
         """Remember the seconds that a member took."""
-        reference = _reference_seconds(member, size, n_folds)
-        if reference is None:  # not in the table: its own unit
-            reference = n_folds * member.cost(size)
-        self.ratios[member.name] = seconds / reference
+        self.ratios[member.name] = seconds / _reference(member, size, n_folds)
 
     def predict(self, member: Member, size: Size, n_folds: int) -> float | None:
         """Return the seconds that a member is likely to take; None where nothing is known."""
-        own = self.ratios.get(member.name, self.ratios.get(_LIKE.get(member.name, "")))
-        reference = _reference_seconds(member, size, n_folds)
-        if reference is None:
-            return None if own is None else own * n_folds * member.cost(size)
-        known = [ratio for name, ratio in self.ratios.items() if name in _REFERENCE_SECONDS]
-        ratio = own if own is not None else float(np.median(known)) if known else 1.0
-        return ratio * reference
+        ratio = self.ratios.get(member.name, self.ratios.get(_LIKE.get(member.name, "")))
+        if ratio is None and member.name not in _REFERENCE_SECONDS:
+            return None
+        if ratio is None:
+            known = [each for name, each in self.ratios.items() if name in _REFERENCE_SECONDS]
+            ratio = float(np.median(known)) if known else 1.0
+        return ratio * _reference(member, size, n_folds)
 
     def affordable(self, member: Member, size: Size, n_folds: int, seconds: float) -> Size:
         """Return `size` with as many majority rows as a member is likely to manage in so long.
@@ -108,31 +105,26 @@ class CostModel:
         or 5 a rare row.
         """
         n_majority = size.n_rows - size.n_rare
-        high = _most_majority(member, n_majority)
+        high = min(n_majority, member.most_majority or n_majority)
         low = min(high, max(LEAST_ROWS, LEAST_PER_RARE * size.n_rare))
 
-        def of(n: int) -> Size:
-            return replace(size, n_rows=size.n_rare + n)
-
         def fits(n: int) -> bool:
-            return (self.predict(member, of(n), n_folds) or 0.0) <= seconds
+            asked = replace(size, n_rows=size.n_rare + n)
+            return (self.predict(member, asked, n_folds) or 0.0) <= seconds
 
         if fits(high):
-            return of(high)
+            low = high
         while high - low > 0.02 * low:
             middle = (low + high) // 2
             low, high = (middle, high) if fits(middle) else (low, middle)
-        return of(low)
+        return replace(size, n_rows=size.n_rare + low)
 
 
-def _reference_seconds(member: Member, size: Size, n_folds: int) -> float | None:
+def _reference(member: Member, size: Size, n_folds: int) -> float:
+    """Seconds on the reference machine; of a member that was not measured there, its own unit."""
     unit = _REFERENCE_SECONDS.get(member.name)
-    return None if unit is None else n_folds * (unit * member.cost(size) + _FOLD_SECONDS)
-
-
-def _most_majority(member: Member, n_majority: int) -> int:
-    """Return the majority rows that a member learns from where time is no matter."""
-    return n_majority if member.most_majority is None else min(n_majority, member.most_majority)
+    cost = member.cost(size)
+    return n_folds * (cost if unit is None else unit * cost + _FOLD_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -167,13 +159,9 @@ class Race:
     n_jobs: int
     report: Callable[[str], None] = lambda name: None  # called before a member is learned
     candidates: list[Candidate] = field(default_factory=list)
+    learned: list[str] = field(default_factory=list)  # names of members, in order
     without_time: dict[str, float | None] = field(default_factory=dict)
     failed: dict[str, Exception] = field(default_factory=dict)
-
-    @property
-    def learned(self) -> list[str]:
-        """Names of the members that were learned, in order."""
-        return list(dict.fromkeys(each.member.name for each in self.candidates))
 
     def run(self, members: Sequence[Member]) -> None:
         """Learn members; those that are not likely to end in time are not.
@@ -185,13 +173,13 @@ class Race:
         seconds = np.array([self._predicted(member, 0.0) or 0.0 for member in pending])
         within = np.flatnonzero(seconds <= self.budget.left)
         first = int(within[0] if len(within) else np.argmin(seconds))
-        self._try(pending.pop(first), self._allowed(first, members))
+        self._learn(pending.pop(first), self._allowed(first, members))
         while pending:
             chosen = self._next(pending)
             if chosen is None:
                 break
             k, allowed = chosen
-            self._try(pending.pop(k), allowed)
+            self._learn(pending.pop(k), allowed)
         for member in pending:
             in_time = self.budget.left > 0.0
             self.without_time[member.name] = self._predicted(member, 0.0) if in_time else None
@@ -229,58 +217,48 @@ class Race:
 
     def _predicted(self, member: Member, seconds: float) -> float | None:
         """Return the time of a member on the rows that it would learn from within seconds."""
-        rows = self._rows(member)
+        rows = folds_of(self.views, member.view, self.seed, self.n_jobs)
         size = self.costs.affordable(member, rows.size, rows.n_folds, seconds)
         return self.costs.predict(member, size, rows.n_folds)
 
-    def _try(self, member: Member, seconds: float) -> None:
+    def _learn(self, member: Member, seconds: float) -> None:
         """Learn a member on the rows that it can learn from within so many seconds."""
         self.report(member.name)
+        start = time.perf_counter()
         try:
-            self._learn(member, seconds, may_stop=bool(self.candidates))
+            every = rows = folds_of(self.views, member.view, self.seed, self.n_jobs)
+            if self.candidates:
+                every = rows = replace(rows, check=self.budget.check)
+            size = self.costs.affordable(member, rows.size, rows.n_folds, seconds)
+            if size.n_rows < len(every.fold):
+                learned, weight = draw_majority(
+                    rows.is_rare, rows.weight, size.n_rows - size.n_rare, rows.seed
+                )
+                rows = rows.take(learned, weight)
+            fitted = quietly(member, rows)
+            if rows is not every:
+                others = np.setdiff1d(self.held_out.tested, learned, assume_unique=True)
+                fitted = [_with_others(each, every, learned, others) for each in fitted]
         except Stopped:
             self.without_time[member.name] = None
         except Exception as error:  # of whatever learned it: the others are none the worse
             self.failed[member.name] = error
+        else:
+            took = time.perf_counter() - start
+            self.costs.learn(member, rows.size, rows.n_folds, took)
+            share = took / len(fitted)
+            means = [type(each.functions[0]).mean_of(each.functions) for each in fitted]
+            self.candidates += [
+                Candidate(member, each.setting, each.held_out, each.functions, mean, share)
+                for each, mean in zip(fitted, means, strict=True)
+            ]
+            self.learned.append(member.name)
 
-    def _learn(self, member: Member, seconds: float, may_stop: bool) -> None:
-        start = time.perf_counter()
-        every = rows = self._rows(member, may_stop)
-        size = self.costs.affordable(member, rows.size, rows.n_folds, seconds)
-        if size.n_rows < len(every.fold):
-            learned, weight = draw_majority(
-                rows.is_rare, rows.weight, size.n_rows - size.n_rare, rows.seed
-            )
-            rows = rows.take(learned, weight)
-        fitted = quietly(member, rows)
-        if rows is not every:
-            others = np.setdiff1d(self.held_out.tested, learned, assume_unique=True)
-            fitted = [_with_others(each, every, learned, others) for each in fitted]
-        took = time.perf_counter() - start
-        self.costs.learn(member, rows.size, rows.n_folds, took)
-        for each in fitted:
-            self.candidates.append(
-                Candidate(
-                    member,
-                    each.setting,
-                    each.held_out,
-                    each.functions,
-                    mean_function(each.functions),
-                    took / len(fitted),
-                )
-            )
 
-    def _rows(self, member: Member, may_stop: bool = False) -> EncodedFolds:
-        views = self.views
-        return EncodedFolds(
-            views.encoded(member.view),
-            views.is_rare,
-            views.weight,
-            views.fold,
-            self.seed,
-            self.n_jobs,
-            self.budget.check if may_stop else lambda: None,
-        )
+def folds_of(views: TrainingViews, view: str, seed: int, n_jobs: int) -> EncodedFolds:
+    """Return the training rows as members of a view learn them."""
+    rows = views.rows
+    return EncodedFolds(views.encoded(view), rows.is_rare, rows.weight, rows.fold, seed, n_jobs)
 
 
 def _with_others(
@@ -315,38 +293,34 @@ def rows_in_time(
     """Return all rows where there is time for all members; else fewer folds, and fewer rows.
 
     So many rows are kept that the first member manages them in a quarter of the time, or in its
-    share. Learns the first members on a piece of a long table, to know what they take.
+    share. Learns the first members on two folds of a small piece of a long table, to know what
+    they take.
     """
     n_rows, n_rare = rows.table.n_rows, int(rows.is_rare.sum())
     if n_rows < SMALL_ROWS:
         return rows
     views = TrainingViews(rows.piece(seed), absolute_time)
-    pilot(members[:_PILOT_MEMBERS], views, costs, seed, n_jobs)
-
-    def size_of(member: Member) -> Size:
-        n_learned = n_rare + _most_majority(member, n_rows - n_rare)
-        return Size(n_learned, n_rare, views.encoded(member.view).shape[1])
-
-    predicted = (costs.predict(each, size_of(each), rows.n_folds) or 0.0 for each in members)
-    if sum(predicted) <= budget.left:
-        return rows
-    rows, first = rows.in_fewer_folds(), members[0]
-    share = max(_FIRST_PART, first.share / sum(member.share for member in members))
-    size = costs.affordable(first, size_of(first), rows.n_folds, share * budget.left)
-    if size == size_of(first):
-        return rows
-    return rows.thinned(size.n_rows - n_rare, seed)
-
-
-def pilot(
-    members: Sequence[Member], views: TrainingViews, costs: CostModel, seed: int, n_jobs: int
-) -> None:
-    """Learn members on two folds of a small piece of the table, for the time that they take."""
-    fold = np.where(views.fold < 0, views.fold, views.fold % 2)
-    for member in members:
-        rows = EncodedFolds(
-            views.encoded(member.view), views.is_rare, views.weight, fold, seed, n_jobs
-        )
+    fold = views.rows.fold
+    for member in members[:_PILOT_MEMBERS]:
+        piece = folds_of(views, member.view, seed, n_jobs)
+        piece = replace(piece, fold=np.where(fold < 0, fold, fold % 2))
         start = time.perf_counter()
-        quietly(member, rows)
-        costs.learn(member, rows.size, rows.n_folds, time.perf_counter() - start)
+        quietly(member, piece)
+        costs.learn(member, piece.size, piece.n_folds, time.perf_counter() - start)
+    sizes = [Size(n_rows, n_rare, views.encoded(each.view).shape[1]) for each in members]
+    seconds = (
+        costs.predict(member, costs.affordable(member, size, rows.n_folds, np.inf), rows.n_folds)
+        for member, size in zip(members, sizes, strict=True)
+    )
+    if sum(each or 0.0 for each in seconds) <= budget.left:
+        return rows
+    if rows.fewer_folds is not None:
+        rows = rows._replace(fold=rows.fewer_folds)
+    first = members[0]
+    every = costs.affordable(first, sizes[0], rows.n_folds, np.inf)
+    share = max(_FIRST_PART, first.share / sum(member.share for member in members))
+    size = costs.affordable(first, every, rows.n_folds, share * budget.left)
+    if size == every:
+        return rows
+    # All rare rows, and so many majority rows, weighted to stand for all.
+    return rows.part(*draw_majority(rows.is_rare, rows.weight, size.n_rows - n_rare, seed))

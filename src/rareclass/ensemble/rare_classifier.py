@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.encoding.typed_table import TypedTable
+from rareclass.ensemble.score_functions import LearnedMember
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, in_memory, read_training_rows
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from rareclass.ensemble.combination import Combination
     from rareclass.ensemble.members.member import Member
     from rareclass.ensemble.race import Race, TimeBudget
-    from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
+    from rareclass.ensemble.training_rows import TrainingViews
     from rareclass.estimators.search import Scoring
 
 # Tables of fewer rows are learned by one thread: sooner than work is handed to a second one.
@@ -152,9 +153,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     again. Ctrl-C during 4 ends with what is there. Memory: the table in float64 a few times, and 1
     GiB of kernel.
 
-    Encodings end where the training rows end: a number beyond them counts as the nearest of
-    training, a word never seen as that of a typical row (or as a word of a single row, where
-    training had such), so that no row is ranked first for being far.
+    A number beyond those of training counts as the nearest of them, a word never seen as that of a
+    typical row (or as a word of a single row, where training had such), so that no row is ranked
+    first for being far.
 
     Examples
     --------
@@ -224,21 +225,42 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         check_number("time_budget", self.time_budget)
         if not isinstance(self.compact, (bool, np.bool_)):
             check_number("compact", self.compact, "True, False or a loss of at least 0", ends="[)")
-        budget = TimeBudget(self.time_budget)
-        objective = as_objective(self.objective)
-        members = make_members(self.members)
-        rows = self._read(FitInput(X, y, sample_weight, groups, time))
-        race = self._race(rows, members, budget)
-        how = objective, self.compact, self._seed()
-        combination = combine(race.candidates, race.held_out, *how)
-        log_rates = cross_fitted_log_rates(race.candidates, race.held_out, race.views.fold, *how)
-        self.members_, self.scale_ = combination.members(), combination.scale
-        self.statistics_ = race.views.statistics
-        self.views_ = {each.view: race.views.views[each.view] for each in self.members_}
+        seed = 0 if self.random_state is None else self.random_state
+        check_whole("random_state", seed, "a whole number or None", 0)
+        budget, seed = TimeBudget(self.time_budget), int(seed)
+        objective, members = as_objective(self.objective), make_members(self.members)
+        rows = self._read(FitInput(X, y, sample_weight, groups, time), seed)
+        race = self._race(rows, members, budget, seed)
+        views, held_out, how = race.views, race.held_out, (objective, self.compact, seed)
+        combination = combine(race.candidates, held_out, *how)
+        log_rates = cross_fitted_log_rates(race.candidates, held_out, views.rows.fold, *how)
+        self.members_ = [
+            LearnedMember(
+                each.candidate.member.name,
+                each.candidate.setting,
+                each.candidate.member.view,
+                each.candidate.function,
+                each.scale,
+                weight,
+            )
+            for each, weight in combination.in_use()
+        ]
+        self.scale_, self.statistics_ = combination.scale, views.statistics
+        self.views_ = {each.view: views.views[each.view] for each in self.members_}
         self.without_time_ = dict(race.without_time)
         scores = -log_rates / _LN_10
-        self.held_out_score_ = race.held_out.measure(objective, scores, race.held_out.tested)
-        self._estimate(scores, race.views.number, race.held_out)
+        self.held_out_score_ = held_out.measure(objective, scores)
+        is_rare, weight = held_out.is_rare[held_out.tested], held_out.tested_weight
+        self.held_out_ = {
+            "row": views.rows.number[held_out.tested],
+            "rare": is_rare,
+            "score": scores,
+            **({} if weight is None else {"weight": weight}),
+        }
+        self.calibration_ = learn_calibration(is_rare, scores, weight)
+        self.offset_ = float(scores.max())
+        if is_rare.any():
+            self.offset_ = float(balanced_accuracy_threshold(is_rare, scores, weight))
         self._describe(race, combination, objective, budget)
         return self
 
@@ -264,9 +286,17 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     def score_typed(self, table: TypedTable) -> np.ndarray:
         """`score_samples` of a table that was read already, as one of training."""
-        parts = range(0, table.n_rows, _SCORED_ROWS)
-        rarity = [self._rarity(table.take(slice(k, k + _SCORED_ROWS))) for k in parts]
-        return -self.scale_(np.concatenate([np.empty(0), *rarity])) / _LN_10
+        rarity = np.zeros(table.n_rows)
+        for first in range(0, table.n_rows, _SCORED_ROWS):
+            part = slice(first, first + _SCORED_ROWS)
+            encoded = self.statistics_.encode(table.take(part))
+            for name, view in self.views_.items():
+                X = view.transform(encoded)
+                for member in self.members_:
+                    if member.view == name:
+                        log_rates = member.scale(member.function.scores(X, self.n_jobs))
+                        rarity[part] -= member.weight * log_rates
+        return -self.scale_(rarity) / _LN_10
 
     def outside(self, X: Any) -> dict[str, int]:
         """Cells of each column that are unlike any of training: beyond its numbers, unseen words.
@@ -294,20 +324,14 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     # -- inside ------------------------------------------------------------------------------
 
-    def _seed(self) -> int:
-        if self.random_state is None:
-            return 0
-        check_whole("random_state", self.random_state, "a whole number or None", 0)
-        return int(self.random_state)
-
     def _typed(self, X: Any) -> TypedTable:
         from rareclass.encoding.typed_table import read_table
 
         return read_table(in_memory(X), self.columns_)
 
-    def _read(self, given: FitInput) -> FoldedRows:
+    def _read(self, given: FitInput, seed: int) -> FoldedRows:
         """Read the rows to learn from; keep the labels and columns."""
-        rows, labels = read_training_rows(given, self.cv, self.pos_label, self._seed())
+        rows, labels = read_training_rows(given, self.cv, self.pos_label, seed)
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         self.columns_ = rows.table.remembered
         self.n_features_in_ = len(self.columns_)
@@ -317,15 +341,15 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         return rows
 
-    def _race(self, rows: FoldedRows, members: "list[Member]", budget: "TimeBudget") -> "Race":
+    def _race(
+        self, rows: FoldedRows, members: "list[Member]", budget: "TimeBudget", seed: int
+    ) -> "Race":
         """Learn members in turn while there is time; Ctrl-C ends the race."""
         from rareclass.ensemble.race import CostModel, Race, TimeBudget, rows_in_time
         from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 
-        seed, costs, begun = self._seed(), CostModel(), set[str]()
-        n_jobs = count_threads(self.n_jobs)
-        if rows.table.n_rows < _ONE_THREAD_ROWS:
-            n_jobs = 1
+        costs, begun = CostModel(), set[str]()
+        n_jobs = 1 if rows.table.n_rows < _ONE_THREAD_ROWS else count_threads(self.n_jobs)
         within = TimeBudget((1.0 - _AFTERWARDS) * budget.seconds, budget.started)
         with track("RareClassifier", len(members), self.verbose) as advance:
             rows = rows_in_time(rows, members, costs, within, n_jobs, seed, self.absolute_time)
@@ -345,11 +369,6 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
                 if not race.candidates:
                     raise
                 self.interrupted_ = True
-        self._warn_of_members(race, members)
-        return race
-
-    def _warn_of_members(self, race: "Race", members: "list[Member]") -> None:
-        """Warn of an interruption, of members that failed, and of time for one member only."""
         learned = race.learned
         if self.interrupted_:
             warn(
@@ -370,20 +389,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
                     FindingKind.ONE_MEMBER, {"left out": left_out}, {"time_budget": "larger"}
                 ),
             )
-
-    def _estimate(self, scores: np.ndarray, number: np.ndarray, held_out: "HeldOutRows") -> None:
-        """Keep cross-fitted scores of the held-out rows, and what they say: threshold and map."""
-        tested, weight = held_out.tested, held_out.tested_weight
-        y = held_out.is_rare[tested]
-        self.held_out_ = {"row": number[tested], "rare": y, "score": scores}
-        if weight is not None:
-            self.held_out_["weight"] = weight
-        self.calibration_ = learn_calibration(y, scores, weight)
-        self.offset_ = (
-            float(balanced_accuracy_threshold(y, scores, weight))
-            if y.any()
-            else float(scores.max())
-        )
+        return race
 
     def _describe(
         self, race: "Race", combination: "Combination", objective: "Scoring", budget: "TimeBudget"
@@ -392,16 +398,14 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         from rareclass.ensemble.importances import (
             leaderboard,
             permutation_importances,
-            warn_of_giveaways,
-            warn_of_nearby_columns,
+            warn_of_columns,
         )
 
         views, held_out = race.views, race.held_out
         y = held_out.is_rare[held_out.tested]
         self.leaderboard_ = leaderboard(combination, y, held_out.tested_weight)
-        warn_of_giveaways(views)
-        warn_of_nearby_columns(views.statistics)
-        losses = np.full(len(views.table.columns), np.nan)
+        warn_of_columns(views)
+        losses = np.full(len(views.rows.table.columns), np.nan)
         if y.any():
             try:
                 losses = permutation_importances(
@@ -409,7 +413,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
                     held_out,
                     combination,
                     objective,
-                    self._seed(),
+                    race.seed,
                     race.n_jobs,
                     lambda: budget.left > 0.0,
                 )
@@ -419,21 +423,10 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         used = [k for k, column in enumerate(self.columns_) if column.is_used]
         self.feature_importances_[used] = losses
 
-    def _rarity(self, table: TypedTable) -> np.ndarray:
-        """Return g of every row."""
-        encoded = self.statistics_.encode(table)
-        total = np.zeros(table.n_rows)
-        for name, view in self.views_.items():
-            X = view.transform(encoded)
-            for member in self.members_:
-                if member.view == name:
-                    total += member.weight * member.rarity(X, self.n_jobs)
-        return total
-
 
 def is_of_use(member: "Member", views: "TrainingViews") -> bool:
     """Return whether the member has features to see, and rows enough to add anything."""
-    if views.table.n_rows < member.least_rows:
+    if views.rows.table.n_rows < member.least_rows:
         return False
     # A view of indicators holds nothing of its own where there are no categories.
     return member.view != "indicators" or bool(views.statistics.category_names_)

@@ -1,7 +1,12 @@
-"""Score functions of learned members: the protocol, a linear function and a kernel expansion."""
+"""Functions of a fitted combination: scores of members, and the scale of false-positive rates.
+
+Scores of different members cannot be compared. The share of the majority that scores as high can:
+it is the false-positive rate of calling the row rare.
+"""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -11,6 +16,13 @@ from rareclass.rows import ArrayRows, as_source
 
 # Kernel entries of a block of rows: they stay in cache.
 _BLOCK_ENTRIES = 2**19
+# Scores that become knots of a scale: every one of the highest, then ever fewer.
+_EACH_UP_TO = 32
+_STEPS_A_DOUBLING = 12
+# Highest majority scores that say how the tail goes on beyond the highest of them.
+_TAIL_ROWS = 30
+# Differences of scores below this part of them are rounding.
+_ROUNDING = 1e-12
 
 
 class ScoreFunction(Protocol):
@@ -31,14 +43,7 @@ class ScoreFunction(Protocol):
         ...
 
 
-Function = TypeVar("Function", bound=ScoreFunction)
-
-
-def mean_function(functions: Sequence[Function]) -> Function:
-    """Return the mean of functions of one kind."""
-    return functions[0] if len(functions) == 1 else type(functions[0]).mean_of(functions)
-
-
+@dataclass(eq=False)
 class LinearFunction:
     r"""The linear score :math:`f(x) = a + w \cdot x` of dense or sparse rows.
 
@@ -53,8 +58,8 @@ class LinearFunction:
     array([1.5])
     """
 
-    def __init__(self, weights: np.ndarray, intercept: float = 0.0) -> None:
-        self.weights, self.intercept = weights, intercept
+    weights: np.ndarray
+    intercept: float = 0.0
 
     def check_parts(self) -> None:
         """Raise `ValueError` where the weights are no list of numbers."""
@@ -72,6 +77,7 @@ class LinearFunction:
         return cls(weights, float(np.mean([each.intercept for each in functions])))
 
 
+@dataclass(eq=False)
 class KernelFunction:
     r"""The kernel expansion :math:`f(x) = \sum_r b_r \, k(a \circ z_r, a \circ x)`.
 
@@ -83,8 +89,8 @@ class KernelFunction:
     kernel : str
         A name that `rareclass.kernels.kernels.make_kernel` knows.
     width : float
-    landmarks : ndarray of shape (n_landmarks, n_features), float32
-        Times the scales a.
+    landmarks : ndarray of shape (n_landmarks, n_features)
+        Times the scales a; used, and best kept, in float32.
     coefficients : ndarray of shape (n_landmarks,)
     scales : ndarray of shape (n_features,) or None
         a; None for ones.
@@ -95,20 +101,13 @@ class KernelFunction:
         be above the majority's.
     """
 
-    def __init__(
-        self,
-        kernel: str,
-        width: float,
-        landmarks: np.ndarray,
-        coefficients: np.ndarray,
-        scales: np.ndarray | None = None,
-        least: float = 0.0,
-        most: float = 0.0,
-    ) -> None:
-        self.kernel, self.width, self.scales = kernel, width, scales
-        self.landmarks = np.asarray(landmarks, dtype=np.float32)
-        self.coefficients = coefficients
-        self.least, self.most = least, most
+    kernel: str
+    width: float
+    landmarks: np.ndarray
+    coefficients: np.ndarray
+    scales: np.ndarray | None = None
+    least: float = 0.0
+    most: float = 0.0
 
     def check_parts(self) -> None:
         """Raise `ValueError` where the parts of the expansion are not of one size."""
@@ -133,8 +132,9 @@ class KernelFunction:
             return np.empty((0, 2))
         if self.scales is not None:
             X = X * self.scales.astype(np.float32)
-        expansion = KernelExpansion(make_kernel(self.kernel, self.width), self.landmarks)
-        size = max(64, _BLOCK_ENTRIES // max(1, len(self.landmarks)))
+        landmarks = np.asarray(self.landmarks, dtype=np.float32)
+        expansion = KernelExpansion(make_kernel(self.kernel, self.width), landmarks)
+        size = max(64, _BLOCK_ENTRIES // max(1, len(landmarks)))
         rows = ArrayRows(as_source(X), block_rows=size, n_jobs=n_jobs)
         both = np.column_stack([self.coefficients, np.ones(len(self.coefficients))])
         return rows.map(block_scores, expansion, both)
@@ -161,3 +161,111 @@ class KernelFunction:
             first.least if same else least,
             float(np.mean([each.most for each in functions])),
         )
+
+
+@dataclass(eq=False)
+class FalsePositiveRate:
+    r"""From a score to the logarithm of its estimated false-positive rate.
+
+    Between held-out majority scores :math:`s_1 > s_2 > \dots > s_n`, of weights :math:`w_i` and
+    total W,
+
+    .. math:: \ln F(s) = \ln \frac{\sum_{s_i > s} w_i + \frac12 \sum_{s_i = s} w_i + \frac12
+              w}{W + w}
+
+    at the scores themselves (w the least weight, as that of one row), linear in s between. Beyond
+    the highest the rate falls like a Pareto tail, :math:`F(s) = F(s_1) / (1 + (s - s_1) / b)`, b
+    the mean excess over the thirtieth highest row: a row is called rarer for a higher score, but
+    how much higher counts for less and less, as no majority row says how rare it is. Below the
+    lowest the rate is one of the lowest.
+
+    Attributes
+    ----------
+    knots : ndarray of shape (n_knots,)
+        Increasing scores, every one of the highest and a growing step of ranks below.
+    log_rates : ndarray of shape (n_knots,)
+        ln F there, decreasing.
+    excess : float
+        b, in the units of the scores.
+
+    Examples
+    --------
+    >>> scale = FalsePositiveRate.of(np.arange(99.0))
+    >>> np.exp(scale(np.array([98.0, 49.0]))).round(3)
+    array([0.01, 0.5 ])
+    """
+
+    knots: np.ndarray
+    log_rates: np.ndarray
+    excess: float
+
+    @classmethod
+    def of(cls, majority: np.ndarray, weight: np.ndarray | None = None) -> "FalsePositiveRate":
+        """Learn the scale from held-out majority scores, `weight` times each. O(n log n)."""
+        one = 1.0
+        if weight is not None:
+            majority, weight = majority[weight > 0.0], weight[weight > 0.0]
+            one = float(weight.min())
+        # Equal rows may score differently in the last digit, by where they stand among others:
+        # distinct are scores that differ by more than rounding.
+        order = np.argsort(-majority, kind="stable")
+        scores = majority[order]
+        noise = _ROUNDING * np.maximum(np.abs(scores), np.median(np.abs(scores)))
+        first = np.append(True, scores[:-1] - scores[1:] > noise[:-1])
+        of_rows = None if weight is None else weight[order]
+        counts = np.bincount(np.cumsum(first) - 1, of_rows).astype(np.float64)
+        scores, n = scores[first], len(counts)
+        rates = (np.cumsum(counts) - 0.5 * counts + 0.5 * one) / (counts.sum() + one)
+        kept = np.arange(min(n, _EACH_UP_TO))
+        if n > _EACH_UP_TO:
+            steps = int(np.ceil(np.log2(n / _EACH_UP_TO) * _STEPS_A_DOUBLING)) + 1
+            spaced = np.geomspace(_EACH_UP_TO, n - 1, steps).astype(np.int64)
+            kept = np.unique(np.concatenate([kept, spaced, [n - 1]]))
+        log_rates = np.log(rates[kept][::-1])
+        return cls(scores[kept][::-1], log_rates, _mean_excess(scores, counts, _TAIL_ROWS * one))
+
+    def check_parts(self) -> None:
+        """Raise `ValueError` where knots do not increase, or not each of them has a value."""
+        knots, values = self.knots, self.log_rates
+        if knots.ndim != 1 or not len(knots) or values.shape != knots.shape:
+            raise ValueError("knots and log_rates are not lists of one length")
+        if (np.diff(knots) < 0).any() or {knots.dtype.kind, values.dtype.kind} != {"f"}:
+            raise ValueError("knots do not increase")
+        if not self.excess > 0:
+            raise ValueError("excess is not above 0")
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Return ln F of each score, of the same shape. O(log n_knots) a score."""
+        beyond = np.maximum(scores - self.knots[-1], 0.0)
+        inside = np.interp(scores, self.knots, self.log_rates)
+        return inside - np.log1p(beyond / self.excess)
+
+
+def _mean_excess(scores: np.ndarray, counts: np.ndarray, tail: float) -> float:
+    """Mean excess of the highest scores over the lowest of them, `tail` being their weight.
+
+    `scores` are distinct and decreasing, `counts` their weights. Where the highest are equal, but
+    for rounding, the standard deviation of all scores; 1 where that is 0.
+    """
+    within = np.minimum(np.cumsum(counts), tail)
+    shares = np.diff(within, prepend=0.0)
+    lowest = scores[np.flatnonzero(shares > _ROUNDING * tail)[-1]]
+    excess = float(shares @ (scores - lowest).clip(0.0) / within[-1])
+    noise = _ROUNDING * float(np.abs(scores[[0, -1]]).max())
+    if excess > noise:
+        return excess
+    mean = float(counts @ scores / counts.sum())
+    deviation = float(np.sqrt(counts @ (scores - mean) ** 2 / counts.sum()))
+    return deviation if deviation > noise else 1.0
+
+
+@dataclass(eq=False)
+class LearnedMember:
+    """A member with weight in a model: its score function, its scale and its weight."""
+
+    name: str
+    setting: str
+    view: str
+    function: ScoreFunction
+    scale: FalsePositiveRate  # learned from the member's held-out scores
+    weight: float  # share of the combination

@@ -1,8 +1,8 @@
 """The rows that an ensemble learns from and is measured on: typed, weighted, in folds, encoded."""
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
@@ -12,7 +12,6 @@ from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.rows import LabelledRows, RowSource
 
 if TYPE_CHECKING:
-    from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
     from rareclass.estimators.search import Scoring
 
 # Folds of cv="auto", and where there is no time for so many on all rows: each fold learns from
@@ -71,10 +70,6 @@ class FoldedRows(NamedTuple):
             fewer_folds=None if self.fewer_folds is None else self.fewer_folds[chosen],
         )
 
-    def in_fewer_folds(self) -> Self:
-        """Return the same rows in fewer folds, where their number was left open."""
-        return self if self.fewer_folds is None else self._replace(fold=self.fewer_folds)
-
     def piece(self, seed: int) -> Self:
         """Draw a small part with rare rows in it."""
         rng = np.random.default_rng(seed)
@@ -82,10 +77,6 @@ class FoldedRows(NamedTuple):
         majority = rng.permutation(np.flatnonzero(~self.is_rare))[: _PIECE_ROWS - len(rare)]
         chosen = np.sort(np.concatenate([rare, majority]))
         return self.part(chosen, None if self.weight is None else self.weight[chosen])
-
-    def thinned(self, n_majority: int, seed: int) -> Self:
-        """Keep all rare rows and draw so many majority rows, weighted to stand for all."""
-        return self.part(*draw_majority(self.is_rare, self.weight, n_majority, seed))
 
 
 def read_training_rows(
@@ -95,45 +86,43 @@ def read_training_rows(
 
     Raises `InputError` and `ValueError` as `RareClassifier.fit`.
     """
+    from rareclass.encoding.typed_table import read_table
     from rareclass.ensemble.folds import fold_numbers, with_equal_rows_together
 
     number, weight = _part_of_file(given, cv, pos_label, seed)
-    y, groups, time = given.y, given.groups, given.time
-    if number is not None:
-        y, groups, time = (
-            None if column is None else np.asarray(column)[number] for column in (y, groups, time)
-        )
+    y, groups, time = (
+        column if column is None or number is None else np.asarray(column)[number]
+        for column in (given.y, given.groups, given.time)
+    )
     X = in_memory(given.X, slice(None) if number is None else number)
-    from rareclass.encoding.typed_table import read_table
-
     table = read_table(X)
     labels = read_labels(y, weight, pos_label, table.n_rows)
-    counts = (FOLDS, FEWER_FOLDS) if isinstance(cv, str) and cv == "auto" else (cv,)
-    fold, *fewer = (
-        fold_numbers(count, labels, table.n_rows, seed, groups, time) for count in counts
-    )
     is_rare = np.zeros(table.n_rows, dtype=bool)
     is_rare[labels.rare] = True
+    counts = (FOLDS, FEWER_FOLDS) if isinstance(cv, str) and cv == "auto" else (cv,)
+    folds = [fold_numbers(count, labels, table.n_rows, seed, groups, time) for count in counts]
     is_drawn = isinstance(cv, (str, int, np.integer)) and groups is None and time is None
     if is_drawn and weight is not None:
-        fold, *fewer = (with_equal_rows_together(table, is_rare, each) for each in (fold, *fewer))
+        folds = [with_equal_rows_together(table, is_rare, each) for each in folds]
     weight = row_weights(weight, table.n_rows)
+    kept = np.sort(np.concatenate([labels.rare, labels.majority]))
+    if weight is not None:
+        weight = weight[kept]
+        # Whole weights are numbers of copies; of others only the ratios count.
+        if weight.max() > _MOST_COPIES or (weight != np.round(weight)).any():
+            weight = weight / weight.max()  # sums of very large ones do not fit
+            weight = weight / weight.mean()
     rows = FoldedRows(
         table,
         is_rare,
         weight,
-        fold,
+        folds[0],
         np.arange(table.n_rows) if number is None else number,
-        fewer[0] if fewer else None,
-        has_names=hasattr(X, "columns") or hasattr(X, "column_names"),
+        folds[1] if len(folds) > 1 else None,
+        has_names=isinstance(nw.from_native(X, pass_through=True), nw.DataFrame),
         is_drawn=is_drawn,
     )
-    kept = np.sort(np.concatenate([labels.rare, labels.majority]))
-    if weight is not None:
-        weight = _as_copies(weight[kept])
-    if len(kept) < table.n_rows:
-        return rows.part(kept, weight), labels
-    return rows._replace(weight=weight), labels
+    return rows.part(kept, weight) if len(kept) < table.n_rows else rows, labels
 
 
 def in_memory(X: Any, chosen: Any = slice(None)) -> Any:
@@ -167,14 +156,6 @@ def _part_of_file(
     return draw_majority(is_rare, row_weights(given.weight, source.n_rows), n_majority, seed)
 
 
-def _as_copies(weight: np.ndarray) -> np.ndarray:
-    """Return whole weights as they are (numbers of copies), others divided by their mean."""
-    if weight.max() <= _MOST_COPIES and (weight == np.round(weight)).all():
-        return weight
-    weight = weight / weight.max()  # sums of very large ones do not fit
-    return weight / weight.mean()
-
-
 class TrainingViews:
     """Views of the training rows, the encodings that members ask for, each fitted once.
 
@@ -185,10 +166,12 @@ class TrainingViews:
     def __init__(self, rows: FoldedRows, absolute_time: bool = False) -> None:
         from rareclass.encoding.table_statistics import TableStatistics
 
-        self.table, self.is_rare, self.weight = rows.table, rows.is_rare, rows.weight
-        self.fold, self.number, self._is_drawn = rows.fold, rows.number, rows.is_drawn
+        self.rows = rows
         self.views: dict[str, Any] = {}
-        self._statistics = TableStatistics(absolute_time)
+        self.statistics = TableStatistics(absolute_time)
+        self._table = self.statistics.fit_encode(
+            rows.table, rows.is_rare, rows.weight, rows.fold, rows.is_drawn
+        )
         self._encoded: dict[str, Any] = {}
 
     def encoded(self, name: str) -> Any:
@@ -196,24 +179,12 @@ class TrainingViews:
         if name not in self._encoded:
             from rareclass.encoding.views import VIEWS
 
+            rows = self.rows
             self.views[name] = VIEWS[name]()
             self._encoded[name] = self.views[name].fit_transform(
-                self._table, self.is_rare, self.weight, self.fold, self._statistics
+                self._table, rows.is_rare, rows.weight, rows.fold, self.statistics
             )
         return self._encoded[name]
-
-    @property
-    def statistics(self) -> "TableStatistics":
-        """Statistics of the table, which all views share."""
-        _ = self._table
-        return self._statistics
-
-    @cached_property
-    def _table(self) -> "EncodedTable":
-        """The training rows as the statistics encode them."""
-        return self._statistics.fit_encode(
-            self.table, self.is_rare, self.weight, self.fold, self._is_drawn
-        )
 
 
 class HeldOutRows(NamedTuple):
@@ -247,8 +218,11 @@ class HeldOutRows(NamedTuple):
         of_row[self.tested[drawn.rows]] = drawn.weight
         return drawn.rows, self._replace(weight=of_row, tested=self.tested[drawn.rows])
 
-    def measure(self, objective: "Scoring", scores: np.ndarray, rows: np.ndarray) -> float:
-        """Return the objective of scores of rows; NaN where the rows hold one class only."""
+    def measure(
+        self, objective: "Scoring", scores: np.ndarray, rows: np.ndarray | None = None
+    ) -> float:
+        """Return the objective of scores of rows, by default of those tested; NaN for one class."""
+        rows = self.tested if rows is None else rows
         y = self.is_rare[rows]
         if y.all() or not y.any():
             return float("nan")

@@ -1,6 +1,7 @@
 """Sums of trees: f(x) = a + the sum of the values of the leaves that x reaches, one a tree."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ class Tree(NamedTuple):
     value: np.ndarray
 
 
+@dataclass(eq=False)
 class TreeSum:
     r"""The score :math:`f(x) = a + \sum_t v_t(x)`, where v_t is the value of x's leaf in tree t.
 
@@ -65,20 +67,14 @@ class TreeSum:
     array([ 9., 11.,  9.])
     """
 
-    def __init__(
-        self,
-        feature: np.ndarray,
-        threshold: np.ndarray,
-        left: np.ndarray,
-        right: np.ndarray,
-        missing_goes_left: np.ndarray,
-        value: np.ndarray,
-        start: np.ndarray,
-        intercept: float,
-    ) -> None:
-        self.feature, self.threshold, self.left, self.right = feature, threshold, left, right
-        self.missing_goes_left, self.value = missing_goes_left, value
-        self.start, self.intercept = start, intercept
+    feature: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    missing_goes_left: np.ndarray
+    value: np.ndarray
+    start: np.ndarray
+    intercept: float
 
     @classmethod
     def of(cls, trees: Sequence[Tree], intercept: float = 0.0) -> Self:
@@ -96,8 +92,12 @@ class TreeSum:
             np.empty(total, np.bool_),
             np.empty(total + len(splitting)),
         )
+        kinds = (np.int64, np.float64, np.int64, np.int64, np.bool_, np.float64)  # compiled for
         for number, (first, tree) in enumerate(zip(start[:-1], splitting, strict=True)):
-            lay_out(*_plain(tree), int(first), int(first) + number, *out)
+            nodes = [
+                np.ascontiguousarray(each, kind) for each, kind in zip(tree, kinds, strict=True)
+            ]
+            lay_out(*nodes, int(first), int(first) + number, *out)
         return cls(*out, start, float(intercept))
 
     @classmethod
@@ -184,14 +184,6 @@ class TreeSum:
             scores,
         )
         return scores + self.intercept
-
-
-def _plain(tree: Tree) -> tuple[np.ndarray, ...]:
-    """Return the arrays of a tree in the types that are compiled for."""
-    kinds = (np.int64, np.float64, np.int64, np.int64, np.bool_, np.float64)
-    return tuple(
-        np.ascontiguousarray(each, dtype=kind) for each, kind in zip(tree, kinds, strict=True)
-    )
 
 
 def _shifted(child: np.ndarray, splits: int, leaves: int) -> np.ndarray:

@@ -5,13 +5,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from rareclass.ensemble.members.boosters import CatBoost, LightGBM, XGBoost
-from rareclass.ensemble.members.kernel_machine import (
+from rareclass.ensemble.members.machines import (
     GaussianOnNumbers,
     GaussianOnTails,
     LaplaceOnQuantiles,
     LaplaceOnTails,
-)
-from rareclass.ensemble.members.linear import (
     LogisticOnIndicators,
     LogisticOnQuantiles,
     MomentMember,

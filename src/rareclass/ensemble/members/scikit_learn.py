@@ -100,10 +100,8 @@ class DeepHistogramBoosting(HistogramBoosting):
     least_rows: ClassVar[int] = 1000
 
 
-@cache
-def _openmp() -> ThreadpoolController:
-    """Return the threads of scikit-learn's boosting: looking for them takes 4 ms."""
-    return ThreadpoolController()
+# The threads of scikit-learn's boosting: looking for them takes 4 ms.
+_openmp = cache(ThreadpoolController)
 
 
 def from_histogram_boosting(model: Any) -> TreeSum:
@@ -111,23 +109,23 @@ def from_histogram_boosting(model: Any) -> TreeSum:
 
     There are two classes, and splits must be numerical.
     """
-    trees = [_boosted_tree(predictor.nodes) for (predictor,) in model._predictors]
+    trees = []
+    for (predictor,) in model._predictors:
+        nodes = predictor.nodes
+        if nodes["is_categorical"].any():
+            raise ValueError("a split by category is no comparison with a threshold.")
+        leaf = nodes["is_leaf"].astype(bool)
+        trees.append(
+            Tree(
+                nodes["feature_idx"],
+                nodes["num_threshold"],
+                np.where(leaf, -1, nodes["left"].astype(np.int64)),
+                np.where(leaf, -1, nodes["right"].astype(np.int64)),
+                nodes["missing_go_to_left"],
+                nodes["value"],
+            )
+        )
     return TreeSum.of(trees, float(model._baseline_prediction[0, 0]))
-
-
-def _boosted_tree(nodes: np.ndarray) -> Tree:
-    if nodes["is_categorical"].any():
-        raise ValueError("a split by category is no comparison with a threshold.")
-    leaf = nodes["is_leaf"].astype(bool)
-    left, right = (np.where(leaf, -1, nodes[side].astype(np.int64)) for side in ("left", "right"))
-    return Tree(
-        nodes["feature_idx"],
-        nodes["num_threshold"],
-        left,
-        right,
-        nodes["missing_go_to_left"],
-        nodes["value"],
-    )
 
 
 @dataclass(frozen=True)
@@ -137,17 +135,24 @@ class Forest(TreeMember):
     trees: int = 50
     least_in_leaf: int = 2
     most_leaves: int = 4000  # bounds the model of a large table: a leaf takes 29 bytes
+    # Share of the features that each split may choose from, of so many at most; None: their root.
+    features_a_split: float | None = None
+    most_features_a_split: int = 24
 
-    def _new(self, n_features: int, **parameters: Any) -> Any:
-        """Return a forest that is still to be fitted."""
-        raise NotImplementedError
+    kind: ClassVar[str]  # scikit-learn's name of it
 
     def grow(
         self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
     ) -> TreeSum:
         """Return the mean share as trees."""
-        model = self._new(
-            X.shape[1],
+        from sklearn import ensemble
+
+        share: Any = "sqrt"
+        if self.features_a_split is not None:
+            share = min(self.features_a_split, self.most_features_a_split / X.shape[1])
+        model = of_copied_trees(vars(ensemble)[self.kind])(
+            self.trees,
+            max_features=share,
             min_samples_leaf=self.least_in_leaf,
             max_leaf_nodes=self.most_leaves,
             random_state=seed,
@@ -162,22 +167,17 @@ class ExtraTrees(Forest):
     """Trees of all rows whose splits are the best of random ones."""
 
     least_in_leaf: int = 3
-    features_a_split: float = 0.5  # share of the features that each split may choose from
-    most_features_a_split: int = 24
+    features_a_split: float | None = 0.5
 
     name: ClassVar[str] = "extra trees"
+    kind: ClassVar[str] = "ExtraTreesClassifier"
 
     def cost(self, size: Size) -> float:
         """About the microseconds of one thread: rows above the last rare ones are split on."""
         levels = np.log2(2 + size.n_rare) ** 2
-        tried = min(self.features_a_split * size.n_features, self.most_features_a_split)
+        share = 1.0 if self.features_a_split is None else self.features_a_split
+        tried = min(share * size.n_features, self.most_features_a_split)
         return self.trees * (960 + size.n_rows * (0.15 + 0.0013 * levels * tried))
-
-    def _new(self, n_features: int, **parameters: Any) -> Any:
-        from sklearn.ensemble import ExtraTreesClassifier
-
-        share = min(self.features_a_split, self.most_features_a_split / n_features)
-        return of_copied_trees(ExtraTreesClassifier)(self.trees, max_features=share, **parameters)
 
 
 @dataclass(frozen=True)
@@ -185,19 +185,13 @@ class RandomForest(Forest):
     """Trees of bootstraps whose splits are the best of some features."""
 
     name: ClassVar[str] = "random forest"
+    kind: ClassVar[str] = "RandomForestClassifier"
 
     def cost(self, size: Size) -> float:
         """About the microseconds of one thread: rows are sorted by the features that are tried."""
         levels = np.log2(2 + size.n_rows) ** 2
         features = 0.0034 * np.sqrt(size.n_features) + 0.0004 * size.n_features
         return self.trees * (1200 + size.n_rows * levels * features)
-
-    def _new(self, n_features: int, **parameters: Any) -> Any:
-        from sklearn.ensemble import RandomForestClassifier
-
-        return of_copied_trees(RandomForestClassifier)(
-            self.trees, max_features="sqrt", **parameters
-        )
 
 
 def of_copied_trees(kind: Any) -> Any:
@@ -255,7 +249,12 @@ class BalancedForest(TreeMember):
         # scikit-learn checks each tree's rows for empty cells; here all are checked at once.
         has_empty = bool(np.isnan(X).any())
         rare, majority = np.flatnonzero(is_rare), np.flatnonzero(~is_rare)
-        shares = [_cumulated(rows, weight) for rows in (rare, majority)]
+        masses = [
+            np.ones(len(rows)) if weight is None else weight[rows] for rows in (rare, majority)
+        ]
+        # The share of the weight up to each of the rows: a draw is searched in it.
+        sums = [np.cumsum(mass) for mass in masses]
+        shares = [each / each[-1] for each in sums]
         sizes = self._bootstrap(len(rare), len(majority))
         share = min(self.features_a_split, self.most_features_a_split / X.shape[1])
 
@@ -282,12 +281,6 @@ class BalancedForest(TreeMember):
         """Return the numbers of rare and majority rows that each tree draws."""
         n_rare = min(n_rare, max(1, int(self.most_rows / (1 + self.ratio))))
         return n_rare, min(n_majority, max(int(self.ratio * n_rare), _FEWEST_MAJORITY))
-
-
-def _cumulated(rows: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """Return the share of the weight up to each of the rows: a draw is searched in it."""
-    sums = np.cumsum(np.ones(len(rows)) if weight is None else weight[rows])
-    return sums / sums[-1]
 
 
 def from_forest(trees: Sequence[Any]) -> TreeSum:

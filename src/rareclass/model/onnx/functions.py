@@ -6,8 +6,7 @@ import numpy as np
 from onnx import numpy_helper
 from scipy import sparse
 
-from rareclass.ensemble.false_positive_rate import FalsePositiveRate
-from rareclass.ensemble.score_functions import KernelFunction, LinearFunction
+from rareclass.ensemble.score_functions import FalsePositiveRate, KernelFunction, LinearFunction
 from rareclass.ensemble.tree_sum import TreeSum
 from rareclass.errors import ErrorKind, InputError
 from rareclass.kernels.expansion import KernelExpansion

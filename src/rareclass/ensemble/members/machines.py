@@ -1,15 +1,14 @@
-"""RankRC as a member: rare and majority landmarks, all folds and lams on one kernel matrix."""
+"""Kernel machines (RankRC) and linear models as members: logistic regression and MIBC."""
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Size
-from rareclass.ensemble.score_functions import KernelFunction, ScoreFunction
+from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, FoldByFold, Member, Size
+from rareclass.ensemble.score_functions import KernelFunction, LinearFunction, ScoreFunction
 from rareclass.estimators.search import Fold
 from rareclass.labels.two_classes import Labels
 from rareclass.metrics import average_precision
@@ -63,8 +62,10 @@ class KernelMember(Member):
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
         """Learn the best lams, and where a metric is learned, the best in that metric."""
         rows.check()
-        target = _target(rows)
-        landmarks = self._landmarks(rows, target.labels)
+        rare, majority = np.flatnonzero(rows.is_rare), np.flatnonzero(~rows.is_rare)
+        of_rare = np.ones(len(rare)) if rows.weight is None else rows.weight[rare]
+        labels = Labels(np.array([0, 1]), 1, rare, majority, of_rare, rows.weights(majority))
+        target, landmarks = TwoClasses(labels), self._landmarks(rows, labels)
         settings = KernelSettings(
             self.kernel, "mean", landmarks, self.memory, rows.n_jobs, rows.seed
         )
@@ -112,19 +113,14 @@ class KernelMember(Member):
 
         `rows` and landmarks are in the metric that `scales` bring new rows into.
         """
-        expansion = machines.expansion
+        landmarks = np.asarray(machines.expansion.landmarks, dtype=np.float32)
         first = KernelFunction(
-            self.kernel, machines.width, expansion.landmarks, machines.coefficients[0][:, k]
+            self.kernel, machines.width, landmarks, machines.coefficients[0][:, k]
         )
         first.least = _least_similarity(first, rows)
         first.most = float(np.nanmedian(machines.held_out[~rows.is_rare, k]))
         first.scales = scales
-        functions: list[ScoreFunction] = [first]
-        for coefficients in machines.coefficients[1:]:
-            another = copy(first)
-            another.coefficients = coefficients[:, k]
-            functions.append(another)
-        return functions
+        return [replace(first, coefficients=each[:, k]) for each in machines.coefficients]
 
     def _with_metric(
         self,
@@ -210,16 +206,6 @@ def _source(rows: EncodedFolds, scales: np.ndarray | None = None) -> RowSource:
     return as_source(np.ascontiguousarray(X, dtype=np.float32 if many else np.float64))
 
 
-def _target(rows: EncodedFolds) -> TwoClasses:
-    rare = np.flatnonzero(rows.is_rare)
-    majority = np.flatnonzero(~rows.is_rare)
-    weight = rows.weight
-    rare_weight = np.ones(len(rare)) if weight is None else weight[rare]
-    majority_weight = None if weight is None else weight[majority]
-    classes = np.array([0, 1])
-    return TwoClasses(Labels(classes, 1, rare, majority, rare_weight, majority_weight))
-
-
 def _merit(rows: EncodedFolds, held_out: np.ndarray) -> float:
     """Average precision of held-out scores; 0, and so all lams alike, without rare rows there."""
     tested = ~np.isnan(held_out)
@@ -239,3 +225,80 @@ def _least_similarity(function: KernelFunction, rows: EncodedFolds) -> float:
     landmarks = {landmark.tobytes() for landmark in function.landmarks}
     itself = np.array([row.tobytes() in landmarks for row in X])
     return 0.1 * float((function.with_similarity(X, rows.n_jobs)[:, 1] - itself).min())
+
+
+@dataclass(frozen=True)
+class LogisticMember(Member):
+    """Logistic regression with a ridge, for several strengths of the ridge."""
+
+    strengths: tuple[float, ...] = (0.01, 0.1, 1.0)  # C of scikit-learn
+    max_iter: int = 200
+
+    def cost(self, size: Size) -> float:
+        """Products with the rows, a number of times."""
+        return float(size.n_rows) * (1 + size.n_features) * len(self.strengths)
+
+    def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
+        """Learn every strength on every fold, from the strongest ridge to the weakest."""
+        held_out = np.full((len(rows.fold), len(self.strengths)), np.nan)
+        functions: list[list[ScoreFunction]] = [[] for _ in self.strengths]
+        for _, tested in rows.each_fold():
+            train = np.flatnonzero(~tested)
+            path = self._path(rows.X[train], rows.is_rare[train], rows.weights(train))
+            for k, function in enumerate(path):
+                held_out[tested, k] = function.scores(rows.X[np.flatnonzero(tested)])
+                functions[k].append(function)
+        return [
+            CrossFitted(f"C {C:g}", held_out[:, k], functions[k])
+            for k, C in enumerate(self.strengths)
+        ]
+
+    def _path(self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None) -> list[LinearFunction]:
+        if not X.shape[1]:  # a view may hold nothing of a small table
+            return [LinearFunction(np.zeros(0))] * len(self.strengths)
+        from sklearn.linear_model import LogisticRegression
+
+        model = LogisticRegression(max_iter=self.max_iter, warm_start=True, tol=1e-3)
+        path = []
+        for C in self.strengths:
+            model.set_params(C=C).fit(X, is_rare, sample_weight=weight)
+            path.append(LinearFunction(model.coef_[0].copy(), float(model.intercept_[0])))
+        return path
+
+
+class LogisticOnQuantiles(LogisticMember):
+    """Logistic regression on normal quantiles and indicators of the commonest values."""
+
+    name = "logistic regression"
+    view = "quantiles"
+
+
+class LogisticOnIndicators(LogisticMember):
+    """Logistic regression on an indicator of every value and of pairs of values."""
+
+    name = "logistic regression on indicators"
+    view = "indicators"
+
+
+@dataclass(frozen=True)
+class MomentMember(FoldByFold):
+    """MIBC: a linear model of the rare rows and the mean and covariance of the majority."""
+
+    name: ClassVar[str] = "mibc"
+    view: ClassVar[str] = "quantiles"
+
+    C: float = 0.1
+
+    def cost(self, size: Size) -> float:
+        """One pass for the covariance."""
+        return float(size.n_rows) * size.n_features**2
+
+    def learn(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> LinearFunction:
+        """Return MIBC's weights on the rows of a training part."""
+        from rareclass.moments import MIBC
+
+        model = MIBC(C=self.C, pos_label=1, n_jobs=n_jobs, random_state=seed)
+        model.fit(X, is_rare.astype(int), sample_weight=weight)
+        return LinearFunction(np.asarray(model.coef_, dtype=np.float64).ravel())
