@@ -27,7 +27,7 @@ from scipy import special
 
 from benchmarks import record
 from rareclass import metrics
-from rareclass.metrics.auc import placements
+from rareclass.metrics.areas import rare_above
 from rareclass.metrics.interval import normal_quantile, wilson_interval
 from rareclass.metrics.rare_cells import RareCells, collapse
 from rareclass.metrics.scored_classes import split_scores
@@ -98,11 +98,10 @@ def formula_intervals(cells: RareCells, values: list[float]) -> list[Bounds]:
     """What a textbook offers for each of `MEASURES`, given their values in the sample."""
     n_rare, n_majority = cells.n_rare, cells.n_majority
     auc, precision, *at_depths = values
-    placed = placements(cells)
     majority = np.concatenate([cells.gaps, cells.tied])
-    of_majority = np.concatenate([placed.gaps, placed.tied])
-    spread = cells.rare @ (placed.rare - auc) ** 2 / n_rare / (n_rare - 1)
-    spread += majority @ (of_majority - auc) ** 2 / n_majority / (n_majority - 1)
+    below = cells.majority_below() / n_majority
+    spread = cells.rare @ (below - auc) ** 2 / n_rare / (n_rare - 1)
+    spread += majority @ (rare_above(cells) - auc) ** 2 / n_majority / (n_majority - 1)
     depths = [_depth(int(n_rare), depth) for depth in DEPTHS]
     return [
         _logit_bounds(auc, spread, n_rare),

@@ -12,8 +12,7 @@ from rareclass.metrics import (
     precision_at_k_interval,
     roc_auc_interval,
 )
-from rareclass.metrics.auc import placements
-from rareclass.metrics.average_precision import influences
+from rareclass.metrics.areas import influences, rare_above
 from rareclass.metrics.rare_cells import collapse
 from rareclass.metrics.scored_classes import split_scores
 
@@ -27,8 +26,8 @@ def test_placements_are_delongs_structural_components(sample):
     y, s, w = sample
     of_rare, of_majority, auc = placements_by_pairs(y, s, w)
     cells = collapse(split_scores(y, s, w))
-    ours, of_gaps, of_ties = placements(cells)
-    majority, value = np.append(cells.gaps, cells.tied), np.append(of_gaps, of_ties)
+    ours = cells.majority_below() / cells.n_majority
+    majority, value = np.append(cells.gaps, cells.tied), rare_above(cells)
     for power in (1, 2):
         assert cells.rare @ ours**power == pytest.approx(w[y == 1] @ of_rare**power, rel=1e-10)
         assert majority @ value**power == pytest.approx(w[y == 0] @ of_majority**power, rel=1e-10)

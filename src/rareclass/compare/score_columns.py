@@ -19,7 +19,6 @@ from rareclass.metrics.paired_evidence import EVIDENCE, Draws, PairEvidence
 from rareclass.metrics.scored_classes import (
     amount_column,
     label_column,
-    same_length,
     score_column,
     split_pair,
 )
@@ -373,8 +372,7 @@ def compare_scores(
 
 
 def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    values = score_column(column, f"scores[{name!r}]")
-    same_length(f"scores[{name!r}]", values, n_rows, "y")
+    values = score_column(column, f"scores[{name!r}]", n_rows)
     if values.size and (values == values[0]).all():
         raise InputError(
             f"scores[{name!r}] are all {values[0]:g}: that ranks nothing.",

@@ -25,7 +25,7 @@ from rareclass.findings import FindingKind, warn
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import read_times
 from rareclass.labels.two_classes import Labels, read_labels, row_weights, signs
-from rareclass.metrics.auc import roc_auc
+from rareclass.metrics.areas import roc_auc
 
 ALERT, PASS = "alert", "pass"
 RESPONSES = ("score_samples", "decision_function", "predict_proba")

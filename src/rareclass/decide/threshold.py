@@ -18,7 +18,7 @@ from rareclass.metrics.scored_classes import (
     FloatArray,
     ScoredClasses,
     check_scores,
-    same_length,
+    read_column,
     split_scores,
 )
 from rareclass.rows.source import is_dask
@@ -219,7 +219,7 @@ def level_thresholds(
 
     value, weight = check_scores(scores, sample_weight)
     order, codes = encode(y, levels)
-    same_length("y", codes, len(value))
+    read_column(codes, "y", len(value))
     if weight is not None:
         kept = weight > 0.0
         value, codes, weight = value[kept], codes[kept], weight[kept]

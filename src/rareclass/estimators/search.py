@@ -23,8 +23,7 @@ from rareclass.estimators.estimator import FitsRows, same_columns
 from rareclass.findings import warn
 from rareclass.labels.two_classes import HeldRows
 from rareclass.metrics import average_precision, roc_auc
-from rareclass.metrics.auc import auc_of_cells
-from rareclass.metrics.average_precision import average_precision_of_cells
+from rareclass.metrics.areas import auc_of_cells, average_precision_of_cells
 from rareclass.metrics.rare_cells import RareCells
 
 

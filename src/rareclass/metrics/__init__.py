@@ -1,5 +1,14 @@
 """Measures of a ranking with a rare class: exact, weighted, ties honoured, with intervals."""
 
+from rareclass.metrics.areas import (
+    accuracy_at_optroc,
+    average_precision,
+    average_precision_interval,
+    partial_auc,
+    partial_auc_interval,
+    roc_auc,
+    roc_auc_interval,
+)
 from rareclass.metrics.at_k import (
     lift_at_k,
     lift_at_k_interval,
@@ -8,14 +17,6 @@ from rareclass.metrics.at_k import (
     recall_at_k,
     recall_at_k_interval,
 )
-from rareclass.metrics.auc import (
-    accuracy_at_optroc,
-    partial_auc,
-    partial_auc_interval,
-    roc_auc,
-    roc_auc_interval,
-)
-from rareclass.metrics.average_precision import average_precision, average_precision_interval
 from rareclass.metrics.expected_cost import expected_cost, expected_cost_interval
 from rareclass.metrics.interval import Interval
 from rareclass.metrics.mauc import mauc, mauc_interval

@@ -6,14 +6,31 @@ one interval serves them: Wilson's for R in W+ trials, times the factor.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics.interval import Interval, normal_quantile, wilson_interval
+from rareclass.metrics.interval import Interval, wilson_interval
 from rareclass.metrics.rare_cells import RareCells, cells_of
 from rareclass.parameters import check_number
+
+
+class TopEstimate(NamedTuple):
+    """Estimate of what is at k, ``factor R`` and at most `most`, with its interval."""
+
+    value: float
+    recall: float  # R
+    n_trials: float  # independent rare rows
+    factor: float = 1.0
+    most: float = 1.0
+
+    def interval(self, level: float) -> Interval:
+        """Wilson's interval of R in `n_trials` trials, times the factor."""
+        _, low, high = wilson_interval(self.recall, self.n_trials, level)
+        low, high = low * self.factor, min(high * self.factor, self.most)
+        return Interval(self.value, min(low, self.value), max(high, self.value))
 
 
 def precision_at_k(
@@ -82,17 +99,12 @@ def precision_at_k_interval(
     y, scores, k, sample_weight
         As in `precision_at_k`. Weights are frequencies: a weight of 3 is three independent rows.
     level : float, default 0.95
-        Share of samples whose interval is to hold the truth. Greater gives wider.
+        Share of samples whose interval is to hold the truth, between 0 and 1. Greater gives wider.
 
     Returns
     -------
     Interval
         ``(value, low, high)`` within [0, 1]; O(n log n) time, O(n) memory.
-
-    Raises
-    ------
-    ValueError
-        As `precision_at_k`, and when `level` is not between 0 and 1.
 
     References
     ----------
@@ -104,12 +116,7 @@ def precision_at_k_interval(
     >>> interval.value, 0 < interval.low < interval.value < interval.high < 1
     (0.5, True)
     """
-    normal_quantile(level)
-    cells = cells_of(y, scores, sample_weight)
-    value, n_rare = precision_in_top(cells, k), cells.n_rare
-    recall = wilson_interval(min(value * k / n_rare, 1.0), n_rare, level)
-    low, high = (bound * n_rare / k for bound in (recall.low, recall.high))
-    return Interval(value, min(low, value), max(min(high, 1.0), value))
+    return top_estimate(cells_of(y, scores, sample_weight), k, "precision").interval(level)
 
 
 def recall_at_k(
@@ -117,30 +124,15 @@ def recall_at_k(
 ) -> float:
     """Share of the rare rows that are among the k rows of highest score.
 
-    ``(weight of the rare rows in the top k) / W+``; where the cut falls among rows of equal score,
-    the mean over which of them are taken, as in `precision_at_k`.
-
-    Parameters
-    ----------
-    y, scores, k, sample_weight
-        As in `precision_at_k`.
-
-    Returns
-    -------
-    float
-        In [0, 1], never above ``k / n_rare``; O(n log n) time, O(n) memory.
-
-    Raises
-    ------
-    ValueError
-        As `precision_at_k`.
+    ``(weight of the rare rows in the top k) / W+``, never above ``k / n_rare``; ties, parameters,
+    errors and cost as of `precision_at_k`.
 
     Examples
     --------
     >>> recall_at_k([0, 0, 1, 1, 0], [0.1, 0.4, 0.3, 0.8, 0.2], k=1)
     0.5
     """
-    return recall_in_top(cells_of(y, scores, sample_weight), k)
+    return top_estimate(cells_of(y, scores, sample_weight), k, "recall").value
 
 
 def recall_at_k_interval(
@@ -152,23 +144,8 @@ def recall_at_k_interval(
 ) -> Interval:
     """Recall among the k highest scores with a confidence interval: Wilson's in n_rare trials.
 
-    The interval is that of `precision_at_k_interval` in other units; docs/decisions/0005 has how
-    often it holds the truth.
-
-    Parameters
-    ----------
-    y, scores, k, sample_weight, level
-        As in `precision_at_k_interval`.
-
-    Returns
-    -------
-    Interval
-        ``(value, low, high)`` within [0, 1]; O(n log n) time, O(n) memory.
-
-    Raises
-    ------
-    ValueError
-        As `recall_at_k`, and when `level` is not between 0 and 1.
+    The interval of `precision_at_k_interval` in other units, with the same parameters;
+    docs/decisions/0005 has how often it holds the truth.
 
     Examples
     --------
@@ -176,9 +153,7 @@ def recall_at_k_interval(
     >>> interval.value, 0 < interval.low < interval.value < interval.high < 1
     (0.5, True)
     """
-    normal_quantile(level)
-    cells = cells_of(y, scores, sample_weight)
-    return wilson_interval(recall_in_top(cells, k), cells.n_rare, level)
+    return top_estimate(cells_of(y, scores, sample_weight), k, "recall").interval(level)
 
 
 def lift_at_k(
@@ -192,24 +167,14 @@ def lift_at_k(
     """Precision among the k highest scores over the share of rare rows among all.
 
     ``lift = precision_at_k / (W+ / W) = recall_at_k / (k / W)``, with W the weight of all rows: 1
-    is what a random order gives.
+    is what a random order gives, ``W / max(k, W+)`` the most.
 
     Parameters
     ----------
     y, scores, k, sample_weight
-        As in `precision_at_k`.
+        As in `precision_at_k`, with the same errors and cost.
     share : float, optional
         In place of k: the share of all rows that is looked at, in (0, 1]; 0.1 for the top decile.
-
-    Returns
-    -------
-    float
-        In [0, W / max(k, W+)]; O(n log n) time, O(n) memory.
-
-    Raises
-    ------
-    ValueError
-        Unless one of `k` and `share` is given and in range; else as `precision_at_k`.
 
     Examples
     --------
@@ -219,8 +184,7 @@ def lift_at_k(
     2.5
     """
     cells = cells_of(y, scores, sample_weight)
-    looked_at = depth(cells, k, share)
-    return recall_in_top(cells, looked_at) * (cells.n_rare + cells.n_majority) / looked_at
+    return top_estimate(cells, depth(cells, k, share), "lift").value
 
 
 def lift_at_k_interval(
@@ -234,25 +198,8 @@ def lift_at_k_interval(
 ) -> Interval:
     """Lift among the k highest scores with a confidence interval: that of recall, over ``k / W``.
 
-    The share of rare rows is taken as given; docs/decisions/0005 has how often the interval of
-    precision at k, the same in other units, holds the truth.
-
-    Parameters
-    ----------
-    y, scores, k, sample_weight, share
-        As in `lift_at_k`.
-    level : float, default 0.95
-        As in `precision_at_k_interval`.
-
-    Returns
-    -------
-    Interval
-        ``(value, low, high)``; O(n log n) time, O(n) memory.
-
-    Raises
-    ------
-    ValueError
-        As `lift_at_k`, and when `level` is not between 0 and 1.
+    The share of rare rows is taken as given. Parameters as of `lift_at_k` and
+    `precision_at_k_interval`, which is the same interval in other units.
 
     Examples
     --------
@@ -260,11 +207,8 @@ def lift_at_k_interval(
     >>> interval.value, 0 < interval.low < interval.value < interval.high < 2.5
     (1.25, True)
     """
-    normal_quantile(level)
     cells = cells_of(y, scores, sample_weight)
-    looked_at = depth(cells, k, share)
-    times = (cells.n_rare + cells.n_majority) / looked_at
-    return interval_in_top(recall_in_top(cells, looked_at), cells.n_rare, times, math.inf, level)
+    return top_estimate(cells, depth(cells, k, share), "lift").interval(level)
 
 
 def precision_in_top(cells: RareCells, k: float) -> float:
@@ -285,18 +229,16 @@ def precision_in_top(cells: RareCells, k: float) -> float:
     return float(min(taken.sum() / k, 1.0))
 
 
-def recall_in_top(cells: RareCells, k: float) -> float:
-    """Share of the rare weight that is in the top k."""
-    return min(precision_in_top(cells, k) * (k / cells.n_rare), 1.0)
-
-
-def interval_in_top(
-    recall: float, n_trials: float, times: float, most: float, level: float
-) -> Interval:
-    """Wilson's interval of a recall in `n_trials` trials, times a factor, at most `most`."""
-    found = wilson_interval(recall, n_trials, level)
-    value = recall * times
-    return Interval(value, found.low * times, max(min(found.high * times, most), value))
+def top_estimate(cells: RareCells, k: float, measure: str) -> TopEstimate:
+    """Estimate of "precision", "recall" or "lift" at k."""
+    precision, n_rare = precision_in_top(cells, k), cells.n_rare
+    recall = min(precision * (k / n_rare), 1.0)
+    if measure == "recall":
+        return TopEstimate(recall, recall, n_rare)
+    if measure == "precision":
+        return TopEstimate(precision, recall, n_rare, n_rare / k)
+    total = n_rare + cells.n_majority
+    return TopEstimate(recall * total / k, recall, n_rare, total / k, math.inf)
 
 
 def depth(cells: RareCells, k: float | None, share: float | None) -> float:

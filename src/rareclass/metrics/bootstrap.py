@@ -57,19 +57,16 @@ class _ColumnPlaces(NamedTuple):
 
 
 class _DrawTables(NamedTuple):
-    """All strata in one set of arrays, in the order in which the compiled code takes them.
-
-    Stratum s draws ``n_draws[s]`` times among the items of its blocks ``strata[s]:strata[s + 1]``.
-    """
+    """All strata in one set of arrays, as `_bootstrap_jit.replicates` takes and describes them."""
 
     n_draws: IntArray
     strata: IntArray
-    block: IntArray  # where each block's items begin
+    block: IntArray
     block_mass: FloatArray
-    mass_from: FloatArray  # mass of a block and those after it in its stratum
-    keep: FloatArray  # alias table of each block
+    mass_from: FloatArray
+    keep: FloatArray
     other: IntArray
-    entry: IntArray  # where each item's entries begin
+    entry: IntArray
     at_a: Places
     at_b: Places
     weight: FloatArray
@@ -187,7 +184,13 @@ def _draw_tables(strata: Sequence[Items]) -> _DrawTables:
     columns: list[tuple[NDArray, ...]] = []
     n_items = 0
     for items in strata:
-        order, starts = _blocks(items, jit.BLOCK_ITEMS)
+        # Items drawn alone come first, then blocks of others.
+        expected = items.mass / items.mass.sum() * items.n_draws
+        alone = np.flatnonzero(expected >= _OWN_DRAW_FROM)
+        shared = np.flatnonzero(expected < _OWN_DRAW_FROM)
+        order = np.concatenate([alone, shared])
+        of_shared = alone.size + np.arange(0, shared.size, jit.BLOCK_ITEMS)
+        starts = np.append(np.arange(alone.size), of_shared)
         every_length = np.diff(items.ends, prepend=0)
         lengths, begin = every_length[order], (items.ends - every_length)[order]
         before = np.cumsum(lengths) - lengths
@@ -219,15 +222,6 @@ def _draw_tables(strata: Sequence[Items]) -> _DrawTables:
         at_b=at_b,
         weight=weight,
     )
-
-
-def _blocks(items: Items, most: int) -> tuple[IntArray, IntArray]:
-    """Order of the items, those drawn alone first, and where each block starts in it."""
-    expected = items.mass / items.mass.sum() * items.n_draws
-    alone = np.flatnonzero(expected >= _OWN_DRAW_FROM)
-    shared = np.flatnonzero(expected < _OWN_DRAW_FROM)
-    starts = np.append(np.arange(alone.size), alone.size + np.arange(0, shared.size, most))
-    return np.concatenate([alone, shared]), starts
 
 
 class PairTable(NamedTuple):

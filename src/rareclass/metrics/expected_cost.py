@@ -6,19 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.metrics.interval import (
-    Interval,
-    normal_quantile,
-    sum_interval,
-    wilson_interval,
-)
+from rareclass.metrics.interval import Interval, normal_quantile, sum_interval, wilson_interval
 from rareclass.metrics.scored_classes import (
     FloatArray,
     amount_column,
     check_both_classes,
     check_scores,
     label_column,
-    same_length,
 )
 from rareclass.parameters import check_number
 
@@ -66,7 +60,7 @@ def expected_cost(
     >>> expected_cost([0, 0, 1, 1], [0.1, 0.7, 0.4, 0.9], cost_fp=1, cost_fn=[0, 0, 30, 500])
     7.75
     """
-    return sum(part.value for part in _parts(y, scores, threshold, cost_fp, cost_fn, sample_weight))
+    return sum(each.value for each in _parts(y, scores, threshold, cost_fp, cost_fn, sample_weight))
 
 
 def expected_cost_interval(
@@ -88,21 +82,14 @@ def expected_cost_interval(
 
     Parameters
     ----------
-    y, scores, threshold, cost_fp, cost_fn, sample_weight
-        As in `expected_cost`. Weights are frequencies: a weight of 3 is three independent rows.
-    level : float, default 0.95
-        Share of samples whose interval is to hold the truth. Greater gives wider.
+    y, scores, threshold, cost_fp, cost_fn, sample_weight, level
+        As in `expected_cost` and `roc_auc_interval`.
 
     Returns
     -------
     Interval
-        ``(value, low, high)``, ``low`` at least 0; O(n) time and memory. A threshold that was
-        chosen on the same rows makes it too favourable.
-
-    Raises
-    ------
-    ValueError
-        As `expected_cost`, and when `level` is not between 0 and 1.
+        ``(value, low, high)``, ``low`` at least 0. A threshold that was chosen on the same rows
+        makes it too favourable.
 
     Examples
     --------
@@ -110,9 +97,9 @@ def expected_cost_interval(
     >>> interval.value, 0 < interval.low < interval.value < interval.high < 5.5
     (2.75, True)
     """
-    normal_quantile(level)
-    parts = _parts(y, scores, threshold, cost_fp, cost_fn, sample_weight)
-    return sum_interval([part.interval(level) for part in parts])
+    return CostEstimate(_parts(y, scores, threshold, cost_fp, cost_fn, sample_weight)).interval(
+        level
+    )
 
 
 class ClassCost(NamedTuple):
@@ -122,6 +109,14 @@ class ClassCost(NamedTuple):
     at_worst: float  # the same, were every row an error
     n_trials: float  # rows that the share of cost incurred rests on
     of_amounts: float  # variance of the mean amount, per row of both classes
+
+    @property
+    def made_up(self) -> float:
+        """One row of the spread that the class's errors have, as a part of the variance."""
+        if self.at_worst == 0.0:
+            return 0.0
+        incurred = min(self.value / self.at_worst, 1.0)
+        return incurred * (1.0 - incurred) * (self.at_worst / self.n_trials) ** 2
 
     def interval(self, level: float) -> Interval:
         """Interval of the class's cost."""
@@ -133,6 +128,16 @@ class ClassCost(NamedTuple):
         below = math.hypot((incurred - found.low) * self.at_worst, more)
         above = math.hypot((found.high - incurred) * self.at_worst, more)
         return Interval(self.value, max(self.value - below, 0.0), self.value + above)
+
+
+class CostEstimate(NamedTuple):
+    """Estimate of a cost: the sum over both classes."""
+
+    parts: tuple[ClassCost, ...]
+
+    def interval(self, level: float) -> Interval:
+        """Interval of the sum of independent costs."""
+        return sum_interval([part.interval(level) for part in self.parts])
 
 
 def class_cost(
@@ -186,15 +191,13 @@ def _parts(
 ) -> tuple[ClassCost, ClassCost]:
     check_threshold(threshold)
     value, weight = check_scores(scores, sample_weight)
-    label = label_column(y)
-    same_length("y", label, value.size)
+    label = label_column(y, value.size)
     fp, fn = cost_columns(cost_fp, cost_fn, value.size)
     w = np.ones(value.size) if weight is None else weight
-    parts = []
-    counts = w > 0.0
-    n_rare, n_majority = int((label & counts).sum()), int((~label & counts).sum())
-    check_both_classes(n_rare, n_majority, weight is not None)
-    for mask, error, amount in ((label, value <= threshold, fn), (~label, value > threshold, fp)):
-        rows = np.flatnonzero(mask & counts)
-        parts.append(class_cost(error[rows], amount[rows], w[rows], float(w.sum())))
-    return parts[0], parts[1]
+    rare, majority = np.flatnonzero(label & (w > 0.0)), np.flatnonzero(~label & (w > 0.0))
+    check_both_classes("scores", rare.size, majority.size, value.size, weight)
+    total = float(w.sum())
+    return (
+        class_cost(value[rare] <= threshold, fn[rare], w[rare], total),
+        class_cost(value[majority] > threshold, fp[majority], w[majority], total),
+    )

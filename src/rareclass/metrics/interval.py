@@ -22,11 +22,32 @@ class Interval(NamedTuple):
 
 
 class ShareEstimate(NamedTuple):
-    """Estimate of a share, the same freed from its first-order bias, and its cautious variance."""
+    """Estimate of a share s, with its interval at any level; ``offset + factor s`` is reported."""
 
     value: float
-    centre: float
-    variance: float
+    centre: float  # the same, freed from its first-order bias
+    variance: float  # of the estimate, cautious
+    n_trials: float  # independent rows that it rests on
+    offset: float = 0.0
+    factor: float = 1.0
+
+    def interval(self, level: float) -> Interval:
+        """Interval on the logit scale, cut to what the worst distribution on [0, 1] would allow.
+
+        With ``z`` the normal quantile of ``1 - (1 - level) / 2``, the bounds are
+        ``expit(logit(centre) -+ z sqrt(variance) / (centre (1 - centre)))``, cut to the
+        Clopper-Pearson bounds of ``value`` in `n_trials` yes-or-no trials. At a value of 1 those
+        alone remain: ``low = ((1 - level) / 2)**(1 / n_trials)``. The value is always inside.
+        """
+        z, value, centre = normal_quantile(level), self.value, self.centre
+        _, low, high = exact_interval(value * self.n_trials, self.n_trials, level)
+        if 0.0 < centre < 1.0:
+            middle = special.logit(centre)
+            reach = z * np.sqrt(self.variance) / (centre * (1.0 - centre))
+            low = max(low, float(special.expit(middle - reach)))
+            high = min(high, float(special.expit(middle + reach)))
+        bounds = (value, min(low, value), max(high, value))
+        return Interval(*(self.offset + self.factor * bound for bound in bounds))
 
 
 def cautious_square_sum(weight: FloatArray, influence: FloatArray, share: float) -> float:
@@ -39,28 +60,6 @@ def cautious_square_sum(weight: FloatArray, influence: FloatArray, share: float)
     and without it.
     """
     return float(weight @ influence**2) + share * (1.0 - share)
-
-
-def share_interval(
-    value: float, centre: float, variance: float, n_trials: float, level: float
-) -> Interval:
-    """Interval on the logit scale, cut to what the worst distribution on [0, 1] would allow.
-
-    With ``z`` the normal quantile of ``1 - (1 - level) / 2``, the bounds are
-    ``expit(logit(centre) -+ z sqrt(variance) / (centre (1 - centre)))``, cut to the
-    Clopper-Pearson bounds of ``value`` in `n_trials` yes-or-no trials. At a value of 1 those alone
-    remain: ``low = ((1 - level) / 2)**(1 / n_trials)``.
-
-    `value` is the estimate that is reported, which the interval always holds; `centre` the same
-    freed from bias; `variance` that of the estimate, which rests on `n_trials` independent rows.
-    """
-    _, low, high = exact_interval(value * n_trials, n_trials, level)
-    if 0.0 < centre < 1.0:
-        middle = special.logit(centre)
-        reach = normal_quantile(level) * np.sqrt(variance) / (centre * (1.0 - centre))
-        low = max(low, float(special.expit(middle - reach)))
-        high = min(high, float(special.expit(middle + reach)))
-    return Interval(value, min(low, value), max(high, value))
 
 
 def wilson_interval(value: float, n_trials: float, level: float) -> Interval:
@@ -125,16 +124,13 @@ def p_value_of_intervals(at: Callable[[float], Interval], level: float) -> float
     if not holds_zero(held):
         return LEAST_P
     # What is reported at `level` says on which side of it the p-value lies.
-    if holds_zero(np.log1p(-level)):
-        held = max(held, np.log1p(-level))
-    else:
-        left_out = min(left_out, np.log1p(-level))
-    for _ in range(_STEPS):
-        middle = (held + left_out) / 2.0
+    middle = np.log1p(-level)
+    for _ in range(_STEPS + 1):
         if holds_zero(middle):
-            held = middle
+            held = max(held, middle)
         else:
-            left_out = middle
+            left_out = min(left_out, middle)
+        middle = (held + left_out) / 2.0
     return float(np.exp(left_out))
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics.interval import Interval, normal_quantile, share_interval
-from rareclass.metrics.scored_classes import FloatArray, check_scores, same_length, whole_rows
+from rareclass.metrics.interval import Interval, ShareEstimate, normal_quantile
+from rareclass.metrics.scored_classes import FloatArray, check_scores, read_column, whole_rows
 
 
 def mauc(
@@ -78,11 +78,9 @@ def mauc_interval(
 
     Parameters
     ----------
-    y, scores, sample_weight, levels
-        As in `mauc`. Weights are frequencies: a weight of 3 is three independent rows, and the
-        interval is the same as for three copies.
-    level : float, default 0.95
-        Share of samples whose interval is to hold the truth. Greater gives wider.
+    y, scores, sample_weight, levels, level
+        As in `mauc` and `roc_auc_interval`. Weights are frequencies: a weight of 3 is three
+        independent rows, and the interval is the same as for three copies.
     n_draws : int, default 200
         Samples drawn. More changes the answer less from one `random_state` to another: the width
         is good to about ``1 / sqrt(2 n_draws)``, 5 % at 200.
@@ -115,12 +113,19 @@ def mauc_interval(
     value = _mauc(cells)
     rng = check_random_state(random_state)
     members = [np.flatnonzero(cells.codes == code) for code in np.flatnonzero(cells.mass)]
-    drawn = [_mauc(_drawn(cells, members, rng)) for _ in range(int(n_draws))]
+    drawn = np.empty(int(n_draws))
+    for k in range(len(drawn)):  # as many rows of each level again, with replacement
+        weight = np.zeros_like(cells.weight)
+        for of_level in members:
+            own = cells.weight[of_level]
+            n = whole_rows(own.sum())
+            weight[of_level] = rng.multinomial(n, own / own.sum()) * (own.sum() / n)
+        drawn[k] = _mauc(cells._replace(weight=weight))
     mass = cells.mass
     total = mass.sum()
     spread = (((total - mass[mass > 0.0]) / _pairs(mass)) ** 2).sum()
     variance = float(np.var(drawn, ddof=1) + value * (1.0 - value) * spread)
-    return share_interval(value, value, variance, float(total - mass.max()), level)
+    return ShareEstimate(value, value, variance, float(total - mass.max())).interval(level)
 
 
 class _Cells(NamedTuple):
@@ -134,7 +139,7 @@ class _Cells(NamedTuple):
     @property
     def mass(self) -> FloatArray:
         """Weight of each level."""
-        return _mass(self.codes, self.weight, self.n_levels)
+        return np.bincount(self.codes, self.weight, self.n_levels).astype(np.float64)
 
 
 def _cells(y: Any, scores: ArrayLike, sample_weight: ArrayLike | None, levels: Any) -> _Cells:
@@ -144,7 +149,7 @@ def _cells(y: Any, scores: ArrayLike, sample_weight: ArrayLike | None, levels: A
 
     value, weight = check_scores(scores, sample_weight)
     order, codes = encode(y, levels)
-    same_length("y", codes, len(value))
+    read_column(codes, "y", len(value))
     if weight is not None:
         kept = weight > 0.0
         value, codes, weight = value[kept], codes[kept], weight[kept]
@@ -177,29 +182,12 @@ def _mauc(cells: _Cells) -> float:
 
     # Shares first: the products of two extreme weights could overflow.
     # A power of two leaves every digit of a weight as it is.
-    weight = np.ldexp(cells.weight, -np.frexp(cells.weight.max())[1])
-    in_order = jit.concordant_weight(cells.codes, cells.ends, weight, cells.n_levels)
-    pairs = _pairs(_mass(cells.codes, weight, cells.n_levels))
+    cells = cells._replace(weight=np.ldexp(cells.weight, -np.frexp(cells.weight.max())[1]))
+    in_order = jit.concordant_weight(cells.codes, cells.ends, cells.weight, cells.n_levels)
     # At perfect separation the quotient of two equal sums must not round past 1.
-    return float(np.clip(in_order / pairs, 0.0, 1.0))
-
-
-def _mass(codes: NDArray[np.int64], weight: FloatArray, n_levels: int) -> FloatArray:
-    """Weight of each level."""
-    return np.bincount(codes, weight, n_levels).astype(np.float64)
+    return float(np.clip(in_order / _pairs(cells.mass), 0.0, 1.0))
 
 
 def _pairs(mass: FloatArray) -> float:
     """Weight of the pairs of different levels: a sum of products, no difference of squares."""
     return float(mass[1:] @ np.cumsum(mass)[:-1])
-
-
-def _drawn(cells: _Cells, members: list[NDArray[np.intp]], rng: Any) -> _Cells:
-    """Draw as many rows of each level again, with replacement; `members` by level."""
-    weight = np.zeros_like(cells.weight)
-    for of_level in members:
-        own = cells.weight[of_level]
-        total = own.sum()
-        n = whole_rows(total)
-        weight[of_level] = rng.multinomial(n, own / total) * (total / n)
-    return cells._replace(weight=weight)

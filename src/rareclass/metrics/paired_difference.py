@@ -10,9 +10,17 @@ from scipy import special
 
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.metrics.bootstrap import bootstrap_callable
-from rareclass.metrics.interval import LEAST_P, Interval, normal_quantile, p_value_of_intervals
+from rareclass.metrics.interval import (
+    LEAST_P,
+    Interval,
+    normal_quantile,
+    p_value_of_intervals,
+)
 from rareclass.metrics.paired_evidence import EVIDENCE, Draws, PairEvidence
-from rareclass.metrics.scored_classes import ScoredPair, split_pair
+from rareclass.metrics.scored_classes import (
+    ScoredPair,
+    split_pair,
+)
 from rareclass.parameters import check_whole
 
 
@@ -136,8 +144,10 @@ def paired_difference(
                 ErrorKind.COMBINATION,
             )
         return _of_callable(pair, measure, draws, level)
-    make = _known(measure, options)
-    return _of_evidence(make(pair, draws, **options), level)
+    evidence = _known(measure, options)(pair, draws, **options)
+    found, p_value = evidence.interval(level), p_value_of_intervals(evidence.interval, level)
+    a, b = evidence.a(level).value, evidence.b(level).value
+    return PairedDifference(*found, p_value, a, b, evidence.method)
 
 
 def _known(measure: Any, options: dict[str, Any]) -> Callable[..., PairEvidence]:
@@ -164,19 +174,13 @@ def _known(measure: Any, options: dict[str, Any]) -> Callable[..., PairEvidence]
     return make
 
 
-def _of_evidence(evidence: PairEvidence, level: float) -> PairedDifference:
-    found, a, b = evidence.interval(level), evidence.a(level).value, evidence.b(level).value
-    return PairedDifference(
-        *found, p_value_of_intervals(evidence.interval, level), a, b, evidence.method
-    )
-
-
 def _of_callable(
     pair: ScoredPair, measure: Callable[..., float], draws: Draws, level: float
 ) -> PairedDifference:
     """Student's interval and p-value of the bootstrap's standard deviation."""
     values, drawn = bootstrap_callable(pair, measure, draws.seeds, draws.progress)
-    n = pair.n_independent
+    rare = pair.rare
+    n = rare.mass if rare.group is None else float(np.unique(rare.group).size)
     spread = drawn[:, 0] - drawn[:, 1]
     deviation = float(spread.std(ddof=1))
     difference = float(values[0] - values[1])

@@ -10,18 +10,27 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from rareclass.metrics.at_k import depth, interval_in_top, recall_in_top
-from rareclass.metrics.auc import AreaScale, area_scale, share_with_variance
-from rareclass.metrics.average_precision import with_variance
+from rareclass.metrics.areas import area_estimate, average_precision_estimate, check_max_fpr
+from rareclass.metrics.at_k import depth, top_estimate
 from rareclass.metrics.bootstrap import all_items, bootstrap
-from rareclass.metrics.expected_cost import ClassCost, check_threshold, class_cost, cost_columns
-from rareclass.metrics.interval import Interval, difference_interval, share_interval, sum_interval
+from rareclass.metrics.expected_cost import (
+    ClassCost,
+    CostEstimate,
+    check_threshold,
+    class_cost,
+    cost_columns,
+)
+from rareclass.metrics.interval import (
+    Interval,
+    ShareEstimate,
+    difference_interval,
+)
 from rareclass.metrics.rare_cells import (
     RareCells,
     collapse,
@@ -29,9 +38,19 @@ from rareclass.metrics.rare_cells import (
     read_cells,
     weigh_distinct,
 )
-from rareclass.metrics.scored_classes import ClassPair, FloatArray, ScoredClasses, ScoredPair
+from rareclass.metrics.scored_classes import (
+    ClassPair,
+    FloatArray,
+    ScoredClasses,
+    ScoredPair,
+)
 
-Bounds = Callable[[float], Interval]
+_BOOTSTRAP = "paired stratified bootstrap"
+_CLUSTERED = {
+    _BOOTSTRAP: "paired bootstrap of groups",
+    "DeLong": "DeLong, clustered",
+    "influence": "influence, clustered",
+}
 
 
 class Draws(NamedTuple):
@@ -42,11 +61,19 @@ class Draws(NamedTuple):
     progress: bool | str = False
 
 
+class Estimate(Protocol):
+    """Estimate of a measure of one column."""
+
+    def interval(self, level: float) -> Interval:
+        """Return its interval at a level."""
+        ...
+
+
 class PairEvidence(NamedTuple):
     """Both columns' intervals at any level, and how their estimates vary together."""
 
-    a: Bounds
-    b: Bounds
+    a: Callable[[float], Interval]
+    b: Callable[[float], Interval]
     correlation: float
     deviation: float  # standard deviation of the difference, without made-up rows
     n_trials: float  # rare rows, or groups of them, that it rests on
@@ -94,11 +121,6 @@ class JointSpread(NamedTuple):
         shared = max(2.0 * as_it_is - 1.0, 0.0) * math.sqrt(made_up_a) * math.sqrt(made_up_b)
         return _correlation(self.covariance + shared, a, b)
 
-    @property
-    def of_difference(self) -> float:
-        """Variance of the difference, without made-up rows."""
-        return max(self.variance_a + self.variance_b - 2.0 * self.covariance, 0.0)
-
 
 class RowInfluences(NamedTuple):
     """Influence of every row on a mean over both classes; the weighted sum of each class is 0."""
@@ -108,39 +130,26 @@ class RowInfluences(NamedTuple):
     of_majority: FloatArray  # shape (n_majority,)
 
 
-class _Share(NamedTuple):
-    """A share s in [0, 1] of one column, and ``scale.of(s)``, which is reported."""
-
-    value: float
-    centre: float
-    variance: float  # cautious, of rows that are independent
-    scale: AreaScale = AreaScale(0.0, 1.0)
-
-    def bounds(self, n_trials: float) -> Bounds:
-        """Return the interval by level, as it rests on `n_trials` rows."""
-        return partial(_interval_of_share, self, n_trials)
-
-
 def roc_auc_evidence(pair: ScoredPair, draws: Draws) -> PairEvidence:
     """DeLong's covariance of both AUCs, and the intervals of `roc_auc_interval`."""
     columns = auc_influences(pair)
     spread = spread_of_rows(pair, *columns)
     n_rare, n_majority = (_n_trials(rows) for rows in (pair.rare, pair.majority))
-    bounds, made_up = [], []
+    estimates, made_up = [], []
     for column, variance in zip(columns, spread[:2], strict=True):
         auc = column.value
         extra = auc * (1.0 - auc) * (1.0 / n_rare / n_rare + 1.0 / n_majority / n_majority)
-        bounds.append(_Share(auc, auc, variance + extra).bounds(min(n_rare, n_majority)))
+        estimates.append(ShareEstimate(auc, auc, variance + extra, min(n_rare, n_majority)))
         made_up.append(extra)
-    return _evidence(pair, bounds, spread, made_up, "DeLong")
+    return _evidence(pair, estimates, spread, made_up, "DeLong")
 
 
 def average_precision_evidence(pair: ScoredPair, draws: Draws) -> PairEvidence:
     """Both intervals of `average_precision_interval`, their correlation by bootstrap."""
     from rareclass.metrics import _bootstrap_jit as jit
 
-    shares = [_Share(*with_variance(cells)) for cells in _columns(pair)]
-    return _of_shares(pair, shares, pair.rare.mass, _drawn(pair, draws, jit.AVERAGE_PRECISION, 0.0))
+    shares = [average_precision_estimate(cells) for cells in _columns(pair)]
+    return _of_shares(pair, shares, _drawn(pair, draws, jit.AVERAGE_PRECISION, 0.0))
 
 
 def partial_auc_evidence(
@@ -149,32 +158,47 @@ def partial_auc_evidence(
     """Both intervals of `partial_auc_interval`, their correlation by bootstrap."""
     from rareclass.metrics import _bootstrap_jit as jit
 
-    scale = area_scale(max_fpr, standardized)
-    shares = []
-    for cells in _columns(pair):
-        share, variance = share_with_variance(cells, max_fpr)
-        shares.append(_Share(share, share, variance, scale))
-    n = min(pair.rare.mass, max_fpr * pair.majority.mass)
-    return _of_shares(pair, shares, n, _drawn(pair, draws, jit.PARTIAL_AUC, max_fpr))
+    check_max_fpr(max_fpr)
+    shares = [area_estimate(cells, max_fpr, standardized) for cells in _columns(pair)]
+    return _of_shares(pair, shares, _drawn(pair, draws, jit.PARTIAL_AUC, max_fpr))
 
 
-def precision_at_k_evidence(pair: ScoredPair, draws: Draws, k: float) -> PairEvidence:
-    """Both intervals of `precision_at_k_interval`, their correlation by bootstrap."""
-    return _in_top(pair, draws, k, pair.rare.mass / k, most=1.0)
+def _of_shares(
+    pair: ScoredPair, shares: Sequence[ShareEstimate], spread: JointSpread
+) -> PairEvidence:
+    """Intervals on the logit scale; rows that move together have the bootstrap's variance."""
+    n_rare = _n_trials(pair.rare)
+    made_up = [_made_up_share(share.value, n_rare) for share in shares]
+    if pair.n_groups:
+        shares = [
+            share._replace(variance=variance + extra, n_trials=min(n_rare, share.n_trials))
+            for share, variance, extra in zip(shares, spread[:2], made_up, strict=True)
+        ]
+    squared = shares[0].factor ** 2
+    made_up = [squared * each for each in made_up]
+    return _evidence(pair, shares, spread.scaled(squared), made_up, _BOOTSTRAP)
 
 
-def recall_at_k_evidence(pair: ScoredPair, draws: Draws, k: float) -> PairEvidence:
-    """Both intervals of `recall_at_k_interval`, their correlation by bootstrap."""
-    return _in_top(pair, draws, k, 1.0, most=1.0)
+def _at_k_evidence(measure: str, pair: ScoredPair, draws: Draws, k: float) -> PairEvidence:
+    """Both Wilson's intervals of the recall among the top k, times a factor."""
+    from rareclass.metrics import _bootstrap_jit as jit
+
+    n_trials = _n_trials(pair.rare)
+    estimates = [
+        top_estimate(cells, k, measure)._replace(n_trials=n_trials) for cells in _columns(pair)
+    ]
+    share = min(k / (pair.rare.mass + pair.majority.mass), 1.0)
+    squared = estimates[0].factor ** 2
+    spread = _drawn(pair, draws, jit.RECALL_AT_K, share).scaled(squared)
+    made_up = [squared * _made_up_share(each.recall, n_trials) for each in estimates]
+    return _evidence(pair, estimates, spread, made_up, _BOOTSTRAP)
 
 
 def lift_at_k_evidence(
     pair: ScoredPair, draws: Draws, k: float | None = None, share: float | None = None
 ) -> PairEvidence:
     """Both intervals of `lift_at_k_interval`, their correlation by bootstrap."""
-    looked_at = depth(_columns(pair)[0], k, share)
-    total = pair.rare.mass + pair.majority.mass
-    return _in_top(pair, draws, looked_at, total / looked_at, most=math.inf)
+    return _at_k_evidence("lift", pair, draws, depth(_columns(pair)[0], k, share))
 
 
 def expected_cost_evidence(
@@ -190,28 +214,28 @@ def expected_cost_evidence(
         raise ValueError(f"threshold={threshold!r} must be one number, or one for each column.")
     fp, fn = cost_columns(cost_fp, cost_fn, pair.n_rows)
     total = pair.rare.mass + pair.majority.mass
-    bounds, columns, made_up = [], [], []
+    estimates, columns, made_up = [], [], []
     for one, cut in enumerate(at):
         check_threshold(cut)
-        parts, influences = [], []
+        parts: list[ClassCost] = []
+        influences = []
         for rows, amounts, is_error_above in ((pair.rare, fn, False), (pair.majority, fp, True)):
             error = ((rows.a, rows.b)[one] > cut) == is_error_above
             amount = amounts.compress(rows.mask)
-            part = class_cost(error, amount, rows.weight, total, rows.group)
-            parts.append(part)
+            parts.append(class_cost(error, amount, rows.weight, total, rows.group))
             # Of a mean over the class, times the class's share of the rows.
-            influences.append(amount * error * (rows.mass / total) - part.value)
-        bounds.append(partial(_summed, tuple(parts)))
+            influences.append(amount * error * (rows.mass / total) - parts[-1].value)
+        estimates.append(CostEstimate(tuple(parts)))
         columns.append(RowInfluences(0.0, *influences))
-        made_up.append(sum(_made_up_cost(part) for part in parts))
-    return _evidence(pair, bounds, spread_of_rows(pair, *columns), made_up, "influence")
+        made_up.append(sum(part.made_up for part in parts))
+    return _evidence(pair, estimates, spread_of_rows(pair, *columns), made_up, "influence")
 
 
 EVIDENCE: Mapping[str, Callable[..., PairEvidence]] = {
     "roc_auc": roc_auc_evidence,
     "average_precision": average_precision_evidence,
-    "precision_at_k": precision_at_k_evidence,
-    "recall_at_k": recall_at_k_evidence,
+    "precision_at_k": partial(_at_k_evidence, "precision"),
+    "recall_at_k": partial(_at_k_evidence, "recall"),
     "lift_at_k": lift_at_k_evidence,
     "partial_auc": partial_auc_evidence,
     "expected_cost": expected_cost_evidence,
@@ -257,7 +281,14 @@ def spread_of_rows(pair: ScoredPair, a: RowInfluences, b: RowInfluences) -> Join
     groups do; the sum over groups is times ``G / (G - 1)``.
     """
     if pair.n_groups:
-        of_a, of_b = (_by_group(pair, each) for each in (a, b))
+        of_a, of_b = np.zeros(pair.n_groups), np.zeros(pair.n_groups)
+        for rows, *both in (
+            (pair.rare, a.of_rare, b.of_rare),
+            (pair.majority, a.of_majority, b.of_majority),
+        ):
+            for total, influence in zip((of_a, of_b), both, strict=True):
+                own = influence if rows.weight is None else rows.weight * influence
+                total += np.bincount(rows.group, own / rows.mass, pair.n_groups)  # type: ignore[arg-type]
         spread = JointSpread(float(of_a @ of_a), float(of_b @ of_b), float(of_a @ of_b))
         return spread.scaled(pair.n_groups / max(pair.n_groups - 1, 1))
     parts = [
@@ -272,14 +303,6 @@ def _of_class(rows: ClassPair, a: FloatArray, b: FloatArray) -> JointSpread:
     # Two divisions: the square of an extreme weight could overflow.
     sums = (float(x @ y) / rows.mass / rows.mass for x, y in ((own, a), (other, b), (own, b)))
     return JointSpread(*sums)
-
-
-def _by_group(pair: ScoredPair, of: RowInfluences) -> FloatArray:
-    total = np.zeros(pair.n_groups)
-    for rows, influence in ((pair.rare, of.of_rare), (pair.majority, of.of_majority)):
-        own = influence if rows.weight is None else rows.weight * influence
-        total += np.bincount(rows.group, own / rows.mass, pair.n_groups)  # type: ignore[arg-type]
-    return total
 
 
 def _correlation(covariance: float, variance_a: float, variance_b: float) -> float:
@@ -303,55 +326,18 @@ def _drawn(pair: ScoredPair, draws: Draws, measure: int, option: float) -> Joint
     return JointSpread(float(a), float(b), float(both))
 
 
-def _in_top(pair: ScoredPair, draws: Draws, k: float, times: float, most: float) -> PairEvidence:
-    """Wilson's intervals of recall among the top k, times a factor, at most `most`."""
-    from rareclass.metrics import _bootstrap_jit as jit
-
-    recalls = [recall_in_top(cells, k) for cells in _columns(pair)]
-    n_trials = _n_trials(pair.rare)
-    share = min(k / (pair.rare.mass + pair.majority.mass), 1.0)
-    spread = _drawn(pair, draws, jit.RECALL_AT_K, share).scaled(times * times)
-    made_up = [times * times * _made_up_share(recall, n_trials) for recall in recalls]
-    bounds = [partial(interval_in_top, recall, n_trials, times, most) for recall in recalls]
-    return _evidence(pair, bounds, spread, made_up, _BOOTSTRAP)
-
-
-def _of_shares(
-    pair: ScoredPair, shares: list[_Share], n_trials: float, spread: JointSpread
-) -> PairEvidence:
-    """Intervals on the logit scale; rows that move together have the bootstrap's variance."""
-    n_rare = _n_trials(pair.rare)
-    made_up = [_made_up_share(share.value, n_rare) for share in shares]
-    if pair.n_groups:
-        n_trials = min(n_rare, n_trials)
-        shares = [
-            share._replace(variance=variance + extra)
-            for share, variance, extra in zip(shares, spread[:2], made_up, strict=True)
-        ]
-    squared = shares[0].scale.factor ** 2
-    bounds = [share.bounds(n_trials) for share in shares]
-    made_up = [squared * each for each in made_up]
-    return _evidence(pair, bounds, spread.scaled(squared), made_up, _BOOTSTRAP)
-
-
-_BOOTSTRAP = "paired stratified bootstrap"
-_CLUSTERED = {
-    _BOOTSTRAP: "paired bootstrap of groups",
-    "DeLong": "DeLong, clustered",
-    "influence": "influence, clustered",
-}
-
-
 def _evidence(
     pair: ScoredPair,
-    bounds: Sequence[Bounds],
+    estimates: Sequence[Estimate],
     spread: JointSpread,
     made_up: Sequence[float],
     method: str,
 ) -> PairEvidence:
-    deviation, correlation = math.sqrt(spread.of_difference), spread.correlation(*made_up)
+    own_a, own_b, both = spread
+    deviation = math.sqrt(max(own_a + own_b - 2.0 * both, 0.0))
     method = _CLUSTERED[method] if pair.n_groups else method
-    a, b = bounds
+    a, b = (estimate.interval for estimate in estimates)
+    correlation = spread.correlation(*made_up)
     return PairEvidence(a, b, correlation, deviation, _n_trials(pair.rare), method)
 
 
@@ -363,23 +349,6 @@ def _n_trials(rows: ClassPair) -> float:
     return 1.0 / float(share @ share)
 
 
-def _interval_of_share(share: _Share, n_trials: float, level: float) -> Interval:
-    found = share_interval(share.value, share.centre, share.variance, n_trials, level)
-    return Interval(*(share.scale.of(bound) for bound in found))
-
-
-def _summed(parts: tuple[ClassCost, ...], level: float) -> Interval:
-    return sum_interval([part.interval(level) for part in parts])
-
-
 def _made_up_share(share: float, n_trials: float) -> float:
     """One row of the greatest possible spread, as a part of the variance of a share."""
     return share * (1.0 - share) / n_trials / n_trials
-
-
-def _made_up_cost(part: ClassCost) -> float:
-    """One row of the spread that the class's errors have, as a part of the variance."""
-    if part.at_worst == 0.0:
-        return 0.0
-    incurred = min(part.value / part.at_worst, 1.0)
-    return incurred * (1.0 - incurred) * (part.at_worst / part.n_trials) ** 2

@@ -8,6 +8,7 @@ gives its distinct rare scores, these are joined, and the counts of the parts ar
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -21,7 +22,6 @@ from rareclass.metrics.scored_classes import (
     check_both_classes,
     check_scores,
     label_column,
-    same_length,
     split_scores,
 )
 from rareclass.rows.source import delayed_parts, is_dask
@@ -97,9 +97,8 @@ def collapse(split: ScoredClasses) -> RareCells:
     From `_SEARCH_FROM` rows on by `collapse_by_searching`: O(n log d) time, O(n_rare) memory and
     17 MB at most. Below that by `collapse_by_sorting`: O(n log n) time, O(n) memory.
     """
-    if split.rare.size + split.majority.size < _SEARCH_FROM:
-        return collapse_by_sorting(split)
-    return collapse_by_searching(split)
+    few = split.rare.size + split.majority.size < _SEARCH_FROM
+    return collapse_by_sorting(split) if few else collapse_by_searching(split)
 
 
 def collapse_by_searching(split: ScoredClasses) -> RareCells:
@@ -244,10 +243,12 @@ def cells_of_parts(y: Any, scores: Any, sample_weight: Any = None) -> RareCells:
     import dask
 
     parts = _delayed_split(y, scores, sample_weight)
-    rare = _tree([dask.delayed(_rare)(part) for part in parts], dask.delayed(_joined))
+    weigh = dask.delayed(weigh_distinct)
+    rare = _tree([weigh(part.rare, part.rare_weight) for part in parts], dask.delayed(_joined))
     counts = [dask.delayed(_counted)(part, rare) for part in parts]
     (distinct, weight), cells = dask.compute(rare, _tree(counts, dask.delayed(sum)))
-    check_both_classes(distinct.size, int(cells.any()), weighted=False)
+    n_majority = int(cells.any())
+    check_both_classes("scores", distinct.size, n_majority, distinct.size + n_majority, None)
     return RareCells(distinct, weight, tied=cells[1::2], gaps=cells[0::2])
 
 
@@ -255,53 +256,52 @@ class MajorityInParts:
     """Scores of the majority in columns of parts, for a threshold."""
 
     def __init__(self, y: Any, scores: Any, sample_weight: Any) -> None:
-        self._parts = _delayed_split(y, scores, sample_weight)
+        self._parts = [part.majority for part in _delayed_split(y, scores, sample_weight)]
 
     def greatest(self) -> float:
         """Return the greatest score."""
-        return float(self._greatest(_greatest_of_all)[0])
+        return float(self._greatest([part.max(initial=-np.inf) for part in self._parts]))
 
     def greatest_below(self, upper: FloatArray) -> FloatArray:
         """Return the greatest score in each bin; see `greatest_in_bins`."""
-        return self._greatest(_greatest_below, upper)
-
-    def _greatest(self, of_part: Any, *more: Any) -> FloatArray:
         import dask
 
-        of_parts = [dask.delayed(of_part)(part, *more) for part in self._parts]
-        (found,) = dask.compute(_tree(of_parts, dask.delayed(_greatest_of_parts)))
-        return np.asarray(found)
+        found = dask.delayed(greatest_in_bins)
+        return np.asarray(self._greatest([found(upper, part) for part in self._parts]))
+
+    def _greatest(self, of_parts: list[Any]) -> Any:
+        import dask
+
+        (found,) = dask.compute(_tree(of_parts, partial(dask.delayed(np.max), axis=0)))
+        return found
 
 
-def _together(*columns: Any) -> list[tuple[Any, ...]]:
-    """Pair up the parts of the columns; None for a column that is not given."""
-    in_parts = [each for each in columns if is_dask(each)]
-    n_parts = {each.npartitions for each in in_parts}
+def _delayed_split(y: Any, scores: Any, sample_weight: Any) -> list[Any]:
+    """Each part split by class, where it is; all are one part where a column is in memory."""
+    import dask
+
+    columns = (y, scores, sample_weight)
+    n_parts = {each.npartitions for each in columns if is_dask(each)}
     if len(n_parts) > 1:
         raise InputError(
             f"y, scores and sample_weight have {sorted(n_parts)} parts.",
             "Rechunk or repartition them alike.",
             ErrorKind.ROWS,
         )
+    parts: list[Any]
     if any(each is not None and not is_dask(each) for each in columns):
-        return [tuple(None if each is None else np.asarray(each) for each in columns)]
-    delayed = [[] if each is None else delayed_parts(each) for each in columns]
-    return list(zip_longest(*delayed))
-
-
-def _delayed_split(y: Any, scores: Any, sample_weight: Any) -> list[Any]:
-    """Each part split by class, where it is."""
-    import dask
-
+        parts = [[None if each is None else np.asarray(each) for each in columns]]
+    else:
+        delayed = [[] if each is None else delayed_parts(each) for each in columns]
+        parts = list(zip_longest(*delayed))
     split = dask.delayed(_split, pure=False)
-    return [split(k, *columns) for k, columns in enumerate(_together(y, scores, sample_weight))]
+    return [split(k, *part) for k, part in enumerate(parts)]
 
 
 def _split(number: int, y: Any, scores: Any, weight: Any) -> ScoredClasses:
     try:
         value, amount = check_scores(np.asarray(scores), weight)
-        label = label_column(np.asarray(y))
-        same_length("y", label, value.size)
+        label = label_column(np.asarray(y), value.size)
     except InputError as error:
         message = f"part {number}: {error.message}"
         raise InputError(
@@ -316,10 +316,6 @@ def _split(number: int, y: Any, scores: Any, weight: Any) -> ScoredClasses:
     return ScoredClasses(*columns)  # type: ignore[arg-type]
 
 
-def _rare(part: ScoredClasses) -> WeighedScores:
-    return weigh_distinct(part.rare, part.rare_weight)
-
-
 def _joined(parts: Sequence[WeighedScores]) -> WeighedScores:
     scores, weights = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return weigh_distinct(scores, weights)
@@ -329,18 +325,6 @@ def _counted(part: ScoredClasses, rare: WeighedScores) -> FloatArray:
     if not part.majority.size or not rare.scores.size:
         return np.full(2 * rare.scores.size + 1, 0.0) + part.majority.size
     return search(rare.scores, part.majority, part.majority_weight)
-
-
-def _greatest_below(part: ScoredClasses, upper: FloatArray) -> FloatArray:
-    return greatest_in_bins(upper, part.majority)
-
-
-def _greatest_of_all(part: ScoredClasses) -> FloatArray:
-    return np.array([part.majority.max(initial=-np.inf)])
-
-
-def _greatest_of_parts(parts: Sequence[FloatArray]) -> FloatArray:
-    return np.max(parts, axis=0)
 
 
 def _tree(parts: list[Any], join: Any) -> Any:

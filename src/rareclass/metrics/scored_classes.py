@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rareclass.errors import ErrorKind, InputError
 
@@ -30,10 +30,7 @@ def split_scores(
     pass, O(n) time and memory.
     """
     value, weight = check_scores(scores, sample_weight)
-    label = label_column(y)
-    same_length("y", label, value.size)
-    if value.size == 0:
-        raise _empty("scores")
+    label = label_column(y, value.size)
     if weight is None:
         split = ScoredClasses(value.compress(label), value.compress(~label), None, None)
     else:
@@ -41,7 +38,7 @@ def split_scores(
         # compress() takes 0.4 of the time of value[rare] where the classes are mixed.
         columns = (column.compress(mask) for column in (value, weight) for mask in (rare, other))
         split = ScoredClasses(*columns)
-    check_both_classes(split.rare.size, split.majority.size, weight is not None)
+    check_both_classes("scores", split.rare.size, split.majority.size, value.size, weight)
     return split
 
 
@@ -58,36 +55,29 @@ def check_scores(
     return value, amount_column(sample_weight, "sample_weight", value.size)
 
 
-def score_column(scores: ArrayLike, name: str = "scores") -> FloatArray:
+def score_column(
+    scores: ArrayLike, name: str = "scores", n_rows: int | None = None, beside: str = "y"
+) -> FloatArray:
     """Scores as a column of float64, infinite ones allowed; NaN is refused."""
-    value = _column(scores, name)
+    value = read_column(scores, name, n_rows, beside, np.float64)
     _refuse(np.isnan(value), value, name, "is NaN", "Drop or repair the row.")
     return value
 
 
 def amount_column(amounts: ArrayLike, name: str, n_rows: int) -> FloatArray:
     """One finite number of at least 0 for each row: weights, costs."""
-    column = _column(amounts, name)
-    same_length(name, column, n_rows)
+    column = read_column(amounts, name, n_rows, "scores", np.float64)
     bad = ~(np.isfinite(column) & (column >= 0))
     complaint = "is not a finite number of at least 0"
     _refuse(bad, column, name, complaint, "Correct it, or leave the row out.")
     return column
 
 
-def _column(values: ArrayLike, name: str) -> FloatArray:
-    try:
-        column = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name} must be numbers: {error}.", "", ErrorKind.CELL, column=name
-        ) from error
-    return _one_dimensional(column, name)
-
-
-def label_column(y: ArrayLike) -> NDArray[np.bool_]:
+def label_column(
+    y: ArrayLike, n_rows: int | None = None, beside: str = "scores"
+) -> NDArray[np.bool_]:
     """True where the label is 1 or True; anything but 0 and 1 is refused."""
-    label = _one_dimensional(np.asarray(y), "y")
+    label = read_column(y, "y", n_rows, beside)
     if label.dtype == np.bool_:
         return label
     ones = np.asarray(label == 1, dtype=np.bool_)
@@ -96,7 +86,20 @@ def label_column(y: ArrayLike) -> NDArray[np.bool_]:
     return ones
 
 
-def _one_dimensional(column: NDArray[Any], name: str) -> NDArray[Any]:
+def read_column(
+    values: ArrayLike,
+    name: str,
+    n_rows: int | None = None,
+    beside: str = "scores",
+    dtype: DTypeLike = None,
+) -> NDArray[Any]:
+    """Array of one dimension; refuses what is none, or has other rows than the column `beside`."""
+    try:
+        column = np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{name} must be numbers: {error}.", "", ErrorKind.CELL, column=name
+        ) from error
     if column.ndim != 1:
         raise InputError(
             f"{name} must have one dimension, but its shape is {column.shape}.",
@@ -104,18 +107,14 @@ def _one_dimensional(column: NDArray[Any], name: str) -> NDArray[Any]:
             ErrorKind.SHAPE,
             column=name,
         )
-    return column
-
-
-def same_length(name: str, column: NDArray[Any], n_rows: int, beside: str = "scores") -> None:
-    """Refuse a column that has another number of rows than the one `beside` it."""
-    if column.size != n_rows:
+    if n_rows is not None and column.size != n_rows:
         raise InputError(
             f"{name} has {column.size} rows, but {beside} has {n_rows}.",
             "Pass columns of the same rows.",
             ErrorKind.ROWS,
             column=name,
         )
+    return column
 
 
 def _refuse(
@@ -136,23 +135,26 @@ def _refuse(
         )
 
 
-def check_both_classes(n_rare: int, n_majority: int, weighted: bool) -> None:
-    """Refuse rows of one class only."""
-    for name, n_rows in (("rare (y = 1)", n_rare), ("majority (y = 0)", n_majority)):
-        if not n_rows:
-            of_weight = " of positive weight" if weighted else ""
+def check_both_classes(
+    scores: str, n_rare: int, n_majority: int, n_rows: int, weight: FloatArray | None
+) -> None:
+    """Refuse no rows, and rows of one class only; `scores` is the name of a column of them."""
+    if n_rows == 0:
+        raise InputError(
+            f"{scores} is empty.",
+            "At least one rare row and one other row are needed.",
+            ErrorKind.TOO_FEW_ROWS,
+            column=scores,
+        )
+    for name, n_of_class in (("rare (y = 1)", n_rare), ("majority (y = 0)", n_majority)):
+        if not n_of_class:
+            of_weight = "" if weight is None else " of positive weight"
             raise InputError(
                 f"y holds no {name} row{of_weight}: both classes are needed.",
                 "Pass y == rare_label, of rows of both.",
                 ErrorKind.LABELS,
                 column="y",
             )
-
-
-def _empty(name: str) -> InputError:
-    message = f"{name} is empty."
-    remedy = "At least one rare row and one other row are needed."
-    return InputError(message, remedy, ErrorKind.TOO_FEW_ROWS, column=name)
 
 
 class ClassPair(NamedTuple):
@@ -178,13 +180,6 @@ class ScoredPair(NamedTuple):
     n_groups: int  # 0 where rows are independent
     n_rows: int  # of the columns given
 
-    @property
-    def n_independent(self) -> float:
-        """The weight of the rare rows, or the number of groups that hold one."""
-        if self.rare.group is None:
-            return self.rare.mass
-        return float(np.unique(self.rare.group).size)
-
 
 def split_pair(
     y: ArrayLike,
@@ -198,27 +193,23 @@ def split_pair(
     As `split_scores`, for two columns of scores, and a column of groups that may hold numbers or
     names but no missing ones. O(n) time and memory; groups are sorted.
     """
-    a, b = score_column(scores_a, "scores_a"), score_column(scores_b, "scores_b")
-    same_length("scores_b", b, a.size, "scores_a")
-    label = label_column(y)
-    same_length("y", label, a.size, "scores_a")
-    if a.size == 0:
-        raise _empty("scores_a")
-    weight = (
-        None if sample_weight is None else amount_column(sample_weight, "sample_weight", a.size)
-    )
-    kept = None if weight is None else weight > 0
-    group, n_groups = None, 0
+    a = score_column(scores_a, "scores_a")
+    b = score_column(scores_b, "scores_b", a.size, "scores_a")
+    label = label_column(y, a.size, "scores_a")
+    weight = kept = group = None
+    n_groups = 0
+    if sample_weight is not None:
+        weight = amount_column(sample_weight, "sample_weight", a.size)
+        kept = weight > 0
     if groups is not None:
         group, n_groups = _codes(groups, a.size, kept)
-    columns = (a, b, weight, group)
     parts = []
     for mask in (label, ~label):
         own_mask = mask if kept is None else mask & kept
         # compress() takes less time than indexing where the classes are mixed.
-        own = [None if each is None else each.compress(own_mask) for each in columns]
+        own = [None if each is None else each.compress(own_mask) for each in (a, b, weight, group)]
         parts.append(ClassPair(own_mask, *own))  # type: ignore[arg-type]
-    check_both_classes(parts[0].a.size, parts[1].a.size, weight is not None)
+    check_both_classes("scores_a", parts[0].a.size, parts[1].a.size, a.size, weight)
     return ScoredPair(parts[0], parts[1], n_groups, a.size)
 
 
@@ -226,9 +217,7 @@ def _codes(
     groups: ArrayLike, n_rows: int, kept: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.intp], int]:
     """Numbers of the groups among the rows kept, in sorted order of their names where they sort."""
-    column: NDArray[Any] = np.asarray(groups)
-    _one_dimensional(column, "groups")
-    same_length("groups", column, n_rows, "scores_a")
+    column = read_column(groups, "groups", n_rows, "scores_a")
     missing = np.asarray(column != column, dtype=bool) | np.asarray(column == None)  # noqa: E711
     _refuse(missing, column, "groups", "is missing", "Give rows without a group one each.")
     codes = np.zeros(n_rows, np.intp)

@@ -1,16 +1,11 @@
-"""The ROC curve: the exact area under it with its DeLong interval, and its best operating point."""
+"""Areas under the ROC and precision-recall curves, exact, with confidence intervals."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.metrics.interval import (
-    Interval,
-    cautious_square_sum,
-    normal_quantile,
-    share_interval,
-)
+from rareclass.metrics.interval import Interval, ShareEstimate, cautious_square_sum
 from rareclass.metrics.rare_cells import RareCells, cells_of
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.parameters import check_number
@@ -75,17 +70,12 @@ def roc_auc_interval(
     y, scores, sample_weight
         As in `roc_auc`. Weights are frequencies: a weight of 3 is three independent rows.
     level : float, default 0.95
-        Share of samples whose interval is to hold the truth. Greater gives wider.
+        Share of samples whose interval is to hold the truth, between 0 and 1. Greater gives wider.
 
     Returns
     -------
     Interval
         ``(value, low, high)`` within [0, 1]; O(n log n) time, O(n) memory.
-
-    Raises
-    ------
-    ValueError
-        As `roc_auc`, and when `level` is not between 0 and 1.
 
     References
     ----------
@@ -98,33 +88,26 @@ def roc_auc_interval(
     >>> round(interval.value, 3), 0 < interval.low < interval.value < interval.high < 1
     (0.833, True)
     """
-    normal_quantile(level)
-    cells = cells_of(y, scores, sample_weight)
-    auc = auc_of_cells(cells)
-    placed = placements(cells)
+    return auc_estimate(cells_of(y, scores, sample_weight)).interval(level)
+
+
+def auc_estimate(cells: RareCells) -> ShareEstimate:
+    """AUC with its cautious DeLong variance."""
+    auc, above = auc_of_cells(cells), rare_above(cells)
+    below = cells.majority_below() / cells.n_majority
     majority = np.concatenate([cells.gaps, cells.tied])
-    of_majority = np.concatenate([placed.gaps, placed.tied])
     n_rare, n_majority = cells.n_rare, cells.n_majority
     variance = (
-        cautious_square_sum(cells.rare, placed.rare - auc, auc) / n_rare / n_rare
-        + cautious_square_sum(majority, of_majority - auc, auc) / n_majority / n_majority
+        cautious_square_sum(cells.rare, below - auc, auc) / n_rare / n_rare
+        + cautious_square_sum(majority, above - auc, auc) / n_majority / n_majority
     )
-    return share_interval(auc, auc, variance, min(n_rare, n_majority), level)
+    return ShareEstimate(auc, auc, variance, min(n_rare, n_majority))
 
 
-class Placements(NamedTuple):
-    """DeLong's structural components, one a cell; ties count one half."""
-
-    rare: FloatArray  # shape (d,): share of the majority below each distinct rare score
-    gaps: FloatArray  # shape (d + 1,): share of the rare rows above a majority row in each gap
-    tied: FloatArray  # shape (d,): the same of a majority row at each rare score
-
-
-def placements(cells: RareCells) -> Placements:
-    """DeLong's structural components of rows that are counted already."""
-    above = np.append(cells.rare_from(), 0.0) / cells.n_rare
-    below = cells.majority_below() / cells.n_majority
-    return Placements(below, above, (above[:-1] + above[1:]) / 2.0)
+def rare_above(cells: RareCells) -> FloatArray:
+    """Share of the rare rows above a majority row, ties one half: in the gaps, then at the ties."""
+    of_gaps = np.append(cells.rare_from(), 0.0) / cells.n_rare
+    return np.concatenate([of_gaps, (of_gaps[:-1] + of_gaps[1:]) / 2.0])
 
 
 def auc_of_cells(cells: RareCells) -> float:
@@ -152,17 +135,12 @@ def accuracy_at_optroc(
     Parameters
     ----------
     y, scores, sample_weight
-        As in `roc_auc`.
+        As in `roc_auc`, with the same errors and cost.
 
     Returns
     -------
     float
-        At least ``max(W+, W-) / (W+ + W-)``, at most 1; O(n log n) time, O(n) memory.
-
-    Raises
-    ------
-    ValueError
-        As `roc_auc`.
+        At least ``max(W+, W-) / (W+ + W-)``, at most 1.
 
     References
     ----------
@@ -228,9 +206,9 @@ def partial_auc(
     >>> round(partial_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], max_fpr=0.5), 4)
     0.6667
     """
-    scale = area_scale(max_fpr, standardized)
-    cells = cells_of(y, scores, sample_weight)
-    return scale.of(share_of_area(cells, max_fpr))
+    check_max_fpr(max_fpr)
+    found = area_estimate(cells_of(y, scores, sample_weight), max_fpr, standardized)
+    return found.offset + found.factor * found.value
 
 
 def partial_auc_interval(
@@ -253,20 +231,8 @@ def partial_auc_interval(
 
     Parameters
     ----------
-    y, scores, sample_weight, max_fpr, standardized
-        As in `partial_auc`. Weights are frequencies: a weight of 3 is three independent rows.
-    level : float, default 0.95
-        Share of samples whose interval is to hold the truth. Greater gives wider.
-
-    Returns
-    -------
-    Interval
-        ``(value, low, high)``; O(n log n) time, O(n) memory.
-
-    Raises
-    ------
-    ValueError
-        As `partial_auc`, and when `level` is not between 0 and 1.
+    y, scores, sample_weight, level, max_fpr, standardized
+        As in `partial_auc` and `roc_auc_interval`.
 
     Examples
     --------
@@ -274,57 +240,36 @@ def partial_auc_interval(
     >>> round(interval.value, 3), interval.low < interval.value < interval.high < 1
     (0.778, True)
     """
-    normal_quantile(level)
-    scale = area_scale(max_fpr, standardized)
+    check_max_fpr(max_fpr)
     cells = cells_of(y, scores, sample_weight)
-    share, variance = share_with_variance(cells, max_fpr)
-    n_trials = min(cells.n_rare, max_fpr * cells.n_majority)
-    found = share_interval(share, share, variance, n_trials, level)
-    return Interval(*(scale.of(bound) for bound in found))
+    return area_estimate(cells, max_fpr, standardized).interval(level)
 
 
-class AreaScale(NamedTuple):
-    """Figure that is reported for a share s of the area: ``offset + factor * s``."""
-
-    offset: float
-    factor: float
-
-    def of(self, share: float) -> float:
-        """Return the figure for a share of the area."""
-        return self.offset + self.factor * share
-
-
-def area_scale(max_fpr: float, standardized: bool) -> AreaScale:
-    """Scale from ``A / p`` to what was asked for; `max_fpr` out of range is refused."""
+def check_max_fpr(max_fpr: float) -> None:
+    """Refuse what is no rate."""
     check_number("max_fpr", max_fpr, "a rate above 0 and at most 1", 0.0, 1.0, "(]")
-    if not standardized:
-        return AreaScale(0.0, max_fpr)
-    # (1 + (s - p / 2) / (1 - p / 2)) / 2
-    factor = 0.5 / (1.0 - max_fpr / 2.0)
-    return AreaScale(0.5 - factor * max_fpr / 2.0, factor)
 
 
-def share_of_area(cells: RareCells, max_fpr: float) -> float:
-    """``A / p``."""
-    return _share(cells, _top_of_majority(cells, max_fpr))
-
-
-def share_with_variance(cells: RareCells, max_fpr: float) -> tuple[float, float]:
-    """``A / p`` and its cautious variance."""
-    top, placed = _top_of_majority(cells, max_fpr), placements(cells)
-    share = _share(cells, top)
+def area_estimate(cells: RareCells, max_fpr: float, standardized: bool = True) -> ShareEstimate:
+    """Estimate of ``A / p`` with its cautious variance, to be reported as was asked for."""
+    top = _top_of_majority(cells, max_fpr)
+    share = float(np.clip(cells.rare @ top.below / cells.n_rare, 0.0, 1.0))
     part = np.concatenate([top.part_of_gaps, top.part_of_ties])
-    above = np.concatenate([placed.gaps, placed.tied])
+    above, weight = rare_above(cells), np.concatenate([cells.gaps, cells.tied])
     # The true-positive rate at the cut: that of the lowest cell that reaches into the top.
-    at_cut = above[part > 0.0].max()
-    weight = np.concatenate([cells.gaps, cells.tied])
-    influence = part * (above - at_cut) / max_fpr
+    influence = part * (above - above[part > 0.0].max()) / max_fpr
     influence -= weight @ influence / cells.n_majority
     variance = (
         cautious_square_sum(cells.rare, top.below - share, share) / cells.n_rare / cells.n_rare
     )
     of_majority = weight @ influence**2 + share * (1.0 - share) / max_fpr**2
-    return share, float(variance + of_majority / cells.n_majority / cells.n_majority)
+    variance = float(variance + of_majority / cells.n_majority / cells.n_majority)
+    n_trials = min(cells.n_rare, max_fpr * cells.n_majority)
+    if not standardized:
+        return ShareEstimate(share, share, variance, n_trials, 0.0, max_fpr)
+    # (1 + (s - p / 2) / (1 - p / 2)) / 2
+    factor = 0.5 / (1.0 - max_fpr / 2.0)
+    return ShareEstimate(share, share, variance, n_trials, 0.5 - factor * max_fpr / 2.0, factor)
 
 
 class _Top(NamedTuple):
@@ -333,10 +278,6 @@ class _Top(NamedTuple):
     below: FloatArray  # shape (d,): share of the top below each rare score
     part_of_ties: FloatArray  # shape (d,): part of each tie in the top
     part_of_gaps: FloatArray  # shape (d + 1,)
-
-
-def _share(cells: RareCells, top: _Top) -> float:
-    return float(np.clip(cells.rare @ top.below / cells.n_rare, 0.0, 1.0))
 
 
 def _top_of_majority(cells: RareCells, max_fpr: float) -> _Top:
@@ -355,3 +296,117 @@ def _top_of_majority(cells: RareCells, max_fpr: float) -> _Top:
     below = (in_tie * in_tie / (2.0 * tied) + left) / most
     gaps = np.where(cells.gaps > 0.0, cells.gaps, 1.0)
     return _Top(below, in_tie / tied, in_gap / gaps)
+
+
+def average_precision(
+    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
+) -> float:
+    """Mean, over the rare rows, of the precision at the row's own score.
+
+    ``AP = sum_i w_i P_i / W+`` with ``P_i = T_i / (T_i + F_i)``, where ``T_i`` and ``F_i`` are the
+    weights of the rare and of the majority rows that score at least ``s_i``, and ``W+`` the weight
+    of the rare rows. Rows of equal score are one step, as in scikit-learn's
+    ``average_precision_score``, which this equals.
+
+    Parameters
+    ----------
+    y, scores, sample_weight
+        As in `roc_auc`, with the same errors and cost.
+
+    Returns
+    -------
+    float
+        In (0, 1]; a random order gives about the share of the rare class.
+
+    Examples
+    --------
+    >>> round(average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
+    0.8333
+    """
+    return average_precision_of_cells(cells_of(y, scores, sample_weight))
+
+
+def average_precision_interval(
+    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None, level: float = 0.95
+) -> Interval:
+    """Average precision with a confidence interval, the class shares being given.
+
+    The truth meant is the average precision of the same scores on endless rows with this sample's
+    share of rare rows. The variance is the infinitesimal jackknife's: each row's influence on AP,
+    its squares added up in each class, with one row of spread ``AP (1 - AP)`` added as in
+    `roc_auc_interval`. A rare row counts itself in its own precision, which lifts AP by about
+    ``b = sum_i w_i (1 - T_i / W+) F_i / (T_i + F_i)**2 / W+``; the interval lies around
+    ``AP - b`` on the logit scale, is kept within the bounds of W+ yes-or-no trials, and always
+    holds AP. No resampling and so no random state.
+
+    Nominal 95 % intervals held the truth in 90 to 99 % of samples of 5 to 300 rare rows in 1 %;
+    the percentile bootstrap, for 20 rare rows, in 66 to 94 %
+    (``python -m benchmarks.interval_coverage``).
+
+    Parameters
+    ----------
+    y, scores, sample_weight, level
+        As in `roc_auc_interval`.
+
+    References
+    ----------
+    Boyd, Eng and Page (2013), "Area under the precision-recall curve: point estimates and
+    confidence intervals", ECML PKDD (the logit scale).
+
+    Examples
+    --------
+    >>> interval = average_precision_interval([0, 0, 0, 1, 1], [0.1, 0.2, 0.4, 0.3, 0.8])
+    >>> round(interval.value, 3), 0 < interval.low < interval.value < interval.high <= 1
+    (0.833, True)
+    """
+    return average_precision_estimate(cells_of(y, scores, sample_weight)).interval(level)
+
+
+def average_precision_of_cells(cells: RareCells) -> float:
+    """Average precision of rows that are counted already."""
+    rare = cells.rare_from()
+    return min(float(cells.rare @ (rare / (rare + cells.majority_from()))) / cells.n_rare, 1.0)
+
+
+def average_precision_estimate(cells: RareCells) -> ShareEstimate:
+    """AP with its cautious variance."""
+    n_rare, n_majority = cells.n_rare, cells.n_majority
+    value = average_precision_of_cells(cells)
+    of_rare, of_majority = influences(cells)
+    majority = np.concatenate([cells.gaps, cells.tied])
+    variance = (
+        cautious_square_sum(cells.rare, of_rare, value) / n_rare / n_rare
+        + cautious_square_sum(majority, of_majority, value) / n_majority / n_majority
+    )
+    gain, _ = _slopes(cells)
+    bias = min(float(cells.rare @ ((1.0 - cells.rare_from() / n_rare) * gain)) / n_rare, 1.0)
+    # Fractional weights can make the first-order bias as great as the value itself.
+    return ShareEstimate(value, value - min(bias, value / 2.0), variance, n_rare)
+
+
+def influences(cells: RareCells) -> tuple[FloatArray, FloatArray]:
+    """Influence on AP of a row in each cell, times the weight of the row's class.
+
+    The influence is the derivative of AP along ``F -> (1 - e) F + e delta_row`` for the class's
+    distribution F: a rare row brings its own precision and lifts that of every rare row below it or
+    level with it; a majority row lowers theirs.
+
+    Shapes (d,) and (2 d + 1,): the d + 1 gaps, then the d ties.
+    """
+    rare = cells.rare_from()
+    gain, loss = _slopes(cells)
+    of_rare = rare / (rare + cells.majority_from()) + np.cumsum(cells.rare * gain)
+    of_rare -= cells.rare @ of_rare / cells.n_rare
+    sunk = np.concatenate([[0.0], np.cumsum(cells.rare * loss)])
+    sunk *= cells.n_majority / cells.n_rare
+    of_majority = -np.concatenate([sunk, sunk[1:]])
+    weight = np.concatenate([cells.gaps, cells.tied])
+    return of_rare, of_majority - weight @ of_majority / cells.n_majority
+
+
+def _slopes(cells: RareCells) -> tuple[FloatArray, FloatArray]:
+    """Gain in precision by one more rare row above, and loss by one more majority row."""
+    rare, majority = cells.rare_from(), cells.majority_from()
+    called = rare + majority
+    # Two divisions: the square of an extreme weight could overflow or vanish.
+    return majority / called / called, rare / called / called
