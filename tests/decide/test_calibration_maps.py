@@ -20,9 +20,13 @@ from rareclass.decide.calibration import (
     VennAbersMap,
 )
 from rareclass.decide.calibration._venn_abers_jit import with_one_rare_row
-from rareclass.decide.calibration.calibration_map import coarser, read_score_levels
+from rareclass.decide.calibration.calibration_map import (
+    ScoreScale,
+    coarser,
+    fit_increasing,
+    read_score_levels,
+)
 from rareclass.decide.calibration.isotonic import IsotonicOfParts
-from rareclass.decide.calibration.parametric import ScoreScale, fit_increasing
 
 KINDS = [BetaMap, IsotonicMap, LogisticMap, PooledMap, VennAbersMap]
 
@@ -216,7 +220,7 @@ def test_the_map_for_several_models_is_half_the_mean_of_isotonic_regressions_of_
         IsotonicRegression(out_of_bounds="clip").fit(scores[part == k], y[part == k]).predict(new)
         for k in range(10)
     ]
-    found = PooledMap.for_several(read_score_levels(y, scores))
+    found = Calibration.fit(y, scores, several_models=True).map
     p, _ = found.parts.log_probabilities(new)
     np.testing.assert_allclose(np.exp(p), np.mean(parts, axis=0), atol=1e-12)
     chosen = PooledMap.fit(y, scores)(new)

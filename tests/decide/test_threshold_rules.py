@@ -450,9 +450,9 @@ def test_settings_that_are_none(make, said):
         (Rule.max_alerts(1), {"time": [1, 2]}, r"time has the shape \(2,\)"),
         (Rule.max_alerts(1, prevalence=0.1), {"time": [1, 1, 2, 2]}, "at prevalence=0.1"),
         (Rule.least_cost(1, "fee"), {}, "the cost 'fee' is not among costs"),
-        (Rule.least_cost(1, "fee"), {"costs": {"fee": [1, 2, -3, 4]}}, "at row 2 is -3"),
-        (Rule.least_cost(1, "fee"), {"costs": {"fee": [1]}}, r"has the shape \(1,\)"),
-        (Rule.least_cost(1, "fee"), {"costs": {"fee": ["x"] * 4}}, "no numbers"),
+        (Rule.least_cost(1, "fee"), {"costs": {"fee": [1, 2, -3, 4]}}, r"fee\[2\] = -3"),
+        (Rule.least_cost(1, "fee"), {"costs": {"fee": [1]}}, "fee has 1 rows"),
+        (Rule.least_cost(1, "fee"), {"costs": {"fee": ["x"] * 4}}, "fee must be numbers"),
     ],
 )
 def test_rows_that_cannot_be_judged(rule, given, said):

@@ -4,21 +4,25 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.calibration import Calibration, ProbabilityInterval
 from rareclass.decide.calibration.calibration import METHODS
-from rareclass.decide.rarity_scores import fit_columns, is_ranker, rarity_scores
+from rareclass.decide.rarity_scores import (
+    EstimatorWrapper,
+    WrappedRows,
+    fit_columns,
+    folds_at_most,
+    is_ranker,
+    rarity_scores,
+)
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.folds import RareGroupKFold
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
-from rareclass.labels.two_classes import Labels, label_array, read_labels, row_weights, signs
-from rareclass.metrics import roc_auc
 from rareclass.metrics.scored_classes import FloatArray
 
 
@@ -33,15 +37,6 @@ class _FoldScorer(NamedTuple):
         return self.scale(rarity_scores(self.model, X, pos_label))
 
 
-class _Rows(NamedTuple):
-    """Training rows as the folds take parts of them."""
-
-    X: Any
-    y: np.ndarray
-    weight: np.ndarray | None
-    labels: Labels
-
-
 def _has_interval(ranker: "CalibratedRanker") -> bool:
     if ranker.method != "venn_abers":
         raise AttributeError(
@@ -50,7 +45,7 @@ def _has_interval(ranker: "CalibratedRanker") -> bool:
     return True
 
 
-class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedRanker(EstimatorWrapper):
     r"""Probabilities from any classifier or ranker, at the base rate that is true.
 
     Every row is scored by a model that has not seen it (cross-fitting), and one map from scores to
@@ -188,26 +183,30 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"method={self.method!r} is not one of {sorted(METHODS)}.", kind=ErrorKind.SETTING
             )
         rows = self._read(X, y, sample_weight)
+        rare, majority = rows.labels.rare_weight.sum(), rows.labels.majority_weight
+        rest = len(rows.labels.majority) if majority is None else majority.sum()
         # Refused before anything is learned.
-        share = _share(rows.labels)
-        Calibration("", None, 0.0, share).at(  # type: ignore[arg-type]
+        Calibration("", None, 0.0, float(rare / (rare + rest))).at(  # type: ignore[arg-type]
             self.prevalence, self.majority_sampling_rate
         )
-        self.classes_, self.pos_label_ = rows.labels.classes, rows.labels.pos_label
+        weights = {"sample_weight": rows.weight}
+        if rows.weight is not None and not fit_columns(self.estimator, weights):
+            warn(
+                f"{type(self.estimator).__name__} takes no sample_weight: weights count in the map "
+                "from scores to probabilities alone.",
+                finding=Finding(FindingKind.WEIGHTS_IN_MAP),
+            )
         folds = self._folds(rows, groups)
         found = Parallel(n_jobs=self.n_jobs)(
-            delayed(_held_out)(self.estimator, rows, train, test) for train, test in folds
+            delayed(self._held_out)(rows, train, test) for train, test in folds
         )
         self._scorers = [scorer for scorer, _ in found]
         self._learn_map(rows, folds, [scores for _, scores in found])
         if not self.ensemble:
             every = np.sort(np.concatenate([rows.labels.rare, rows.labels.majority]))
-            self._scorers = [_held_out(self.estimator, rows, every, every)[0]]
+            self._scorers = [self._held_out(rows, every, every)[0]]
         self.estimators_ = [scorer.model for scorer in self._scorers]
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(self.estimators_[0], name):
-                setattr(self, name, getattr(self.estimators_[0], name))
+        self._keep_columns(self.estimators_[0])
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -254,19 +253,6 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         log_odds = self.score_samples(X)
         return log_odds if self._rare_is_last() else -log_odds
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The likelier label of every row, which is seldom the rare one.
-
-        For decisions at another threshold see `rareclass.decide`.
-        """
-        decision = self.decision_function(X)
-        return self.classes_[(decision > 0.0).astype(int)]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Area under the ROC curve of the rare class against the majority, in [0, 1]."""
-        sign = signs(label_array(y), self.classes_, self.pos_label_)
-        return roc_auc(sign > 0, self.score_samples(X), sample_weight)
-
     def set_prevalence(
         self, prevalence: float | None = None, majority_sampling_rate: float | None = None
     ) -> Self:
@@ -278,60 +264,25 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.calibration_ = self.calibration_.at(prevalence, majority_sampling_rate)
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        inner = get_tags(self.estimator).input_tags
-        for name in ("sparse", "allow_nan", "string", "categorical", "pairwise"):
-            setattr(tags.input_tags, name, getattr(inner, name))
-        return tags
-
     # -- inside ------------------------------------------------------------------------------
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> _Rows:
-        X, _ = indexable(X, None)
-        n_rows = _num_samples(X)
-        if not n_rows:
-            raise InputError(
-                "X has 0 samples (rows): there is nothing to learn from.",
-                "Give rows of both classes.",
-                ErrorKind.TOO_FEW_ROWS,
-            )
-        weight = row_weights(sample_weight, n_rows)
-        labels = read_labels(y, weight, self.pos_label, n_rows)
-        if weight is not None and not fit_columns(self.estimator, {"sample_weight": weight}):
-            warn(
-                f"{type(self.estimator).__name__} takes no sample_weight: weights count in the map "
-                "from scores to probabilities alone.",
-                finding=Finding(FindingKind.WEIGHTS_IN_MAP),
-            )
-        return _Rows(X, np.asarray(label_array(y)).reshape(-1), weight, labels)
-
-    def _folds(self, rows: _Rows, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _folds(self, rows: WrappedRows, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers to learn from and to score, of weight above 0, by fold."""
-        labels, n_rows = rows.labels, len(rows.y)
-        is_rare = np.zeros(n_rows, dtype=bool)
-        is_rare[labels.rare] = True
-        counts = np.zeros(n_rows, dtype=bool)
-        counts[labels.rare] = counts[labels.majority] = True
+        is_rare, counts = np.zeros(len(rows.y), dtype=bool), np.zeros(len(rows.y), dtype=bool)
+        is_rare[rows.labels.rare] = True
+        counts[rows.labels.rare] = counts[rows.labels.majority] = True
+        splitter: Any = None
         if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
-            splitter = _splitter(int(self.cv), labels, groups, self.random_state)
-            kept = np.flatnonzero(counts)
-            among = None if groups is None else np.asarray(groups)[kept]
-            pairs = splitter.split(np.empty((len(kept), 0)), is_rare[kept], among)
-            given = [(kept[train], kept[test]) for train, test in pairs]
-        elif hasattr(self.cv, "split") and not isinstance(self.cv, str):
-            given = list(self.cv.split(rows.X, is_rare, groups))
-        elif np.iterable(self.cv) and not isinstance(self.cv, str):
-            given = list(self.cv)
-        else:
-            raise InputError(
-                f"cv={self.cv!r} is not a number of folds, a splitter or a list.",
-                kind=ErrorKind.SETTING,
-            )
+            seed = 0 if self.random_state is None else self.random_state
+            n_folds = int(self.cv)
+            if groups is None or n_folds < 2:
+                n_folds = folds_at_most(n_folds, rows.labels, "Give more rows of that class.")
+            splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+            if groups is not None:
+                splitter = RareGroupKFold(n_folds)
+        given = self._split(rows, is_rare, groups, splitter)
         folds = []
         for number, (train, test) in enumerate(given):
-            train, test = (np.arange(n_rows)[part] for part in (train, test))
             train, test = train[counts[train]], test[counts[test]]
             if is_rare[train].all() or not is_rare[train].any():
                 raise InputError(
@@ -343,7 +294,10 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return folds
 
     def _learn_map(
-        self, rows: _Rows, folds: list[tuple[np.ndarray, np.ndarray]], scores: list[FloatArray]
+        self,
+        rows: WrappedRows,
+        folds: list[tuple[np.ndarray, np.ndarray]],
+        scores: list[FloatArray],
     ) -> None:
         places = np.concatenate([test for _, test in folds])
         value = np.concatenate(scores)
@@ -378,53 +332,23 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _rare_is_last(self) -> bool:
         return bool(self.pos_label_ == self.classes_[1])
 
+    def _held_out(
+        self, rows: WrappedRows, train: np.ndarray, test: np.ndarray
+    ) -> tuple[_FoldScorer, FloatArray]:
+        """Learn a model of the rows `train`, and score the rows `test`.
 
-def _share(labels: Labels) -> float:
-    """Share of the rare rows by weight."""
-    rare = float(labels.rare_weight.sum())
-    weight = labels.majority_weight
-    return rare / (rare + (len(labels.majority) if weight is None else float(weight.sum())))
-
-
-def _splitter(cv: int, labels: Labels, groups: Any, random_state: Any) -> Any:
-    fewest = min(len(labels.rare), len(labels.majority))
-    if cv < 2 or fewest < 2:
-        raise InputError(
-            f"cross-fitting with cv={cv} needs at least 2 folds and 2 rows of each class; the "
-            f"smaller class has {fewest}.",
-            "Give more rows of the smaller class.",
-            ErrorKind.TOO_FEW_ROWS,
-        )
-    if groups is not None:
-        return RareGroupKFold(cv)
-    if fewest < cv:
-        warn(f"only {fewest} rows of the smaller class: {fewest} folds in place of {cv}.")
-    seed = 0 if random_state is None else random_state
-    return StratifiedKFold(min(cv, fewest), shuffle=True, random_state=seed)
-
-
-def _held_out(
-    estimator: Any, rows: _Rows, train: np.ndarray, test: np.ndarray
-) -> tuple[_FoldScorer, FloatArray]:
-    """A model of the rows `train`, and its scores of the rows `test`.
-
-    A ranker's scores have no zero of their own, and those of two folds may lie farther apart than
-    they spread: they are measured from the mean of the majority, in its deviations.
-    """
-    scorer = _FoldScorer(_fitted(estimator, rows, train), ScoreMap())
-    if not len(test):
-        return scorer, np.empty(0)
-    pos_label = rows.labels.pos_label
-    scores = scorer(_safe_indexing(rows.X, test), pos_label)
-    majority = rows.y[test] != pos_label
-    if not is_ranker(scorer.model) or not majority.any():
-        return scorer, scores
-    weight = None if rows.weight is None else rows.weight[test][majority]
-    scale = match_majority(MajorityScores.of(scores[majority], weight))
-    return scorer._replace(scale=scale), scale(scores)
-
-
-def _fitted(estimator: Any, rows: _Rows, train: np.ndarray) -> Any:
-    weight = None if rows.weight is None else rows.weight[train]
-    given = fit_columns(estimator, {"sample_weight": weight})
-    return clone(estimator).fit(_safe_indexing(rows.X, train), rows.y[train], **given)
+        A ranker's scores have no zero of their own, and those of two folds may lie farther apart
+        than they spread: they are measured from the mean of the majority, in its deviations.
+        """
+        model = self._fitted(rows, train, {"sample_weight": rows.weight})
+        scorer = _FoldScorer(model, ScoreMap())
+        if not len(test):
+            return scorer, np.empty(0)
+        pos_label = rows.labels.pos_label
+        scores = scorer(_safe_indexing(rows.X, test), pos_label)
+        majority = rows.y[test] != pos_label
+        if not is_ranker(model) or not majority.any():
+            return scorer, scores
+        weight = None if rows.weight is None else rows.weight[test][majority]
+        scale = match_majority(MajorityScores.of(scores[majority], weight))
+        return scorer._replace(scale=scale), scale(scores)

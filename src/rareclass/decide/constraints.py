@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -65,12 +65,14 @@ class ChosenCut(NamedTuple):
 
 
 class Constraint(ABC):
-    """Settings of a constraint or aim, checked when they are made."""
+    """Settings of a constraint or aim, checked when they are made; subclasses are dataclasses."""
+
+    formula: ClassVar[str]  # with the names of the settings in braces
 
     @property
-    @abstractmethod
     def words(self) -> str:
         """The constraint or aim as a formula."""
+        return self.formula.format(**vars(self))
 
     @abstractmethod
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
@@ -81,15 +83,11 @@ class Constraint(ABC):
 class AtLeastRecall(Constraint):
     """``recall >= share``; of the thresholds that keep it, the one of highest precision."""
 
+    formula: ClassVar[str] = "recall >= {share:g}"
     share: float
 
     def __post_init__(self) -> None:
         check_number("min_recall", self.share, "above 0 and at most 1", 0.0, 1.0, "(]")
-
-    @property
-    def words(self) -> str:
-        """The constraint or aim as a formula."""
-        return f"recall >= {self.share:g}"
 
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
         """Return the cut of best precision among those that are certain of their recall."""
@@ -115,15 +113,11 @@ class AtLeastRecall(Constraint):
 class AtMostFalsePositiveRate(Constraint):
     """``false-positive rate <= share``; of the thresholds that keep it, the lowest."""
 
+    formula: ClassVar[str] = "false-positive rate <= {share:g}"
     share: float
 
     def __post_init__(self) -> None:
         check_number("max_fpr", self.share, "between 0 and 1", 0.0, 1.0)
-
-    @property
-    def words(self) -> str:
-        """The constraint or aim as a formula."""
-        return f"false-positive rate <= {self.share:g}"
 
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
         """Return the lowest cut whose bound keeps the constraint."""
@@ -161,15 +155,11 @@ class AtLeastPrecision(Constraint):
     no assumption, and asks for more rows.
     """
 
+    formula: ClassVar[str] = "precision >= {share:g}"
     share: float
 
     def __post_init__(self) -> None:
         check_number("min_precision", self.share, "above 0 and at most 1", 0.0, 1.0, "(]")
-
-    @property
-    def words(self) -> str:
-        """The constraint or aim as a formula."""
-        return f"precision >= {self.share:g}"
 
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
         """Return the lowest cut whose precision is vouched for, or the one that comes closest."""
@@ -269,6 +259,7 @@ class AtMostAlerts(Constraint):
     the count of a binomial beyond that: half of the chance of error for each.
     """
 
+    formula: ClassVar[str] = "alerts <= {number} in {rows} rows"
     number: int
     rows: int
 
@@ -280,11 +271,6 @@ class AtMostAlerts(Constraint):
                 f"max_alerts={self.number} in rows={self.rows} is no constraint: give fewer alerts "
                 "than rows."
             )
-
-    @property
-    def words(self) -> str:
-        """The constraint or aim as a formula."""
-        return f"alerts <= {self.number} in {self.rows} rows"
 
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
         """Return the lowest cut with few enough alerts."""
@@ -331,15 +317,11 @@ class AtMostAlertsADay(Constraint):
     break it more often.
     """
 
+    formula: ClassVar[str] = "alerts <= {number} a day"
     number: int
 
     def __post_init__(self) -> None:
         check_whole("max_alerts", self.number)
-
-    @property
-    def words(self) -> str:
-        """The constraint or aim as a formula."""
-        return f"alerts <= {self.number} a day"
 
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
         """Return the lowest cut with few enough alerts a day."""
@@ -425,6 +407,7 @@ class LeastCost(Constraint):
     number, or the name of a column with a cost for every row.
     """
 
+    formula: ClassVar[str] = "least cost with fp={fp}, fn={fn}, review={review}"
     fp: Cost = 0.0
     fn: Cost = 0.0
     review: Cost = 0.0
@@ -441,11 +424,6 @@ class LeastCost(Constraint):
         ):
             if all(is_number(value, ends="[]") and value == 0 for value in others):
                 raise ValueError(f"{name} of 0: {always} costs least, whatever the scores.")
-
-    @property
-    def words(self) -> str:
-        """The constraint or aim as a formula."""
-        return f"least cost with fp={self.fp}, fn={self.fn}, review={self.review}"
 
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
         """Return the cut of least cost on the held-out rows."""
@@ -484,15 +462,11 @@ class LeastCost(Constraint):
 class GreatestFBeta(Constraint):
     r"""The greatest F-beta: ``(1 + beta**2) tp / ((1 + beta**2) tp + beta**2 fn + fp)``."""
 
+    formula: ClassVar[str] = "greatest F{beta:g}"
     beta: float = 1.0
 
     def __post_init__(self) -> None:
         check_number("beta", self.beta)
-
-    @property
-    def words(self) -> str:
-        """The constraint or aim as a formula."""
-        return f"greatest F{self.beta:g}"
 
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
         """Return the cut of greatest F-beta on the held-out rows."""

@@ -1,49 +1,41 @@
 """DecisionClassifier: any classifier or ranker with a threshold that keeps a constraint."""
 
-from collections.abc import Iterable, Mapping
-from copy import deepcopy
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.constraints import AtMostAlertsADay
-from rareclass.decide.rarity_scores import fit_columns, last_step, scores_inliers_high
-from rareclass.decide.threshold_rule import (
-    ChosenBand,
-    ChosenThreshold,
-    ReviewBand,
-    ThresholdRule,
+from rareclass.decide.rarity_scores import (
+    RESPONSES,
+    EstimatorWrapper,
+    WrappedRows,
+    fit_columns,
+    folds_at_most,
+    last_step,
+    rarity_scores,
 )
+from rareclass.decide.threshold_rule import ChosenBand, ChosenThreshold, ReviewBand, ThresholdRule
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, warn
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import read_times
-from rareclass.labels.two_classes import Labels, read_labels, row_weights, signs
-from rareclass.metrics.areas import roc_auc
 
 ALERT, PASS = "alert", "pass"
-RESPONSES = ("score_samples", "decision_function", "predict_proba")
 _REFITTED = "the model of all rows is none of those that scored them"
 _GROUPED = "rows of a group are not independent of each other"
 Folds = list[tuple[np.ndarray, np.ndarray]]
 
 
-def _has(name: str) -> Any:
-    """Make the test of whether the estimator inside has a method."""
-
-    def check(self: "DecisionClassifier") -> bool:
-        return hasattr(getattr(self, "estimator_", self.estimator), name)
-
-    return check
+def _has_probabilities(model: "DecisionClassifier") -> bool:
+    return hasattr(vars(model).get("estimator_", model.estimator), "predict_proba")
 
 
-class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class DecisionClassifier(EstimatorWrapper):
     r"""Any scikit-learn classifier or ranker, with a threshold that keeps a constraint.
 
     Held-out scores of all rows come from models that did not learn from them; `rule` chooses the
@@ -173,34 +165,26 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             This one.
         """
         self._check_parameters()
-        (X,) = indexable(X)
-        n_rows = _num_samples(X)
-        if n_rows == 0:
-            raise InputError(
-                "X has 0 rows.", "Rows of both classes are needed.", ErrorKind.TOO_FEW_ROWS
-            )
-        labels = read_labels(y, sample_weight, self.pos_label, n_rows)
-        self.classes_, self.pos_label_ = labels.classes, labels.pos_label
-        weight = row_weights(sample_weight, n_rows)
-        y = np.asarray(y).ravel()
+        rows = self._read(X, y, sample_weight)
         if isinstance(self.cv, str):
             check_is_fitted(self.estimator)
             self.estimator_ = self.estimator
-            self.held_out_scores_ = self._scores(self.estimator, X)
+            self.held_out_scores_ = self._scores(self.estimator, rows.X)
         else:
-            columns = {"sample_weight": weight, "groups": groups, "time": time}
+            columns = {"sample_weight": rows.weight, "groups": groups, "time": time}
             given = fit_columns(self.estimator, columns)
-            if weight is not None and not any(name.endswith("sample_weight") for name in given):
+            if rows.weight is not None and not any(
+                each.endswith("sample_weight") for each in given
+            ):
                 warn(
                     f"{type(last_step(self.estimator)).__name__}.fit takes no sample_weight: "
                     "weights count for the threshold alone."
                 )
-            folds = self._folds(X, y, labels, groups, time)
-            self._learn(X, y, given, folds)
-        self._keep_columns()
-        is_rare = np.zeros(n_rows, dtype=bool)
-        is_rare[labels.rare] = True
-        self._choose(is_rare, weight, time, costs, grouped=groups is not None)
+            self._learn(rows, columns, self._folds(rows, groups, time))
+        self._keep_columns(self.estimator_)
+        is_rare = np.zeros(len(rows.y), dtype=bool)
+        is_rare[rows.labels.rare] = True
+        self._choose(is_rare, rows.weight, time, costs, grouped=groups is not None)
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -229,12 +213,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         # A row at the threshold is not rare: turned round, it must be just above zero.
         return np.where(decision == 0.0, np.finfo(np.float64).tiny, -decision)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The label of every row: the rare one where its score is above ``threshold_``."""
-        is_second = self.decision_function(X) > 0.0
-        return self.classes_[is_second.astype(int)]
-
-    @available_if(_has("predict_proba"))
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """The estimator's probabilities, as they are: `predict` goes by the threshold."""
         check_is_fitted(self, "decision_")
@@ -246,18 +225,6 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.decision_, ChosenBand):
             return self.decision_.decide(scores)
         return np.where(scores > self.threshold_, ALERT, PASS)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Area under the ROC curve of the scores, in [0, 1]; no threshold matters to it."""
-        scores = self.score_samples(X)
-        sign = signs(np.asarray(y), self.classes_, self.pos_label_)
-        return roc_auc(sign > 0, scores, sample_weight)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags = deepcopy(get_tags(self.estimator).input_tags)
-        return tags
 
     # -- inside ------------------------------------------------------------------------------
 
@@ -273,52 +240,15 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _scores(self, model: Any, X: Any) -> np.ndarray:
         named = RESPONSES if self.response == "auto" else (self.response,)
-        name = next((one for one in named if hasattr(model, one)), None)
-        if name is None:
-            raise ValueError(f"{type(model).__name__} has none of {list(named)}.")
-        values = np.asarray(getattr(model, name)(X), dtype=float)
-        classes = np.asarray(getattr(model, "classes_", self.classes_))
-        if not np.array_equal(classes, self.classes_):
-            raise InputError(
-                f"the estimator knows the classes {classes.tolist()}, and y holds "
-                f"{self.classes_.tolist()}.",
-                "Give rows of both classes that it learned.",
-                ErrorKind.LABELS,
-            )
-        if name == "predict_proba":
-            values = values[:, int(self.pos_label_ == self.classes_[1])]
-        elif self._turned(model, name):
-            values = -values
-        missing = np.flatnonzero(np.isnan(values))
-        if len(missing):
-            raise InputError(
-                f"{name} of {type(model).__name__} is NaN at row {missing[0]} of those given.",
-                "Leave such rows out, or use an estimator that scores them.",
-                ErrorKind.NOT_FINITE,
-                row=int(missing[0]),
-            )
-        return values
+        classes = self.classes_.tolist()
+        return rarity_scores(model, X, self.pos_label_, named, classes, is_finite=False)
 
-    def _turned(self, model: Any, response: str) -> bool:
-        """Return whether the model answers lower numbers where rows are rarer."""
-        if scores_inliers_high(model):
-            return True
-        if response == "decision_function":
-            return bool(self.pos_label_ == self.classes_[0])
-        return bool(getattr(last_step(model), "pos_label_", self.pos_label_) != self.pos_label_)
-
-    def _folds(self, X: Any, y: np.ndarray, labels: Labels, groups: Any, time: Any) -> Folds:
-        n_rows = len(y)
-        if not isinstance(self.cv, (int, np.integer)) or isinstance(self.cv, bool):
-            if not (hasattr(self.cv, "split") or isinstance(self.cv, Iterable)):
-                raise ValueError(f"cv={self.cv!r} is not a number of folds, a splitter or a list.")
-            by = time if isinstance(self.cv, RareTimeSplit) else groups
-            folds = list(check_cv(self.cv, y, classifier=True).split(X, y, by))
-        else:
-            kept = np.sort(np.concatenate([labels.rare, labels.majority]))
-            splitter, by = self._splitter(int(self.cv), labels, groups, time, n_rows)
-            by = None if by is None else np.asarray(by)[kept]
-            folds = [(kept[a], kept[b]) for a, b in splitter.split(kept, y[kept], by)]
+    def _folds(self, rows: WrappedRows, groups: Any, time: Any) -> Folds:
+        n_rows, splitter = len(rows.y), None
+        by = time if isinstance(self.cv, RareTimeSplit) else groups
+        if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
+            splitter, by = self._splitter(int(self.cv), rows, groups, time)
+        folds = self._split(rows, rows.y, by, splitter)
         tested = np.bincount(np.concatenate([test for _, test in folds]), minlength=n_rows)
         if tested.max() > 1:
             raise ValueError(
@@ -332,60 +262,34 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return folds
 
-    def _splitter(self, cv: int, labels: Labels, groups: Any, time: Any, n_rows: int) -> Any:
+    def _splitter(self, cv: int, rows: WrappedRows, groups: Any, time: Any) -> Any:
         """Splitter that an integer stands for, and the column that it splits by."""
-        seed = 0 if self.random_state is None else self.random_state
+        seed, pos_label = self.random_state or 0, rows.labels.pos_label
         if groups is not None:
-            return RareGroupKFold(cv, random_state=seed, pos_label=labels.pos_label), groups
+            return RareGroupKFold(cv, random_state=seed, pos_label=pos_label), groups
         if time is not None:
-            read = read_times(time, n_rows)
-            if self._about_days():  # a day is tested whole, or not at all
+            read, rule = read_times(time, len(rows.y)), self.rule
+            rules = (rule.block, rule.review) if isinstance(rule, ReviewBand) else (rule,)
+            if any(isinstance(each.constraint, AtMostAlertsADay) for each in rules):
+                # A day is tested whole, or not at all.
                 read = read.astype("M8[D]") if read.dtype.kind == "M" else np.floor(read)
-            return RareTimeSplit(cv, pos_label=labels.pos_label), read
-        fewest = min(len(labels.rare), len(labels.majority))
-        if cv < 2 or fewest < 2:
-            raise InputError(
-                f"cv={cv} and {fewest} rows of the smaller class: held-out scores need at least 2 "
-                "folds and 2 rows of each class.",
-                'Use cv="prefit" with other rows.',
-                ErrorKind.TOO_FEW_ROWS,
-            )
-        if fewest < cv:
-            warn(f"only {fewest} rows of the smaller class: {fewest} folds in place of {cv}.")
-        folds = min(cv, fewest)
-        return RareStratifiedKFold(folds, random_state=seed, pos_label=labels.pos_label), None
+            return RareTimeSplit(cv, pos_label=pos_label), read
+        n_folds = folds_at_most(cv, rows.labels, 'Use cv="prefit" with other rows.')
+        return RareStratifiedKFold(n_folds, random_state=seed, pos_label=pos_label), None
 
-    def _about_days(self) -> bool:
-        rules = (
-            (self.rule.block, self.rule.review)
-            if isinstance(self.rule, ReviewBand)
-            else (self.rule,)
-        )
-        return any(isinstance(rule.constraint, AtMostAlertsADay) for rule in rules)
-
-    def _learn(self, X: Any, y: np.ndarray, given: dict[str, np.ndarray], folds: Folds) -> None:
+    def _learn(self, rows: WrappedRows, columns: Mapping[str, Any], folds: Folds) -> None:
         """Held-out scores of all folds, and the model that predicts."""
 
-        def learned(rows: np.ndarray | None) -> Any:
-            if rows is None:
-                return clone(self.estimator).fit(X, y, **given)
-            columns = {name: column[rows] for name, column in given.items()}
-            return clone(self.estimator).fit(_safe_indexing(X, rows), y[rows], **columns)
-
         def held_out(train: np.ndarray, test: np.ndarray) -> tuple[Any, np.ndarray]:
-            model = learned(train)
-            return (None if self.refit else model), self._scores(model, _safe_indexing(X, test))
+            model = self._fitted(rows, train, columns)
+            scores = self._scores(model, _safe_indexing(rows.X, test))
+            return (None if self.refit else model), scores
 
         scored = Parallel(n_jobs=self.n_jobs)(delayed(held_out)(*fold) for fold in folds)
-        self.held_out_scores_ = np.full(len(y), np.nan)
+        self.held_out_scores_ = np.full(len(rows.y), np.nan)
         for (_, test), (_, scores) in zip(folds, scored, strict=True):
             self.held_out_scores_[test] = scores
-        self.estimator_ = learned(None) if self.refit else scored[0][0]
-
-    def _keep_columns(self) -> None:
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self.estimator_ = self._fitted(rows, None, columns) if self.refit else scored[0][0]
 
     def _choose(
         self,

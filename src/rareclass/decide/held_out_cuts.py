@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from rareclass.decide.threshold import between
 from rareclass.errors import ErrorKind, InputError, counted
-from rareclass.metrics.scored_classes import FloatArray, split_scores
+from rareclass.metrics.scored_classes import FloatArray, amount_column, split_scores
 
 
 class HeldOutCuts(NamedTuple):
@@ -43,6 +43,8 @@ class HeldOutCuts(NamedTuple):
     ) -> Self:
         """Check the columns and sort them; O(n log n) time, O(n) memory."""
         split_scores(y, scores, sample_weight)  # refuses what cannot be judged
+        n_rows = len(np.asarray(scores))
+        of_rows = {name: amount_column(each, name, n_rows) for name, each in (costs or {}).items()}
         value, is_rare = np.asarray(scores, float), np.asarray(y) == 1
         weight = np.ones(len(value)) if sample_weight is None else np.asarray(sample_weight, float)
         rows = np.argsort(-value, kind="stable")
@@ -65,7 +67,7 @@ class HeldOutCuts(NamedTuple):
             # Not at the top: scikit-learn takes seconds to load, and other rules do without.
             from rareclass.folds.dealing import days_of, read_times
 
-            days = days_of(read_times(time, len(np.asarray(scores)))[rows])
+            days = days_of(read_times(time, n_rows)[rows])
         return cls(
             is_rare=is_rare,
             score=value,
@@ -79,7 +81,7 @@ class HeldOutCuts(NamedTuple):
             majority_trials=float(weight[~is_rare].sum() ** 2 / squares[~is_rare].sum()),
             whole=whole,
             days=days,
-            costs=_read_costs(costs or {}, len(np.asarray(scores)), rows),
+            costs={name: each[rows] for name, each in of_rows.items()},
         )
 
     @property
@@ -120,51 +122,16 @@ class HeldOutCuts(NamedTuple):
         below = float(self.score[n_above]) if n_above < len(self.score) else -np.inf
         return between(below, float(self.score[n_above - 1]))
 
-    def widths(self) -> FloatArray:
-        """Distance between the scores on both sides of each cut; -1 where there is one side."""
+    def widest(self, equal: np.ndarray) -> int:
+        """Of the cuts that are equally good, the one in the widest gap; among those the highest.
+
+        The gap of a cut lies between the scores on both sides; there is none at either end.
+        """
         inner = self.ends[1:-1]
         with np.errstate(over="ignore"):
-            return np.concatenate([[-1.0], self.score[inner - 1] - self.score[inner], [-1.0]])
-
-    def widest(self, equal: np.ndarray) -> int:
-        """Of the cuts that are equally good, the one in the widest gap; among those the highest."""
-        width = self.widths()[equal]
-        return int(equal[np.argmax(width)])
+            width = np.concatenate([[-1.0], self.score[inner - 1] - self.score[inner], [-1.0]])
+        return int(equal[np.argmax(width[equal])])
 
 
 def _above(weight: FloatArray, ends: np.ndarray) -> FloatArray:
     return np.concatenate([[0.0], np.cumsum(weight)])[ends]
-
-
-def _read_costs(costs: Mapping[str, Any], n_rows: int, rows: np.ndarray) -> dict[str, FloatArray]:
-    read = {}
-    for name, values in costs.items():
-        try:
-            column = np.asarray(values, dtype=float)
-        except (TypeError, ValueError):
-            raise InputError(
-                f"costs[{name!r}] holds values that are no numbers.",
-                "Give one number a row.",
-                ErrorKind.CELL,
-                column=name,
-            ) from None
-        if column.shape != (n_rows,):
-            raise InputError(
-                f"costs[{name!r}] has the shape {column.shape}, and there are "
-                f"{counted(n_rows, 'score')}.",
-                "Give one cost a row.",
-                ErrorKind.SHAPE,
-                column=name,
-            )
-        bad = np.flatnonzero(~(np.isfinite(column) & (column >= 0)))
-        if len(bad):
-            raise InputError(
-                f"costs[{name!r}] at row {bad[0]} is {column[bad[0]]:g}.",
-                "Costs are finite numbers of at least 0.",
-                ErrorKind.CELL,
-                column=name,
-                row=int(bad[0]),
-                value=float(column[bad[0]]),
-            )
-        read[name] = column[rows]
-    return read

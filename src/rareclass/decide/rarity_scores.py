@@ -1,67 +1,104 @@
-"""Questions of wrappers to any estimator: one score a row, and the columns that its fit takes."""
+"""Wrappers of any estimator: one score a row, the columns that its fit takes, and their folds."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from sklearn.base import is_outlier_detector
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    clone,
+    is_outlier_detector,
+)
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.labels.two_classes import plain
+from rareclass.findings import warn
+from rareclass.labels.two_classes import (
+    Labels,
+    label_array,
+    plain,
+    read_labels,
+    row_weights,
+    signs,
+)
+from rareclass.metrics import roc_auc
 from rareclass.metrics.scored_classes import FloatArray
 
+RESPONSES = ("score_samples", "decision_function", "predict_proba")
 
-def rarity_scores(estimator: Any, X: Any, pos_label: Any) -> FloatArray:
+
+@runtime_checkable
+class _Ranker(Protocol):
+    pos_label_: Any
+    score_samples: Any
+
+
+def rarity_scores(
+    estimator: Any,
+    X: Any,
+    pos_label: Any,
+    responses: Sequence[str] | None = None,
+    classes: Sequence[Any] = (False, True),
+    is_finite: bool = True,
+) -> FloatArray:
     """Scores of rows by a fitted estimator, higher where `pos_label` is likelier; shape (n_rows,).
 
-    Taken are, in this order, what is there: ``score_samples`` of an estimator with a
-    ``pos_label_`` (a ranker of this package), ``decision_function``, ``predict_proba``. Outlier
-    detectors of scikit-learn score inliers high: theirs are turned.
+    Taken is the first of `responses` that there is: by default ``score_samples`` of an estimator
+    with a ``pos_label_`` (a ranker of this package), else ``decision_function`` or
+    ``predict_proba``. Outlier detectors of scikit-learn score inliers high: theirs are turned.
+    `classes` are those of an estimator that names none.
 
-    Raises `InputError` where there is none of them, the estimator does not know `pos_label`, or a
-    score is not finite, naming the row.
+    Raises `InputError` where there is no response, the estimator does not know `pos_label`, or a
+    score is NaN or, if `is_finite`, infinite, naming the row.
     """
-    name = type(estimator).__name__
-    if is_ranker(estimator):
-        sign = 1.0 if last_step(estimator).pos_label_ == pos_label else -1.0
-        scores = sign * np.asarray(estimator.score_samples(X), dtype=np.float64)
-    elif scores_inliers_high(estimator) and hasattr(estimator, "decision_function"):
-        scores = -np.asarray(estimator.decision_function(X), dtype=np.float64)
-    elif hasattr(estimator, "decision_function"):
-        scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
-        place = _place(estimator, pos_label)
-        scores = scores[:, place] if scores.ndim == 2 else (scores if place else -scores)
-    elif hasattr(estimator, "predict_proba"):
-        probability = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-        scores = probability[:, _place(estimator, pos_label)]
-        outside = ~((scores >= 0.0) & (scores <= 1.0))
-        if outside.any():
-            row = int(outside.argmax())
-            raise InputError(
-                f"predict_proba of {name} gives row {row} the probability {scores[row]!r}, which "
-                "is not between 0 and 1.",
-                "Use its decision_function, or another classifier.",
-                ErrorKind.CELL,
-                row=row,
-                value=scores[row],
-            )
-    else:
+    name, ranks = type(estimator).__name__, is_ranker(estimator)
+    if responses is None:
+        responses = RESPONSES[:1] if ranks else RESPONSES[1:]
+    found = ((each, getattr(estimator, each, None)) for each in responses)
+    response, method = next((pair for pair in found if pair[1] is not None), ("", None))
+    if method is None:
         raise InputError(
-            f"{name} has no decision_function, predict_proba or score_samples: there is nothing "
-            "to make a probability of.",
-            "Use a classifier that has one of them.",
+            f"{name} has no {' or '.join(responses)}: there is nothing to rank rows by.",
+            "Use a classifier that has one.",
             ErrorKind.UNSUPPORTED,
         )
-    bad = ~np.isfinite(scores)
+    scores = np.asarray(method(X), dtype=np.float64)
+    if is_outlier_detector(estimator) and not ranks:
+        scores = -scores
+    elif response == "score_samples":
+        if ranks and last_step(estimator).pos_label_ != pos_label:
+            scores = -scores
+    else:
+        of_estimator = list(getattr(estimator, "classes_", classes))
+        if len(of_estimator) != 2 or pos_label not in of_estimator:
+            raise InputError(
+                f"{name} learned the labels {[plain(each) for each in of_estimator]}, "
+                f"which are not two of which one is {plain(pos_label)!r}.",
+                "Fit it on rows of both classes.",
+                ErrorKind.LABELS,
+            )
+        place = of_estimator.index(pos_label)
+        scores = scores[:, place] if scores.ndim == 2 else (scores if place else -scores)
+    if response == "predict_proba":
+        what, bad = "not between 0 and 1", ~((scores >= 0.0) & (scores <= 1.0))
+    else:
+        what, bad = "no finite number", np.isnan(scores)
+        if is_finite:
+            bad = ~np.isfinite(scores)
     if bad.any():
         row = int(bad.argmax())
         raise InputError(
-            f"{name} scores row {row} {scores[row]!r}, which is no finite number.",
+            f"{response} of {name} gives row {row} the score {scores[row]:g}, which is {what}.",
             "Look at what the estimator learned, and at that row.",
-            ErrorKind.NOT_FINITE,
+            ErrorKind.NOT_FINITE if np.isnan(scores[row]) or is_finite else ErrorKind.CELL,
             row=row,
-            value=scores[row],
+            value=scores.item(row),
         )
     return scores
 
@@ -71,8 +108,7 @@ def fit_columns(estimator: Any, columns: Mapping[str, Any]) -> dict[str, np.ndar
 
     In a pipeline these are columns of the last step. A column that is None is left out.
     """
-    steps = getattr(estimator, "steps", None)
-    prefix = f"{steps[-1][0]}__" if steps else ""
+    prefix = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
     return {
         prefix + name: np.asarray(column)
         for name, column in columns.items()
@@ -82,28 +118,124 @@ def fit_columns(estimator: Any, columns: Mapping[str, Any]) -> dict[str, np.ndar
 
 def is_ranker(estimator: Any) -> bool:
     """Return whether only the order of its scores is trained, as by the rankers of this package."""
-    last = last_step(estimator)
-    return hasattr(last, "pos_label_") and hasattr(last, "score_samples")
-
-
-def scores_inliers_high(estimator: Any) -> bool:
-    """Return whether it is an outlier detector of scikit-learn, such as `IsolationForest`."""
-    return is_outlier_detector(estimator) and not is_ranker(estimator)
+    return isinstance(last_step(estimator), _Ranker)
 
 
 def last_step(estimator: Any) -> Any:
     """Return the last step of a pipeline; another estimator itself."""
-    steps = getattr(estimator, "steps", None)
-    return steps[-1][1] if steps else estimator
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
-def _place(estimator: Any, pos_label: Any) -> int:
-    classes = list(getattr(estimator, "classes_", [False, True]))
-    if len(classes) != 2 or pos_label not in classes:
+class WrappedRows(NamedTuple):
+    """Training rows as folds take parts of them."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray | None
+    labels: Labels
+
+
+class EstimatorWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Base of classifiers of two classes that are made of another estimator, learned in folds.
+
+    Whoever inherits has ``estimator``, ``cv``, ``pos_label``, ``decision_function`` and
+    ``score_samples``.
+    """
+
+    estimator: Any
+    cv: Any
+    pos_label: Any
+    classes_: np.ndarray
+    pos_label_: Any
+    decision_function: Callable[[Any], np.ndarray]
+    score_samples: Callable[[Any], np.ndarray]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Label of every row: ``classes_[1]`` where `decision_function` is above 0."""
+        return self.classes_[(self.decision_function(X) > 0.0).astype(int)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Area under the ROC curve of the rare class against the majority, in [0, 1]."""
+        sign = signs(label_array(y), self.classes_, self.pos_label_)
+        return roc_auc(sign > 0, self.score_samples(X), sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags = deepcopy(get_tags(self.estimator).input_tags)
+        return tags
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> WrappedRows:
+        """Read rows, labels and weights, and keep the labels."""
+        (X,) = indexable(X)
+        n_rows = _num_samples(X)
+        if not n_rows:
+            raise InputError(
+                "X has 0 samples (rows): there is nothing to learn from.",
+                "Give rows of both classes.",
+                ErrorKind.TOO_FEW_ROWS,
+            )
+        weight = row_weights(sample_weight, n_rows)
+        labels = read_labels(y, weight, self.pos_label, n_rows)
+        self.classes_, self.pos_label_ = labels.classes, labels.pos_label
+        return WrappedRows(X, np.asarray(label_array(y)).reshape(-1), weight, labels)
+
+    def _split(
+        self, rows: WrappedRows, target: np.ndarray, by: Any, splitter: Any
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Row numbers to learn from and to score, by fold.
+
+        A `splitter`, for a whole number of folds, splits the rows of weight above 0; None leaves
+        the splitting to ``cv``. Both are shown `target` as y, and `by` as groups.
+        """
+        if splitter is not None:
+            kept = np.sort(np.concatenate([rows.labels.rare, rows.labels.majority]))
+            among = None if by is None else np.asarray(by)[kept]
+            pairs = splitter.split(kept, target[kept], among)
+            return [(kept[train], kept[test]) for train, test in pairs]
+        try:
+            cv = check_cv("" if isinstance(self.cv, bool) else self.cv, target, classifier=True)
+        except ValueError:
+            raise InputError(
+                f"cv={self.cv!r} is not a number of folds, a splitter or a list.",
+                kind=ErrorKind.SETTING,
+            ) from None
+        every = np.arange(len(target))
+        return [(every[train], every[test]) for train, test in cv.split(rows.X, target, by)]
+
+    def _fitted(
+        self, rows: WrappedRows, chosen: np.ndarray | None, columns: Mapping[str, Any]
+    ) -> Any:
+        """Fit the estimator on some rows, None for all, with their part of the columns it takes."""
+        X, y = rows.X, rows.y
+        given = fit_columns(self.estimator, columns)
+        if chosen is not None:
+            X, y = _safe_indexing(X, chosen), y[chosen]
+            given = {name: column[chosen] for name, column in given.items()}
+        return clone(self.estimator).fit(X, y, **given)
+
+    def _keep_columns(self, model: Any) -> None:
+        """Keep the columns that a fitted estimator has, where it has them."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            value = getattr(model, name, None)
+            if value is not None:
+                setattr(self, name, value)
+
+
+def folds_at_most(cv: int, labels: Labels, remedy: str) -> int:
+    """Return the number of stratified folds that there are rows for, with a warning of fewer.
+
+    Raises `InputError` below 2 folds, or 2 rows of the smaller class.
+    """
+    fewest = min(len(labels.rare), len(labels.majority))
+    if cv < 2 or fewest < 2:
         raise InputError(
-            f"{type(estimator).__name__} learned the labels {[plain(each) for each in classes]}, "
-            f"which are not two of which one is {plain(pos_label)!r}.",
-            "Fit it on rows of both classes.",
-            ErrorKind.LABELS,
+            f"cv={cv} and {fewest} rows of the smaller class: held-out scores need at least 2 "
+            "folds and 2 rows of each class.",
+            remedy,
+            ErrorKind.TOO_FEW_ROWS,
         )
-    return classes.index(pos_label)
+    if fewest < cv:
+        warn(f"only {fewest} rows of the smaller class: {fewest} folds in place of {cv}.")
+    return min(cv, fewest)

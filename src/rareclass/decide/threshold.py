@@ -1,7 +1,7 @@
 """Thresholds without a rule: of best balanced accuracy, and between ordered levels."""
 
 import math
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -74,45 +74,24 @@ def balanced_accuracy_threshold(
 
 def threshold_between(split: ScoredClasses) -> float:
     """Threshold of best balanced accuracy of scores that are split by class already."""
-    return _threshold(collapse(split), _MajorityInMemory(split.majority))
+    return _threshold(collapse(split), split.majority)
 
 
-class _Majority(Protocol):
-    """Scores of the majority, wherever they are."""
-
-    def greatest(self) -> float:
-        """Return the greatest score."""
-        ...
-
-    def greatest_below(self, upper: FloatArray) -> FloatArray:
-        """Return the greatest score in each bin below increasing bounds; -inf where a bin is empty.
-
-        Bin i holds what lies from the bound before it up to, and without, ``upper[i]``.
-        """
-        ...
-
-
-class _MajorityInMemory(NamedTuple):
-    scores: FloatArray
-
-    def greatest(self) -> float:
-        return float(self.scores.max())
-
-    def greatest_below(self, upper: FloatArray) -> FloatArray:
-        return greatest_in_bins(upper, self.scores)
-
-
-def _threshold(cells: RareCells, majority: _Majority) -> float:
-    tpr = cells.rare_from() / cells.n_rare
-    fpr = cells.majority_from() / cells.n_majority
-    gain = tpr - fpr
+def _threshold(cells: RareCells, majority: FloatArray | MajorityInParts) -> float:
+    gain = cells.rare_from() / cells.n_rare - cells.majority_from() / cells.n_majority
     if gain.max() <= _EQUAL:
-        return float(max(cells.scores[-1], majority.greatest()))
+        in_parts = isinstance(majority, MajorityInParts)
+        greatest = majority.greatest() if in_parts else majority.max()
+        return float(max(cells.scores[-1], greatest))
     # Lowering t over majority rows only loses, so the best gaps lie right under a rare score.
     best = np.flatnonzero(gain >= gain.max() - _EQUAL)
     upper = cells.scores[best]
+    if isinstance(majority, MajorityInParts):
+        of_majority = majority.greatest_below(upper)
+    else:
+        of_majority = greatest_in_bins(upper, majority)
     # The greatest score below each, of either class.
-    lower = np.maximum(np.append(-np.inf, cells.scores)[best], majority.greatest_below(upper))
+    lower = np.maximum(np.append(-np.inf, cells.scores)[best], of_majority)
     with np.errstate(over="ignore"):
         width = upper - lower
     widest = np.flatnonzero(width == width.max())[-1]
@@ -257,17 +236,13 @@ def thresholds_of_codes(
     for k in range(n_levels - 1):
         error[0] = 0.0
         np.cumsum(np.where(codes > k, cost, -cost), out=error[1:])
-        cut = _best_cut(error[ends], width, cut, equal)
+        # Of the cuts of least error, from that of the level before on, the last of the widest.
+        at = error[ends]
+        best = np.flatnonzero(at[cut:] <= at.min() + equal) + cut
+        if len(best):  # else by rounding only: the cut before is as good
+            cut = int(best[np.flatnonzero(width[best] == width[best].max())[-1]])
         if 0 < cut < len(ends) - 1:
             thresholds[k] = between(float(lower[cut - 1]), float(upper[cut - 1]))
         else:
             thresholds[k] = np.inf if cut else -np.inf
     return thresholds
-
-
-def _best_cut(error: FloatArray, width: FloatArray, at_least: int, equal: float) -> int:
-    """The widest of the cuts of least error from `at_least` on; the last of equally wide ones."""
-    best = np.flatnonzero(error[at_least:] <= error.min() + equal) + at_least
-    if not len(best):  # by rounding only: `at_least` is as good
-        return at_least
-    return int(best[np.flatnonzero(width[best] == width[best].max())[-1]])

@@ -104,9 +104,8 @@ class ChosenThreshold:
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as dicts, lists and numbers, for JSON."""
         given = asdict(self)
-        given["precision"] = self.precision._asdict()
-        given["recall"] = self.recall._asdict()
-        given["false_positive_rate"] = self.false_positive_rate._asdict()
+        for name in ("precision", "recall", "false_positive_rate"):
+            given[name] = given[name]._asdict()
         given["findings"] = [
             {"kind": one.kind, "values": dict(one.values), "remedy": dict(one.remedy)}
             for one in self.findings
@@ -119,14 +118,24 @@ class ChosenThreshold:
         if self.met and self.confidence is not None:
             about = "" if self.guaranteed else "about "
             with_confidence = f" at confidence {about}{self.confidence:g}"
-        words = (
-            f"{self.rule}{with_confidence}: score > {self.threshold:.6g} raises "
-            f"{self.alerts:g} alerts in {self.rows:g} held-out rows, precision "
-            f"{_share(self.precision)}, recall {_share(self.recall)}."
+        precision, recall = (
+            f"{each.value:.3f} ({each.low:.3f} to {each.high:.3f})"
+            for each in (self.precision, self.recall)
         )
-        if not self.met:
-            words += f" Not met: {_says_unmet(self)}"
-        return words
+        words = (
+            f"{self.rule}{with_confidence}: score > {self.threshold:.6g} raises {self.alerts:g} "
+            f"alerts in {self.rows:g} held-out rows, precision {precision}, recall {recall}."
+        )
+        if self.met:
+            return words
+        if self.confidence is None:
+            return f"{words} Not met: the best held-out threshold has {self.bound:.4g}."
+        return (
+            f"{words} Not met: the {self.n_rare:g} rare among {self.rows:g} held-out rows vouch "
+            f"for {self.bound:.4g} at confidence {self.confidence:g} at best. More held-out rows, "
+            "a smaller confidence or a weaker constraint would be met; confidence=None takes the "
+            "held-out rows at their word."
+        )
 
 
 def chosen_by_hand(
@@ -159,10 +168,9 @@ def _describe(
 ) -> ChosenThreshold:
     """Describe the threshold of a cut, with intervals and findings."""
     cut, level = found.cut, _LEVEL if confidence is None else confidence
-    guaranteed = found.guaranteed and held.whole
-    shortfall = 0.0
-    if not found.met and found.wanted is not None:
-        shortfall = abs(float(found.bound) - float(found.wanted))
+    wanted = None if found.wanted is None else float(found.wanted)
+    bound = float(found.bound)
+    shortfall = 0.0 if found.met or wanted is None else abs(bound - wanted)
     recall, fpr = (
         exact_interval(float(share[cut]) * trials, trials, level)
         for share, trials in (
@@ -170,55 +178,38 @@ def _describe(
             (held.false_positive_rates(), held.majority_trials),
         )
     )
-    alerts = float(held.rare[cut] + held.majority[cut])
+    alerts, rows = float(held.rare[cut] + held.majority[cut]), held.n_rare + held.n_majority
     findings = []
     if not found.met:
-        values = {"wanted": found.wanted, "bound": found.bound, "shortfall": shortfall}
-        findings.append(
-            Finding(
-                FindingKind.CONSTRAINT_NOT_MET, {"rule": rule, **values}, {"confidence": "smaller"}
-            )
-        )
+        values = {"rule": rule, "wanted": found.wanted, "bound": found.bound}
+        values["shortfall"] = shortfall
+        remedy = {"confidence": "smaller"}
+        findings.append(Finding(FindingKind.CONSTRAINT_NOT_MET, values, remedy))
     if alerts == 0:
         findings.append(Finding(FindingKind.NO_ALERTS, {"rule": rule}))
     if found.guaranteed and not held.whole:
         trials = {"rare": held.rare_trials, "majority": held.majority_trials}
-        findings.append(
-            Finding(FindingKind.APPROXIMATE, {"reason": "weights are not whole", **trials})
-        )
+        reason = {"reason": "weights are not whole", **trials}
+        findings.append(Finding(FindingKind.APPROXIMATE, reason))
     return ChosenThreshold(
         threshold=held.threshold(cut),
         rule=rule,
         met=found.met,
         confidence=confidence,
-        guaranteed=guaranteed,
+        guaranteed=found.guaranteed and held.whole,
         procedure=found.procedure,
-        bound=float(found.bound),
-        wanted=None if found.wanted is None else float(found.wanted),
+        bound=bound,
+        wanted=wanted,
         shortfall=shortfall,
         alerts=alerts,
-        rows=held.n_rare + held.n_majority,
+        rows=rows,
         precision=_precision(held, cut, level, prevalence),
         recall=recall,
         false_positive_rate=fpr,
         level=level,
-        prevalence=(
-            held.n_rare / (held.n_rare + held.n_majority) if prevalence is None else prevalence
-        ),
+        prevalence=held.n_rare / rows if prevalence is None else prevalence,
         n_rare=held.n_rare,
         findings=tuple(findings),
-    )
-
-
-def _says_unmet(chosen: ChosenThreshold) -> str:
-    """Why the constraint is not met, and how far the best threshold is."""
-    if chosen.confidence is None:
-        return f"the best held-out threshold has {chosen.bound:.4g}."
-    return (
-        f"the {chosen.n_rare:g} rare among {chosen.rows:g} held-out rows vouch for "
-        f"{chosen.bound:.4g} at confidence {chosen.confidence:g} at best. More held-out rows, a "
-        "smaller confidence or a weaker constraint would be met; confidence=None takes the "
-        "held-out rows at their word."
     )
 
 
@@ -239,10 +230,6 @@ def _precision(held: HeldOutCuts, cut: int, level: float, prevalence: float | No
 
     low, high = share(recall.low, fpr.high), share(recall.high, fpr.low)
     return Interval(share(recall.value, fpr.value), low, high)
-
-
-def _share(interval: Interval) -> str:
-    return f"{interval.value:.3f} ({interval.low:.3f} to {interval.high:.3f})"
 
 
 @dataclass(frozen=True)

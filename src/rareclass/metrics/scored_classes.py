@@ -124,7 +124,7 @@ def _refuse(
         row = int(bad.argmax())
         more = int(bad.sum()) - 1
         others = f" ({more} more such rows)" if more else ""
-        value = column[row]
+        value = column.item(row)
         raise InputError(
             f"{name}[{row}] = {value!r} {complaint}{others}.",
             remedy,

@@ -17,7 +17,7 @@ _OF_ESTIMATORS = (
     "rareclass.folds.score_scale.ScoreMap",
     "rareclass.decide.calibrated_ranker.CalibratedRanker",
     "rareclass.decide.calibrated_ranker._FoldScorer",
-    "rareclass.decide.calibration.parametric.LogisticMap",
+    "rareclass.decide.calibration.calibration_map.LogisticMap",
     "rareclass.decide.calibration.isotonic.VennAbersMap",
     "rareclass.decide.threshold_rule.ChosenThreshold",
     "rareclass.decide.decision_classifier.DecisionClassifier",

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.decide.calibration.calibration_map import (
+    BetaMap,
     CalibrationMap,
+    LogisticMap,
     ScoreLevels,
     coarser,
     dealt,
@@ -25,7 +27,6 @@ from rareclass.decide.calibration.isotonic import (
     ProbabilityInterval,
     VennAbersMap,
 )
-from rareclass.decide.calibration.parametric import BetaMap, LogisticMap
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.scored_classes import FloatArray, check_scores
 from rareclass.parameters import is_number
@@ -69,12 +70,6 @@ class PooledMap(CalibrationMap):
         """Learn from rows that were reduced to their levels."""
         return cls(BetaMap.of(levels), IsotonicMap.of(levels), _isotonic_share(levels))
 
-    @classmethod
-    def for_several(cls, levels: ScoreLevels) -> Self:
-        """Learn the map for the mean of several models, with `parts`."""
-        parts = IsotonicOfParts.of(coarser(levels, _MOST_LEVELS_POOLED))
-        return replace(cls.of(levels), parts=parts)
-
     def log_odds(self, scores: FloatArray) -> FloatArray:
         """ln p / (1 - p) of scores."""
         chosen = _pooled(
@@ -101,26 +96,25 @@ def _log_p(log_odds: FloatArray) -> FloatArray:
 
 
 def _isotonic_share(levels: ScoreLevels) -> float:
-    if min(levels.n_rare, levels.n_majority) < _ENOUGH_RARE or levels.is_constant:
+    if min(levels.sums()) < _ENOUGH_RARE or len(levels.scores) == 1:
         return 0.5
     levels = coarser(levels, _MOST_LEVELS_POOLED)
     rest = levels.total - levels.rare
     losses = np.zeros(len(_SHARES))
     for rare_out, rest_out in zip(dealt(levels.rare), dealt(rest), strict=True):
-        kept = _kept(levels.scores, levels.rare - rare_out, rest - rest_out)
+        # What rounding leaves of a copy is none.
+        rare_in, rest_in = (
+            np.where(weight > 1e-9, weight, 0.0)
+            for weight in (levels.rare - rare_out, rest - rest_out)
+        )
+        there = rare_in + rest_in > 0.0
+        kept = ScoreLevels(levels.scores[there], rare_in[there], (rare_in + rest_in)[there])
         first = BetaMap.of(kept).log_odds(levels.scores)
         second = IsotonicMap.of(kept).log_odds(levels.scores)
         for k, share in enumerate(_SHARES):
             log_odds = _pooled(first, second, share)
             losses[k] -= rare_out @ _log_p(log_odds) + rest_out @ _log_p(-log_odds)
     return _SHARES[int(losses.argmin())]
-
-
-def _kept(scores: FloatArray, rare: FloatArray, rest: FloatArray) -> ScoreLevels:
-    """Return the levels with weight left; what rounding leaves of a copy is none."""
-    rare, rest = (np.where(weight > 1e-9, weight, 0.0) for weight in (rare, rest))
-    there = rare + rest > 0.0
-    return ScoreLevels(scores[there], rare[there], (rare + rest)[there])
 
 
 METHODS: dict[str, type[CalibrationMap]] = {
@@ -207,10 +201,24 @@ class Calibration:
             raise InputError(
                 f"method={method!r} is not one of {sorted(METHODS)}.", kind=ErrorKind.SETTING
             )
+        from scipy.optimize import brentq
+
         levels = coarser(read_score_levels(y, scores, sample_weight), _MOST_LEVELS)
-        several = several_models and method == "auto"
-        found = PooledMap.for_several(levels) if several else METHODS[method].of(levels)
-        return cls(method, found, _centring(found, levels), levels.prevalence)
+        found = METHODS[method].of(levels)
+        if several_models and isinstance(found, PooledMap):
+            parts = IsotonicOfParts.of(coarser(levels, _MOST_LEVELS_POOLED))
+            found = replace(found, parts=parts)
+        log_odds, weight = found.log_odds(levels.scores), levels.total / levels.total.sum()
+        prevalence = levels.prevalence
+
+        def excess(move: float) -> float:
+            return float(weight @ to_probability(log_odds + move)) - prevalence
+
+        # Platt's targets are at most one row in so many away: far less than this.
+        low, high = -5.0, 5.0
+        is_between = excess(low) < 0.0 < excess(high)
+        centring = float(brentq(excess, low, high)) if is_between else 0.0
+        return cls(method, found, centring, prevalence)
 
     def at(self, prevalence: Any = None, majority_sampling_rate: Any = None) -> Self:
         """Return the calibration at another prevalence; at that of training without one.
@@ -247,21 +255,6 @@ class Calibration:
             )
         low, high = (shift_probability(p, self.shift) for p in self.map.interval(scores))
         return ProbabilityInterval(low, high)
-
-
-def _centring(found: CalibrationMap, levels: ScoreLevels) -> float:
-    """Shift that makes the mean probability the prevalence: root of an increasing function."""
-    from scipy.optimize import brentq
-
-    log_odds = found.log_odds(levels.scores)
-    weight = levels.total / levels.total.sum()
-
-    def excess(move: float) -> float:
-        return float(weight @ to_probability(log_odds + move)) - levels.prevalence
-
-    # Platt's targets are at most one row in so many away: far less than this.
-    low, high = -5.0, 5.0
-    return float(brentq(excess, low, high)) if excess(low) < 0.0 < excess(high) else 0.0
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,17 @@
-"""Base of the maps from scores to probabilities, and the score levels that they are fitted on."""
+"""Maps from scores to probabilities: their base, the score levels they are fitted on, and two.
+
+The two are parametric: log-odds are a line of the score (Platt), or one of two slopes (beta).
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.scored_classes import FloatArray, check_scores, split_scores
@@ -17,6 +22,12 @@ _NEAREST = float(np.finfo(np.float64).eps)
 _MOST_COPIES = 1e9
 # Parts that scored rows are dealt to, and blocks of copies that are dealt apart.
 _N_PARTS, _MOST_DEALT = 10, 100_000
+# Nearer to 0 and 1 than this, scores that are probabilities are rounding.
+_ROUNDED = 1e-15
+# Newton's steps end when the next would take this off the mean loss: it is as good as exact.
+_MOST_STEPS, _TOL = 100, 1e-17
+_ROUNDING = 1e-15
+_RIDGE = 1e-9  # relative to the curvature: features that say the same share the slope
 
 
 class ScoreLevels(NamedTuple):
@@ -30,24 +41,14 @@ class ScoreLevels(NamedTuple):
     total: FloatArray
 
     @property
-    def n_rare(self) -> float:
-        """Weight of the rare rows."""
-        return float(self.rare.sum())
-
-    @property
-    def n_majority(self) -> float:
-        """Weight of the other rows."""
-        return float((self.total - self.rare).sum())
-
-    @property
     def prevalence(self) -> float:
         """Share of the rare rows, by weight."""
-        return self.n_rare / (self.n_rare + self.n_majority)
+        n_rare, n_majority = self.sums()
+        return n_rare / (n_rare + n_majority)
 
-    @property
-    def is_constant(self) -> bool:
-        """True where all rows have one score, which tells nothing."""
-        return len(self.scores) == 1
+    def sums(self) -> tuple[float, float]:
+        """Weight of the rare rows, and of the others."""
+        return float(self.rare.sum()), float((self.total - self.rare).sum())
 
     @property
     def platt_targets(self) -> FloatArray:
@@ -56,8 +57,8 @@ class ScoreLevels(NamedTuple):
         In place of 1 and 0 (Platt 1999): the mean of the posterior under a uniform prior, which
         keeps slopes finite where the classes do not overlap. n are weights, as copies.
         """
-        rare = (self.n_rare + 1.0) / (self.n_rare + 2.0)
-        rest = 1.0 / (self.n_majority + 2.0)
+        n_rare, n_majority = self.sums()
+        rare, rest = (n_rare + 1.0) / (n_rare + 2.0), 1.0 / (n_majority + 2.0)
         return (self.rare * rare + (self.total - self.rare) * rest) / self.total
 
 
@@ -107,7 +108,13 @@ def read_score_levels(
     negative weights, a class without a row of weight above 0; and on infinite scores.
     """
     if sample_weight is not None:
-        _refuse_no_weight(sample_weight)
+        given = np.asarray(sample_weight)
+        if given.dtype.kind in "fiub" and given.size and not given.any():
+            raise InputError(
+                "sample_weight is 0 for every row: there is nothing to learn from.",
+                "Give some rows a weight above 0, or leave it out.",
+                ErrorKind.TOO_FEW_ROWS,
+            )
     split = split_scores(y, scores, sample_weight)
     value = np.concatenate([split.rare, split.majority])
     infinite = ~np.isfinite(value)
@@ -117,34 +124,17 @@ def read_score_levels(
             "Give finite scores.",
             ErrorKind.NOT_FINITE,
         )
-    if split.rare_weight is None or split.majority_weight is None:
-        weight = np.ones(len(value))
-    else:
-        weight = _as_copies(split.rare_weight, split.majority_weight)
+    weight = np.ones(len(value))
+    if split.rare_weight is not None and split.majority_weight is not None:
+        weight = np.concatenate([split.rare_weight, split.majority_weight])
+        if weight.max() > _MOST_COPIES or (weight != np.round(weight)).any():
+            # Sums of very large ones do not fit.
+            weight = weight / ((split.rare_weight / weight.max()).mean() * weight.max())
     distinct, place = np.unique(value, return_inverse=True)
     n_rare, n_levels = len(split.rare), len(distinct)
     rare = np.bincount(place[:n_rare], weight[:n_rare], n_levels).astype(np.float64)
     rest = np.bincount(place[n_rare:], weight[n_rare:], n_levels).astype(np.float64)
     return ScoreLevels(distinct, rare, rare + rest)
-
-
-def _as_copies(rare: FloatArray, rest: FloatArray) -> FloatArray:
-    most = max(rare.max(), rest.max())
-    weight = np.concatenate([rare, rest])
-    if most <= _MOST_COPIES and (weight == np.round(weight)).all():
-        return weight
-    mean = (rare / most).mean() * most  # sums of very large ones do not fit
-    return weight / mean
-
-
-def _refuse_no_weight(sample_weight: ArrayLike) -> None:
-    weight = np.asarray(sample_weight)
-    if weight.dtype.kind in "fiub" and weight.size and not weight.any():
-        raise InputError(
-            "sample_weight is 0 for every row: there is nothing to learn from.",
-            "Give some rows a weight above 0, or leave it out.",
-            ErrorKind.TOO_FEW_ROWS,
-        )
 
 
 def coarser(levels: ScoreLevels, most: int) -> ScoreLevels:
@@ -182,3 +172,208 @@ def dealt(weight: FloatArray) -> Iterator[FloatArray]:
     for part in range(_N_PARTS):
         own = np.append(0.0, np.cumsum(np.where(number == part, np.diff(edges), 0.0)))
         yield np.diff(np.interp(running, edges, own))
+
+
+@dataclass(frozen=True)
+class ScoreScale:
+    r"""Increasing function from a score to z, on which parametric maps read scores.
+
+    Scores that all lie in [0, 1] are read as probabilities, :math:`z = \ln(s / (1 - s))`, those
+    nearer to 0 or 1 than half of the nearest of training as these: a forest's 0 of 100 votes is
+    taken for 1 in 200. Others are centred half way between the medians of the classes and divided
+    by their spread, :math:`z = (s - centre) / spread`.
+
+    Attributes
+    ----------
+    is_probability : bool
+    centre, spread : float
+    lowest, highest : float
+        Bounds of a score that is a probability.
+    """
+
+    is_probability: bool
+    centre: float = 0.0
+    spread: float = 1.0
+    lowest: float = 0.0
+    highest: float = 1.0
+
+    @classmethod
+    def of(cls, levels: ScoreLevels) -> "ScoreScale":
+        """Learn the scale of training scores."""
+        scores = levels.scores
+        if scores[0] >= 0.0 and scores[-1] <= 1.0:
+            inside = scores[(scores > 0.0) & (scores < 1.0)]
+            gaps = (inside[0], 1.0 - inside[-1]) if len(inside) else (0.5, 0.5)
+            low, high = (max(0.5 * float(gap), _ROUNDED) for gap in gaps)
+            return cls(True, lowest=low, highest=1.0 - high)
+        rest = levels.total - levels.rare
+        medians = [_quantile(scores, weight, 0.5) for weight in (levels.rare, rest)]
+        low, high = (_quantile(scores, rest, share) for share in (0.25, 0.75))
+        spread = max(high - low, abs(medians[0] - medians[1]), 1e-3 * (scores[-1] - scores[0]))
+        return cls(False, 0.5 * medians[0] + 0.5 * medians[1], spread if spread > 0.0 else 1.0)
+
+    def __call__(self, scores: FloatArray) -> FloatArray:
+        """Return z of each score."""
+        if self.is_probability:
+            return logit(np.clip(scores, self.lowest, self.highest))
+        return (scores - self.centre) / self.spread
+
+
+@dataclass(frozen=True)
+class LogisticMap(CalibrationMap):
+    r"""Logistic (Platt's) calibration, :math:`\ln\frac{p}{1-p} = a z(s) + c`, :math:`a \ge 0`.
+
+    z is `ScoreScale`. a and c minimise the log loss against `ScoreLevels.platt_targets`.
+
+    Attributes
+    ----------
+    scale : ScoreScale
+    slope, intercept : float
+
+    References
+    ----------
+    Platt (1999), "Probabilistic outputs for support vector machines".
+
+    Examples
+    --------
+    >>> p = LogisticMap.fit([0, 0, 1, 0, 1, 1], [-3.0, -1.0, -0.5, 0.5, 1.0, 3.0])
+    >>> p([-3.0, 0.0, 3.0]).round(2)
+    array([0.2, 0.5, 0.8])
+    """
+
+    scale: ScoreScale
+    slope: float
+    intercept: float
+
+    @classmethod
+    def of(cls, levels: ScoreLevels) -> Self:
+        """Learn from rows that were reduced to their levels."""
+        scale = ScoreScale.of(levels)
+        found = fit_increasing(scale(levels.scores)[:, None], levels.platt_targets, levels.total)
+        return cls(scale, float(found.slopes.sum()), found.intercept)
+
+    def log_odds(self, scores: FloatArray) -> FloatArray:
+        """ln p / (1 - p) of finite scores."""
+        return np.asarray(self.slope * self.scale(scores) + self.intercept)
+
+
+@dataclass(frozen=True)
+class BetaMap(CalibrationMap):
+    r"""Beta calibration, :math:`\ln\frac{p}{1-p} = a \ln u - b \ln(1 - u) + c` with a, b >= 0.
+
+    :math:`u = 1 / (1 + e^{-z(s)})` brings any score to (0, 1): z is `ScoreScale`, so that scores in
+    [0, 1] are u themselves, and others count from half way between the classes. Below that, the
+    log-odds rise with slope a in z, above it with slope b. Fitted as `LogisticMap` is, which it
+    is where a = b.
+
+    Attributes
+    ----------
+    scale : ScoreScale
+    low_slope, high_slope, intercept : float
+        a, b and c.
+
+    References
+    ----------
+    Kull, Silva Filho, Flach (2017), "Beta calibration".
+
+    Examples
+    --------
+    >>> p = BetaMap.fit([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.6, 0.7, 0.9])
+    >>> bool(p([0.1])[0] < p([0.5])[0] < p([0.9])[0])
+    True
+    """
+
+    scale: ScoreScale
+    low_slope: float
+    high_slope: float
+    intercept: float
+
+    @classmethod
+    def of(cls, levels: ScoreLevels) -> Self:
+        """Learn from rows that were reduced to their levels."""
+        scale = ScoreScale.of(levels)
+        z = scale(levels.scores)
+        found = fit_increasing(_log_beta(z), levels.platt_targets, levels.total)
+        low, high = (float(slope) for slope in found.slopes)
+        return cls(scale, low, high, found.intercept)
+
+    def log_odds(self, scores: FloatArray) -> FloatArray:
+        """ln p / (1 - p) of finite scores."""
+        slopes = np.array([self.low_slope, self.high_slope])
+        return _log_beta(self.scale(scores)) @ slopes + self.intercept
+
+
+class IncreasingFit(NamedTuple):
+    """Slopes, at or above 0, the intercept and the loss that they reach."""
+
+    slopes: FloatArray
+    intercept: float
+    loss: float
+
+
+def fit_increasing(features: FloatArray, targets: FloatArray, weight: FloatArray) -> IncreasingFit:
+    r"""Least weighted log loss of :math:`p = 1 / (1 + e^{-(f's + c)})` over slopes s at or above 0.
+
+    The loss is convex, so the best of the sets of features whose own minimum has no slope below 0
+    is the minimum under the bounds. `features` of shape (n, q), q at most 2 or 3; O(2^q n) a step.
+    A single row has no slopes.
+    """
+    n_features = features.shape[1] if len(features) > 1 else 0
+    best: IncreasingFit | None = None
+    for size in range(n_features, -1, -1):
+        for chosen in combinations(range(n_features), size):
+            columns = list(chosen)
+            slopes, intercept, loss = _newton(features[:, columns], targets, weight)
+            if (slopes >= 0.0).all() and (best is None or loss < best.loss):
+                every = np.zeros(features.shape[1])
+                every[columns] = slopes
+                best = IncreasingFit(every, intercept, loss)
+        if best is not None and size == n_features:
+            break  # nothing was in the way
+    assert best is not None  # without features there is a constant
+    return best
+
+
+def _newton(features: FloatArray, targets: FloatArray, weight: FloatArray) -> IncreasingFit:
+    """Unconstrained minimum by damped Newton steps."""
+    design = np.column_stack([features, np.ones(len(features))])
+    mean = float(weight @ targets / weight.sum())
+    at = np.zeros(design.shape[1])
+    at[-1] = np.log(mean) - np.log1p(-mean)
+    weight = weight / weight.sum()
+    loss = _loss(design @ at, targets, weight)
+    for _ in range(_MOST_STEPS):
+        p = expit(design @ at)
+        gradient = design.T @ (weight * (p - targets))
+        curvature = (design.T * (weight * p * (1.0 - p))) @ design
+        curvature[np.diag_indices_from(curvature)] *= 1.0 + _RIDGE
+        step = np.linalg.lstsq(curvature, gradient, rcond=None)[0]
+        decrease = float(gradient @ step)
+        if not decrease > _TOL:
+            at = at - step
+            break
+        length = 1.0
+        while length > 1e-10:
+            tried = at - length * step
+            reached = _loss(design @ tried, targets, weight)
+            if reached <= loss - 1e-4 * length * decrease + _ROUNDING:
+                break
+            length *= 0.5
+        else:
+            break
+        at, loss = tried, reached
+    return IncreasingFit(at[:-1], float(at[-1]), _loss(design @ at, targets, weight))
+
+
+def _loss(log_odds: FloatArray, targets: FloatArray, weight: FloatArray) -> float:
+    return float(weight @ (np.logaddexp(0.0, log_odds) - targets * log_odds))
+
+
+def _log_beta(z: FloatArray) -> FloatArray:
+    """ln u and -ln(1 - u)."""
+    return np.column_stack([-np.logaddexp(0.0, -z), np.logaddexp(0.0, z)])
+
+
+def _quantile(scores: FloatArray, weight: FloatArray, share: float) -> float:
+    running = np.cumsum(weight)
+    return float(scores[np.searchsorted(running, share * running[-1])])

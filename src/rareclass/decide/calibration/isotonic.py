@@ -21,10 +21,9 @@ class IsotonicMap(CalibrationMap):
     r"""Isotonic regression on Platt's targets.
 
     Least squares over all maps that do not fall, by pooling adjacent violators; between two blocks
-    the log-odds are interpolated, beyond the first and last they are theirs. Targets
-    :math:`(n_+ + 1) / (n_+ + 2)` and :math:`1 / (n_- + 2)` in place of 1 and 0 keep every
-    probability between them: with 0 and 1, one rare row below all of training costs an infinite log
-    loss.
+    the log-odds are interpolated, beyond the first and last they are theirs. `platt_targets` keep
+    every probability between them: with 0 and 1, one rare row below all of training costs an
+    infinite log loss.
 
     Attributes
     ----------
@@ -49,7 +48,7 @@ class IsotonicMap(CalibrationMap):
         # Not at the top: scikit-learn takes seconds to load.
         from sklearn.isotonic import isotonic_regression
 
-        if levels.is_constant:
+        if len(levels.scores) == 1:
             return cls(levels.scores, logit(np.array([levels.prevalence])))
         pooled = isotonic_regression(levels.platt_targets, sample_weight=levels.total)
         first = np.append(True, np.diff(pooled) > 0.0)

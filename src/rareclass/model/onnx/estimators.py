@@ -8,8 +8,8 @@ import onnx
 from onnx import helper
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration, PooledMap
+from rareclass.decide.calibration.calibration_map import BetaMap, LogisticMap, ScoreScale
 from rareclass.decide.calibration.isotonic import IsotonicMap
-from rareclass.decide.calibration.parametric import BetaMap, LogisticMap, ScoreScale
 from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.search import SearchCV
