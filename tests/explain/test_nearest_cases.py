@@ -13,8 +13,7 @@ from draws import draws
 from rareclass import MIBC, RACH, RankRC, RareClassifier
 from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.explain import nearest_cases
-from rareclass.explain.near_cases import case_features
-from rareclass.explain.tables import table_distances
+from rareclass.explain.near_cases import case_features, table_distances
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4))

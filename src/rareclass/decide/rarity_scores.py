@@ -96,7 +96,7 @@ def rarity_scores(
         raise InputError(
             f"{response} of {name} gives row {row} the score {scores[row]:g}, which is {what}.",
             "Look at what the estimator learned, and at that row.",
-            ErrorKind.NOT_FINITE if np.isnan(scores[row]) or is_finite else ErrorKind.CELL,
+            ErrorKind.CELL if response == "predict_proba" else ErrorKind.NOT_FINITE,
             row=row,
             value=scores.item(row),
         )
@@ -193,15 +193,9 @@ class EstimatorWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             among = None if by is None else np.asarray(by)[kept]
             pairs = splitter.split(kept, target[kept], among)
             return [(kept[train], kept[test]) for train, test in pairs]
-        try:
-            cv = check_cv("" if isinstance(self.cv, bool) else self.cv, target, classifier=True)
-        except ValueError:
-            raise InputError(
-                f"cv={self.cv!r} is not a number of folds, a splitter or a list.",
-                kind=ErrorKind.SETTING,
-            ) from None
         every = np.arange(len(target))
-        return [(every[train], every[test]) for train, test in cv.split(rows.X, target, by)]
+        pairs = given_splits(self.cv, rows.X, target, by)
+        return [(every[train], every[test]) for train, test in pairs]
 
     def _fitted(
         self, rows: WrappedRows, chosen: np.ndarray | None, columns: Mapping[str, Any]
@@ -239,3 +233,18 @@ def folds_at_most(cv: int, labels: Labels, remedy: str) -> int:
     if fewest < cv:
         warn(f"only {fewest} rows of the smaller class: {fewest} folds in place of {cv}.")
     return min(cv, fewest)
+
+
+def given_splits(cv: Any, X: Any, y: np.ndarray, groups: Any = None) -> list[tuple[Any, Any]]:
+    """Training and test rows of a splitter, or of a list of (train, test).
+
+    Raises `InputError` where `cv` is neither.
+    """
+    try:
+        splitter = check_cv("" if isinstance(cv, bool) else cv, y, classifier=True)
+    except ValueError:
+        raise InputError(
+            f"cv={cv!r} is not a number of folds, a splitter or a list of folds.",
+            kind=ErrorKind.SETTING,
+        ) from None
+    return list(splitter.split(X, y, groups))

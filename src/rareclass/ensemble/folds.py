@@ -49,15 +49,14 @@ def fold_numbers(
         moment = places(read_times(time, n_rows), n_rows, "time")
         return _split(labels, "time", partial(stretches, int(cv)), is_rare, moment)
     if groups is not None:
-        group = places(groups, n_rows, "groups")
+        groups = group = places(groups, n_rows, "groups")
         if is_count:
             n_folds = min(int(cv), len(np.unique(group[labels.rare])))
             return _split(labels, "groups", partial(dealt, n_folds, seed), is_rare, group)
-        if hasattr(cv, "split"):
-            cv = list(cv.split(np.empty((n_rows, 0)), is_rare, group))
     if is_count:
         cv = min(int(cv), len(labels.rare), len(labels.majority))
-    return _as_numbers(make_folds(cv, labels, n_rows, seed, "more rows"), labels, n_rows)
+    folds = make_folds(cv, labels, n_rows, seed, "more rows", groups=groups)
+    return _as_numbers(folds, labels, n_rows)
 
 
 def _check(cv: Any, labels: Labels, is_count: bool, has_groups: bool, has_time: bool) -> None:

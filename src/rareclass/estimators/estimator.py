@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
 from inspect import isfunction
+from operator import methodcaller
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -27,6 +28,9 @@ from rareclass.rows.source import is_dask, is_delayed, is_spark, with_safe_squar
 
 _METHODS = ("score_samples", "decision_function", "predict", "_predict_proba", "transform")
 
+# Methods that answer for collections already.
+_BY_PART: set[Callable] = set()
+
 Settings = TypeVar("Settings")
 
 
@@ -40,7 +44,7 @@ class FitsRows:
         super().__init_subclass__(**kwargs)
         for name in _METHODS:
             method = getattr(cls, name, None)
-            if isfunction(method) and not hasattr(method, "answers_by_part"):
+            if isfunction(method) and method not in _BY_PART:
                 setattr(cls, name, _by_part(name, method))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -82,17 +86,24 @@ def _by_part(name: str, method: Callable) -> Callable:
             return with_scores(X, self, method=name.removeprefix("_"))
         return method(self, X, *args, **kwargs)
 
-    answer.answers_by_part = True  # type: ignore[attr-defined]
+    _BY_PART.add(answer)
     return answer
 
 
 def _mapped(estimator: Any, name: str, X: Any) -> Any:
-    from dask import delayed
+    """Return the lazy collection of answers for the parts of a Dask array or DataFrame."""
+    from dask import array, delayed
 
     check_is_fitted(estimator)
     model = delayed(estimator, pure=False)
-    like = _like(estimator, name)
-    if hasattr(X, "chunks"):
+    # An answer for no rows: its type and columns.
+    like = np.empty(0)
+    if name == "predict":
+        like = np.asarray(estimator.classes_)[:0]
+    elif name in ("_predict_proba", "transform"):
+        is_transform = name == "transform"
+        like = np.empty((0, estimator._n_features_out if is_transform else len(estimator.classes_)))
+    if isinstance(X, array.Array):
         X = X.rechunk({1: -1})
         shape: dict[str, Any] = {"drop_axis": 1}
         if like.ndim == 2:
@@ -102,19 +113,8 @@ def _mapped(estimator: Any, name: str, X: Any) -> Any:
     return X.map_partitions(_of_frame, model, name, like, meta=frame)
 
 
-def _like(estimator: Any, name: str) -> np.ndarray:
-    """An answer for no rows: its type and columns."""
-    if name == "predict":
-        return np.asarray(estimator.classes_)[:0]
-    if name == "_predict_proba":
-        return np.empty((0, len(estimator.classes_)))
-    if name == "transform":
-        return np.empty((0, estimator._n_features_out))
-    return np.empty(0)
-
-
 def _of_part(part: Any, model: Any, name: str, like: np.ndarray) -> np.ndarray:
-    return getattr(model, name)(part) if part.shape[0] else like
+    return methodcaller(name, part)(model) if part.shape[0] else like
 
 
 def _of_frame(part: Any, model: Any, name: str, like: np.ndarray) -> Any:
@@ -267,30 +267,14 @@ class RankScorer(ClassifierMixin):
     ) -> Self:
         """State the base rate that `predict_proba` is to be of: nothing is learned again.
 
-        Parameters
-        ----------
-        prevalence : float, optional
-            Share of rare rows where the model is used, between 0 and 1.
-        majority_sampling_rate : float, optional
-            In its place: the share of the majority that was kept for training, in (0, 1]. Neither:
-            the base rate of the training rows, by weight.
-
-        Returns
-        -------
-        estimator
-            This one.
-
-        Raises
-        ------
-        InputError
-            On a share out of range, or both.
-        AttributeError
-            Where there are no probabilities.
+        Parameters and errors as of `rareclass.decide.at_prevalence`; without any, the base rate of
+        the training rows, by weight. Raises `AttributeError` where there are no probabilities.
+        Returns the estimator.
         """
         check_calibrated(self, _CALIBRATE)
         check_is_fitted(self)
         assert self.calibration_ is not None
-        keeps: Any = getattr(self, "best_estimator_", self)  # of a search
+        keeps: Any = vars(self).get("best_estimator_", self)  # of a search
         keeps.calibration_ = self.calibration_.at(prevalence, majority_sampling_rate)
         return self
 
@@ -307,14 +291,6 @@ class RankScorer(ClassifierMixin):
 
         This is ``score_samples(X) - offset_``, negated when the rare class is ``classes_[0]``:
         scikit-learn's scorers expect larger values for the class that sorts last.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
         """
         decision = self.score_samples(X) - self.offset_
         if self.pos_label_ == self.classes_[1]:
@@ -330,11 +306,7 @@ class RankScorer(ClassifierMixin):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Area under the ROC curve of the rare class against the majority, in [0, 1].
 
-        Raises
-        ------
-        ValueError
-            Where y lacks a class, or holds a row without a label or with one that `fit` did not
-            see.
+        Raises `ValueError` where y lacks a class, a row's label, or has one that `fit` did not see.
         """
         scores = self.score_samples(X)
         y = label_array(y)

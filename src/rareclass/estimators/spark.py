@@ -2,6 +2,8 @@
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from operator import methodcaller
 from typing import Any
 
 import cloudpickle
@@ -18,6 +20,7 @@ _NAMES = {
     "predict_proba": "probability",
     "transform": "features",
 }
+_OF_SEVERAL = ("predict_proba", "transform")  # an array a row
 _SPARK_TYPES = {"b": "boolean", "i": "long", "u": "long", "f": "double"}
 # The last model of this process, by its name: tasks follow each other in it.
 _models: dict[str, Any] = {}
@@ -74,15 +77,25 @@ def with_scores(
     from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
     features = [column_of(df, each) for each in _columns_needed(df, model)]
-    work = _scoring(_sent(df, model), uuid.uuid4().hex, method)
+    sent: Any = cloudpickle.dumps(model)  # with Spark Connect a part of the job
+    with suppress(AttributeError):
+        sent = df.sparkSession.sparkContext.broadcast(sent)  # once for each executor
+    kind = "array<double>" if method in _OF_SEVERAL else "double"
+    if method == "predict":
+        kind = _SPARK_TYPES.get(np.asarray(model.classes_).dtype.kind, "string")
     arrow_udf: Any = F.arrow_udf
-    score = arrow_udf(work, _type_of(model, method))
+    score = arrow_udf(_scoring(sent, uuid.uuid4().hex, method), kind)
     return df.withColumn(name, score(F.struct(*features)))
+
+
+def _names_of(model: Any) -> list[str] | None:
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else list(names)
 
 
 def _columns_needed(df: Any, model: Any) -> list[str]:
     """The columns that the features are in."""
-    names = getattr(model, "feature_names_in_", None)
+    names = _names_of(model)
     if names is None:
         return list(df.columns)
     needed = []
@@ -100,54 +113,36 @@ def _columns_needed(df: Any, model: Any) -> list[str]:
     return list(dict.fromkeys(needed))
 
 
-def _sent(df: Any, model: Any) -> Any:
-    """The model as bytes, once for each executor; with Spark Connect as a part of the job."""
-    blob = cloudpickle.dumps(model)
-    try:
-        return df.sparkSession.sparkContext.broadcast(blob)
-    except AttributeError:
-        return blob
-
-
-def _type_of(model: Any, method: str) -> str:
-    """Spark's name of the type of an answer."""
-    if method in ("predict_proba", "transform"):
-        return "array<double>"
-    if method != "predict":
-        return "double"
-    return _SPARK_TYPES.get(np.asarray(model.classes_).dtype.kind, "string")
-
-
 def _scoring(sent: Any, name: str, method: str) -> Callable:
+    """Return what executors run for the rows of a partition."""
+
     def score(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        model = _opened(sent, name)
+        if name not in _models:
+            _models.clear()
+            _models[name] = cloudpickle.loads(sent if isinstance(sent, bytes) else sent.value)
         n_before = 0
         for batch in batches:
-            yield _scored(model, method, batch, n_before)
+            yield _scored(_models[name], method, batch, n_before)
             n_before += len(batch)
 
     return score
 
 
-# What follows runs on executors.
-
-
-def _opened(sent: Any, name: str) -> Any:
-    if name not in _models:
-        _models.clear()
-        _models[name] = cloudpickle.loads(getattr(sent, "value", sent))
-    return _models[name]
-
-
 def _scored(model: Any, method: str, batch: pa.StructArray, n_before: int) -> pa.Array:
     """The answers for some rows of a partition, of which so many came before."""
     number = partition_of_task()
-    kind = pa.list_(pa.float64()) if method in ("predict_proba", "transform") else None
+    kind = pa.list_(pa.float64()) if method in _OF_SEVERAL else None
     if not len(batch):
         return pa.array([], kind or pa.float64())
-    table = pa.table(dict(zip(batch.type.names, batch.flatten(), strict=True)))
+    names = _names_of(model)
     try:
-        answer = getattr(model, method)(_features_of(flat(table, number), model))
+        table = pa.table(dict(zip(batch.type.names, batch.flatten(), strict=True)))
+        table = flat(table, number)
+        if names is not None:  # features in the form in which the model was fitted on them
+            X: Any = table.select(names)
+        else:
+            X = np.column_stack([column.to_numpy().astype(float) for column in table.columns])
+        answer = methodcaller(method, X)(model)
     except ValueError as error:
         raise InputError(
             f"partition {number} (rows of these {len(batch):,} are counted from 0, "
@@ -155,11 +150,3 @@ def _scored(model: Any, method: str, batch: pa.StructArray, n_before: int) -> pa
             kind=error.kind if isinstance(error, InputError) else ErrorKind.CELL,
         ) from error
     return pa.array(list(answer) if kind else answer, kind)
-
-
-def _features_of(table: pa.Table, model: Any) -> Any:
-    """Features in the form in which the model was fitted on them: a table or an array."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        return table.select(list(names))
-    return np.column_stack([column.to_numpy().astype(float) for column in table.columns])

@@ -4,7 +4,8 @@ Linear scores and round balls are sums over features. Elsewhere the contribution
 change of the score as the column becomes typical, computed exactly.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +14,13 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
+from rareclass.encoding.typed_table import read_table
+from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.typed_table import TypedTable
 from rareclass.ensemble.rare_classifier import RareClassifier
+from rareclass.ensemble.training_rows import in_memory
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import read_features
-from rareclass.explain.explanation import Explanation, Floats, KernelExplanation
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
 from rareclass.moments.mibc import MIBC
 from rareclass.online.ranker import OnlineRanker
@@ -24,6 +28,80 @@ from rareclass.ranking.machine import KernelModel
 
 # Kernel entries held at a time, a few times over.
 _ENTRIES = 2**21
+# Rows with a replaced column that are scored at a time.
+_SCORED_ROWS = 50_000
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Contributions of columns to the scores of n rows.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n,)
+    contributions : ndarray of shape (n, n_columns)
+        By how much each column raises the score of a row, against a typical cell in its place;
+        below 0 it lowers it.
+    columns : list of str
+        Names of features, columns of a table, or groups.
+    base : float or None
+        Where contributions add up, the score without any of them: ``base + contributions.sum(1)``
+        is the score. None where columns work together, so that their effects one at a time do not
+        add up to anything.
+    """
+
+    score: Floats
+    contributions: Floats
+    columns: list[str]
+    base: float | None = None
+
+    def strongest(self, k: int) -> NDArray[np.intp]:
+        """Return the k columns that raise each row's score most, the strongest first: (n, k).
+
+        -1 where fewer raise it. Of equal ones the first.
+
+        >>> explanation = Explanation(np.ones(1), np.array([[0.5, -1.0, 2.0]]), ["a", "b", "c"])
+        >>> explanation.strongest(3).tolist()
+        [[2, 0, -1]]
+        """
+        return strongest_of(self.contributions, k)
+
+
+def strongest_of(effects: Floats, k: int) -> NDArray[np.intp]:
+    """Return positions of the k largest entries above 0 of each row, -1 where there are fewer."""
+    found = np.full((len(effects), k), -1, dtype=np.intp)
+    order = np.argsort(-effects, axis=1, kind="stable")[:, :k]
+    values = np.take_along_axis(effects, order, axis=1)
+    found[:, : order.shape[1]] = np.where(values > 0.0, order, -1)
+    return found
+
+
+@dataclass(frozen=True)
+class KernelExplanation(Explanation):
+    r"""The score of a kernel machine as the sum that it is.
+
+    Attributes
+    ----------
+    pulls : ndarray of shape (n, n_landmarks)
+        :math:`\beta_r k(z_r, x_i)`: their sum over r is the score. Landmarks with a positive
+        coefficient, mostly rare rows, pull up; the others pull down.
+    landmark_rows : ndarray of shape (n_landmarks,) or None
+        The training row that each landmark is; None where landmarks are no rows.
+    """
+
+    pulls: Floats = field(kw_only=True)
+    landmark_rows: NDArray[np.intp] | None = None
+
+    def nearest(self, k: int) -> NDArray[np.intp]:
+        """Return the k landmarks that pull each row up most, strongest first: (n, k), -1 for none.
+
+        See `rareclass.explain.nearest_cases` for the rare rows that are nearest.
+
+        ``landmark_rows[nearest]`` are their rows in the training data.
+        """
+        return strongest_of(self.pulls, k)
 
 
 def explain(
@@ -38,9 +116,7 @@ def explain(
     that cannot be. They do not add up, as features work together.
 
     Linear scores (`MIBC` and the online learners): :math:`w_j (x_j - t_j)`, which with the base
-    :math:`w \cdot t` add up to the score.
-
-    `OnlineMixture`: :math:`f(x) - f(x_{j \to t_j})`, as for kernel machines.
+    :math:`w \cdot t` add up to the score. `OnlineMixture`: as kernel machines.
 
     `RareClassifier`: :math:`f(x) - f(x_{c \to t_c})` for a column c of the table, of the whole
     model, with the median for a number, the commonest word for a category, and an empty cell for a
@@ -91,8 +167,6 @@ def explain(
 
     model = estimator_of(model)
     if isinstance(model, RareClassifier):
-        from rareclass.explain.tables import explain_columns
-
         if typical is not None or groups is not None:
             raise InputError(
                 "A RareClassifier knows its columns and their typical cells itself.",
@@ -115,13 +189,22 @@ def explain(
     if isinstance(model, KernelModel):
         return explain_kernel(model, rows)
     if isinstance(model, OnlineRanker) and not model._is_linear:
-        return explain_by_replacement(model.score_samples, rows)
-    return explain_linear(model.coef_, rows)
+        scores = model.score_samples(rows.X)
+        effects = np.empty((len(rows.X), len(rows.groups)))
+        for place, group in enumerate(rows.groups):
+            changed = rows.X.copy()
+            changed[:, group] = rows.typical[group]
+            effects[:, place] = scores - model.score_samples(changed)
+        return Explanation(scores, effects, rows.columns)
+    parts = (rows.X - rows.typical) * model.coef_
+    contributions = np.stack([parts[:, group].sum(axis=1) for group in rows.groups], axis=1)
+    base = float(model.coef_ @ rows.typical)
+    return Explanation(rows.X @ model.coef_, contributions, rows.columns, base)
 
 
 def estimator_of(model: Any) -> Any:
     """Return the best estimator of a search, ours or scikit-learn's; others as they are."""
-    return getattr(model, "best_estimator_", model)
+    return vars(model).get("best_estimator_", model)
 
 
 class ExplainedRows(NamedTuple):
@@ -244,13 +327,6 @@ def _value(kernel: Any, between: Floats) -> Floats:
     return between
 
 
-def explain_linear(coef: Floats, rows: ExplainedRows) -> Explanation:
-    """Return ``w_j (x_j - typical_j)`` summed over groups; with ``w . typical`` they sum to f."""
-    effects = (rows.X - rows.typical) * coef
-    contributions = np.stack([effects[:, group].sum(axis=1) for group in rows.groups], axis=1)
-    return Explanation(rows.X @ coef, contributions, rows.columns, float(coef @ rows.typical))
-
-
 def explain_ball(model: Any, rows: ExplainedRows) -> Explanation:
     """Return ``R^2`` and minus each group's part of the squared distance: they add up to the depth.
 
@@ -276,12 +352,62 @@ def explain_ball(model: Any, rows: ExplainedRows) -> Explanation:
     return Explanation(depth, effects, rows.columns, radius**2)
 
 
-def explain_by_replacement(score: Callable[[Floats], Floats], rows: ExplainedRows) -> Explanation:
-    """Return ``f(x) - f(x with the group typical)``: a scoring of the rows for each group."""
-    scores = score(rows.X)
-    effects = np.empty((len(rows.X), len(rows.groups)))
-    for place, group in enumerate(rows.groups):
-        changed = rows.X.copy()
-        changed[:, group] = rows.typical[group]
-        effects[:, place] = scores - score(changed)
-    return Explanation(scores, effects, rows.columns)
+def explain_columns(model: RareClassifier, X: Any) -> Explanation:
+    """Return ``f(x) - f(x with the column's cell typical)``, exactly, of all members together.
+
+    Typical is the median of a number, the commonest word of a category (or code), and an empty cell
+    for dates and texts. Time: a scoring of the rows for each column, a batch of columns at a time.
+    """
+    table = read_table(in_memory(X), model.columns_)
+    score = model.score_typed(table)
+    effects = np.empty((table.n_rows, len(table.columns)))
+    if table.n_rows:
+        at_once = max(1, _SCORED_ROWS // table.n_rows)
+        for first in range(0, len(table.columns), at_once):
+            chosen = range(first, min(first + at_once, len(table.columns)))
+            changed = model.score_typed(_replaced(table, model.statistics_, chosen))
+            effects[:, chosen] = score[:, None] - changed.reshape(len(chosen), -1).T
+    return Explanation(score, effects, table.names)
+
+
+def _replaced(table: TypedTable, statistics: TableStatistics, chosen: range) -> TypedTable:
+    """Return the table once for each of some columns, with that column typical."""
+    n_rows = table.n_rows
+    stacked = table.take(np.tile(np.arange(n_rows), len(chosen)))
+    columns = list(stacked.columns)
+    for k, place in enumerate(chosen):
+        column, cell = columns[place], typical_cell(statistics, place)
+        levels: Any = column.levels
+        if levels is None:
+            code: Any = np.nan if cell is None else cell
+        else:
+            known = np.flatnonzero(levels == cell) if cell is not None else np.array([-1])
+            if not len(known):
+                known, levels = [len(levels)], np.append(levels, np.array([cell], dtype=object))
+            code = known[0]
+        values = column.values.copy()
+        values[k * n_rows : (k + 1) * n_rows] = code
+        columns[place] = replace(column, values=values, levels=levels)
+    return replace(stacked, columns=tuple(columns))
+
+
+def typical_cell(statistics: TableStatistics, place: int) -> float | str | None:
+    """Return the usual cell of a column: a number, a word, or None for an empty cell."""
+    _, kind = statistics.columns_[place]
+    sources = statistics.category_sources_
+    # A column of numbers may say something by its single values alone.
+    is_code = kind == "number" and place in sources
+    if is_code:
+        is_code = not statistics.is_ordered_[statistics.number_sources_.index(place)]
+    if kind == "category" or is_code:
+        category = sources.index(place)
+        commonest = int(np.argmax(statistics.level_weights_[category]))
+        known = statistics.known_[category]
+        if commonest >= known.n_known:
+            return None
+        return known.name(commonest) if kind == "category" else float(known.values_[commonest])
+    if kind == "number":
+        number = statistics.number_sources_[: statistics.n_plain_].index(place)
+        median = float(statistics.summaries.median[number])
+        return median if np.isfinite(median) else None
+    return None
