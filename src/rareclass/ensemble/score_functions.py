@@ -47,18 +47,13 @@ class ScoreFunction(Protocol):
 class LinearFunction:
     r"""The linear score :math:`f(x) = a + w \cdot x` of dense or sparse rows.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_features,)
-    intercept : float
-
     Examples
     --------
     >>> LinearFunction(np.array([1.0, -1.0]), 0.5).scores(np.array([[2.0, 1.0]]))
     array([1.5])
     """
 
-    weights: np.ndarray
+    weights: np.ndarray  # shape (n_features,)
     intercept: float = 0.0
 
     def check_parts(self) -> None:
@@ -83,30 +78,18 @@ class KernelFunction:
 
     Kernel values are of 32 bits, six digits (three of the Laplace kernel right beside a landmark),
     as nothing but the order of scores is used.
-
-    Attributes
-    ----------
-    kernel : str
-        A name that `rareclass.kernels.kernels.make_kernel` knows.
-    width : float
-    landmarks : ndarray of shape (n_landmarks, n_features)
-        Times the scales a; used, and best kept, in float32.
-    coefficients : ndarray of shape (n_landmarks,)
-    scales : ndarray of shape (n_features,) or None
-        a; None for ones.
-    least : float
-        Sum of similarities below which a row is less like the landmarks than any training row.
-    most : float
-        Highest score of such a row: far from everything a kernel score falls to zero, which may
-        be above the majority's.
     """
 
-    kernel: str
+    kernel: str  # a name that `rareclass.kernels.kernels.make_kernel` knows
     width: float
+    # shape (n_landmarks, n_features): times the scales a; used, and best kept, in float32
     landmarks: np.ndarray
-    coefficients: np.ndarray
-    scales: np.ndarray | None = None
+    coefficients: np.ndarray  # shape (n_landmarks,)
+    scales: np.ndarray | None = None  # shape (n_features,): a; None for ones
+    # Sum of similarities below which a row is less like the landmarks than any training row
     least: float = 0.0
+    # Highest score of such a row: far from everything a kernel score falls to zero, which may be
+    # above the majority's
     most: float = 0.0
 
     def check_parts(self) -> None:
@@ -179,15 +162,6 @@ class FalsePositiveRate:
     how much higher counts for less and less, as no majority row says how rare it is. Below the
     lowest the rate is one of the lowest.
 
-    Attributes
-    ----------
-    knots : ndarray of shape (n_knots,)
-        Increasing scores, every one of the highest and a growing step of ranks below.
-    log_rates : ndarray of shape (n_knots,)
-        ln F there, decreasing.
-    excess : float
-        b, in the units of the scores.
-
     Examples
     --------
     >>> scale = FalsePositiveRate.of(np.arange(99.0))
@@ -195,9 +169,11 @@ class FalsePositiveRate:
     array([0.01, 0.5 ])
     """
 
+    # shape (n_knots,): increasing scores, every one of the highest and a growing step of ranks
+    # below
     knots: np.ndarray
-    log_rates: np.ndarray
-    excess: float
+    log_rates: np.ndarray  # shape (n_knots,): ln F there, decreasing
+    excess: float  # b, in the units of the scores
 
     @classmethod
     def of(cls, majority: np.ndarray, weight: np.ndarray | None = None) -> "FalsePositiveRate":

@@ -38,22 +38,6 @@ class Tree(NamedTuple):
 class TreeSum:
     r"""The score :math:`f(x) = a + \sum_t v_t(x)`, where v_t is the value of x's leaf in tree t.
 
-    Attributes
-    ----------
-    feature, threshold, missing_goes_left : ndarray of shape (n_splits,)
-        A row goes left at a split where ``x[feature] <= threshold``, or where x[feature] is NaN
-        and `missing_goes_left`. Splits of all trees stand after each other, those of one tree in
-        preorder.
-    left, right : ndarray of int32 of shape (n_splits,)
-        The split that follows; ~k stands for leaf k.
-    value : ndarray of shape (n_leaves,)
-        Value of each leaf; leaves of a tree stand from left to right.
-    start : ndarray of int32 of shape (n_trees + 1,)
-        First split of each tree, and their number. Tree t has start[t + 1] - start[t] splits, at
-        least one, and one leaf more; its first leaf is start[t] + t.
-    intercept : float
-        a, with the values of all trees that split nothing.
-
     Notes
     -----
     A row costs one comparison a split in trees of up to 64 leaves, eight of them at once, and
@@ -67,14 +51,20 @@ class TreeSum:
     array([ 9., 11.,  9.])
     """
 
+    # shape (n_splits,): A row goes left at a split where ``x[feature] <= threshold``, or where
+    # x[feature] is NaN and `missing_goes_left`. Splits of all trees stand after each other, those
+    # of one tree in preorder.
     feature: np.ndarray
     threshold: np.ndarray
-    left: np.ndarray
+    left: np.ndarray  # shape (n_splits,): the split that follows; ~k stands for leaf k
     right: np.ndarray
     missing_goes_left: np.ndarray
+    # shape (n_leaves,): value of each leaf; leaves of a tree stand from left to right
     value: np.ndarray
+    # shape (n_trees + 1,): first split of each tree, and their number. Tree t has start[t + 1] -
+    # start[t] splits, at least one, and one leaf more; its first leaf is start[t] + t.
     start: np.ndarray
-    intercept: float
+    intercept: float  # a, with the values of all trees that split nothing
 
     @classmethod
     def of(cls, trees: Sequence[Tree], intercept: float = 0.0) -> Self:

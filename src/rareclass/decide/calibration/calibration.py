@@ -48,21 +48,13 @@ class PooledMap(CalibrationMap):
     shape and needs many. The share v is the one of 0, 1/4, 1/2, 3/4 and 1 with the least
     log loss in cross-validation over the scored rows, and 1/2 where fewer than 20 rare rows cannot
     tell (docs/decisions/0030). Folds are dealt out copy by copy, always in the same way.
-
-    Attributes
-    ----------
-    beta : BetaMap
-    isotonic : IsotonicMap
-    isotonic_share : float
-        v.
-    parts : IsotonicOfParts or None
-        Where there are some, p is the mean of the above and of theirs: for scores of several models
-        whose probabilities are averaged, which lie farther from 0 and 1 than they should.
     """
 
     beta: BetaMap
     isotonic: IsotonicMap
-    isotonic_share: float
+    isotonic_share: float  # v
+    # Where there are some, p is the mean of the above and of theirs: for scores of several models
+    # whose probabilities are averaged, which lie farther from 0 and 1 than they should
     parts: IsotonicOfParts | None = None
 
     @classmethod
@@ -265,14 +257,9 @@ class LevelCalibration:
     may cross where rows are few: a row's are made non-increasing in k, half way between the least
     change that only lowers them and the least that only raises them. Level k then has
     :math:`P(y > k - 1) - P(y > k)` (Frank and Hall 2001).
-
-    Attributes
-    ----------
-    above : list of K - 1 Calibration or float
-        A number where no row lies on one side: 0 or 1.
     """
 
-    above: list[Calibration | float]
+    above: list[Calibration | float]  # a number where no row lies on one side: 0 or 1
 
     def __call__(self, scores: ArrayLike) -> FloatArray:
         """Probability of each level, of shape (n, K); rows sum to 1."""

@@ -182,19 +182,12 @@ class ScoreScale:
     nearer to 0 or 1 than half of the nearest of training as these: a forest's 0 of 100 votes is
     taken for 1 in 200. Others are centred half way between the medians of the classes and divided
     by their spread, :math:`z = (s - centre) / spread`.
-
-    Attributes
-    ----------
-    is_probability : bool
-    centre, spread : float
-    lowest, highest : float
-        Bounds of a score that is a probability.
     """
 
     is_probability: bool
     centre: float = 0.0
     spread: float = 1.0
-    lowest: float = 0.0
+    lowest: float = 0.0  # bounds of a score that is a probability
     highest: float = 1.0
 
     @classmethod
@@ -224,11 +217,6 @@ class LogisticMap(CalibrationMap):
     r"""Logistic (Platt's) calibration, :math:`\ln\frac{p}{1-p} = a z(s) + c`, :math:`a \ge 0`.
 
     z is `ScoreScale`. a and c minimise the log loss against `ScoreLevels.platt_targets`.
-
-    Attributes
-    ----------
-    scale : ScoreScale
-    slope, intercept : float
 
     References
     ----------
@@ -266,12 +254,6 @@ class BetaMap(CalibrationMap):
     log-odds rise with slope a in z, above it with slope b. Fitted as `LogisticMap` is, which it
     is where a = b.
 
-    Attributes
-    ----------
-    scale : ScoreScale
-    low_slope, high_slope, intercept : float
-        a, b and c.
-
     References
     ----------
     Kull, Silva Filho, Flach (2017), "Beta calibration".
@@ -284,8 +266,8 @@ class BetaMap(CalibrationMap):
     """
 
     scale: ScoreScale
-    low_slope: float
-    high_slope: float
+    low_slope: float  # a
+    high_slope: float  # b
     intercept: float
 
     @classmethod

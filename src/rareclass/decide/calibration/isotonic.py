@@ -25,13 +25,6 @@ class IsotonicMap(CalibrationMap):
     every probability between them: with 0 and 1, one rare row below all of training costs an
     infinite log loss.
 
-    Attributes
-    ----------
-    knots : ndarray of shape (n_knots,)
-        Increasing scores: first and last of every block.
-    values : ndarray of shape (n_knots,)
-        Log-odds there.
-
     Examples
     --------
     >>> p = IsotonicMap.fit([0, 0, 0, 1, 1], [0.0, 1.0, 2.0, 3.0, 4.0])
@@ -39,8 +32,8 @@ class IsotonicMap(CalibrationMap):
     array([0.2 , 0.75])
     """
 
-    knots: FloatArray
-    values: FloatArray
+    knots: FloatArray  # shape (n_knots,): increasing scores: first and last of every block
+    values: FloatArray  # shape (n_knots,): log-odds there
 
     @classmethod
     def of(cls, levels: ScoreLevels) -> Self:
@@ -76,16 +69,10 @@ class IsotonicOfParts:
     those of parts (subagging; Buhlmann and Yu, "Analyzing bagging", Annals of Statistics 2002) has
     steps wherever any of them has one. Targets are 0 and 1, and so may probabilities be: it is for
     being averaged with another map.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_levels,)
-        Increasing.
-    probabilities : ndarray of shape (n_levels,)
-        There; between two scores on the line between theirs.
     """
 
-    scores: FloatArray
+    scores: FloatArray  # shape (n_levels,): increasing
+    # shape (n_levels,): there; between two scores on the line between theirs
     probabilities: FloatArray
 
     @classmethod
@@ -136,13 +123,6 @@ class VennAbersMap(CalibrationMap):
     confidence interval. The point between is :math:`p = p_1 / (1 - p_0 + p_1)`, which regrets least
     log loss.
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n_levels,)
-        Increasing.
-    p0, p1 : ndarray of shape (n_levels + 1,)
-        Entry k: a score with k levels at or below it for p0, below it for p1.
-
     Notes
     -----
     Fit: O(n log n). A score: O(log n). Neighbouring levels of majority rows alone are joined where
@@ -161,7 +141,8 @@ class VennAbersMap(CalibrationMap):
     (array([0.  , 0.67]), array([0.25, 1.  ]))
     """
 
-    scores: FloatArray
+    scores: FloatArray  # shape (n_levels,): increasing
+    # shape (n_levels + 1,): entry k: a score with k levels at or below it for p0, below it for p1
     p0: FloatArray
     p1: FloatArray
 
