@@ -9,7 +9,6 @@ from threadpoolctl import threadpool_limits
 
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.encoding.typed_table import TypedTable
-from rareclass.ensemble.score_functions import LearnedMember
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, in_memory, read_training_rows
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
@@ -221,6 +220,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
         from rareclass.ensemble.members.registry import make_members
         from rareclass.ensemble.race import TimeBudget
+        from rareclass.ensemble.score_functions import LearnedMember
 
         check_number("time_budget", self.time_budget)
         if not isinstance(self.compact, (bool, np.bool_)):
