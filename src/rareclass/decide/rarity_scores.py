@@ -241,7 +241,8 @@ def given_splits(cv: Any, X: Any, y: np.ndarray, groups: Any = None) -> list[tup
     Raises `InputError` where `cv` is neither.
     """
     try:
-        splitter = check_cv("" if isinstance(cv, bool) else cv, y, classifier=True)
+        is_none = cv is None or isinstance(cv, bool)  # which scikit-learn takes for numbers
+        splitter = check_cv("" if is_none else cv, y, classifier=True)
     except ValueError:
         raise InputError(
             f"cv={cv!r} is not a number of folds, a splitter or a list of folds.",
