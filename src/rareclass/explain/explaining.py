@@ -14,9 +14,8 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.encoding.typed_table import read_table
 from rareclass.encoding.table_statistics import TableStatistics
-from rareclass.encoding.typed_table import TypedTable
+from rareclass.encoding.typed_table import TypedTable, read_table
 from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.ensemble.training_rows import in_memory
 from rareclass.errors import ErrorKind, InputError
