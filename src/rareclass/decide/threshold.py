@@ -80,9 +80,9 @@ def threshold_between(split: ScoredClasses) -> float:
 def _threshold(cells: RareCells, majority: FloatArray | MajorityInParts) -> float:
     gain = cells.rare_from() / cells.n_rare - cells.majority_from() / cells.n_majority
     if gain.max() <= _EQUAL:
-        in_parts = isinstance(majority, MajorityInParts)
-        greatest = majority.greatest() if in_parts else majority.max()
-        return float(max(cells.scores[-1], greatest))
+        if isinstance(majority, MajorityInParts):
+            return max(float(cells.scores[-1]), majority.greatest())
+        return float(max(cells.scores[-1], majority.max()))
     # Lowering t over majority rows only loses, so the best gaps lie right under a rare score.
     best = np.flatnonzero(gain >= gain.max() - _EQUAL)
     upper = cells.scores[best]

@@ -84,7 +84,7 @@ class TreeSum:
         )
         kinds = (np.int64, np.float64, np.int64, np.int64, np.bool_, np.float64)  # compiled for
         for number, (first, tree) in enumerate(zip(start[:-1], splitting, strict=True)):
-            nodes = [
+            nodes: list[np.ndarray] = [
                 np.ascontiguousarray(each, kind) for each, kind in zip(tree, kinds, strict=True)
             ]
             lay_out(*nodes, int(first), int(first) + number, *out)

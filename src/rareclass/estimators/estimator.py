@@ -97,7 +97,7 @@ def _mapped(estimator: Any, name: str, X: Any) -> Any:
     check_is_fitted(estimator)
     model = delayed(estimator, pure=False)
     # An answer for no rows: its type and columns.
-    like = np.empty(0)
+    like: np.ndarray = np.empty(0)
     if name == "predict":
         like = np.asarray(estimator.classes_)[:0]
     elif name in ("_predict_proba", "transform"):

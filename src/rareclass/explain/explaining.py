@@ -380,7 +380,7 @@ def _replaced(table: TypedTable, statistics: TableStatistics, chosen: range) -> 
         if levels is None:
             code: Any = np.nan if cell is None else cell
         else:
-            known = np.flatnonzero(levels == cell) if cell is not None else np.array([-1])
+            known: Any = np.flatnonzero(levels == cell) if cell is not None else [-1]
             if not len(known):
                 known, levels = [len(levels)], np.append(levels, np.array([cell], dtype=object))
             code = known[0]

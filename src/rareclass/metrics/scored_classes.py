@@ -91,7 +91,7 @@ def read_column(
     name: str,
     n_rows: int | None = None,
     beside: str = "scores",
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
 ) -> NDArray[Any]:
     """Array of one dimension; refuses what is none, or has other rows than the column `beside`."""
     try:
