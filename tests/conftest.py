@@ -15,6 +15,7 @@ import pytest  # noqa: E402
 from database_servers import postgresql as postgresql  # noqa: E402
 from draws import register, thorough  # noqa: E402
 from object_store import _store as _store  # noqa: E402
+from object_store import memory as memory  # noqa: E402
 from object_store import s3 as s3  # noqa: E402
 from object_store import web as web  # noqa: E402
 

@@ -34,6 +34,15 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
             super().do_HEAD()
 
 
+@pytest.fixture
+def memory() -> Any:
+    """fsspec's file system in memory, empty."""
+    system = pytest.importorskip("fsspec").filesystem("memory")
+    for name in list(system.store):
+        del system.store[name]
+    return system
+
+
 @pytest.fixture(scope="session")
 def _store() -> Iterator[tuple[str, Any]]:
     moto = pytest.importorskip("moto.server", reason='no object store: pip install "moto[server]"')

@@ -3,7 +3,6 @@
 import os
 from pathlib import Path, PurePosixPath
 
-import fsspec
 import numpy as np
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -18,14 +17,10 @@ from rareclass.remote import BlockStore, RemotePath, path_of
 CONTENT = np.random.default_rng(0).bytes(100_000)
 
 
-@pytest.fixture
-def memory():
-    """fsspec's file system in memory, empty."""
-    system = fsspec.filesystem("memory")
-    for name in list(system.store):
-        del system.store[name]
-    system.pipe_file("/a/b.csv", CONTENT)
-    return system
+@pytest.fixture(name="memory")
+def with_a_file(memory):
+    memory.pipe_file("/a/b.csv", CONTENT)
+    return memory
 
 
 @pytest.fixture(autouse=True)

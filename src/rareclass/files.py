@@ -171,13 +171,8 @@ class _Lock:
 
     path: Path  # of the lock file
     handle: int | None  # None where there are no locks
-    process: int
+    process: int  # a child process inherits the table of locks, and holds none of them
     times: int = 0
-
-    @property
-    def is_ours(self) -> bool:
-        """False in a child process, which inherits the table of locks."""
-        return self.handle is not None and self.process == os.getpid()
 
 
 _locks: dict[str, _Lock] = {}  # by real path
@@ -217,8 +212,7 @@ def let_go(path: Path) -> None:
     held.times -= 1
     if held.times:
         return
-    if held.is_ours:
-        assert held.handle is not None
+    if held.handle is not None and held.process == os.getpid():
         release_file(held.handle, held.path, remove=True)
     del _locks[name]
 
@@ -227,7 +221,7 @@ def let_go(path: Path) -> None:
 def _remove_left_over() -> None:
     """Remove lock files that `let_go` did not, because of a second Ctrl-C."""
     for held in _locks.values():
-        if held.is_ours:
+        if held.handle is not None and held.process == os.getpid():
             with suppress(OSError):
                 held.path.unlink()
 

@@ -20,7 +20,6 @@ import pytest
 from rareclass import RankRC, RankRCCV
 from rareclass.errors import InputError
 from rareclass.rows import from_arrays, from_csv, from_parquet
-from rareclass.rows.decoding import BatchDecoder
 from rareclass.rows.source import ScratchRows
 
 NAMES = tuple("abcde")
@@ -384,31 +383,6 @@ def test_flipped_bytes_are_named_by_row_group(tmp_path, compression):
         content[k] ^= 0xFF
     part.write_bytes(content)
     refused(lambda: from_parquet(tmp_path, "y"), str(part), "row group 3 of 4")
-
-
-@pytest.mark.parametrize("fault", ["gone", "cut", "replaced"])
-def test_a_part_that_changes_while_reading_is_named(tmp_path, monkeypatch, fault):
-    X, y = data()
-    parts(tmp_path, X, y)
-    part = tmp_path / "day=2" / "part-2.parquet"
-    decode = BatchDecoder.decode
-    done = []
-
-    def decode_and_harm(self, batch, path, first_row):
-        decoded = decode(self, batch, path, first_row)
-        if not done:
-            done.append(path)
-            if fault == "gone":
-                part.unlink()
-            elif fault == "cut":
-                part.write_bytes(part.read_bytes()[:5000])
-            else:
-                pq.write_table(table(X, y=y), part)
-        return decoded
-
-    monkeypatch.setattr(BatchDecoder, "decode", decode_and_harm)
-    words = {"gone": "is gone", "cut": "cut short or damaged", "replaced": "was changed"}
-    refused(lambda: from_parquet(tmp_path, "y"), str(part), words[fault])
 
 
 @pytest.mark.thorough

@@ -52,16 +52,6 @@ def test_many_blocks_run_in_many_threads():
     assert seen == {threading.get_ident()}
 
 
-def test_an_error_in_a_block_comes_out_and_leaves_no_thread():
-    def fail(block):
-        raise ZeroDivisionError
-
-    before = set(threading.enumerate())  # those of other rows may be ending
-    with pytest.raises(ZeroDivisionError):
-        ArrayRows(as_source(X), block_rows=2, n_jobs=2).sum(fail)
-    assert set(threading.enumerate()) <= before
-
-
 def test_blocks_remember_within_the_budget_only():
     made = []
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rareclass import scratch_file as scratch_module
@@ -32,14 +32,11 @@ def written(rows=X, folder=None):
 
 
 @given(st.lists(st.integers(0, 996), max_size=60), st.integers(1, 40), st.integers(1, 500))
+@example([3, 3, 5], 1, 1)
 def test_any_choice_of_rows_is_read_back(index, gap, span):
     scratch = written()
     scratch._gap, scratch._span = gap, span
     np.testing.assert_array_equal(scratch.take(np.array(index, dtype=int)), X[index])
-
-
-def test_rows_that_are_named_twice_are_read_twice():
-    np.testing.assert_array_equal(written().take(np.array([3, 3, 5])), X[[3, 3, 5]])
 
 
 @given(st.slices(997))
@@ -62,16 +59,9 @@ def test_nearly_contiguous_rows_are_one_request(monkeypatch):
     assert len(asked) == 3
 
 
-def test_without_positioned_reads_threads_do_not_mix(monkeypatch):
-    monkeypatch.setattr(scratch_module, "_HAS_PREADV", False)
-    many_threads()
-
-
-def test_threads_do_not_mix():
-    many_threads()
-
-
-def many_threads():
+@pytest.mark.parametrize("has_preadv", [True, False])
+def test_threads_do_not_mix(monkeypatch, has_preadv):
+    monkeypatch.setattr(scratch_module, "_HAS_PREADV", has_preadv)
     scratch = written()
 
     def check(start):

@@ -4,7 +4,6 @@ import bz2
 import gzip
 import json
 
-import fsspec
 import numpy as np
 import polars as pl
 import pytest
@@ -42,15 +41,6 @@ WRITERS = {
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(remote, "BLOCK_BYTES", 4096)
-
-
-@pytest.fixture
-def memory():
-    """fsspec's file system in memory, empty."""
-    system = fsspec.filesystem("memory")
-    for name in list(system.store):
-        del system.store[name]
-    return system
 
 
 @pytest.mark.parametrize("one_pass", [False, True])

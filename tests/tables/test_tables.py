@@ -195,25 +195,6 @@ def test_damage_is_named_by_row_group(tmp_path: Path) -> None:
         list(file.batches())
 
 
-def test_files_that_may_not_be_read_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pl.DataFrame({"a": [1.5], "b": ["x"]}).write_parquet(tmp_path / "t.parquet")
-    pl.DataFrame({"a": [1.5], "b": ["x"]}).write_csv(tmp_path / "t.csv")
-    tables = [open_table(tmp_path / name) for name in ("t.parquet", "t.csv")]
-
-    def closed(path: object, *options: object, **more: object) -> None:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    # Not by chmod: it does not stop the superuser, as whom tests may run.
-    monkeypatch.setattr(Path, "open", closed)
-    monkeypatch.setattr(pa, "OSFile", closed)
-    for table in tables:
-        with pytest.raises(InputError, match=r"may not read .*its owner") as caught:
-            open_table(table.path)
-        assert str(table.path) in str(caught.value)
-
-
 def test_a_disk_far_too_small_is_noticed_at_the_first_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,7 +155,11 @@ def is_table(X: Any) -> bool:
 
 def is_dask(X: Any) -> bool:
     """True for a Dask array or DataFrame; does not import Dask."""
-    return _is_of_dask(X) and not is_delayed(X)
+    if not type(X).__module__.startswith("dask."):
+        return False
+    from dask import is_dask_collection
+
+    return bool(is_dask_collection(X)) and not is_delayed(X)
 
 
 def is_dask_array(X: Any) -> bool:
@@ -165,16 +169,8 @@ def is_dask_array(X: Any) -> bool:
 
 def is_delayed(X: Any) -> bool:
     """True for a delayed block of Dask, or a list of them."""
-    first = X[0] if isinstance(X, list | tuple) and X else X
-    return _is_of_dask(first) and type(first).__name__.startswith("Delayed")
-
-
-def _is_of_dask(X: Any) -> bool:
-    if not type(X).__module__.startswith("dask."):
-        return False
-    from dask import is_dask_collection
-
-    return bool(is_dask_collection(X))
+    kind = type(X[0] if isinstance(X, list | tuple) and X else X)
+    return kind.__module__.startswith("dask.") and kind.__name__.startswith("Delayed")
 
 
 def delayed_parts(collection: Any) -> list[Any]:

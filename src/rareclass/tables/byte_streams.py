@@ -9,7 +9,7 @@ import threading
 import weakref
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol, cast
+from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
@@ -170,32 +170,10 @@ def _uncompressed(raw: BinaryIO, compression: Compression) -> BinaryIO:
     return cast(BinaryIO, bz2.BZ2File(raw)) if compression == "bz2" else raw
 
 
-class ByteStream(Protocol):
-    """Bytes in order. `read` gives b"" at the end, and None where there are none yet.
-
-    Messages call the stream by its title; its packed size is that of a compressed file on disk, and
-    None for all others.
-    """
-
-    title: str
-    packed_size: int | None
-
-    def read(self, size: int) -> bytes | None:
-        """Return up to `size` bytes."""
-
-    def skip(self, offset: int) -> bytes:
-        """Go to byte `offset`, counted from the beginning; return the byte before it."""
-
-    def finish(self) -> None:
-        """Wait for no more bytes: the end of what is there is the end."""
-
-    def close(self) -> None:
-        """Give the file back."""
-
-
 class FileBytes:
     """Uncompressed bytes of a file, which may be growing: then its end is waited at.
 
+    Messages call the stream by its `title`; `packed_size` is that of a compressed file on disk.
     A compressed file does not grow. Raises `InputError` when the file is missing, may not be read,
     is damaged, or becomes shorter while it is read.
     """
@@ -209,7 +187,7 @@ class FileBytes:
         self.packed_size = self._stored.size if compression else None
 
     def read(self, size: int) -> bytes | None:
-        """Return up to `size` bytes; None at the end of a file that may grow."""
+        """Return up to `size` bytes: b"" at the end, None at that of a file that may grow."""
         data = self._read(size)
         if data or not self._growing:
             return data
@@ -218,7 +196,7 @@ class FileBytes:
         return None
 
     def skip(self, offset: int) -> bytes:
-        """Go to byte `offset`; a compressed file is read up to it."""
+        """Go to byte `offset`, and return the one before; a compressed file is read up to it."""
         if not offset:
             self._content.seek(0)
             return b""
@@ -357,3 +335,6 @@ class _Pipe(io.RawIOBase):
         data = self.some(len(buffer))
         buffer[: len(data)] = data
         return len(data)
+
+
+ByteStream: TypeAlias = FileBytes | PipeBytes

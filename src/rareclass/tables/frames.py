@@ -149,9 +149,8 @@ def _of_arrow(name: str, array: Any) -> FrameColumn:
 
 
 def _typed(cells: pl.Series) -> FrameColumn:
-    if cells.dtype in _MADE_FOR_CATEGORIES:
-        return FrameColumn(cells.cast(pl.String), True)
-    return FrameColumn(cells, False)
+    is_chosen = cells.dtype in _MADE_FOR_CATEGORIES
+    return FrameColumn(cells.cast(pl.String) if is_chosen else cells, is_chosen)
 
 
 def _refuse_twice(names: list[str]) -> None:

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -52,28 +52,6 @@ class Reading(NamedTuple):
     separator: str | None = None
     exact_columns: Collection[str] = ()
     block_bytes: int = BLOCK_BYTES
-
-
-class Source(Protocol):
-    """Rows in order, which can be read again from the position of any batch.
-
-    `columns` are the names of the columns; None while they are not known, such as before the
-    first object of JSON lines.
-    """
-
-    @property
-    def columns(self) -> list[str] | None:
-        """Names of the columns, once known."""
-
-    def read(self, max_records: int) -> Batch | None:
-        """Return the next records; None at the end.
-
-        There are `max_records` of them unless a file ends. A source that is followed returns
-        what is there, and at least every second a batch, if need be without records.
-        """
-
-    def close(self) -> None:
-        """Close what is open."""
 
 
 def open_file(
@@ -321,7 +299,7 @@ def open_source(
     columns: Sequence[str] | None = None,
     separator: str | None = None,
     exact_columns: Collection[str] = (),
-) -> Source:
+) -> "Source":
     r"""Open rows that arrive, from their beginning or from a position.
 
     `source` is a file of CSV, JSON lines (both plain or compressed) or Parquet; a folder of such
@@ -359,11 +337,11 @@ def open_source(
     if isinstance(source, Query):
         _check_kind(source, "query", position)
         rows = QuerySource(source, at, reading.columns, exact_columns)
-        return _OpenSource(rows, "query", follow=False)
+        return Source(rows, "query", follow=False)
     if source == "-":
         _check_kind(source, "standard input", position)
         rows = _open_pipe(sys.stdin.buffer, at, reading)
-        return _OpenSource(rows, "standard input", follow)
+        return Source(rows, "standard input", follow)
     path = path_of(source)
     kind = "folder" if path.is_dir() else "file"
     if kind == "folder" or path.exists():
@@ -378,7 +356,7 @@ def open_source(
                 ErrorKind.FILE_FORMAT,
             )
         rows = open_file(path, str(path), at, reading)
-    return _OpenSource(rows, kind, follow)
+    return Source(rows, kind, follow)
 
 
 def _check_kind(source: str | Path | Query, kind: str, position: dict[str, Any] | None) -> None:
@@ -390,17 +368,26 @@ def _check_kind(source: str | Path | Query, kind: str, position: dict[str, Any] 
         )
 
 
-class _OpenSource:
-    """Any source: waits where it is followed, and marks positions with its kind."""
+class Source:
+    """Rows in order, which can be read again from the position of any batch.
+
+    Where the rows are followed they are waited for. Positions say of which kind they are.
+    """
 
     def __init__(self, rows: FileSource | FolderSource, kind: str, follow: bool) -> None:
         self._rows, self._kind, self._follow = rows, kind, follow
 
     @property
     def columns(self) -> list[str] | None:
+        """Names of the columns; None while they are not known, as before the first JSON object."""
         return self._rows.columns
 
     def read(self, max_records: int) -> Batch | None:
+        """Return the next records; None at the end.
+
+        There are `max_records` of them unless a file ends. A source that is followed returns
+        what is there, and at least every second a batch, if need be without records.
+        """
         if max_records < 1:
             raise ValueError(f"max_records must be at least 1, not {max_records}.")
         deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
@@ -413,4 +400,5 @@ class _OpenSource:
             time.sleep(_PAUSE_SECONDS)
 
     def close(self) -> None:
+        """Close what is open."""
         self._rows.close()

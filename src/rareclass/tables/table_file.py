@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import polars as pl
 import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.files import Location
 from rareclass.remote import RemotePath, path_of
 from rareclass.tables.batch import plain_batch, plain_schema
 from rareclass.tables.byte_streams import StoredFile, cannot_open
@@ -33,36 +32,6 @@ TablePlace: TypeAlias = Path | Query
 _Part: TypeAlias = CsvFile | JsonLinesFile | ParquetFile
 BATCH_ROWS = 50_000
 _BATCH_BYTES = 64 << 20
-
-
-class TableFile(Protocol):
-    """A table with named columns, wherever it is."""
-
-    columns: list[str]
-    format_name: str
-
-    @property
-    def path(self) -> Location:
-        """Where it is."""
-        ...
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes that it takes where it is."""
-        ...
-
-    def estimate_rows(self) -> int:
-        """Return the number of rows: exact where the format says it, else an estimate.
-
-        0 where it is not known before they are read.
-        """
-        ...
-
-    def batches(
-        self, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
-    ) -> Iterator[pl.DataFrame]:
-        """Yield the rows in order, `batch_rows` or fewer at a time."""
-        ...
 
 
 class StoredTable:
@@ -228,24 +197,6 @@ def open_table(
 
 
 def _open_file(path: Path, separator: str | None) -> _Part | SvmlightFile:
-    stored = _opened(path)
-    kind = "parquet"
-    if stored.magic != b"PAR1":
-        kind = format_of_file(stored, is_csv=separator is not None)
-    if separator is not None and kind != "csv":
-        raise InputError(
-            f"--separator: {path} is a {FORMAT_NAMES[kind]} file.",
-            "Leave the option out.",
-            ErrorKind.SETTING,
-        )
-    if kind == "parquet":
-        return ParquetFile(path)
-    if kind == "jsonl":
-        return JsonLinesFile(path)
-    return SvmlightFile(path) if kind == "svmlight" else CsvFile(path, separator, stored)
-
-
-def _opened(path: Path) -> StoredFile:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise InputError(
@@ -267,7 +218,20 @@ def _opened(path: Path) -> StoredFile:
             "Check how it was made or copied.",
             ErrorKind.TOO_FEW_ROWS,
         )
-    return stored
+    kind = "parquet"
+    if stored.magic != b"PAR1":
+        kind = format_of_file(stored, is_csv=separator is not None)
+    if separator is not None and kind != "csv":
+        raise InputError(
+            f"--separator: {path} is a {FORMAT_NAMES[kind]} file.",
+            "Leave the option out.",
+            ErrorKind.SETTING,
+        )
+    if kind == "parquet":
+        return ParquetFile(path)
+    if kind == "jsonl":
+        return JsonLinesFile(path)
+    return SvmlightFile(path) if kind == "svmlight" else CsvFile(path, separator, stored)
 
 
 def _common_schema(parts: Sequence[ParquetFile]) -> pa.Schema:
@@ -313,6 +277,10 @@ class _HeldTable:
         as_is = columns is None or [*columns] == self.columns
         chosen = self._frame if as_is else self._frame.select(columns)
         yield from chosen.iter_slices(batch_rows)
+
+
+# A table with named columns, wherever it is.
+TableFile: TypeAlias = StoredTable | QueryTable | _HeldTable
 
 
 def open_rows(table: Any, separator: str | None = None) -> TableFile | SvmlightFile:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
@@ -180,23 +180,7 @@ _DUCKDB_MEMORY = 1 << 30
 _MAGIC = {SQLITE: (0, b"SQLite format 3\0"), DUCKDB: (8, b"DUCK")}
 
 
-class Driver(Protocol):
-    """A connection that runs one query."""
-
-    def execute(self, sql: str) -> pa.RecordBatchReader:
-        """Begin the query; the rows come as they are asked for."""
-        ...
-
-    def cancel(self) -> None:
-        """End a call that another thread waits in, where the database can."""
-        ...
-
-    def close(self) -> None:
-        """Give the connection back, with all that is left of the query."""
-        ...
-
-
-def connect(address: DatabaseAddress) -> Driver:
+def connect(address: DatabaseAddress) -> "Driver":
     """Connect to a database, to read from it only.
 
     Raises `InputError` when the driver is not installed or a file does not exist; else what the
@@ -251,7 +235,7 @@ def check_file(address: DatabaseAddress) -> None:
         )
 
 
-def given_connection(connection: Any) -> Callable[[], Driver]:
+def given_connection(connection: Any) -> "Callable[[], Driver]":
     """Return what makes the driver of a connection that is open, in the thread that calls it.
 
     The connection stays open, and is nobody else's while the query runs. Raises `InputError` for
@@ -271,7 +255,7 @@ def given_connection(connection: Any) -> Callable[[], Driver]:
 
 
 class _Adbc:
-    """A connection of an ADBC driver."""
+    """A connection of an ADBC driver, which runs one query."""
 
     def __init__(self, connection: Any, end: Callable[[], None]) -> None:
         self._cursor = connection.cursor()
@@ -279,6 +263,7 @@ class _Adbc:
         self._end = end
 
     def execute(self, sql: str) -> pa.RecordBatchReader:
+        """Begin the query; the rows come as they are asked for."""
         # A driver may put it into brackets: it may end with ; or with -- words.
         self._reader = self._run(f"{sql.rstrip().rstrip(';')}\n")
         return self._reader
@@ -290,10 +275,12 @@ class _Adbc:
         return pa.RecordBatchReader._import_from_c(stream.address)
 
     def cancel(self) -> None:
+        """End a call that another thread waits in, where the database can."""
         with suppress(Exception):  # SQLite's cannot be; and it may have come to its end by now
             self._cursor.adbc_cancel()
 
     def close(self) -> None:
+        """Give the connection back, with all that is left of the query."""
         with suppress(Exception):  # of a connection that is lost, for one
             if self._reader is not None:
                 self._reader.close()
@@ -365,3 +352,6 @@ class _DuckDB:
                 self._reader.close()
         with suppress(Exception):
             self._end()
+
+
+Driver: TypeAlias = _Adbc | _DuckDB
