@@ -91,20 +91,15 @@ def warn(
     """
     warning = category(message)
     warning.finding = finding  # type: ignore[attr-defined]
-    warnings.warn(warning, stacklevel=_levels_to_caller())
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)
 
 
 def finding_of(warning: Warning | str) -> Finding | None:
     """Finding behind a warning, if there is one."""
     return None if isinstance(warning, str) else vars(warning).get("finding")
-
-
-def _levels_to_caller() -> int:
-    """Number of frames from `warn` to the first one outside of this package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 class Status(StrEnum):

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -48,25 +47,13 @@ class JsonLinesSource(TextSource):
         self._cells = itemgetter(*columns) if columns and len(columns) > 1 else None
 
     def _take(self, taken: TakenRows, max_records: int) -> None:
-        at = 0
-        if not self._lines.ahead:
-            self._lines.fill()  # the first bytes say the encoding, also of a place without rows
-        if max_records > taken.n_read:
-            for at, raw in self._numbered():
-                self._take_line(taken, self._lines.line + at - 1, raw)
-                if taken.n_read == max_records:
-                    break
-        self._lines.take(at)
-
-    def _numbered(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines ahead, and read on at their end, each with the lines up to it."""
-        n_seen = 0
-        while True:
-            for raw in islice(self._lines.ahead, n_seen, None):
-                n_seen += 1
-                yield n_seen, raw
-            if n_seen == len(self._lines.ahead) and not self._lines.fill():
-                return
+        lines, at = self._lines, 0
+        if not lines.ahead:
+            lines.fill()  # the first bytes say the encoding, also of a place without rows
+        while taken.n_read < max_records and (at < len(lines.ahead) or lines.fill()):
+            self._take_line(taken, lines.line + at, lines.ahead[at])
+            at += 1
+        lines.take(at)
 
     def _take_line(self, taken: TakenRows, line: int, raw: bytes) -> None:
         try:

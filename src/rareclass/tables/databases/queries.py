@@ -121,6 +121,7 @@ class _Connection:
     def __init__(self, query: Query) -> None:
         self._query = query
         self._driver: Driver | None = None
+        self._opened: Future[Driver] | None = None
         self._thread = ThreadPoolExecutor(1, "rareclass-query")
         self.is_done = False  # whether the last row has come
 
@@ -129,8 +130,9 @@ class _Connection:
         if driver is None:
             assert self._query.address is not None
             driver = partial(connect, self._query.address)
+        self._opened = self._thread.submit(driver)
         self._driver = self.result(
-            self._thread.submit(driver),
+            self._opened,
             f"Cannot open {self._query.address}",
             "Check address, name and password; PostgreSQL also takes them from PGHOST, PGUSER, "
             "PGPASSWORD and ~/.pgpass.",
@@ -159,13 +161,13 @@ class _Connection:
 
     def close(self) -> None:
         """End what runs, and close."""
-        driver = self._driver
-        if driver is not None and not self.is_done:
-            driver.cancel()
+        if self._driver is not None and not self.is_done:
+            self._driver.cancel()
         # Not closed by the thread: it takes no more work while the interpreter ends.
         self._thread.shutdown(wait=True)
-        if driver is not None:
-            driver.close()
+        # Ctrl-C may have come while the thread connected.
+        if self._opened is not None and self._opened.exception() is None:
+            self._opened.result().close()
 
 
 _REMEDY = "Let the query end with ORDER BY columns that tell all rows apart, new rows last."
