@@ -24,7 +24,6 @@ class Location(Protocol):
     @property
     def name(self) -> str:
         """Short name."""
-        ...
 
     def __str__(self) -> str: ...
 
@@ -35,11 +34,9 @@ class Destination(Protocol):
     @property
     def suffix(self) -> str:
         """End of a file's name."""
-        ...
 
     def put(self, file: Path) -> None:
         """Copy a file, whole or not at all."""
-        ...
 
 
 @contextmanager

@@ -187,37 +187,29 @@ class Rows(Protocol):
     @property
     def n_threads(self) -> int:
         """Most threads that work on blocks."""
-        ...
 
     def sum(self, fn: Callable[..., tuple], *broadcast: Any) -> tuple:
         """Add up ``fn(block, *broadcast)``, a tuple of numbers and arrays, over the blocks."""
-        ...
 
     def map(self, fn: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
         """Join ``fn(block, *broadcast)``, one result a row, in row order."""
-        ...
 
     def take(self, index: np.ndarray) -> Any:
         """Take a few rows by their number: ndarray or CSR of shape (len(index), n_features)."""
-        ...
 
     def every(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> "Rows":
         """Take every `stride`-th block from number `first`: a part of these rows, spread evenly.
 
         The blocks are shared; `keeps_arrays`, for many passes, lets them remember large arrays.
         """
-        ...
 
     def share_remembering(self, name: str) -> float:
         """Share of the blocks that remember a value called `name`."""
-        ...
 
     @property
     def numbers(self) -> np.ndarray | slice:
         """Row numbers in the whole: all of them, unless these rows are a part."""
-        ...
 
     @property
     def weight(self) -> np.ndarray:
         """Weight of each row, shape (n_rows,)."""
-        ...

@@ -127,7 +127,7 @@ class StoredFile:
 
     def content(self) -> BinaryIO:
         """Open the uncompressed content at its beginning, for one pass."""
-        raw = io.BufferedReader(BytesAt(self.read_at, lambda: self.size))
+        raw = io.BufferedReader(BytesAt(self.read_at, lambda: self.size), 1 << 16)
         return _uncompressed(raw, self.compression)
 
     def head(self, size: int) -> bytes:

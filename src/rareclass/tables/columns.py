@@ -299,14 +299,9 @@ def describe_column(
         facts.name,
         kind,
         treatment,
-        reading.reads_as,
-        facts.n_missing,
-        facts.n_distinct,
-        date_format,
-        reading.number_format,
-        reading.zone,
-        reading.marks,
-        reading.truth,
+        n_missing=facts.n_missing,
+        n_distinct=facts.n_distinct,
+        **vars(reading),
     )
 
 

@@ -60,6 +60,9 @@ def read_frame(X: Any) -> Frame:
         )
     if isinstance(frame, nw.DataFrame):
         names = [str(name) for name in frame.columns]
+        native = frame.to_native()
+        if isinstance(native, pl.DataFrame):
+            return Frame(names, len(native), map(_of_polars, native.iter_columns()), True)
         _refuse_twice(names)  # 1 and "1" are two names to pandas
         of_frame = (_of_series(name, frame[:, k]) for k, name in enumerate(names))
         return Frame(names, len(frame), of_frame, True)
@@ -109,13 +112,15 @@ def unusable(name: str, source: str) -> InputError:
     )
 
 
-def _of_series(name: str, series: Any) -> FrameColumn:
-    native = series.to_native()
-    if isinstance(native, pl.Series):
-        if native.dtype == pl.Object:
-            objects = np.array([*native, None], dtype=object)[:-1]
-            return FrameColumn(series_of_objects(name, objects), False)
-        return _typed(native.alias(name))
+def _of_polars(cells: pl.Series) -> FrameColumn:
+    if cells.dtype == pl.Object:
+        objects = np.array([*cells, None], dtype=object)[:-1]
+        return FrameColumn(series_of_objects(cells.name, objects), False)
+    is_chosen = cells.dtype in _MADE_FOR_CATEGORIES
+    return FrameColumn(cells.cast(pl.String) if is_chosen else cells, is_chosen)
+
+
+def _of_series(name: str, series: nw.Series[Any]) -> FrameColumn:
     try:
         return _of_arrow(name, series.to_arrow())
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -143,14 +148,9 @@ def _of_arrow(name: str, array: Any) -> FrameColumn:
     (kind,) = plain_schema(schema, "X", categories=True).types
     array = array if kind == array.type else plain_array(array, kind)
     if not pa.types.is_dictionary(kind):
-        return _typed(pl.Series(name, pl.from_arrow(array)))
+        return _of_polars(pl.Series(name, pl.from_arrow(array)))
     # As plain cells: a type of categories may know more of them than these.
     return FrameColumn(pl.Series(name, pl.from_arrow(array.cast(kind.value_type))), True)
-
-
-def _typed(cells: pl.Series) -> FrameColumn:
-    is_chosen = cells.dtype in _MADE_FOR_CATEGORIES
-    return FrameColumn(cells.cast(pl.String) if is_chosen else cells, is_chosen)
 
 
 def _refuse_twice(names: list[str]) -> None:
