@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rareclass.errors import InputError
+from rareclass.tables import text_source
 from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import PipeBytes
 from rareclass.tables.csv_file import CsvSource
@@ -48,6 +49,12 @@ def read_interrupted(
             source.close()
             source = reopen(json.loads(json.dumps(batch.position)))
         k += 1
+
+
+@pytest.fixture(autouse=True)
+def blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests may set how many bytes are read at a time."""
+    monkeypatch.setattr(text_source, "BLOCK_BYTES", text_source.BLOCK_BYTES)
 
 
 ways = st.tuples(
@@ -114,8 +121,8 @@ def test_csv_is_the_same_in_any_way_of_reading(
     content, (good, bad) = csv_text(records, end, mark, ends)
     path = tmp_path_factory.mktemp("s") / "t.csv"
     path.write_bytes(content)
-    sizes, stops, block = how
-    reading = Reading(separator=",", block_bytes=block)
+    sizes, stops, text_source.BLOCK_BYTES = how
+    reading = Reading(separator=",")
     batches = read_interrupted(lambda at: open_file(path, "t.csv", at, reading), sizes, stops)
     found, rejected = records_of(batches)
     assert found == good
@@ -162,10 +169,12 @@ def test_broken_csv_is_the_same_in_any_way_of_reading(
     path.write_text("a,b,c\n" + "\n".join(lines) + "\n" * ends, newline="")
     sizes, stops, block = how
 
-    def reopen(at: Any, block: int = block) -> FileSource:
-        return open_file(path, "t.csv", at, Reading(separator=",", block_bytes=block))
+    def reopen(at: Any) -> FileSource:
+        return open_file(path, "t.csv", at, Reading(separator=","))
 
-    at_once = records_of(read_all(reopen(None, 1 << 20)))
+    text_source.BLOCK_BYTES = 1 << 20
+    at_once = records_of(read_all(reopen(None)))
+    text_source.BLOCK_BYTES = block
     assert records_of(read_interrupted(reopen, sizes, stops)) == at_once
     # Nothing but blank lines is passed over in silence.
     starts = {row[1] for row in (*at_once[0], *at_once[1])}
@@ -191,8 +200,8 @@ def test_json_lines_are_the_same_in_any_way_of_reading(
     lines = [row if isinstance(row, str) else json.dumps(row) for row in records]
     path = tmp_path_factory.mktemp("s") / "t.jsonl"
     path.write_text("\n".join(lines) + "\n" * ends)
-    sizes, stops, block = how
-    reading = Reading(columns=["a", "b"], block_bytes=block)
+    sizes, stops, text_source.BLOCK_BYTES = how
+    reading = Reading(columns=["a", "b"])
     batches = read_interrupted(lambda at: open_file(path, "t.jsonl", at, reading), sizes, stops)
     found, rejected = records_of(batches)
     assert found == [
@@ -245,8 +254,8 @@ def test_folder_is_the_same_in_any_way_of_reading(
         first = 2 if csv else 1
         expected += [(name, first + i, (str(i), f"x{k}")) for i in range(n)]
     expected.sort(key=lambda row: Path(row[0]))
-    sizes, stops, block = how
-    reading = Reading(columns=["a", "b"], block_bytes=block)
+    sizes, stops, text_source.BLOCK_BYTES = how
+    reading = Reading(columns=["a", "b"])
     batches = read_interrupted(lambda at: open_folder(folder, at, reading), sizes, stops)
     assert records_of(batches) == (expected, [])
     # What comes later leaves a position as it was.
@@ -285,11 +294,11 @@ def test_standard_input_is_sent_again_from_its_beginning(
     records: list[Any], how: tuple[list[int], list[bool], int], pack: Callable[[bytes], bytes]
 ) -> None:
     content, (good, bad) = csv_text(records, "\n", b"", True)
-    sizes, stops, block = how
+    sizes, stops, text_source.BLOCK_BYTES = how
 
     def reopen(at: Any) -> CsvSource:
         pipe = PipeBytes(io.BytesIO(pack(content)), growing=False)
-        return CsvSource(pipe, "t.csv", at, separator=",", block_bytes=block)
+        return CsvSource(pipe, "t.csv", at, separator=",")
 
     found, rejected = records_of(read_interrupted(reopen, sizes, stops))
     assert found == good

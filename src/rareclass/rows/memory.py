@@ -355,14 +355,14 @@ def add_to(total: list[np.ndarray], part: Iterable) -> None:
         entry += more
 
 
-def read_ahead(items: Generator[Piece, None, None], depth: int = 2) -> Iterator[Piece]:
+def read_ahead(items: Generator[Piece, None, None]) -> Iterator[Piece]:
     """Yield the items of a generator that runs in a thread of its own.
 
     The thread starts with the first item. It ends, and `items` is closed, after the last item, when
     this generator is closed or collected, and after any exception, Ctrl-C included; an item in the
     making is waited for.
 
-    Whatever `items` raises is raised here, after the items before it. At most `depth` items are
+    Whatever `items` raises is raised here, after the items before it. At most two items are
     ready, or being made, beside the one in use.
 
     Examples
@@ -371,7 +371,7 @@ def read_ahead(items: Generator[Piece, None, None], depth: int = 2) -> Iterator[
     [0, 1, 4, 9]
     """
     ready: SimpleQueue[Any] = SimpleQueue()
-    room, stopped = threading.Semaphore(depth), threading.Event()
+    room, stopped = threading.Semaphore(2), threading.Event()
     end = object()
 
     def make() -> None:

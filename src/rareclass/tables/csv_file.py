@@ -32,7 +32,7 @@ from rareclass.tables.dialect import (
     no_text,
     row_end,
 )
-from rareclass.tables.text_source import BLOCK_BYTES, TakenRows, TextSource
+from rareclass.tables.text_source import TakenRows, TextSource
 
 _BLOCK_BYTES = 8 << 20
 _COMMA_CELL = re.compile(COMMA_CELL)
@@ -304,9 +304,8 @@ class CsvSource(TextSource):
         position: dict[str, Any] | None = None,
         columns: Sequence[str] | None = None,
         separator: str | None = None,
-        block_bytes: int = BLOCK_BYTES,
     ) -> None:
-        super().__init__(stream, name, None, block_bytes)
+        super().__init__(stream, name, None)
         self.columns = None if columns is None else list(columns)
         self._separator = separator
         self._dialect: Dialect | None = None

@@ -15,7 +15,7 @@ from rareclass.tables.batch import columns_fault
 from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile
 from rareclass.tables.dialect import NOT_UTF8
 from rareclass.tables.reading import read_words
-from rareclass.tables.text_source import BLOCK_BYTES, TakenRows, TextSource
+from rareclass.tables.text_source import TakenRows, TextSource
 
 _scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
@@ -34,9 +34,8 @@ class JsonLinesSource(TextSource):
         name: str,
         position: dict[str, Any] | None = None,
         columns: Sequence[str] | None = None,
-        block_bytes: int = BLOCK_BYTES,
     ) -> None:
-        super().__init__(stream, name, position, block_bytes)
+        super().__init__(stream, name, position)
         if position is not None and position["columns"] is not None:
             columns = position["columns"]
         self._set_columns(None if columns is None else list(columns))

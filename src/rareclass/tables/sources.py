@@ -26,7 +26,7 @@ from rareclass.tables.folders import (
 )
 from rareclass.tables.jsonl import JsonLinesSource
 from rareclass.tables.parquet import ParquetSource, is_complete
-from rareclass.tables.text_source import BLOCK_BYTES, TextSource
+from rareclass.tables.text_source import TextSource
 
 _LONGEST_WAIT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.05
@@ -44,14 +44,13 @@ class Reading(NamedTuple):
 
     `follow`: wait for more at the end of a text file that is not compressed. The columns to hand
     out are by default those of the file, or of the first JSON object. `exact_columns`: see
-    `ArrowSource`. The rows do not depend on how many bytes are read at a time.
+    `ArrowSource`.
     """
 
     follow: bool = False
     columns: list[str] | None = None
     separator: str | None = None
     exact_columns: Collection[str] = ()
-    block_bytes: int = BLOCK_BYTES
 
 
 def open_file(
@@ -100,11 +99,10 @@ def _open_text(
     position: dict[str, Any] | None,
     reading: Reading,
 ) -> TextSource:
-    columns, separator, block_bytes = reading.columns, reading.separator, reading.block_bytes
     try:
         if file_format == "jsonl":
-            return JsonLinesSource(stream, name, position, columns, block_bytes)
-        source = CsvSource(stream, name, position, columns, separator, block_bytes)
+            return JsonLinesSource(stream, name, position, reading.columns)
+        source = CsvSource(stream, name, position, reading.columns, reading.separator)
         source.find_header()
     except BaseException:
         stream.close()

@@ -45,14 +45,13 @@ class TextLines:
     (5, 3, True, [b'd'])
     """
 
-    def __init__(self, stream: ByteStream, block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(self, stream: ByteStream) -> None:
         self.ahead: list[bytes] = []
         self.offset = 0
         self.line = 1
         self.ended = False
         self.encoding = "utf-8"
         self._stream = stream
-        self._block_bytes = block_bytes
         self._tail = b""
         # What the lines ahead are in the stream, where that is not UTF-8.
         self._sizes: list[int] = []
@@ -67,7 +66,7 @@ class TextLines:
     def fill(self) -> bool:
         """Read on until there is one more line; False where there is none, or none yet."""
         while not self.ended:
-            block = self._stream.read(self._block_bytes)
+            block = self._stream.read(BLOCK_BYTES)
             if block is None:
                 return False
             if not block:
@@ -197,16 +196,10 @@ class TextSource(ABC):
 
     columns: list[str] | None
 
-    def __init__(
-        self,
-        stream: ByteStream,
-        name: str,
-        position: dict[str, Any] | None,
-        block_bytes: int = BLOCK_BYTES,
-    ) -> None:
+    def __init__(self, stream: ByteStream, name: str, position: dict[str, Any] | None) -> None:
         self._stream = stream
         self._name = name
-        self._lines = TextLines(stream, block_bytes)
+        self._lines = TextLines(stream)
         if position is not None and position["offset"]:
             self._go_to(position)
 
