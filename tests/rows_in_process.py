@@ -4,8 +4,8 @@ import cloudpickle
 import numpy as np
 
 from rareclass.rows.decoding import ColumnRoles
-from rareclass.rows.partitions.engine import Engine
-from rareclass.rows.partitions.place import PartHolder, read_part
+from rareclass.rows.partitioned import Engine
+from rareclass.rows.places import PartHolder, read_part
 
 
 class InProcess(Engine):

@@ -13,7 +13,7 @@ import pytest
 
 from rareclass.errors import InputError
 from rareclass.files import being_written, replacing
-from rareclass.rows.partitions.engine import Journal
+from rareclass.rows.partitioned import Journal
 from rareclass.stream.checkpoint import claimed
 
 _HOLD = """

@@ -7,7 +7,7 @@ import numpy as np
 
 from fuzz import changed_bytes
 from fuzz.targets import Case
-from rareclass.rows.partitions.engine import Journal
+from rareclass.rows.partitioned import Journal
 
 
 def _passes(journal: Journal) -> list[np.ndarray]:

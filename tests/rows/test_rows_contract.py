@@ -13,7 +13,7 @@ from scipy import sparse
 
 from draws import draws
 from rareclass.rows import ArrayRows, from_arrays, from_parquet, rows_of
-from rareclass.rows.partitions.engine import labelled
+from rareclass.rows.partitioned import labelled
 from rareclass.rows.protocol import Budget, RowValues, SentOnce, Token
 from rows_in_process import InProcess
 

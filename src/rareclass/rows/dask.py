@@ -13,8 +13,8 @@ from typing import Any
 from rareclass.errors import ErrorKind, InputError
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.labelled import LabelledRows
-from rareclass.rows.partitions.engine import Engine, labelled
-from rareclass.rows.partitions.place import PartFacts, PartHolder, Reply, Request, read_part
+from rareclass.rows.partitioned import Engine, labelled
+from rareclass.rows.places import PartFacts, PartHolder, Reply, Request, read_part
 from rareclass.rows.source import delayed_parts
 
 # Shares of a worker's memory for features and for values that blocks remember. Dask and the work

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.labelled import LabelledRows
-from rareclass.rows.partitions.engine import Engine, labelled
-from rareclass.rows.partitions.place import (
+from rareclass.rows.partitioned import Engine, labelled
+from rareclass.rows.places import (
     LoadedPart,
     PartFacts,
     PartHolder,

@@ -1,4 +1,10 @@
-"""A table in parts as rows: passes that go on where places are lost, and their checkpoint."""
+"""A table in parts as rows, on a cluster or in other processes.
+
+A part is a piece of a table with whole rows. It lives in a place, a process that answers requests
+about the parts it holds; the process of the user holds no features. An engine, such as Dask's or
+Spark's, knows the places, carries requests and replies, and reloads the parts of a lost place. The
+sums of passes are kept in a checkpoint where one is asked for.
+"""
 
 import hashlib
 import io
@@ -18,7 +24,7 @@ from rareclass.files import let_go, take_hold
 from rareclass.labels.two_classes import RowNumbers
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.memory import ArrayRows, Stretch, count_threads
-from rareclass.rows.partitions.place import (
+from rareclass.rows.places import (
     BlockSettings,
     Names,
     PartFacts,
