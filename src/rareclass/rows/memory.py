@@ -46,21 +46,17 @@ class Workers:
 
         Where a piece fails, or at Ctrl-C, waiting pieces are dropped and running ones finished.
         """
-        pool = self._with(n_threads)
+        pool, process = self._pool, os.getpid()
+        if pool is None or self._n_threads < n_threads or self._process != process:
+            # For more threads, or in a child process.
+            pool = ThreadPoolExecutor(n_threads, "rareclass")
+            self._pool, self._n_threads, self._process = pool, n_threads, process
         try:
             yield from pool.map(work, pieces)
         except BaseException:
             self._pool = None
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-
-    def _with(self, n_threads: int) -> ThreadPoolExecutor:
-        """Return the pool; a new one for more threads, or in a child process."""
-        pool, process = self._pool, os.getpid()
-        if pool is None or self._n_threads < n_threads or self._process != process:
-            pool = ThreadPoolExecutor(n_threads, "rareclass")
-            self._pool, self._n_threads, self._process = pool, n_threads, process
-        return pool
 
 
 # Fewer are done sooner than a thread is started and handed its work.
@@ -176,18 +172,6 @@ class ArrayRows:
         self._memos = [Memo(self.budget) for _ in self._places]
         self._keeps_arrays, self._blocks_a_thread = keeps_arrays, blocks_a_thread
         self._workers = Workers()
-
-    @classmethod
-    def of_stretches(cls, stretches: Sequence[Stretch], **settings: Any) -> "ArrayRows":
-        """Stretches of a whole, in increasing order, with the settings of the class.
-
-        No block is part of two of them.
-        """
-        parts = [
-            cls(each.source, each.chosen, each.weight, **settings).starting_at(each.first)
-            for each in stretches
-        ]
-        return cls.joined(parts)
 
     @classmethod
     def joined(cls, parts: Sequence["ArrayRows"]) -> "ArrayRows":

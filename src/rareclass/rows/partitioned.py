@@ -23,7 +23,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.files import let_go, take_hold
 from rareclass.labels.two_classes import RowNumbers
 from rareclass.rows.labelled import LabelledRows
-from rareclass.rows.memory import ArrayRows, Stretch, count_threads
+from rareclass.rows.memory import ArrayRows, count_threads
 from rareclass.rows.places import (
     BlockSettings,
     Names,
@@ -376,19 +376,20 @@ class PartitionedRows:
 
     def _bring(self, blocks: Sequence[tuple[int, int]], keeps_arrays: bool) -> ArrayRows:
         X = self.take(np.concatenate([np.arange(start, stop) for start, stop in blocks]))
-        stretches, n_before = [], 0
+        parts, n_before = [], 0
         for start, stop in blocks:
-            rows = X[n_before : n_before + stop - start]
+            rows = ArrayRows(
+                RowSource.of_array(X[n_before : n_before + stop - start]),
+                None,
+                None if self._weight is None else self._weight[start:stop],
+                block_rows=self._view.settings.block_rows,
+                budget=self.budget,
+                n_jobs=self.n_threads,
+                keeps_arrays=keeps_arrays,
+            )
             n_before += stop - start
-            weight = None if self._weight is None else self._weight[start:stop]
-            stretches.append(Stretch(RowSource.of_array(rows), None, weight, start))
-        return ArrayRows.of_stretches(
-            stretches,
-            block_rows=self._view.settings.block_rows,
-            budget=self.budget,
-            n_jobs=self.n_threads,
-            keeps_arrays=keeps_arrays,
-        )
+            parts.append(rows.starting_at(start))
+        return ArrayRows.joined(parts)
 
     def _ask(self, kind: str, fn: Callable, broadcast: tuple) -> Any:
         reply = self._source.engine.ask(kind, self._view, list(self._view.pieces), fn, broadcast)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from io import BytesIO
 from typing import Any
 
@@ -33,6 +34,8 @@ class TextLines:
     ended, inside_line : bool
         Whether no line will come after those ahead; whether what comes next is the rest of a line
         that was taken before.
+    tail : bytes
+        The beginning of a line whose rest is waited for.
 
     Examples
     --------
@@ -52,16 +55,11 @@ class TextLines:
         self.ended = False
         self.encoding = "utf-8"
         self._stream = stream
-        self._tail = b""
+        self.tail = b""
         # What the lines ahead are in the stream, where that is not UTF-8.
         self._sizes: list[int] = []
         self._at_start = True
         self.inside_line = False
-
-    @property
-    def has_unfinished(self) -> bool:
-        """Say whether something was read that is not taken: a line, or the beginning of one."""
-        return bool(self.ahead or self._tail)
 
     def fill(self) -> bool:
         """Read on until there is one more line; False where there is none, or none yet."""
@@ -71,14 +69,14 @@ class TextLines:
                 return False
             if not block:
                 self.ended = True
-                last, self._tail = self._tail, b""
+                last, self.tail = self.tail, b""
                 self._add([last] if last else [])
                 return bool(last)
-            data = self._without_mark(self._tail + block)
+            data = self._without_mark(self.tail + block)
             if data is None:
                 continue
             lines = self._cut(data)
-            if len(self._tail) > ROW_LIMIT:
+            if len(self.tail) > ROW_LIMIT:
                 number = self.line + len(self.ahead) + len(lines)
                 raise InputError(
                     f"Line {number} of {self._stream.title} is longer than {ROW_LIMIT >> 20} MiB.",
@@ -132,18 +130,20 @@ class TextLines:
         """Return the lines in `data` as they are in the stream; the beginning of one is kept."""
         if not self.encoding.startswith("utf-16"):
             lines = BytesIO(data).readlines()
-            self._tail = b"" if not lines or lines[-1].endswith(b"\n") else lines.pop()
+            self.tail = b"" if not lines or lines[-1].endswith(b"\n") else lines.pop()
             return lines
         whole = len(data) // 2 * 2
         texts = data[:whole].decode(self.encoding, "surrogatepass").split("\n")
         lines = [f"{text}\n".encode(self.encoding, "surrogatepass") for text in texts[:-1]]
-        self._tail = data[sum(map(len, lines)) :]
+        self.tail = data[sum(map(len, lines)) :]
         return lines
 
     def _add(self, lines: list[bytes]) -> None:
         if self.encoding != "utf-8":
             self._sizes.extend(map(len, lines))
-            lines = [_as_utf8(line, self.encoding) for line in lines]
+            for k, line in enumerate(lines):
+                with suppress(UnicodeDecodeError):  # it is hardly UTF-8 either, and rejected
+                    lines[k] = line.decode(self.encoding).encode()
         self.ahead.extend(lines)
 
     def _without_mark(self, data: bytes) -> bytes | None:
@@ -151,21 +151,13 @@ class TextLines:
         if not self._at_start:
             return data
         if len(data) < len(UTF8_MARK) and b"\n" not in data:
-            self._tail = data
+            self.tail = data
             return None
         self._at_start = False
         self.encoding = UTF16_MARKS.get(data[:2], "utf-8")
         mark = 2 if self.encoding != "utf-8" else 3 if data.startswith(UTF8_MARK) else 0
         self.offset = mark
         return data[mark:]
-
-
-def _as_utf8(line: bytes, encoding: str) -> bytes:
-    """Return a line as UTF-8; as it is, which is hardly UTF-8, where it is not in its encoding."""
-    try:
-        return line.decode(encoding).encode()
-    except UnicodeDecodeError:
-        return line
 
 
 class TakenRows:
@@ -211,7 +203,7 @@ class TextSource(ABC):
     @property
     def has_unfinished(self) -> bool:
         """Say whether the beginning of a row is there, whose rest is waited for."""
-        return self._lines.has_unfinished
+        return bool(self._lines.ahead or self._lines.tail)
 
     def read(self, max_records: int) -> Batch | None:
         """Return the next records; None at the end; none of them where they have not arrived."""
