@@ -49,7 +49,7 @@ def oracle(how, x):
 @given(column=COLUMN)
 def test_the_definition(how, column):
     x = np.array(column)
-    bounded = BoundedNumbers(how).fit_transform(x[:, None])[:, 0]
+    bounded = BoundedNumbers(how).fit(x[:, None]).transform(x[:, None])[:, 0]
     if np.isnan(x).all():
         assert np.isnan(bounded).all()
     elif np.nanmax(x) - np.nanmin(x) == 0:
@@ -79,8 +79,6 @@ def test_what_is_beyond_training_is_exactly_its_end(how, data, far):
     end = bounded.high_ if far > 0 else bounded.low_
     reached = bounded.transform(np.array([[far, far]]))
     np.testing.assert_array_equal(reached, bounded.transform(end[None, :]))
-    is_outside = (np.array([far, far]) > bounded.high_) | (np.array([far, far]) < bounded.low_)
-    assert bounded.n_outside(np.array([[far, far], [np.nan, np.nan]])).tolist() == list(is_outside)
 
 
 def test_many_values_keep_their_order_and_come_near_to_normal():
@@ -94,13 +92,12 @@ def test_many_values_keep_their_order_and_come_near_to_normal():
     assert 2.5 < z.max() < 2.8
     assert np.isclose(z.mean(), 0, atol=1e-12)
     assert np.isclose(z.std(), 1)
-    np.testing.assert_array_equal(bounded.fit_transform(x[:, None])[:, 0], z)
 
 
 @pytest.mark.parametrize("how", ["quantiles", "asinh"])
 def test_a_value_that_few_rows_have_is_not_far_from_all_others(how):
     x = (np.arange(1000) % 500 == 0).astype(float)
-    z = BoundedNumbers(how).fit_transform(x[:, None])[:, 0]
+    z = BoundedNumbers(how).fit(x[:, None]).transform(x[:, None])[:, 0]
     assert z.max() == pytest.approx(5)
     assert z.mean() == pytest.approx(0)
     np.testing.assert_allclose(z, oracle(how, x))

@@ -1,6 +1,5 @@
 """Numbers made comparable and bounded: none is ever farther out than those of training."""
 
-from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -191,13 +190,6 @@ class BoundedNumbers(BaseEstimator):
         self, X: Floats, weight: Floats | None = None, summaries: NumberSummaries | None = None
     ) -> "BoundedNumbers":
         """Learn from columns; `summaries` are those of these rows, where they are at hand."""
-        self.fit_transform(X, weight, summaries)
-        return self
-
-    def fit_transform(
-        self, X: Floats, weight: Floats | None = None, summaries: NumberSummaries | None = None
-    ) -> Floats:
-        """Learn from columns and return them bounded: (n_rows, n_columns), C order."""
         if self.how not in HOWS:
             raise ValueError(f"how={self.how!r} must be one of {', '.join(map(repr, HOWS))}.")
         X = np.asarray(X, np.float64)
@@ -209,10 +201,14 @@ class BoundedNumbers(BaseEstimator):
             self.knots_, self.starts_ = found.knots, found.starts
             self.heights_ = _quantile_of_normal(found.ranks)
         self.mean_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
-        bounded = self.transform(X)
-        self._standardise(bounded, weight)
+        mean, deviation = _moments(self.transform(X), weight)
+        if self.how != "clipped":
+            ends = self.transform(np.stack([self.low_, self.high_])) - mean
+            deviation = np.maximum(deviation, np.abs(ends).max(axis=0) / _FARTHEST)
+        constant = (self.low_ == self.high_) | (deviation <= 0)
+        self.mean_, self.scale_ = mean, np.where(constant, 1.0, deviation)
         self.typical_ = self.transform(found.median[None, :])[0]
-        return bounded
+        return self
 
     def check_parts(self) -> None:
         """Raise `ValueError` where compiled code would leave its arrays."""
@@ -255,40 +251,15 @@ class BoundedNumbers(BaseEstimator):
             block /= self.scale_
         return out
 
-    def n_outside(self, X: Floats) -> NDArray[np.int64]:
-        """Of each column, how many numbers are beyond those of training: (n_columns,)."""
-        X = np.asarray(X, np.float64)
-        with np.errstate(invalid="ignore"):
-            return np.count_nonzero((self.low_ > X) | (self.high_ < X), axis=0)
-
-    def _standardise(self, bounded: Floats, weight: Floats | None) -> None:
-        """Find mean and deviation of the bounded rows, and bring the rows to 0 and 1."""
-        mean, deviation = _moments(bounded, weight)
-        if self.how != "clipped":
-            ends = self.transform(np.stack([self.low_, self.high_])) - mean
-            deviation = np.maximum(deviation, np.abs(ends).max(axis=0) / _FARTHEST)
-        constant = (self.low_ == self.high_) | (deviation <= 0)
-        self.mean_, self.scale_ = mean, np.where(constant, 1.0, deviation)
-        bounded -= self.mean_
-        bounded /= self.scale_
-
 
 def _moments(X: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
     """Mean and deviation of each column where it is not NaN: 0 and 0 for one that always is."""
-    total = np.full(X.shape[1], np.finfo(np.float64).tiny)
-    mean = np.zeros(X.shape[1])
-    for block, shares in _blocks(X, weight):
-        total += (shares[:, None] * ~np.isnan(block)).sum(axis=0)
-        mean += shares @ np.nan_to_num(block)
-    mean /= total
-    variance = np.zeros(X.shape[1])
-    for block, shares in _blocks(X, weight):
-        variance += shares @ np.nan_to_num(block - mean) ** 2
-    return mean, np.sqrt(variance / total)
-
-
-def _blocks(X: Floats, weight: Floats | None) -> Iterator[tuple[Floats, Floats]]:
-    for begin in range(0, len(X), _BLOCK_ROWS):
-        block = X[begin : begin + _BLOCK_ROWS]
-        rows = slice(begin, begin + _BLOCK_ROWS)
-        yield block, np.ones(len(block)) if weight is None else weight[rows]
+    shares = np.ones(len(X)) if weight is None else weight
+    mean, variance = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for j, column in enumerate(X.T):
+        there = ~np.isnan(column)
+        values, own = column[there], shares[there]
+        total = max(float(own.sum()), np.finfo(np.float64).tiny)
+        mean[j] = own @ values / total
+        variance[j] = own @ (values - mean[j]) ** 2 / total
+    return mean, np.sqrt(variance)

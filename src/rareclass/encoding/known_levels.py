@@ -35,6 +35,8 @@ class KnownWords(BaseEstimator):
     ('red', 2, 4)
     """
 
+    groups = None  # words have no order
+
     def fit(self, words: Sequence[str] | NDArray[np.object_]) -> "KnownWords":
         """Remember distinct words in this order."""
         written = [word.encode() for word in words]
@@ -158,13 +160,14 @@ class KnownCodes(BaseEstimator):
         return np.where(np.isnan(values), self.n_known, levels).astype(np.int32)
 
 
-class CodeColumn(NamedTuple):
-    """A column of numbers looked at as codes: `levels` and `log_odds` are those of each row.
+class CategoryColumn(NamedTuple):
+    """A category of training: its levels and log-odds out of fold, an entry a row.
 
-    `tells_more`: single values say more than where they lie. `has_order`: that says something, too.
+    Of whole numbers that may be codes, `tells_more`: single values say more than where they lie,
+    and `has_order`: that says something, too.
     """
 
-    known: KnownCodes
+    known: KnownWords | KnownCodes
     statistics: CategoryStatistics
     levels: NDArray[np.int32]
     log_odds: Floats
@@ -184,7 +187,7 @@ def could_be_codes(values: Floats, weight: Floats) -> bool:
     return FEWEST_CODES <= n_distinct <= len(present) / ROWS_A_CODE
 
 
-def as_codes(values: Floats, y: NDArray[np.bool_], weight: Floats, fold: Codes) -> CodeColumn:
+def as_codes(values: Floats, y: NDArray[np.bool_], weight: Floats, fold: Codes) -> CategoryColumn:
     """A column as codes, and whether they tell the rare class better than where they lie.
 
     The log loss, out of fold, of the rare share of each value is compared with that of each bin; it
@@ -202,7 +205,7 @@ def as_codes(values: Floats, y: NDArray[np.bool_], weight: Floats, fold: Codes) 
     gain = binned - log_loss(expit(log_odds + prior), y)
     clear = (of_prior, weight, _STANDARD_ERRORS, _LEAST_GAIN)
     tells_more, has_order = is_clear_gain(gain, *clear), is_clear_gain(of_prior - binned, *clear)
-    return CodeColumn(known, statistics, levels, log_odds, tells_more, has_order)
+    return CategoryColumn(known, statistics, levels, log_odds, tells_more, has_order)
 
 
 # Columns of fewer values are no names of cards, customers or machines.

@@ -1,8 +1,8 @@
 """What all views of a table share: learned once, and encoded once for a set of rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,14 @@ from sklearn.base import BaseEstimator
 from rareclass.encoding.bounded_numbers import NumberSummaries, summarise_numbers
 from rareclass.encoding.dates_and_texts import RecurringDates, TextComponents
 from rareclass.encoding.known_levels import (
+    CategoryColumn,
     KnownWords,
     as_codes,
     could_be_codes,
     halves,
     holds_nearby_only,
 )
-from rareclass.encoding.log_odds import CategoryStatistics, PairStatistics, find_pairs
+from rareclass.encoding.log_odds import CategoryStatistics, find_pairs
 from rareclass.encoding.typed_table import TypedColumn, TypedTable
 
 Floats = NDArray[np.float64]
@@ -128,14 +129,17 @@ class TableStatistics(BaseEstimator):
         """
         if fold is None:
             raise ValueError("statistics of categories need the folds of the rows: pass fold.")
-        y = np.asarray(y, np.bool_)
+        y, fold = np.asarray(y, np.bool_), np.asarray(fold)
         used = None if weight is None else np.asarray(weight, np.float64)
         shares = np.ones(table.n_rows) if used is None else used
         self.columns_ = [[column.name, column.kind] for column in table.columns]
         self._fit_numbers(table, used)
-        levels, log_odds, pairs = self._fit_categories(table, y, shares, np.asarray(fold), is_drawn)
+        levels, log_odds, pairs = self._fit_categories(table, y, shares, fold, is_drawn)
         self._fit_texts(table, shares)
-        counts = self._counts_out_of_fold(levels, shares, np.asarray(fold))
+        counts = side_by_side(
+            [CategoryStatistics.log_counts_out_of_fold(each, shares, fold) for each in levels],
+            table.n_rows,
+        )
         self.stand_ins_ = [self._stand_in(k, counts[:, k], shares) for k in range(self.n_words_)]
         return self._encoded(table, levels, log_odds, pairs, counts)
 
@@ -153,8 +157,13 @@ class TableStatistics(BaseEstimator):
                 levels[k] = np.where(unknown, np.int32(stand_in), levels[k])
         of_levels = zip(self.statistics_, levels, strict=True)
         log_odds = side_by_side([known.transform(each) for known, each in of_levels], table.n_rows)
-        pairs = [known.transform(*both) for known, both in self._each_pair(levels, log_odds)]
-        return self._encoded(table, levels, log_odds, pairs, self._log_counts(levels, table.n_rows))
+        pairs = [
+            known.transform((levels[i], levels[j]), (log_odds[:, i], log_odds[:, j]))
+            for known, (i, j) in zip(self.pair_statistics_, self.pairs_, strict=True)
+        ]
+        of_levels = zip(self.statistics_, levels, strict=True)
+        counts = side_by_side([known.log_counts(each) for known, each in of_levels], table.n_rows)
+        return self._encoded(table, levels, log_odds, pairs, counts)
 
     def outside(self, table: TypedTable) -> dict[str, int]:
         """Cells of each column that are beyond the numbers of training, or words it did not have.
@@ -223,7 +232,11 @@ class TableStatistics(BaseEstimator):
         dates = side_by_side([table.columns[k].values for k in self.date_sources_], table.n_rows)
         self.dates_ = RecurringDates(self.absolute_time).fit(dates, weight)
         plain = table.of_kind("number")
-        parts = [self._part_name(*feature) for feature in self.dates_.features_]
+        names = [table.columns[k].name for k in self.date_sources_]
+        parts = [
+            f"{names[i]} to {names[j]}: days" if part == "days" else f"{names[i]}: {part}"
+            for part, i, j in self.dates_.features_
+        ]
         sources = [self.date_sources_[first] for _, first, _ in self.dates_.features_]
         n_cycles = self.dates_.n_cycles_
         self.cycle_names_, self.cycle_sources_ = parts[:n_cycles], sources[:n_cycles]
@@ -235,10 +248,6 @@ class TableStatistics(BaseEstimator):
         self.low_, self.high_ = self.number_summaries_[:2]
         shares = np.ones(table.n_rows) if weight is None else weight
         self.missing_share_ = shares @ np.isnan(numbers) / max(shares.sum(), 1e-300)
-
-    def _part_name(self, part: str, first: int, second: int) -> str:
-        names = [self.columns_[self.date_sources_[k]][0] for k in (first, second)]
-        return f"{names[0]} to {names[1]}: days" if part == "days" else f"{names[0]}: {part}"
 
     def _numbers(self, table: TypedTable) -> tuple[Floats, Floats]:
         """Numbers with days of dates, and cycles of dates."""
@@ -257,16 +266,20 @@ class TableStatistics(BaseEstimator):
         is_drawn: bool,
     ) -> tuple[list[Codes], Floats, list[Floats]]:
         """Find categories and pairs; levels, and log-odds in the other folds, of both."""
-        words, codes = _categories(table, y, weight, fold)
+        words = table.of_kind("category")
+        numbers = table.of_kind("number")
+        codes = [k for k in numbers if could_be_codes(table.columns[k].values, weight)]
+        every = _categories(table, words, codes, y, weight, fold)
         self.nearby_only_ = [
-            table.columns[each.source].name
-            for each in words + codes
-            if is_drawn and each.tells_more and each.holds_nearby_only(y, weight)
+            table.columns[k].name
+            for k, each in zip(words + codes, every, strict=True)
+            if is_drawn
+            and each.tells_more
+            and holds_nearby_only(each.levels, each.known.n_levels, y, weight, each.known.groups)
         ]
         if self.nearby_only_:
             fold = halves(table.n_rows)
-            words, codes = _categories(table, y, weight, fold)
-        every = words + codes
+            every = _categories(table, words, codes, y, weight, fold)
         log_odds = side_by_side([each.log_odds for each in every], table.n_rows)
         found = find_pairs([each.levels for each in every], log_odds, y, weight, fold)
         # A code may tell something only beside another column.
@@ -276,9 +289,10 @@ class TableStatistics(BaseEstimator):
         self.pair_statistics_ = [pair.statistics for pair in found]
         chosen = [every[k] for k in kept]
         self.n_words_ = len(words)
-        unordered = {each.source for each in chosen[len(words) :] if not each.has_order}
+        self.category_sources_ = [(words + codes)[k] for k in kept]
+        of_codes = zip(self.category_sources_, chosen, strict=True)
+        unordered = {k for k, each in list(of_codes)[len(words) :] if not each.has_order}
         self.is_ordered_ = np.array([k not in unordered for k in self.number_sources_], np.bool_)
-        self.category_sources_ = [each.source for each in chosen]
         self.category_names_ = [table.columns[k].name for k in self.category_sources_]
         self.known_: list[Any] = [each.known for each in chosen]
         self.statistics_ = [each.statistics for each in chosen]
@@ -304,13 +318,6 @@ class TableStatistics(BaseEstimator):
         below = np.cumsum(weights[order])
         return int(order[np.searchsorted(below, 0.5 * below[-1])])
 
-    def _each_pair(
-        self, levels: list[Codes], log_odds: Floats
-    ) -> Iterator[tuple[PairStatistics, tuple[Any, Any]]]:
-        """What is known of each pair, with the levels and log-odds of its two categories."""
-        for known, (i, j) in zip(self.pair_statistics_, self.pairs_, strict=True):
-            yield known, ((levels[i], levels[j]), (log_odds[:, i], log_odds[:, j]))
-
     def _encoded(
         self,
         table: TypedTable,
@@ -330,17 +337,6 @@ class TableStatistics(BaseEstimator):
             side_by_side(pairs, table.n_rows),
             self._texts(table),
         )
-
-    def _log_counts(self, levels: Sequence[Codes], n_rows: int) -> Floats:
-        counts = [
-            statistics.log_counts(each)
-            for statistics, each in zip(self.statistics_, levels, strict=True)
-        ]
-        return side_by_side(counts, n_rows)
-
-    def _counts_out_of_fold(self, levels: Sequence[Codes], weight: Floats, fold: Any) -> Floats:
-        counts = [CategoryStatistics.log_counts_out_of_fold(each, weight, fold) for each in levels]
-        return side_by_side(counts, len(fold))
 
     def _fit_texts(self, table: TypedTable, weight: Floats) -> None:
         sources = table.of_kind("text")
@@ -404,48 +400,22 @@ def side_by_side(columns: Sequence[NDArray[Any]], n_rows: int) -> Floats:
     return joined.T
 
 
-class _Category(NamedTuple):
-    """A category of training, and what is known of its rows; as `CodeColumn`."""
-
-    source: int
-    known: Any
-    statistics: CategoryStatistics
-    levels: Codes
-    log_odds: Floats
-    tells_more: bool
-    has_order: bool
-
-    def holds_nearby_only(self, y: NDArray[np.bool_], weight: Floats) -> bool:
-        """Say whether its values tell clearly less of rows far away."""
-        groups = getattr(self.known, "groups", None)  # words have none
-        return holds_nearby_only(self.levels, self.known.n_levels, y, weight, groups)
-
-
 def _categories(
-    table: TypedTable, y: NDArray[np.bool_], weight: Floats, fold: NDArray[np.integer]
-) -> tuple[list[_Category], list[_Category]]:
-    """The columns of words, and those of whole numbers that may be codes."""
-    words = [_words_as_levels(table, k, y, weight, fold) for k in table.of_kind("category")]
-    codes = [
-        _Category(k, *as_codes(table.columns[k].values, y, weight, fold))
-        for k in table.of_kind("number")
-        if could_be_codes(table.columns[k].values, weight)
-    ]
-    return words, codes
-
-
-def _words_as_levels(
     table: TypedTable,
-    source: int,
+    words: list[int],
+    codes: list[int],
     y: NDArray[np.bool_],
     weight: Floats,
     fold: NDArray[np.integer],
-) -> _Category:
-    known = known_words(table.columns[source], weight)
-    levels = levels_of_words(table.columns[source], known)
-    statistics = CategoryStatistics()
-    log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, fold)
-    return _Category(source, known, statistics, levels, log_odds, True, False)
+) -> list[CategoryColumn]:
+    """Columns of words, then columns of whole numbers that may be codes."""
+    found = []
+    for column in (table.columns[k] for k in words):
+        known = known_words(column, weight)
+        levels, statistics = levels_of_words(column, known), CategoryStatistics()
+        log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, fold)
+        found.append(CategoryColumn(known, statistics, levels, log_odds, True, False))
+    return found + [as_codes(table.columns[k].values, y, weight, fold) for k in codes]
 
 
 def known_words(column: TypedColumn, weight: Floats) -> KnownWords:
