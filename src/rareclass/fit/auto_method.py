@@ -21,8 +21,6 @@ from rareclass.fit.method import (
     Terms,
 )
 from rareclass.model.facts import CombinationFacts, LeaderboardRow
-from rareclass.model.rare_class import RareTarget, rare_target
-from rareclass.model.target import FoundLabels
 from rareclass.model.threshold import ScoredRows
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
@@ -36,7 +34,7 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
-class AutoMethod:
+class AutoMethod(Method[RareClassifier]):
     """Kernels, trees and linear models, combined; see `rareclass.fit.method.Method`.
 
     What is chosen are members: a training after the first learns only those that had weight.
@@ -45,7 +43,6 @@ class AutoMethod:
     name: ClassVar[str] = "auto"
     parameter: ClassVar[str] = "combination"
     reads_types: ClassVar[bool] = True
-    numbers: ClassVar[str] = "clipped"  # of encoded rows, which it does not learn from
     may_be_stopped: ClassVar[bool] = True
     cross_fits: ClassVar[bool] = True
 
@@ -57,10 +54,6 @@ class AutoMethod:
     # that there was no time for.
     also_tried: tuple[LeaderboardRow, ...] = ()
     not_tried: tuple[str, ...] = ()
-
-    def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
-        """One label against the rest."""
-        return rare_target(found, positive)
 
     def outlook(self, size: TableSize, terms: Terms) -> str:
         """How long it may take, and that it need not."""

@@ -1,6 +1,7 @@
 """Which rows are held out for the estimate: at random, whole groups, or the latest."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,82 +40,71 @@ NO_ESTIMATE = (
 Split = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-def cross_fits(data: TrainingSet, settings: FitSettings) -> bool:
-    """Say whether the estimate is made of the training rows, each scored as if it were a new one.
+class HoldOutPlan(NamedTuple):
+    """Rows that the first training learns from, and the rows that its model is judged on."""
 
-    By the method itself, or where rare rows are few by one that learns anew without each part of
-    the rows. Not where time is known: what comes is foretold from what was.
+    kept: NDArray[np.int64]
+    held_out: NDArray[np.int64]  # none of them where the model is judged by cross-fitting, or not
+    by: str  # what the estimate is made of, in a word
+    share: float = 0.0  # of the rows that are held out
+    cross_fits: bool = False  # training rows are judged, each scored as if it were a new one
+    folds: Sequence[Split] = ()  # parts that are then held out in turn; none: the method does it
+
+
+def plan_hold_out(data: TrainingSet, settings: FitSettings, notes: list[str]) -> HoldOutPlan:
+    """Decide which rows the model is judged on, of each code in the asked proportion.
+
+    The training rows themselves where the method cross-fits, or where rare rows are few: then
+    models learn anew without each part of the rows. Not where time is known: what comes is
+    foretold from what was.
+
+    Raises `InputError` where a group has no name, and where groups or times leave no such rows.
     """
-    can = settings.method.cross_fits or len(estimation_folds(data, settings)) > 1
-    return can and settings.holdout is None and settings.refit and settings.time is None
+    everything = np.arange(len(data.y))
+    folds = [] if settings.method.cross_fits else _estimation_folds(data, settings)
+    may_cross_fit = settings.holdout is None and settings.refit and settings.time is None
+    if may_cross_fit and (settings.method.cross_fits or folds):
+        by = "cross-fitting" if settings.groups is None else "cross-fitting by group"
+        return HoldOutPlan(everything, everything[:0], by, cross_fits=True, folds=folds)
+    by = "held-out rows" if settings.groups is None else "held-out groups"
+    by = by if settings.time is None else "latest rows"
+    share = _HOLDOUT if settings.holdout is None else settings.holdout
+    # The codes from the highest: the rare class before the rest.
+    codes = [np.flatnonzero(data.y == code) for code in np.unique(data.y)[::-1]]
+    if share == 0 or sum(len(members) > 1 for members in codes) < 2:
+        none = "No rows were held out: there is no estimate of how good the model is."
+        notes.append(NO_ESTIMATE if share else none)
+        return HoldOutPlan(everything, everything[:0], by, share)
+    if settings.time is not None:
+        kept, held_out = _latest(data, settings.time, share)
+    elif settings.groups is not None:
+        kept, held_out = _whole_groups(data, settings.groups, share, settings.seed)
+    else:
+        generator = np.random.default_rng(settings.seed)
+        is_held_out = np.zeros(len(data.y), dtype=bool)
+        for members in codes:
+            size = min(max(1, round(share * len(members))), len(members) - 1)
+            is_held_out[generator.permutation(members)[:size]] = True
+        kept, held_out = np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
+    return HoldOutPlan(kept, held_out, by, share)
 
 
-def estimation_folds(data: TrainingSet, settings: FitSettings) -> list[Split]:
-    """Parts of a table in memory with few rare rows, which are held out in turn; none of others.
-
-    Raises `InputError` where a group has no name.
-    """
+def _estimation_folds(data: TrainingSet, settings: FitSettings) -> list[Split]:
+    """Parts of a table in memory with few rare rows, which are held out in turn; none of others."""
     n_rare = int(data.rare.sum())
     is_small = n_rare < FEW_RARE and not isinstance(data.rows, RowsOnDisk)
     if not is_small or not isinstance(data.target, RareTarget):
         return []
-    if settings.groups is None:
-        n_folds = min(settings.folds, n_rare, len(data.y) - n_rare)
-        if n_folds < 2:
-            return []
-        folds = RareStratifiedKFold(n_folds, random_state=settings.seed, pos_label=True)
-        return list(folds.split(data.y, data.rare))
-    group = places(data.beside_of(settings.groups), len(data.y), f"--groups {settings.groups}")
-    n_folds = min(settings.folds, most_folds(data.rare, group))
+    n_folds = min(settings.folds, n_rare, len(data.y) - n_rare)
+    group = None
+    if settings.groups is not None:
+        group = places(data.beside_of(settings.groups), len(data.y), f"--groups {settings.groups}")
+        n_folds = min(settings.folds, most_folds(data.rare, group))
     if n_folds < 2:
         return []
-    parts = RareGroupKFold(n_folds, random_state=settings.seed, pos_label=True)
+    folds = RareStratifiedKFold if group is None else RareGroupKFold
+    parts = folds(n_folds, random_state=settings.seed, pos_label=True)
     return list(parts.split(data.y, data.rare, group))
-
-
-def share_held_out(data: TrainingSet, settings: FitSettings) -> float:
-    """The share of the rows that is held out."""
-    if cross_fits(data, settings):
-        return 0.0
-    return _HOLDOUT if settings.holdout is None else settings.holdout
-
-
-def estimated_by(data: TrainingSet, settings: FitSettings) -> str:
-    """What the estimate is made of, in a word."""
-    if cross_fits(data, settings):
-        return "cross-fitting" if settings.groups is None else "cross-fitting by group"
-    if settings.time is not None:
-        return "latest rows"
-    return "held-out rows" if settings.groups is None else "held-out groups"
-
-
-def split(data: TrainingSet, settings: FitSettings, notes: list[str]) -> Split:
-    """Return the rows to train on and the rows held out, of each code in the asked proportion.
-
-    Raises `InputError` where groups or times leave no such rows.
-    """
-    everything = np.arange(len(data.y))
-    if cross_fits(data, settings):
-        return everything, everything[:0]
-    holdout = share_held_out(data, settings)
-    # The codes from the highest: the rare class before the rest.
-    codes = [np.flatnonzero(data.y == code) for code in np.unique(data.y)[::-1]]
-    if holdout == 0:
-        notes.append("No rows were held out: there is no estimate of how good the model is.")
-        return everything, everything[:0]
-    if sum(len(members) > 1 for members in codes) < 2:
-        notes.append(NO_ESTIMATE)
-        return everything, everything[:0]
-    if settings.time is not None:
-        return _latest(data, settings.time, holdout)
-    if settings.groups is not None:
-        return _whole_groups(data, settings.groups, holdout, settings.seed)
-    generator = np.random.default_rng(settings.seed)
-    held_out = np.zeros(len(data.y), dtype=bool)
-    for members in codes:
-        size = min(max(1, round(holdout * len(members))), len(members) - 1)
-        held_out[generator.permutation(members)[:size]] = True
-    return everything[~held_out], everything[held_out]
 
 
 def _latest(data: TrainingSet, name: str, holdout: float) -> Split:

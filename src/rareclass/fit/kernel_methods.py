@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, counted
-from rareclass.fit.method import AllEncoded, EncodedRows, TableSize, Terms, how_chosen
+from rareclass.fit.method import EncodedRows, Method, TableSize, Terms, how_chosen
 from rareclass.machine import size_text
 from rareclass.model.facts import KernelFacts, OrdinalFacts, SolverFacts
 from rareclass.model.levels import LevelTarget, level_target
-from rareclass.model.rare_class import RareTarget, rare_target
 from rareclass.model.target import FoundLabels
 from rareclass.ranking import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV
 from rareclass.ranking.machine import KernelMachine
@@ -47,7 +46,7 @@ _ENTRY_BYTES = 4
 
 
 @dataclass(frozen=True)
-class KernelMethod(AllEncoded):
+class KernelMethod(Method):
     """What the kernel machines have in common; ``lam`` None chooses it by cross-validation.
 
     See `rareclass.fit.method.Method`.
@@ -156,10 +155,6 @@ class RankRCMethod(KernelMethod):
         if self.width is not None or model.width == "mean":
             return chosen
         return replace(chosen, width=float(model.width), on_part=True)
-
-    def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
-        """One label against the rest."""
-        return rare_target(found, positive)
 
     def outlook(self, size: TableSize, terms: Terms) -> str:
         """Say so when it will take long: another method needs one pass of the rows."""

@@ -1,6 +1,6 @@
 """What training knows of a method: a few verbs, the same for all of them."""
 
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import FitsRows
 from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, places
 from rareclass.model.facts import MethodFacts
+from rareclass.model.rare_class import rare_target
 from rareclass.model.target import FoundLabels, Target
 from rareclass.model.threshold import ScoredRows
 from rareclass.rows import LabelledRows, RowSource
@@ -124,65 +125,49 @@ class TableSize(NamedTuple):
     is_sparse: bool
 
 
-class AllEncoded:
-    """What methods of encoded rows have in common that learn until they are done."""
-
-    reads_types: ClassVar[bool] = False
-    numbers: ClassVar[str] = "clipped"
-    may_be_stopped: ClassVar[bool] = False
-    cross_fits: ClassVar[bool] = False
-
-    def cross_fitted(self, model: Any, rows: EncodedRows) -> ScoredRows:
-        """Not asked for: rows are held out for the estimate."""
-        raise NotImplementedError
-
-    def majority_quantiles(self, model: Any) -> list[float] | None:
-        """Return None: they are counted on training rows."""
-        return None
-
-
-class Method(Protocol[Model]):
+class Method(Generic[Model]):
     """A way to learn a ranking, with what the user said about its parameters.
 
     A method that was not told its parameter chooses it by cross-validation. The model that it
     fits has ``score_samples``, and what its target's `Decision` asks for: ``offset_`` or
-    ``thresholds_``, found on scores of rows held out.
+    ``thresholds_``, found on scores of rows held out. What is answered here is so of methods of
+    encoded rows that learn until they are done.
     """
 
     name: ClassVar[str]  # what ``--method`` calls it
     parameter: ClassVar[str]  # what it chooses, in words
-    reads_types: ClassVar[bool]  # learns from typed columns and encodes them itself
-    numbers: ClassVar[str]  # how encoded rows have them, as `TableEncoder` says
-    may_be_stopped: ClassVar[bool]  # Ctrl-C leaves a model of what was learned by then
-    cross_fits: ClassVar[bool]  # scores its training rows as if they were new ones
+    reads_types: ClassVar[bool] = False  # learns from typed columns and encodes them itself
+    numbers: ClassVar[str] = "clipped"  # how encoded rows have them, as `TableEncoder` says
+    may_be_stopped: ClassVar[bool] = False  # Ctrl-C leaves a model of what was learned by then
+    cross_fits: ClassVar[bool] = False  # scores its training rows as if they were new ones
 
     def read_target(self, found: FoundLabels, positive: str | None) -> Target:
-        """Return what the labels of a file mean to this method.
+        """Return what the labels of a file mean: by default, one label against the rest.
 
         `positive` is the label that the user named as the rare class.
 
         Raises `InputError` when it cannot learn from these labels, with the remedy.
         """
-        ...
+        return rare_target(found, positive)
 
     def outlook(self, size: TableSize, terms: Terms) -> str:
         """Return what to tell the user before it starts; nothing when it will be quick."""
-        ...
+        return ""
 
     def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> Model:
         """Fit a model; what the user should know of it is added to `notes`.
 
         Raises `InputError` when it cannot be fitted in the memory allowed, with the remedy.
         """
-        ...
+        raise NotImplementedError
 
-    def cross_fitted(self, model: Model, rows: EncodedRows) -> "ScoredRows":
+    def cross_fitted(self, model: Model, rows: EncodedRows) -> ScoredRows:
         """Return scores of the rows that it was fitted on, where it cross-fits."""
-        ...
+        raise NotImplementedError
 
-    def as_chosen(self, model: Model) -> "Method[Model]":
+    def as_chosen(self, model: Model) -> Self:
         """Return this method with the parameter that `model` was fitted with."""
-        ...
+        raise NotImplementedError
 
     def facts(self, model: Model, terms: Terms, chosen: "Method[Model]") -> MethodFacts:
         """Return what a model file says of the model.
@@ -190,16 +175,16 @@ class Method(Protocol[Model]):
         `terms` are those of the training that chose the parameter: without folds none was chosen.
         `chosen` is the method with which the saved model was trained, as `as_chosen` returned it.
         """
-        ...
+        raise NotImplementedError
 
     def majority_quantiles(self, model: Model) -> list[float] | None:
         """Return scores at equal steps of the held-out majority; None to count training rows."""
-        ...
+        return None
 
     def summary(self, model: Model, terms: Terms, thresholds: NDArray[np.float64]) -> list[str]:
         """Return the lines that ``rareclass fit`` prints of the model; `terms` as in `facts`."""
-        ...
+        raise NotImplementedError
 
     def lighten(self, model: Model) -> None:
         """Let go of what no verb needs of a model, in place, before it is saved."""
-        ...
+        raise NotImplementedError

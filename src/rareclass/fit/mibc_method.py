@@ -10,11 +10,9 @@ from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.findings import Finding, FindingKind, warnings_as
-from rareclass.fit.method import AllEncoded, EncodedRows, TableSize, Terms, how_chosen
+from rareclass.fit.method import EncodedRows, Method, Terms, how_chosen
 from rareclass.machine import size_text
 from rareclass.model.facts import MomentFacts, SolverFacts
-from rareclass.model.rare_class import RareTarget, rare_target
-from rareclass.model.target import FoundLabels
 from rareclass.moments import MIBC, MIBCCV
 from rareclass.moments.dual import NotSeparableError
 from rareclass.moments.mibc_cv import PAPER_CS
@@ -32,7 +30,7 @@ _COPIES = 4
 
 
 @dataclass(frozen=True)
-class MIBCMethod(AllEncoded):
+class MIBCMethod(Method):
     """A linear model on moments of the majority; see `rareclass.fit.method.Method`.
 
     With no covariance given, all of it is kept for tables of up to 1,000 columns once encoded, and
@@ -45,14 +43,6 @@ class MIBCMethod(AllEncoded):
     cost: float | None = None  # C; None: by cross-validation
     covariance: str | None = None
     ridge: Any = None  # as in `MIBC`; None: by cross-validation
-
-    def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
-        """Return one label against the rest."""
-        return rare_target(found, positive)
-
-    def outlook(self, size: TableSize, terms: Terms) -> str:
-        """Nothing: it is the method for what takes others long."""
-        return ""
 
     def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> MIBC:
         """Fit with cross-validation where there are rows for it."""

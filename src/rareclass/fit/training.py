@@ -5,6 +5,7 @@ it. Others are fitted on a part of the rows, judged on the rest, and fitted agai
 """
 
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -13,20 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.decide.threshold_rule import ChosenThreshold
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warnings_as
 from rareclass.fit.baselines import Baseline, JudgedRows, baselines
-from rareclass.fit.hold_out import (
-    NO_ESTIMATE,
-    cross_fits,
-    estimated_by,
-    estimation_folds,
-    pooled,
-    share_held_out,
-    split,
-)
+from rareclass.fit.hold_out import NO_ESTIMATE, HoldOutPlan, Split, plan_hold_out, pooled
 from rareclass.fit.method import EncodedRows, Method, Terms
 from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
@@ -115,13 +107,14 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     """Train on all rows, with an estimate of what the model is worth on new ones."""
     notes: list[str] = []
     method = settings.method
-    kept, held_out = split(data, settings, notes)
+    plan = plan_hold_out(data, settings, notes)
+    kept, held_out = plan.kept, plan.held_out
     with warnings_as(notes):
         will_refit = settings.refit and len(held_out) > 0
         first = _fit(data.take(kept), settings, method, notes, 0.5 if will_refit else 1.0)
-        judged = _scored(data, held_out, first, settings, notes)
+        judged = _scored(data, plan, first, settings, notes)
         rule = _choose_threshold(judged, data, settings)
-        beside_it = _baselines(data, kept, held_out, settings) if judged is not None else []
+        beside_it = _baselines(data, plan, settings) if judged is not None else []
         chosen = method.as_chosen(first.model) if will_refit else method
         again = _refit(data, settings, chosen, first, notes) if will_refit else None
     encoder, model = first if again is None else again
@@ -142,7 +135,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         target=data.target.facts(),
         columns=tuple(data.columns),
         quantiles=tuple(quantiles),
-        training=_training_facts(data, settings, estimate, len(trained_on.y) == len(data.y)),
+        training=_training_facts(data, settings, plan, estimate, len(trained_on.y) == len(data.y)),
         method=method.facts(model, chosen_on, chosen),
         rule=rule,
     )
@@ -153,9 +146,8 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     light = _light(judged, data, settings)
     if light is not None:
         light = light._replace(scores=to_saved(light.scores))
-    content = Model(
-        encoder, model, facts, thresholds, calibration_of(model), held_out=light, cases=cases
-    )
+    calibration = getattr(model, "calibration_", None)
+    content = Model(encoder, model, facts, thresholds, calibration, held_out=light, cases=cases)
     return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it)
 
 
@@ -165,44 +157,44 @@ def thresholds_of(model: Any) -> NDArray[np.float64]:
     return np.atleast_1d(np.asarray(found, dtype=np.float64))
 
 
-def calibration_of(model: Any) -> Calibration | LevelCalibration | None:
-    """Return the map to probabilities that an estimator learned on held-out rows, if it did."""
-    return getattr(model, "calibration_", None)
-
-
 def _scored(
     data: TrainingSet,
-    held_out: NDArray[np.int64],
+    plan: HoldOutPlan,
     fitted: "_Fitted",
     settings: FitSettings,
     notes: list[str],
 ) -> ScoredRows | None:
     """Return scores of rows that count as new, None where there are none of two classes."""
-    if cross_fits(data, settings) and not settings.method.cross_fits:
-        judged = _judged_in_turn(data, fitted, settings)
-    elif cross_fits(data, settings):
+    if plan.folds:
+        judged = _judged_in_turn(data, plan.folds, fitted, settings)
+    elif plan.cross_fits:
         every = EncodedRows(None, data.y, data.weight, data.target.n_codes)
         judged = settings.method.cross_fitted(fitted.model, every)
     else:
-        if not len(held_out):
+        if not len(plan.held_out):
             return None
-        tested = data.take(held_out)
+        tested = data.take(plan.held_out)
         scores = scores_of(fitted.encoder, fitted.model, tested.rows)
-        judged = ScoredRows(tested.y, scores, tested.weight, held_out)
+        judged = ScoredRows(tested.y, scores, tested.weight, plan.held_out)
     if len(np.unique(judged.y)) < 2:
         notes.append(NO_ESTIMATE)
         return None
     return judged
 
 
-def _judged_in_turn(data: TrainingSet, fitted: "_Fitted", settings: FitSettings) -> ScoredRows:
+def _judged_in_turn(
+    data: TrainingSet, folds: Sequence[Split], fitted: "_Fitted", settings: FitSettings
+) -> ScoredRows:
     """Scores of all rows by models of the others, which chose their parameters without them.
 
     As of the model of all rows, `fitted`. Of a large majority they learn from a part.
     """
     parts = []
-    for kept, held_out in estimation_folds(data, settings):
-        learned = _with_part_of_majority(data.take(kept), settings.seed)
+    for kept, held_out in folds:
+        learned = data.take(kept)
+        if int((~learned.rare).sum()) > MOST_LEARNED:
+            drawn = draw_majority(learned.rare, learned.weight, MOST_LEARNED, settings.seed)
+            learned = replace(learned.take(drawn.rows), weight=drawn.weight)
         part = _fit(learned, settings, settings.method, [], 1.0)
         tested = data.take(held_out)
         scores = scores_of(part.encoder, part.model, tested.rows)
@@ -213,13 +205,6 @@ def _judged_in_turn(data: TrainingSet, fitted: "_Fitted", settings: FitSettings)
         to_whole = match_majority(own, like)
         parts.append((ScoredRows(tested.y, scores, tested.weight, held_out), to_whole))
     return pooled(parts)
-
-
-def _with_part_of_majority(data: TrainingSet, seed: int) -> TrainingSet:
-    if int((~data.rare).sum()) <= MOST_LEARNED:
-        return data
-    chosen, weight = draw_majority(data.rare, data.weight, MOST_LEARNED, seed)
-    return replace(data.take(chosen), weight=weight)
 
 
 def _to_saved(
@@ -269,28 +254,19 @@ def _choose_threshold(
     return chosen
 
 
-def _baselines(
-    data: TrainingSet,
-    kept: NDArray[np.int64],
-    held_out: NDArray[np.int64],
-    settings: FitSettings,
-) -> list[Baseline]:
+def _baselines(data: TrainingSet, plan: HoldOutPlan, settings: FitSettings) -> list[Baseline]:
     """Return plain methods on the same rows; the members of a combination are some themselves."""
     is_plain = isinstance(data.target, RareTarget) and not isinstance(data.rows, RowsOnDisk)
     if not settings.baseline or settings.method.cross_fits or not is_plain:
         return []
-    splits = [(kept, held_out)] if len(held_out) else estimation_folds(data, settings)
-    return baselines(_for_baselines(data, *split, settings.seed) for split in splits)
-
-
-def _for_baselines(
-    data: TrainingSet, kept: NDArray[np.int64], held_out: NDArray[np.int64], seed: int
-) -> JudgedRows:
-    train, tested = data.take(kept), data.take(held_out)
-    encoder: Any = data.new_encoder(seed)
-    X = _encoded(encoder, train, seed)
-    new = encoder.transform(tested.rows)
-    return JudgedRows(X, train.y, train.weight, new, tested.y, tested.weight)
+    parts = []
+    for kept, held_out in plan.folds or [(plan.kept, plan.held_out)]:
+        learned, tested = data.take(kept), data.take(held_out)
+        encoder: Any = data.new_encoder(settings.seed)
+        X = encoder.fit_transform(learned.rows, learned.y, learned.weight)
+        new = encoder.transform(tested.rows)
+        parts.append(JudgedRows(X, learned.y, learned.weight, new, tested.y, tested.weight))
+    return baselines(parts)
 
 
 def _estimate(
@@ -334,10 +310,13 @@ def _fit(
     data: TrainingSet, settings: FitSettings, method: Method, notes: list[str], share: float
 ) -> _Fitted:
     """Return an encoder and a model, fitted on `data` in a share of the time."""
-    encoder = data.new_encoder(settings.seed, method.reads_types, method.numbers)
+    encoder: Any = data.new_encoder(settings.seed, method.reads_types, method.numbers)
     if method.reads_types and isinstance(data.rows, RowsOnDisk):
         data = in_memory(data, settings.seed)
-    X = _encoded(encoder, data, settings.seed)
+    if isinstance(data.rows, RowsOnDisk):
+        X = encode_on_disk(encoder, data.rows, data.y, data.rare, data.weight, settings.seed)
+    else:
+        X = encoder.fit_transform(data.rows, data.y, data.weight)
     groups = data.beside_of(settings.groups)
     time = data.times_of(settings.time) if groups is None else None
     rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time)
@@ -368,13 +347,6 @@ def terms_of(y: NDArray[np.int16], settings: FitSettings, share: float = 1.0) ->
     return Terms(folds, settings.seed, settings.kernel_memory, share, len(y))
 
 
-def _encoded(encoder: Any, data: TrainingSet, seed: int) -> Any:
-    """Fit the encoder and return the encoded rows: an array, a matrix, or rows on disk."""
-    if isinstance(data.rows, RowsOnDisk):
-        return encode_on_disk(encoder, data.rows, data.y, data.rare, data.weight, seed)
-    return encoder.fit_transform(data.rows, data.y, data.weight)
-
-
 def _quantiles(encoder: Any, model: Any, data: TrainingSet, seed: int) -> list[float]:
     """Return the 0th to 100th percentile of training scores, in steps of 0.1."""
     rows = np.flatnonzero(data.target.compared_with(data.y))
@@ -393,6 +365,7 @@ def _quantiles(encoder: Any, model: Any, data: TrainingSet, seed: int) -> list[f
 def _training_facts(
     data: TrainingSet,
     settings: FitSettings,
+    plan: HoldOutPlan,
     estimate: RankingEstimate | None,
     on_all_rows: bool,
 ) -> TrainingFacts:
@@ -402,12 +375,12 @@ def _training_facts(
         n_copies_collapsed=data.n_copies,
         n_rows_without_target=data.n_unlabelled,
         copies_count=data.weight is not None or not data.n_copies,
-        holdout=share_held_out(data, settings),
+        holdout=plan.share,
         groups=settings.groups,
         time=settings.time,
         seed=settings.seed,
         trained_on_all_rows=on_all_rows or estimate is None,
-        estimated_by=None if estimate is None else estimated_by(data, settings),
+        estimated_by=None if estimate is None else plan.by,
         held_out=estimate,
         versions=versions | {"python": platform.python_version()},
         date=datetime.now(UTC).isoformat(timespec="seconds"),

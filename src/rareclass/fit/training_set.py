@@ -17,7 +17,6 @@ from rareclass.encoding.encoders import (
 )
 from rareclass.encoding.target import label_counts, labels_as_text
 from rareclass.encoding.training_table import (
-    TrainingTable,
     read_training_table,
     stream_training_table,
 )
@@ -33,9 +32,6 @@ from rareclass.rows.source import equal_rows
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
-
-# From here on two neighbouring whole numbers are one float.
-_LEAST_UNSURE = 2.0**53
 
 Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
 
@@ -182,7 +178,9 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
     check_beside(file, settings)
     if settings.on_disk:
         return _read_on_disk(file, settings.target, settings)
-    table = _read_table(file, settings.target, settings)
+    table = read_training_table(
+        file, settings.target, settings.drop, settings.categories, settings.keep, settings.beside
+    )
     target = _target(file, settings.target, label_counts(table.labels), settings)
     y = _codes(table.labels, target)
     distinct, copies = _distinct_rows(table.frame.with_columns(table.beside), y)
@@ -198,23 +196,6 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         beside=beside if beside is None or copies is None else beside[distinct],
         number=table.number.cast(pl.Int64).to_numpy()[distinct],
     )
-
-
-def _read_table(file: TableFile, target: str, settings: FitSettings) -> TrainingTable:
-    """Read a table; groups that are named by numbers too long for a float are read as text."""
-
-    def read(categories: tuple[str, ...]) -> TrainingTable:
-        return read_training_table(
-            file, target, settings.drop, categories, settings.keep, settings.beside
-        )
-
-    table, groups = read(settings.categories), settings.groups
-    if groups is None or groups in settings.keep:
-        return table
-    names = next(cells for cells in table.beside if cells.name == groups)
-    if names.dtype.is_float() and (names.abs() >= _LEAST_UNSURE).any():
-        return read((*settings.categories, groups))
-    return table
 
 
 def check_beside(file: TableFile, settings: FitSettings) -> None:
