@@ -8,7 +8,7 @@ import numpy as np
 from rareclass.findings import Finding, FindingKind, Status
 from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Background, Pool, spread_of
 from rareclass.hyperball.problem import BallProblem, BallSpace, InputSpace, Points
-from rareclass.hyperball.settings import SHARE, BallSettings
+from rareclass.hyperball.settings import SHARE, RACHSettings
 from rareclass.hyperball.solver import SOLVERS, BallSolution, one_class_center
 from rareclass.labels.partial_labels import PartialLabels
 from rareclass.labels.two_classes import plain
@@ -84,16 +84,19 @@ def fit_ball(
     space: BallSpace,
     points: Points,
     pool: Pool,
-    settings: BallSettings,
+    settings: RACHSettings,
     start: BallStart | None = None,
 ) -> Ball:
     """Solve Problem 1 over a pool, from the one-class ball or from a solution nearby.
+
+    The settings are those of one category (`RACHSettings.of_ball`).
 
     The margin m asks for majority rows beyond ``R^2 + m``: that is Problem 1 with m more squared
     distance to the other rows, and R^2 + m for its R^2. The border lies half way, or
     where the rare share of the unlabelled rows falls inside.
     """
-    C1, C2, margin, slack = settings.C1, settings.C2, settings.margin, settings.slack
+    C1, C2, margin = float(settings.C1), float(settings.C2), float(settings.margin)
+    slack = float(settings.radius_slack)
     # Rare rows have no upper bound.
     price = np.where(pool.kinds == MAJORITY, C1, C2) * pool.weight
     price[pool.kinds == RARE] = np.inf
@@ -135,7 +138,7 @@ def _solve(
     price: np.ndarray,
     center: np.ndarray,
     multipliers: np.ndarray,
-    settings: BallSettings,
+    settings: RACHSettings,
 ) -> BallSolution:
     """Solve without the rows of price 0, whose multipliers are 0."""
     there = np.flatnonzero(price > 0.0)

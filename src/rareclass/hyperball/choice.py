@@ -7,6 +7,7 @@
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from scipy.stats import binomtest
 from rareclass.hyperball.ball import Ball, fit_ball, one_class_start
 from rareclass.hyperball.pool import RARE, UNLABELLED, Grouping, Pool, Survey, make_space
 from rareclass.hyperball.problem import BallSpace, Points
-from rareclass.hyperball.settings import SHARE, SOLVED, BallSettings
+from rareclass.hyperball.settings import SHARE, SOLVED, RACHSettings
 from rareclass.kernels.kernels import make_kernel, needs_width
 
 # The first of each is what a single rare label, which allows no choice, is left with. Where the
@@ -30,8 +31,9 @@ ROUND_PRICES = (0.3, 0.03, 3.0)
 WIDTHS = {SHARE: (8.0, 2.0, 0.5), SOLVED: (1.0, 2.0, 0.5, 4.0)}
 # Margins, as multiples of k(x, x); without a kernel there is none, for the same reason.
 MARGINS = (0.5, 0.2, 0.05)
-# The search needs fewer digits and fewer landmarks than the model that is kept.
+# The search needs fewer digits and landmarks than the model that is kept, and finds the border.
 _LOOSE: dict[str, Any] = {"tol": 1e-3, "max_outer": 3, "max_inner": 300}
+_LOOSE |= {"radius": SOLVED, "radius_slack": 0.0}
 _MOST_LANDMARKS = 100
 # Depths nearer than this share of the largest one are equal.
 _ROUNDING = 1e-9
@@ -118,17 +120,11 @@ class CandidateBalls(NamedTuple):
     tried: Sequence[BallCandidate]
     pool: Pool  # of all balls of the category together; the share is that of the category
     grouping: Grouping
-    kernel: Any
-    n_landmarks: int  # at most 100 of them are used
+    settings: RACHSettings  # besides those that the candidates differ in
 
     @classmethod
     def of(
-        cls,
-        label: Any,
-        tried: Sequence[BallCandidate],
-        known: Survey,
-        kernel: Any,
-        n_landmarks: int,
+        cls, label: Any, tried: Sequence[BallCandidate], known: Survey, settings: RACHSettings
     ) -> "CandidateBalls":
         """Join the pools of the balls of one category."""
         pools = [pool for pool in known.pools if pool.label == label]
@@ -144,14 +140,14 @@ class CandidateBalls(NamedTuple):
                 X=(sparse.csr_array(X) if is_sparse else X)[first],
                 rare_share=sum(one.rare_share for one in pools),
             )
-        return cls(tried, whole, known.grouping, kernel, n_landmarks)
+        return cls(tried, whole, known.grouping, replace(settings, **_LOOSE))
 
     def by_width(self) -> Iterator[tuple[list[int], BallSpace, Points]]:
         """Yield the positions of the candidates of each width, its space, and the pool's points."""
-        few = min(self.n_landmarks, _MOST_LANDMARKS)
+        few = min(self.settings.n_landmarks, _MOST_LANDMARKS)
         for width in dict.fromkeys(candidate.width for candidate in self.tried):
             chosen = [k for k, candidate in enumerate(self.tried) if candidate.width == width]
-            yield chosen, *make_space(self.kernel, width or 1.0, self.pool, few)
+            yield chosen, *make_space(self.settings.kernel, width or 1.0, self.pool, few)
 
     def fitted(
         self, chosen: list[int], space: BallSpace, points: Points, pool: Pool
@@ -159,7 +155,6 @@ class CandidateBalls(NamedTuple):
         """Fit each ball of candidates of one width: position of the candidate, pool and ball.
 
         The rare rows of `pool` are dealt out to the balls; those of the other balls weigh nothing.
-        A group without any rare row has no ball.
         """
         rare = pool.which(RARE)
         total = pool.weight[rare].sum()
@@ -174,9 +169,9 @@ class CandidateBalls(NamedTuple):
             one = pool._replace(kinds=kinds, weight=weight, rare_share=share)
             start = one_class_start(points, one)
             for k in chosen:
-                candidate = self.tried[k]
-                prices = candidate.C1, candidate.C2, candidate.margin
-                ball = fit_ball(space, points, one, BallSettings(*prices, **_LOOSE), start)
+                C1, C2, _, margin, _ = self.tried[k]
+                settings = replace(self.settings, C1=C1, C2=C2, margin=margin)
+                ball = fit_ball(space, points, one, settings, start)
                 start = start._replace(multipliers=ball.multipliers)
                 yield k, one, ball
 
@@ -186,8 +181,8 @@ def held_out_depths(
 ) -> HeldOutDepths:
     """Fit every candidate without the labels of each fold, and measure the fold's rows.
 
-    `folds` are numbers of the rows that lose their label: they stay, unlabelled. The rare rows that
-    are left are dealt out to the balls anew. `advance` is called after each fold and width.
+    `folds` are numbers of the rows that stay without their label. The rare rows that are left are
+    dealt out to the balls anew. `advance` is called after each fold and width.
     """
     pool, tried = balls.pool, balls.tried
     tested = [np.flatnonzero(np.isin(pool.rows, fold)) for fold in folds]
@@ -332,8 +327,8 @@ def _best_slack(
 def first_of_equals(choices: Sequence[Sequence[RadiusChoice]]) -> int:
     """Return the first candidate whose F1 is within half a rare row of the best one's.
 
-    `choices` has a row for each category. For balls that all hold the same share of the unlabelled
-    rows: half a held-out row more is chance, and the candidates are ordered by safety.
+    `choices` has a row for each category. Half a held-out row more is chance, and the candidates
+    are ordered by safety.
     """
     mean = mean_f1(choices)
     a_row = np.mean([1.0 / max(row[0].n_rare, 1.0) for row in choices])

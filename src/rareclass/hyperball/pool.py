@@ -143,11 +143,9 @@ def gather(
     """Filter the unlabelled rows by their distance to the centre of the rare ones (Algorithm 1).
 
     `rare` are the rows to enclose: all of the category, or one group of them. Labelled rows of
-    other categories are majority rows. Without a filter all unlabelled rows stay, however many; of
-    filtered ones and of majority rows the nearest `max_kept`.
-
-    Cost: one pass over the unlabelled rows and one over the labelled majority; none without a
-    filter where the majority is small.
+    other categories are majority rows. Of these and of the rows that the filter keeps the nearest
+    `max_kept` stay; without a filter all unlabelled rows do. Cost: one pass over the unlabelled
+    rows and one over the labelled majority, if the filter is on and if the majority is large.
     """
     others, unlabelled = labels.labelled_but(label), labels.unlabelled()
     rare_share = _share_of(settings, labels, rare)
@@ -254,8 +252,7 @@ def _quantile(
 def _share_of(settings: RACHSettings, labels: PartialLabels, rare: np.ndarray) -> float:
     """Return the share of the unlabelled rows that belongs with some of the rare rows.
 
-    The share of all rare rows, as given or as among the labelled rows, is dealt out to the balls
-    like the labelled rare rows.
+    The share of all rare rows is dealt out to the balls like the labelled rare rows.
     """
     all_rare = sum(labels.weight_of(labels.rows_of(label)).sum() for label in labels.rare)
     share = settings.rare_share
@@ -289,9 +286,8 @@ def groups_of(
 ) -> list[np.ndarray]:
     """Return positions of the rare rows of each ball.
 
-    "auto": one ball where it is narrower than the spread of the majority, the root mean squared
-    distance to its mean, else the fewest k-means groups of which each is; one, if there are no such
-    groups up to `MOST_GROUPS`. Cost: a k-means of the rare rows for each number of groups tried.
+    "auto": the fewest k-means groups that are each narrower than `spread`, the root mean squared
+    distance of the majority to its mean; one, if there are no such groups up to `MOST_GROUPS`.
     """
     n_distinct = len(equal_rows(X_rare)[0])
     if n_balls != "auto":

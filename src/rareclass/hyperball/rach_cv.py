@@ -242,10 +242,7 @@ center_, ...
         radius = SHARE if self.radius == SHARE else SOLVED
         tried = {n: candidates(grid, self.kernel, radius, one) for n, one in known.items()}
         balls = {
-            label: [
-                CandidateBalls.of(label, tried[n], one, self.kernel, self.n_landmarks)
-                for n, one in known.items()
-            ]
+            label: [CandidateBalls.of(label, tried[n], one, settings) for n, one in known.items()]
             for label in labels.rare
         }
         self.classes_, self.pos_labels_ = labels.classes, labels.rare

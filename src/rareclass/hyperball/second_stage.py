@@ -117,10 +117,9 @@ class SecondStage:
 
 
 def solve_part(qp: BoxQP, most_steps: int = _MOST_STEPS) -> tuple[np.ndarray, int]:
-    """Return multipliers (m,) by the interior point, and its steps.
+    """Return multipliers (m,) in the box by the interior point, and its steps.
 
-    Multipliers lie in the box; `to_face` corrects the small error that rounding to bounds leaves in
-    their sum.
+    `to_face` corrects the small error that rounding to bounds leaves in their sum.
     """
     found = interior_point(qp, 1.0, np.minimum(qp.upper, 1.0), _NEAR, min(most_steps, _MOST_STEPS))
     return np.clip(found.alpha, 0.0, qp.upper), found.n_steps
@@ -134,8 +133,8 @@ def to_face(qp: BoxQP, multipliers: np.ndarray) -> np.ndarray:
     3. Rows that have met a bound are not free any more. From 1 again; once no bound is met, up to
        three times more against rounding errors.
 
-    The multipliers (m,) stay within the box. The signed sum is right, if there was a free row. Time
-    r^2 |F| each time, for the free rows F.
+    The signed sum of the multipliers (m,) is right, if there was a free row. Time r^2 |F| each
+    time, for the free rows F.
     """
     multipliers = multipliers.copy()
     free = np.flatnonzero((multipliers > 0.0) & (multipliers < qp.upper))

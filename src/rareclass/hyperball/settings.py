@@ -1,7 +1,7 @@
-"""Parameters of RACH, checked: of the rows that shape balls, and of one ball."""
+"""Parameters of RACH, checked: of balls and of the rows that shape them."""
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,20 +13,6 @@ from rareclass.parameters import check_number, check_whole, is_number, is_whole
 SOLVED, SHARE = "solved", "share"
 # Unlabelled rows farther than this many times the threshold are left out: the paper's number.
 PAPER_REACH = 3.0
-
-
-class BallSettings(NamedTuple):
-    """Parameters of `RACH` for one ball."""
-
-    C1: float
-    C2: float
-    margin: float = 0.0
-    radius: str = SOLVED
-    slack: float = 0.0
-    solver: str = "direct"
-    tol: float = 1e-6
-    max_outer: int = 50
-    max_inner: int = 5000
 
 
 @dataclass(frozen=True)
@@ -83,19 +69,13 @@ class RACHSettings:
                         f"{[plain(known) for known in rare]}."
                     )
 
-    def of_ball(self, label: Any) -> BallSettings:
+    def of_ball(self, label: Any) -> Self:
         """Return the settings of the balls of one category; as solved where no dict names it."""
         radius, slack = self.radius, self.radius_slack
-        return BallSettings(
-            float(self.C1),
-            float(self.C2),
-            float(self.margin),
-            radius.get(label, SOLVED) if isinstance(radius, dict) else radius,
-            float(slack.get(label, 0.0) if isinstance(slack, dict) else slack),
-            self.solver,
-            self.tol,
-            self.max_outer,
-            self.max_inner,
+        return replace(
+            self,
+            radius=radius.get(label, SOLVED) if isinstance(radius, dict) else radius,
+            radius_slack=slack.get(label, 0.0) if isinstance(slack, dict) else slack,
         )
 
     def _check_border(self) -> None:

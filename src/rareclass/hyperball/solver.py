@@ -237,8 +237,7 @@ def _stepped(
 ) -> tuple[DualIterate, float, float]:
     """Return the projected step from an iterate, its length once it is short enough, and R^2.
 
-    R^2 is the multiplier of the sum. Less what it was last, a gradient needs but a small shift,
-    which the projection is quick to find.
+    The gradient is taken less the last R^2, the multiplier of the sum: mu is then near 0.
     """
     signs, price = dual.rows.signs, dual.rows.price
     gradient, first = signs * (dual.reach(ahead) - radius), step
@@ -299,9 +298,8 @@ def convex_concave(
     2. Its centre is the next one, unless Problem 1 is worse there; which rounding alone does.
     3. From 1 again, until Problem 1 falls by less than tol of itself.
 
-    The steps shrink like those of gradient descent, the more so the higher the prices of majority
-    rows inside: it can stop far from the best ball, and cannot know: its gap is that of the last
-    convex problem, which says nothing about Problem 1.
+    It can stop far from the best ball where prices of majority rows are high, and cannot know: its
+    gap is that of the last convex problem, which says nothing about Problem 1.
     """
     rows = ShiftedRows(problem)
     center = np.asarray(start_center, np.float64) - rows.origin

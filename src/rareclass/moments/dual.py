@@ -44,10 +44,8 @@ class RareRows(NamedTuple):
     """The rare rows by their inner products, never as a dense matrix of all columns.
 
     The inner product of rows i and j, in the metric of Sigma^-1 and centred at the majority's mean,
-    is ``a_i . a_j + left_i . right_j``: symmetric, and as a whole positive semi-definite.
-
-    The sparse parts a_i are compressed rows, no column twice in a row, and may hold nothing. Dense
-    rows have left and right both equal to the whitened rows Z.
+    is ``a_i . a_j + left_i . right_j``. The a_i are compressed rows, no column twice in a row, and
+    may hold nothing: dense rows have left and right both equal to the whitened rows Z.
     """
 
     indptr: np.ndarray
@@ -59,9 +57,7 @@ class RareRows(NamedTuple):
 
 
 def dense_rows(Z: np.ndarray) -> RareRows:
-    """Return rows without a sparse part.
-
-    Z, of shape (n, p), is whitened: its inner products are those of the metric.
+    """Return rows without a sparse part, of whitened Z of shape (n, p).
 
     >>> dense_rows(np.eye(2)).n_columns
     0
@@ -141,8 +137,8 @@ class DualProblem:
     def measure(self, alpha: np.ndarray, lifted: bool = False) -> DualPoint:
         """Compute v, g and all scores afresh, and from them objective and gap.
 
-        ``lifted`` also tries the objective at t w, where all free rows reach the margin: a score of
-        1 - 1e-12 times a large bound is rounding, and no gap.
+        ``lifted`` also tries t w, where all free rows reach the margin: a score of 1 - 1e-12 times
+        a large bound is rounding, and no gap.
         """
         scores = np.empty(len(alpha))
         v, g = self.combined(alpha)
@@ -173,8 +169,8 @@ class DualProblem:
     def blur(self, point: DualPoint) -> float:
         """Return the relative gap that rounding errors of the scores may cause.
 
-        A score has an error of up to eps max|z|^2 1'alpha, and weighs as much as the upper bounds;
-        in the hard margin, where scores are 1, the gap is the error itself.
+        An error, eps max|z|^2 1'alpha, weighs as much as the upper bounds; in the hard margin it is
+        the gap itself.
         """
         error = float(np.finfo(float).eps * self.longest**2 * point.alpha.sum())
         return error if self.is_hard else error * float(self.upper.sum()) / point.objective
@@ -271,8 +267,8 @@ def _descend_while_it_pays(
 ) -> tuple[DualPoint, int]:
     """Run step 1 until the gap is small, or the rest would cost more than the second stage.
 
-    The rest is estimated from how the gap fell in the last passes; the estimate counts once a
-    quarter of the second stage's cost is spent, and twice that cost ends the step in any case.
+    The rest is estimated from how the gap fell in the last passes, once a quarter of the second
+    stage's cost is spent; twice that cost ends the step in any case.
     """
     point, n_iter, spent = problem.measure(alpha), 0, 0.0
     second = MovableRows.of(problem, point).cost()
@@ -374,9 +370,9 @@ class MovableRows(NamedTuple):
 def _nearest_in_hull(Z: np.ndarray, alpha: np.ndarray, longest: float) -> np.ndarray:
     r"""Solve the hard margin through a problem that always has a solution.
 
-    With a column rho added to Z, the mean is at least rho away from the hull, and the solution is
-    a multiple of the same point: :math:`|Z'\alpha|^2 + \rho^2 (1'\alpha)^2` is least, given the sum
-    of alpha, where :math:`|Z'\alpha|^2` is. The point is most exact with rho near the distance; a
+    With a column rho added to Z the solution is a multiple of the same point:
+    :math:`|Z'\alpha|^2 + \rho^2 (1'\alpha)^2` is least, given the sum of alpha, where
+    :math:`|Z'\alpha|^2` is. It is most exact with rho near the distance of the mean to the hull: a
     much smaller distance is solved again with a smaller rho.
     """
     b, none = np.ones(len(Z)), np.full(len(Z), np.inf)

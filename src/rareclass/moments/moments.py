@@ -165,16 +165,14 @@ def moments_of(
     weight: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> Moments:
-    """Sum the moments of chosen rows in one pass.
+    """Sum the moments of chosen rows in one pass, around a point near the mean.
 
     The rows of `index`, None for all, have a `weight` each: 0 leaves a row out, None means 1. The
-    result does not depend on the number of threads.
+    result does not depend on the number of threads. A feature with mean 1e8 and variance 1 loses
+    nothing; compressed rows are centred without being filled.
 
     Time: dense rows O(n d) for the diagonal and O(n d^2) for the scatter; compressed ones by their
     stored cells. Memory: a block a thread, and d^2 numbers a thread for the scatter.
-
-    Sums are taken around a point near the mean, so that a feature with mean 1e8 and variance 1
-    loses nothing. Compressed rows are centred without being filled.
     """
     d = source.n_features
     n_rows = source.n_rows if index is None else len(index)

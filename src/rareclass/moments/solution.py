@@ -116,13 +116,10 @@ def solve_path(
     max_iter: int,
     seed: int,
 ) -> list[Hyperplane]:
-    """Return the hyperplane for each C, from the smallest to the largest, at the paper's threshold.
+    """Return the hyperplane for each of increasing Cs, at the paper's threshold.
 
-    Rows are brought into the metric once. A rare row that was at its bound starts at its next one,
-    any other where it was.
-
-    `Cs` are increasing, `rare_rows` of shape (n, d); for `tol`, `max_iter` and `seed` see
-    `solve_dual`.
+    The rows, (n, d), are brought into the metric once. A rare row that was at its bound starts at
+    its next one, any other where it was. For `tol`, `max_iter` and `seed` see `solve_dual`.
     """
     rows = model.metric.rare_rows(rare_rows, mean)
     path: list[Hyperplane] = []
@@ -203,11 +200,8 @@ def label_parts(
 ) -> Iterator[LabelPart]:
     """Yield each column of Y as a problem against all other rows.
 
-    1. Sum the moments of all rows, in one pass.
-    2. For each label, take out the moments of its own few rows; its majority is left.
-
-    Raises `ValueError` on a Y of another length, and a label with no row or with every row, naming
-    its column.
+    The moments of all rows are summed in one pass; those of a label's own few rows are taken out.
+    Raises `ValueError` on a Y of another length, and a label with no row or with every row.
     """
     labels_of = _label_matrix(Y, source.n_rows)
     whole = moments_of(source, wanted, None, weight, n_jobs)

@@ -69,8 +69,7 @@ class SparseBuffers(NamedTuple):
     def fitting(self, width: int) -> Self:
         """The same rows in slots that take `width` non-zeros.
 
-        Slots are as wide as the next power of two: a function of the widest row so far, and not
-        of how the rows came in batches.
+        Slots are as wide as the next power of two: however the rows came in batches.
         """
         have = self.indices.shape[2]
         if width <= have:
@@ -109,12 +108,8 @@ def slots(
 
 
 def share_of_others(seen: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """For each row, the share of the other class among all labelled rows up to it.
+    """For each row, the share of the other class among all labelled rows up to it; see `slots`.
 
-    `seen` and `sign` as in `slots`.
-
-    Examples
-    --------
     >>> share_of_others(np.array([3, 0]), np.array([1, -1])).tolist()
     [0.75, 0.2]
     """

@@ -52,8 +52,6 @@ def equal_error_threshold(mean: np.ndarray, deviation: np.ndarray) -> float:
     `mean` and `deviation` are those of the scores of each class. The midpoint when neither is
     spread out.
 
-    Examples
-    --------
     >>> float(equal_error_threshold(np.array([0.0, 3.0]), np.array([1.0, 2.0])))
     1.0
     """

@@ -144,14 +144,9 @@ class RiverClassifier(MiniBatchClassifier):
         x : dict
             Features by name: numbers, text, True or False; None and NaN are absent.
         y : label
-            One of the two classes.
+            One of the two classes; another one raises `ValueError`.
         w : float
             Copies that the row stands for: 0 leaves it out.
-
-        Raises
-        ------
-        TypeError, ValueError
-            Naming a feature with an infinite value or one of an unknown kind, or another label.
         """
         self._learn([cells(x)], [self._sign(y)], [w])
 
@@ -338,12 +333,8 @@ def cells(x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
     """The features of a row that are present, as numbers.
 
     None and NaN are absent, True and False are 1 and 0, and text becomes a feature of its own,
-    ``name=value``, that is 1.
+    ``name=value``, that is 1. Other values and infinite ones are refused by name.
 
-    Refuses, naming the feature, a value that is no number and an infinite one.
-
-    Examples
-    --------
     >>> cells({"size": 2, "new": True, "colour": "red", "age": None})
     {'size': 2.0, 'new': 1.0, 'colour=red': 1.0}
     """
@@ -397,8 +388,6 @@ def in_csr_form(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The non-zeros of rows whose features are all known: row pointers, columns, values.
 
-    Examples
-    --------
     >>> indptr, indices, data = in_csr_form([{"b": 2.0, "a": 1.0}, {"a": 0.0}], {"a": 0, "b": 1})
     >>> indptr.tolist(), indices.tolist(), data.tolist()
     ([0, 2, 2], [0, 1], [1.0, 2.0])
