@@ -157,9 +157,3 @@ def test_what_is_no_label_matrix_is_refused():
     with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\)"):
         MIBC().fit_many(X, Y, np.ones(3))
     assert MIBC().fit_many(X, Y[:, :0]) == []
-
-
-def test_warnings_point_at_the_call():
-    with pytest.warns(UserWarning, match="column 8 constant") as told:
-        MIBC().fit_many(np.c_[X, np.ones(400)], Y)
-    assert {warning.filename for warning in told} == {__file__}

@@ -13,25 +13,23 @@ from sklearn.model_selection import (
     RepeatedStratifiedKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
-    cross_validate,
 )
 
 from moments.mibc_cases import (
     COVARIANCES,
+    EXACT,
     assert_same_hyperplane,
     each_covariance,
     moments_of_array,
     rare_rows,
 )
 from oracles.moments import assert_same_moments
-from rareclass.metrics import roc_auc
 from rareclass.moments import MIBC, MIBCCV, mibc_cv
 from rareclass.moments.moments import MomentSettings
 from rareclass.rows import from_parquet
 
 X, Y = rare_rows(300, 30, shift=0.7)
 CS = [0.003, 0.1, 3.0]
-EXACT = {"tol": 1e-12, "max_iter": 10_000}
 FOLDS = StratifiedKFold(4, shuffle=True, random_state=1)
 
 
@@ -75,12 +73,6 @@ def test_fold_scores_are_those_of_separate_fits(given, container):
     rtol = 1e-5 if "sparse_i" in str(given) else 1e-8
     np.testing.assert_allclose(model.coef_, best.coef_, rtol=rtol, atol=rtol)
     np.testing.assert_allclose(model.score_samples(data), best.score_samples(data), rtol=100 * rtol)
-
-
-def test_scikit_learns_cross_validation_says_the_same():
-    model = MIBCCV([0.1], cv=FOLDS, **EXACT).fit(X, Y)
-    wanted = cross_validate(MIBC(0.1, **EXACT), X, Y, cv=FOLDS, scoring="roc_auc")["test_score"]
-    np.testing.assert_allclose(fold_scores(model)[:, 0], wanted, atol=1e-12)
 
 
 def watched(monkeypatch):
@@ -155,23 +147,6 @@ def test_weights_count_in_moments_rare_rows_and_scores(scoring):
     assert not np.allclose(wanted, one_by_one(splits, score=score)[0], atol=1e-4)
     best = MIBC(model.best_C_, **EXACT).fit(X, Y, weight)
     np.testing.assert_allclose(model.coef_, best.coef_, rtol=1e-8)
-
-
-def test_a_scoring_of_ones_own():
-    calls = []
-
-    def worst(y, scores, sample_weight=None):
-        calls.append((y.dtype, y.sum(), len(scores), sample_weight is None))
-        return -roc_auc(y, scores, sample_weight)
-
-    splits = list(FOLDS.split(X, Y))
-    model = MIBCCV(CS, cv=splits, scoring=worst).fit(X, Y)
-    wanted = MIBCCV(CS, cv=splits).fit(X, Y).cv_results_["mean_test_score"]
-    assert model.best_index_ == int(np.argmin(wanted))
-    assert calls[0][:3] == (np.bool_, Y[splits[0][1]].sum(), len(splits[0][1]))
-    assert len(calls) == 4 * len(CS)
-    with pytest.raises(ValueError, match="scoring='accuracy' is not one of"):
-        MIBCCV(scoring="accuracy").fit(X, Y)
 
 
 # -- ridges --------------------------------------------------------------------------------------
@@ -260,15 +235,6 @@ def test_the_threshold_is_the_best_on_held_out_scores(weighted):
     assert model.specificity_bound_ == pytest.approx(kappa**2 / (1 + kappa**2), rel=1e-6)
     assert model.intercept_ == -model.offset_ == model.best_estimator_.intercept_
     np.testing.assert_array_equal(model.predict(X), model.best_estimator_.predict(X))
-
-
-def test_without_refit_there_is_a_price_and_no_model():
-    model = MIBCCV(CS, cv=FOLDS, refit=False).fit(X, Y)
-    assert model.best_C_ == MIBCCV(CS, cv=FOLDS).fit(X, Y).best_C_
-    assert not hasattr(model, "best_estimator_")
-    for use in (lambda: model.predict(X), lambda: model.coef_, lambda: model.offset_):
-        with pytest.raises(AttributeError, match="refit=True"):
-            use()
 
 
 def test_the_hard_margin_among_the_prices():

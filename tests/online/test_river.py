@@ -55,9 +55,7 @@ def test_river_checks(model):
 def test_same_weights_as_partial_fit(model):
     X, rows, labels = stream()
     ranker = learned(model, rows, labels, seed=3)
-    plain = clone(model)
-    if "random_state" in plain.get_params():
-        plain.set_params(random_state=3)
+    plain = clone(model).set_params(random_state=3)
     plain.partial_fit(X, labels, classes=[False, True])
     assert list(ranker.weights) == [f"f{j}" for j in range(6)]
     np.testing.assert_array_equal(list(ranker.weights.values()), plain.coef_)
@@ -73,9 +71,7 @@ def test_weights_are_copies(model):
     ranker = as_river(model, seed=3)
     for x, y, w in zip(rows, labels, weights, strict=True):
         ranker.learn_one(x, y, w=w)
-    plain = clone(model)
-    if "random_state" in plain.get_params():
-        plain.set_params(random_state=3)
+    plain = clone(model).set_params(random_state=3)
     plain.partial_fit(X, labels, classes=[False, True], sample_weight=weights)
     np.testing.assert_array_equal(list(ranker.weights.values()), plain.coef_)
 
@@ -91,9 +87,7 @@ def test_features_that_appear_and_vanish_count_as_zero(model):
     ranker = learned(model, rows, labels, seed=3)
     # The same rows with every column there from the first row on.
     X = np.array([[x.get(name, 0.0) for name in ranker.weights] for x in rows])
-    plain = clone(model)
-    if "random_state" in plain.get_params():
-        plain.set_params(random_state=3)
+    plain = clone(model).set_params(random_state=3)
     plain.partial_fit(X, labels, classes=[False, True])
     assert len(ranker.weights) == 12
     np.testing.assert_allclose(list(ranker.weights.values()), plain.coef_, rtol=1e-12, atol=1e-13)

@@ -110,7 +110,7 @@ class RiverClassifier(MiniBatchClassifier):
         self.classes = classes
         self.seed = seed
         self._learner = clone(model)
-        if seed is not None and "random_state" in model.get_params():
+        if seed is not None:
             self._learner.set_params(random_state=seed)
         begun = clone(self._learner).start(1, classes)  # says what is wrong with the parameters
         self._rare = np.asarray(begun.pos_label_).item()
