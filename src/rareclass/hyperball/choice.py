@@ -1,7 +1,7 @@
 """The search of RACHCV: candidates, depths of held-out rows, and the choices made from these.
 
 1. `candidates` lists what is tried.
-2. `held_out_depths` fits each candidate without the labels of each fold and measures these rows.
+2. `held_out_choices` fits each candidate without the labels of each fold and measures these rows.
 3. `choose_radius` moves the border to the best F1 of the held-out rows.
 4. `first_of_equals` or, by `pu_scores`, `fewest_balls` chooses the candidate.
 """
@@ -37,6 +37,8 @@ _LOOSE |= {"radius": SOLVED, "radius_slack": 0.0}
 _MOST_LANDMARKS = 100
 # Depths nearer than this share of the largest one are equal.
 _ROUNDING = 1e-9
+# The border by share is as good as one learned from so many rare rows.
+_SHARE_COUNTS_FOR = 8.0
 # A difference of so much of a held-out rare row is none.
 _HALF_A_ROW = 0.5
 
@@ -103,17 +105,6 @@ def candidates(grid: SearchGrid, kernel: Any, radius: str, known: Survey) -> lis
     ]
 
 
-class HeldOutDepths(NamedTuple):
-    """Depths of the n rows that were held out from the balls of one category."""
-
-    rows: np.ndarray  # their numbers, fold by fold
-    is_rare: np.ndarray
-    weight: np.ndarray
-    depths: np.ndarray  # (candidates, n): R^2 - distance^2, in the ball in which a row lies deepest
-    # the same with R such that the rare share of the unlabelled rows lies inside
-    depths_by_share: np.ndarray
-
-
 class CandidateBalls(NamedTuple):
     """The balls that candidates have for one category."""
 
@@ -176,33 +167,46 @@ class CandidateBalls(NamedTuple):
                 yield k, one, ball
 
 
-def held_out_depths(
-    balls: CandidateBalls, folds: Sequence[np.ndarray], advance: Callable[..., None]
-) -> HeldOutDepths:
-    """Fit every candidate without the labels of each fold, and measure the fold's rows.
+def held_out_choices(
+    balls: CandidateBalls,
+    folds: Sequence[np.ndarray],
+    by_share: bool,
+    learn_radius: bool,
+    advance: Callable[..., None],
+) -> "list[HeldOutChoice]":
+    """Fit every candidate without the labels of each fold, and choose its radius on these rows.
 
     `folds` are numbers of the rows that stay without their label. The rare rows that are left are
-    dealt out to the balls anew. `advance` is called after each fold and width.
+    dealt out to the balls anew. The radius is the solved one or, `by_share`, such that the rare
+    share of the unlabelled rows lies inside. `advance` is called after each fold and width.
     """
     pool, tried = balls.pool, balls.tried
     tested = [np.flatnonzero(np.isin(pool.rows, fold)) for fold in folds]
-    found = [np.full((2, len(tried), len(rows)), -np.inf) for rows in tested]
+    found = [np.full((len(tried), len(rows)), -np.inf) for rows in tested]
     for chosen, space, points in balls.by_width():
         width = tried[chosen[0]].width
-        for rows, tables in zip(tested, found, strict=True):
+        for rows, deepest in zip(tested, found, strict=True):
             kinds = pool.kinds.copy()
             kinds[rows] = UNLABELLED
             weight = pool.weight_unlabelled + float(pool.weight[rows].sum())
             without = pool._replace(kinds=kinds, weight_unlabelled=weight)
             for k, one, ball in balls.fitted(chosen, space, points, without):
-                by_share = one.share_radius(ball.distances, ball.squared_radius)
-                borders = np.array([[ball.squared_radius], [by_share]])
-                tables[:, k] = np.maximum(tables[:, k], borders - ball.distances[rows])
+                squared = ball.squared_radius
+                if by_share:
+                    squared = one.share_radius(ball.distances, squared)
+                deepest[k] = np.maximum(deepest[k], squared - ball.distances[rows])
             advance(note="" if width is None else f"width {width:.3g}")
-    plain, by_share_of_rows = (_finite(table) for table in np.concatenate(found, axis=2))
-    numbers = np.concatenate(tested)
-    is_rare = pool.kinds[numbers] == RARE
-    return HeldOutDepths(pool.rows[numbers], is_rare, pool.weight[numbers], plain, by_share_of_rows)
+    depths, numbers = np.concatenate(found, axis=1), np.concatenate(tested)
+    # Folds that left no rare label have no ball: their rows are far outside.
+    is_finite = np.isfinite(depths)
+    lowest = np.min(depths, initial=0.0, where=is_finite)
+    depths = np.where(is_finite, depths, 2.0 * lowest - 1.0)
+    known = pool.kinds[numbers] == RARE, pool.weight[numbers]
+    prior = _SHARE_COUNTS_FOR if by_share else 0.0
+    return [
+        HeldOutChoice(choose_radius(row, *known, learn_radius, prior), pool.rows[numbers], row)
+        for row in depths
+    ]
 
 
 def unlabelled_inside(balls: CandidateBalls, slacks: Sequence[float]) -> np.ndarray:
@@ -217,12 +221,6 @@ def unlabelled_inside(balls: CandidateBalls, slacks: Sequence[float]) -> np.ndar
         for k, _, ball in balls.fitted(*width, pool):
             inside[k] |= ball.distances[unlabelled] <= ball.squared_radius + slacks[k]
     return np.asarray(inside @ pool.weight[unlabelled])
-
-
-def _finite(depths: np.ndarray) -> np.ndarray:
-    """Replace infinite depths, of folds that left no rare label and so no ball, by far outside."""
-    lowest = np.min(depths, initial=0.0, where=np.isfinite(depths))
-    return np.where(np.isfinite(depths), depths, 2.0 * lowest - 1.0)
 
 
 class ConfusionCounts(NamedTuple):
@@ -266,6 +264,14 @@ class RadiusChoice(NamedTuple):
     f1: float  # in weights
     n_rare: float  # weight of the rare ones among the held-out rows
     recall: float = 0.0  # the share of it that was called rare
+
+
+class HeldOutChoice(NamedTuple):
+    """Radius chosen for one candidate on the rows held out from one category."""
+
+    choice: RadiusChoice
+    rows: np.ndarray  # their numbers
+    depths: np.ndarray  # R^2 - distance^2 in the ball in which a row lies deepest, slack apart
 
 
 def choose_radius(

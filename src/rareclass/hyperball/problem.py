@@ -215,7 +215,6 @@ class ShiftedRows:
         self.price = np.asarray(problem.price, np.float64)
         self.plus = self.signs > 0.0
         self._check(points)
-        self.residual = points.residual
         self.Z: Any = points.features
         if sparse.issparse(points.features):
             self.origin = np.zeros(int(points.features.shape[1]))

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
@@ -18,13 +18,13 @@ from rareclass.hyperball.choice import (
     BallCandidate,
     CandidateBalls,
     ConfusionCounts,
+    HeldOutChoice,
     RadiusChoice,
     candidates,
-    choose_radius,
     f1_interval,
     fewest_balls,
     first_of_equals,
-    held_out_depths,
+    held_out_choices,
     mean_f1,
     pu_scores,
     read_grid,
@@ -39,18 +39,7 @@ from rareclass.machine import track
 
 # Numbers of balls a category that are tried by default.
 _NUMBERS = (1, 2, 3)
-# The border by share is as good as one learned from so many rare rows.
-_SHARE_COUNTS_FOR = 8.0
-
-
-class HeldOutChoice(NamedTuple):
-    """Radius chosen for one candidate on the rows held out from one category."""
-
-    choice: RadiusChoice
-    rows: np.ndarray  # their numbers
-    depths: np.ndarray  # without the slack of the choice
-
-
+# Of a category without any fold.
 _UNKNOWN = HeldOutChoice(
     RadiusChoice(0.0, ConfusionCounts(0, 0, 0), 0.0, 0.0), np.zeros(0, np.intp), np.zeros(0)
 )
@@ -293,7 +282,6 @@ center_, ...
             }
         total = sum(len(folds) for folds in splits.values())
         total *= sum(len({candidate.width for candidate in one.tried}) for one in of_all)
-        by_share = self.radius == SHARE
         found: dict[Any, list[HeldOutChoice]] = {label: [] for label in splits}
         # Small problems: threads of BLAS would only wait for each other.
         with (
@@ -304,12 +292,9 @@ center_, ...
         ):
             for label, folds in splits.items():
                 for one in balls[label]:
-                    held_out = held_out_depths(one, folds, advance)
-                    prior = _SHARE_COUNTS_FOR if by_share else 0.0
-                    rows = held_out.is_rare, held_out.weight, self.learn_radius, prior
-                    for depths in held_out.depths_by_share if by_share else held_out.depths:
-                        choice = choose_radius(depths, *rows)
-                        found[label].append(HeldOutChoice(choice, held_out.rows, depths))
+                    found[label] += held_out_choices(
+                        one, folds, self.radius == SHARE, self.learn_radius, advance
+                    )
         return found
 
     def _splits(self, labels: PartialLabels, label: Any) -> list[np.ndarray]:
