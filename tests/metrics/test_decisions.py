@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 from sklearn.metrics import roc_auc_score
@@ -16,20 +16,6 @@ from rareclass.errors import ErrorKind
 from rareclass.metrics.areas import area_estimate
 from rareclass.metrics.rare_cells import collapse
 from rareclass.metrics.scored_classes import split_scores
-
-VALUES = {
-    "recall_at_k": lambda y, s, w=None: metrics.recall_at_k(y, s, 2, w),
-    "lift_at_k": lambda y, s, w=None: metrics.lift_at_k(y, s, 2, w),
-    "partial_auc": lambda y, s, w=None: metrics.partial_auc(y, s, w, max_fpr=0.3),
-    "expected_cost": lambda y, s, w=None: metrics.expected_cost(y, s, 0.5, 2.0, 7.0, w),
-}
-INTERVALS = {
-    "recall_at_k": lambda y, s, w=None: metrics.recall_at_k_interval(y, s, 2, w),
-    "lift_at_k": lambda y, s, w=None: metrics.lift_at_k_interval(y, s, 2, w),
-    "partial_auc": lambda y, s, w=None: metrics.partial_auc_interval(y, s, w, max_fpr=0.3),
-    "expected_cost": lambda y, s, w=None: metrics.expected_cost_interval(y, s, 0.5, 2.0, 7.0, w),
-}
-by_name = pytest.mark.parametrize("name", VALUES)
 
 
 @draws(40)
@@ -124,43 +110,6 @@ def test_amounts_that_vary_make_the_cost_vary():
     down = np.hypot(2.0 * (1 - share.low), ndtri(0.975) * 2.0 / np.sqrt(50) / 2)
     up = ndtri(0.975) * 2.0 / np.sqrt(50) / 2
     assert varied == pytest.approx((2.0, 2.0 - down, 2.0 + up))
-
-
-@by_name
-@draws(30)
-@given(data=st.data())
-def test_a_weight_of_k_is_k_copies(name, data):
-    y, s, _ = data.draw(samples(weights=False))
-    copies = np.array(data.draw(st.lists(st.integers(0, 3), min_size=y.size, max_size=y.size)))
-    copies[[np.argmax(y == 0), np.argmax(y == 1)]] = 2
-    for kind in (VALUES, INTERVALS):
-        repeated = kind[name](np.repeat(y, copies), np.repeat(s, copies))
-        assert kind[name](y, s, copies) == pytest.approx(repeated, rel=1e-9, abs=1e-12)
-
-
-@by_name
-@draws(40)
-@given(sample=samples())
-@example(sample=(np.array([0, 1]), np.array([1.0, 0.0]), np.array([2.0, 2.0])))
-def test_intervals_hold_the_value_and_grow_with_the_level(name, sample):
-    y, s, w = sample
-    w[np.argmax(y == 1)] += 2.0
-    found = INTERVALS[name](y, s, w)
-    assert found.low <= found.value <= found.high
-    assert found.value == pytest.approx(VALUES[name](y, s, w), rel=1e-12, abs=1e-12)
-
-
-@pytest.mark.parametrize("kind", [VALUES, INTERVALS])
-@by_name
-def test_bad_input_is_named(name, kind):
-    measure = kind[name]
-    with refused(ErrorKind.CELL, column="scores", row=1):
-        measure([0, 1, 1], [1.0, np.nan, 2.0])
-    with refused(ErrorKind.ROWS, column="y"):
-        measure([0, 1, 1], [1.0, 2.0])
-    for labels, weight in (([0, 0], None), ([0, 1], [0.0, 0.0])):
-        with refused(ErrorKind.LABELS):
-            measure(labels, [1.0, 2.0], weight)
 
 
 def test_bad_options_are_named():

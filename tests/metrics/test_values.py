@@ -1,8 +1,8 @@
-"""The three measures against their definitions, scikit-learn and their invariances."""
+"""Measures against their definitions and scikit-learn; invariances and refusals of all of them."""
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -17,19 +17,33 @@ from oracles.metrics import (
 from rareclass import metrics
 from rareclass.errors import ErrorKind
 
+
+def of(name, *options, **more):
+    """The measure of this name with options, as a function of (y, scores, sample_weight)."""
+    measure = getattr(metrics, name)
+    return lambda y, s, sample_weight=None: measure(
+        y, s, *options, sample_weight=sample_weight, **more
+    )
+
+
+COST = {"threshold": 0.5, "cost_fp": 2.0, "cost_fn": 7.0}
 VALUES = {
     "roc_auc": metrics.roc_auc,
     "average_precision": metrics.average_precision,
-    "precision_at_k": lambda y, s, sample_weight=None: metrics.precision_at_k(
-        y, s, 2, sample_weight
-    ),
+    "accuracy_at_optroc": metrics.accuracy_at_optroc,
+    **{name: of(name, 2) for name in ("precision_at_k", "recall_at_k", "lift_at_k")},
+    "partial_auc": of("partial_auc", max_fpr=0.3),
+    "expected_cost": of("expected_cost", **COST),
 }
 INTERVALS = {
     "roc_auc_interval": metrics.roc_auc_interval,
     "average_precision_interval": metrics.average_precision_interval,
-    "precision_at_k_interval": lambda y, s, sample_weight=None: metrics.precision_at_k_interval(
-        y, s, 2, sample_weight
-    ),
+    **{
+        f"{name}_interval": of(f"{name}_interval", 2)
+        for name in ("precision_at_k", "recall_at_k", "lift_at_k")
+    },
+    "partial_auc_interval": of("partial_auc_interval", max_fpr=0.3),
+    "expected_cost_interval": of("expected_cost_interval", **COST),
 }
 ALL = VALUES | INTERVALS
 by_name = pytest.mark.parametrize("name", ALL)
@@ -85,11 +99,13 @@ def test_a_weight_of_k_is_k_copies_and_0_is_absence(name, data):
     copies = np.array(data.draw(st.lists(st.integers(0, 3), min_size=y.size, max_size=y.size)))
     copies[[np.argmax(y == 0), np.argmax(y == 1)]] = 2
     repeated = ALL[name](np.repeat(y, copies), np.repeat(s, copies))
-    assert ALL[name](y, s, copies) == pytest.approx(repeated, rel=1e-12)
-    assert ALL[name](y, s, np.ones(y.size)) == pytest.approx(ALL[name](y, s), rel=1e-12)
+    rel = 1e-9 if name.startswith(("recall", "lift", "partial", "expected")) else 1e-12
+    close = {"rel": rel, "abs": 0.0 if rel == 1e-12 else 1e-12}
+    assert ALL[name](y, s, copies) == pytest.approx(repeated, **close)
+    assert ALL[name](y, s, np.ones(y.size)) == pytest.approx(ALL[name](y, s), **close)
 
 
-@by_name
+@pytest.mark.parametrize("name", [name for name in ALL if not name.startswith("expected")])
 @draws(40)
 @given(sample=samples(weights=False))
 def test_only_the_order_of_the_scores_counts(name, sample):
@@ -101,6 +117,19 @@ def test_only_the_order_of_the_scores_counts(name, sample):
     assert ALL[name](y[back] == 1, s[back]) == ALL[name](y, s)
 
 
+@pytest.mark.parametrize("name", INTERVALS)
+@draws(40)
+@given(sample=samples())
+@example(sample=(np.array([0, 1]), np.array([1.0, 0.0]), np.array([2.0, 2.0])))
+def test_intervals_hold_the_value(name, sample):
+    y, s, w = sample
+    w[np.argmax(y == 1)] += 2.0  # k = 2 is within the rows
+    found = INTERVALS[name](y, s, w)
+    assert found.low <= found.value <= found.high
+    of_value = VALUES[name.removesuffix("_interval")](y, s, w)
+    assert found.value == pytest.approx(of_value, rel=1e-12, abs=1e-12)
+
+
 def test_extremes():
     y = np.array([0, 0, 0, 1])
     assert metrics.roc_auc(y, [1, 2, 3, 4]) == metrics.average_precision(y, [1, 2, 3, 4]) == 1.0
@@ -108,6 +137,60 @@ def test_extremes():
     assert metrics.roc_auc(y, np.zeros(4)) == 0.5
     assert metrics.average_precision(y, np.zeros(4)) == metrics.precision_at_k(y, y * 0, 1) == 0.25
     assert metrics.precision_at_k(y, [1, 2, 3, 4], 4) == 0.25
+
+
+def best_of_all_thresholds(y, scores, weight):
+    """Every score, and infinity, as a threshold."""
+    right = [
+        weight[(scores >= t) == (y == 1)].sum() for t in [*np.unique(scores[weight > 0]), np.inf]
+    ]
+    return max(right) / weight.sum()
+
+
+@given(samples())
+def test_accuracy_at_optroc_is_the_best_of_all_thresholds(sample):
+    y, s, w = sample
+    assert metrics.accuracy_at_optroc(y, s, w) == pytest.approx(
+        best_of_all_thresholds(y, s, w), rel=1e-12
+    )
+    ones = np.ones(y.size)
+    assert metrics.accuracy_at_optroc(y, s) == pytest.approx(
+        best_of_all_thresholds(y, s, ones), rel=1e-12
+    )
+
+
+@draws(40)
+@given(sample=samples(weights=False))
+def test_the_classes_may_change_places_at_optroc(sample):
+    y, s, _ = sample
+    value = metrics.accuracy_at_optroc(y, s)
+    assert value == metrics.accuracy_at_optroc(1 - y, -s)
+    assert max(y.mean(), 1 - y.mean()) <= value + 1e-12
+    assert value <= 1.0
+
+
+def test_accuracy_at_optroc_by_hand():
+    assert metrics.accuracy_at_optroc([0, 0, 0, 1], [1, 2, 3, 4]) == 1.0
+    assert metrics.accuracy_at_optroc([0, 0, 0, 1], [2, 3, 4, 1]) == 0.75  # nothing is called rare
+    assert metrics.accuracy_at_optroc([1, 1, 1, 0], [2, 3, 4, 5]) == 0.75  # everything is
+    assert (
+        metrics.accuracy_at_optroc([0, 1, 0, 1], [1, 2, 2, 3]) == 0.75
+    )  # the tie is called as one
+    assert metrics.accuracy_at_optroc([1, 0, 0], [0.0, 1.0, 2.0], [1e12, 1.0, 1.0]) == 1e12 / (
+        1e12 + 2
+    )
+
+
+def test_as_many_rows_as_are_searched_rather_than_sorted():
+    rng = np.random.default_rng(3)
+    y = (rng.random(300_000) < 0.01).astype(np.int64)
+    s = np.round(rng.normal(size=y.size) + 2 * y, 2)
+    values = np.unique(s)
+    rare, other = (np.bincount(np.searchsorted(values, s[y == k]), minlength=values.size)
+                   for k in (1, 0))  # fmt: skip
+    called_right = np.append(rare[::-1].cumsum()[::-1], 0) + np.append(0, other.cumsum())
+    assert metrics.accuracy_at_optroc(y, s) == pytest.approx(called_right.max() / y.size, rel=1e-12)
+    assert metrics.roc_auc(y, s) < 1.0
 
 
 K = ErrorKind
