@@ -210,16 +210,7 @@ class CalibratedRanker(EstimatorWrapper):
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each of ``classes_``, strictly between 0 and 1.
-
-        Parameters
-        ----------
-        X : what the estimator takes, of n_rows
-
-        Returns
-        -------
-        ndarray of shape (n_rows, 2)
-        """
+        """Probability of each of ``classes_``, strictly between 0 and 1; shape (n_rows, 2)."""
         rare = self._rare_probability(X)
         columns = (1.0 - rare, rare)
         return np.column_stack(columns if self._rare_is_last() else columns[::-1])
@@ -228,13 +219,8 @@ class CalibratedRanker(EstimatorWrapper):
     def predict_proba_interval(self, X: Any) -> ProbabilityInterval:
         """The two probabilities of the rare class between which `predict_proba` lies.
 
-        Only with ``method="venn_abers"``: see `VennAbersMap` for what they promise. With several
-        models the mean of their bounds.
-
-        Returns
-        -------
-        ProbabilityInterval
-            ``low`` and ``high``, each of shape (n_rows,).
+        Only with ``method="venn_abers"``: see `VennAbersMap` for what they promise. ``low`` and
+        ``high``, each of shape (n_rows,); with several models the mean of their bounds.
         """
         check_is_fitted(self)
         bounds = [

@@ -188,16 +188,7 @@ class DecisionClassifier(EstimatorWrapper):
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """The estimator's score of every row, turned so that higher is rarer.
-
-        Parameters
-        ----------
-        X : whatever the estimator takes
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
+        """The estimator's score of every row, turned so that higher is rarer; shape (n_rows,)."""
         check_is_fitted(self, "decision_")
         return self._scores(self.estimator_, X)
 

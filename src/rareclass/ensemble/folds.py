@@ -18,12 +18,7 @@ ALWAYS_LEARNED = -1
 
 
 def fold_numbers(
-    cv: Any,
-    labels: Labels,
-    n_rows: int,
-    seed: int,
-    groups: Any = None,
-    time: Any = None,
+    cv: Any, labels: Labels, n_rows: int, seed: int, groups: Any = None, time: Any = None
 ) -> np.ndarray:
     """Return the number of the fold that holds each row out, of shape (n_rows,), from 0 on.
 
@@ -136,36 +131,30 @@ def with_equal_rows_together(
 ) -> np.ndarray:
     """Move each majority row that equals a rare row to the fold of that rare row.
 
-    For rows that stand for copies by their weight. Spread over the folds such copies would be
-    learned from and held out alike; one row for all of them is held out whole, and is scored by
-    functions that know the place by the rare row alone: at the top of the list, with all of its
-    weight. Returns the folds unchanged where one of them would lose its last majority row.
+    For rows that stand for copies by their weight: held out apart from an equal rare row, one row
+    for all copies is scored at the top of the list, with all of its weight, by functions that know
+    the place by the rare row alone. The folds stay as they are where one would lose its last
+    majority row.
     """
-    columns = [_as_codes(column.values) for column in table.columns]
     rare = np.flatnonzero(is_rare & (fold >= 0))
     near = np.flatnonzero(~is_rare & (fold >= 0))
-    for column in columns:
-        near = near[np.isin(column[near], column[rare])]
+    columns = [np.zeros(len(fold), np.int64)]
+    for column in table.columns:
+        codes = column.values
+        if codes.dtype.kind == "f":  # one NaN, and no zero below zero
+            plain = np.where(np.isnan(codes), np.nan, codes + 0.0)
+            codes = plain.astype(np.float64).view(np.int64)
+        columns.append(codes.astype(np.int64))
+        near = near[np.isin(columns[-1][near], columns[-1][rare])]
     if not len(near):
         return fold
-    of_rare = dict(zip(_as_bytes(columns, rare), rare.tolist(), strict=True))
+    rows = np.concatenate([rare, near])
+    cells = np.column_stack([column[rows] for column in columns])
+    number = np.unique(cells, axis=0, return_inverse=True)[1].ravel().tolist()
+    of_rare = dict(zip(number[: len(rare)], rare.tolist(), strict=True))
     moved = fold.copy()
-    for row, cells in zip(near.tolist(), _as_bytes(columns, near), strict=True):
-        if cells in of_rare:
-            moved[row] = fold[of_rare[cells]]
+    for row, equal in zip(near.tolist(), number[len(rare) :], strict=True):
+        if equal in of_rare:
+            moved[row] = fold[of_rare[equal]]
     before, after = (len(np.unique(folds[~is_rare])) for folds in (fold, moved))
     return moved if after == before else fold
-
-
-def _as_codes(values: np.ndarray) -> np.ndarray:
-    """Return whole numbers that are equal where values are, missing ones among them."""
-    if values.dtype.kind != "f":
-        return values.astype(np.int64)
-    plain = np.where(np.isnan(values), np.nan, values + 0.0)  # one NaN, and no zero below zero
-    return plain.astype(np.float64).view(np.int64)
-
-
-def _as_bytes(columns: list[np.ndarray], rows: np.ndarray) -> list[bytes]:
-    if not columns:
-        return [b""] * len(rows)
-    return [row.tobytes() for row in np.column_stack([column[rows] for column in columns])]

@@ -211,11 +211,6 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         time : array-like of shape (n_rows,) or None
             Folds are stretches of time, so that held-out rows are not neighbours of others. Dates,
             text such as "2026-03-01T12:00", or numbers.
-
-        Returns
-        -------
-        estimator
-            This one.
         """
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
         from rareclass.ensemble.members.registry import make_members
@@ -267,19 +262,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     def score_samples(self, X: Any) -> np.ndarray:
         """Score of every row: the common logarithm of one over its false-positive rate.
 
-        Parameters
-        ----------
-        X : table or array with the columns of training, in any order where they have names
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Higher is more like the rare class: about one majority row in 10 ** s scores s or more.
-
-        Raises
-        ------
-        InputError
-            Where a column is missing, or a cell cannot be read as in training.
+        Higher is more like the rare class: about one majority row in 10 ** s scores s or more. X
+        has the columns of training, in any order where they have names. Raises `InputError` where a
+        column is missing, or a cell cannot be read as in training.
         """
         check_is_fitted(self)
         return self.score_typed(self._typed(X))
@@ -301,15 +286,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     def outside(self, X: Any) -> dict[str, int]:
         """Cells of each column that are unlike any of training: beyond its numbers, unseen words.
 
-        Parameters
-        ----------
-        X : table or array, as for `score_samples`
-
-        Returns
-        -------
-        dict of str to int
-            Only of columns that have some. Such cells count as the nearest number of training, or
-            as a typical word.
+        Counts by column name, of columns that have some. Such cells count as the nearest number of
+        training, or as a typical word.
         """
         check_is_fitted(self)
         return self.statistics_.outside(self._typed(X))

@@ -60,11 +60,6 @@ class FitsRows:
             What `rareclass.rows.from_parquet`, `from_csv` or `from_arrays` gives: features,
             labels and weights. Only labels and weights are in memory, and what the method holds.
 
-        Returns
-        -------
-        estimator
-            This one.
-
         Notes
         -----
         Time: as `fit`, and one reading of the scratch file a pass over what memory cannot hold.

@@ -189,16 +189,7 @@ class SearchCV(FitsRows, BaseEstimator):
     n_splits_: int
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Score of every row by the best model: higher is rarer, or of a higher level.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
+        """Score of every row by the best model: higher is rarer, or of a higher level."""
         check_is_fitted(self)
         return self._best().score_samples(X)
 

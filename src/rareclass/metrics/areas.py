@@ -123,24 +123,13 @@ def accuracy_at_optroc(
 ) -> float:
     """Largest accuracy that any threshold on the scores gives, equal costs on both errors.
 
-    ``max_t (sum_i w_i [s_i >= t] + sum_j w_j [s_j < t]) / (W+ + W-)`` over rare rows i and
-    majority rows j, with ``w`` the weights, ``s`` the scores, ``W+`` and ``W-`` the weight of each
-    class, and t any number or infinity. Rows of equal score are called alike. It is the accuracy at
-    the point of the ROC curve that the line of slope ``W- / W+`` touches first (OPTROC).
+    ``max_t (sum_i w_i [s_i >= t] + sum_j w_j [s_j < t]) / (W+ + W-)`` over rare rows i and majority
+    rows j, as in `roc_auc`, whose parameters, errors and cost it has, and t any number or infinity.
+    Rows of equal score are called alike. It is the accuracy at the point of the ROC curve that the
+    line of slope ``W- / W+`` touches first (OPTROC), at least ``max(W+, W-) / (W+ + W-)``.
 
-    The threshold is chosen on the rows that it is judged by, so the figure flatters small samples,
-    and it is never below the share of the larger class. It compares rankings; what a threshold
-    chosen in advance will do, it does not say.
-
-    Parameters
-    ----------
-    y, scores, sample_weight
-        As in `roc_auc`, with the same errors and cost.
-
-    Returns
-    -------
-    float
-        At least ``max(W+, W-) / (W+ + W-)``, at most 1.
+    The threshold is chosen on the rows that it is judged by, so the figure flatters small samples.
+    It compares rankings; what a threshold chosen in advance will do, it does not say.
 
     References
     ----------
@@ -179,21 +168,11 @@ def partial_auc(
     Parameters
     ----------
     y, scores, sample_weight
-        As in `roc_auc`.
+        As in `roc_auc`, with the same errors and cost.
     max_fpr : float
-        In (0, 1]; 1 gives the AUC.
+        In (0, 1], else refused; 1 gives the AUC.
     standardized : bool, default True
         False gives the area itself, in [0, max_fpr].
-
-    Returns
-    -------
-    float
-        O(n log n) time, O(n) memory.
-
-    Raises
-    ------
-    ValueError
-        When `max_fpr` is not in (0, 1], and as `roc_auc`.
 
     References
     ----------
@@ -306,17 +285,8 @@ def average_precision(
     ``AP = sum_i w_i P_i / W+`` with ``P_i = T_i / (T_i + F_i)``, where ``T_i`` and ``F_i`` are the
     weights of the rare and of the majority rows that score at least ``s_i``, and ``W+`` the weight
     of the rare rows. Rows of equal score are one step, as in scikit-learn's
-    ``average_precision_score``, which this equals.
-
-    Parameters
-    ----------
-    y, scores, sample_weight
-        As in `roc_auc`, with the same errors and cost.
-
-    Returns
-    -------
-    float
-        In (0, 1]; a random order gives about the share of the rare class.
+    ``average_precision_score``, which this equals. A random order gives about the share of the rare
+    class. Parameters, errors and cost as of `roc_auc`.
 
     Examples
     --------

@@ -164,6 +164,9 @@ class Calibration:
     ) -> Self:
         """Learn from scores of rows that the scoring model was not learned from.
 
+        Where all scores are equal, every probability is the prevalence. O(n log n) time, O(n)
+        memory.
+
         Parameters
         ----------
         y : array-like of shape (n,)
@@ -176,12 +179,6 @@ class Calibration:
         several_models : bool, default False
             True for the mean of the probabilities that several models give a row, each of which
             made a part of these scores; "auto" has a map of its own for that.
-
-        Returns
-        -------
-        Calibration
-            O(n log n) time, O(n) memory. Where all scores are equal, every probability is the
-            prevalence.
 
         Raises
         ------
@@ -334,7 +331,7 @@ def at_prevalence(
     Parameters
     ----------
     probability : array-like
-        Of the rare class, in [0, 1], of any shape.
+        Of the rare class, in [0, 1], of any shape, which the answer has as well.
     trained : float
         The share of rare rows that `probability` was learned on, between 0 and 1. Where weights
         put back rows that were left out, the share by weight.
@@ -342,10 +339,6 @@ def at_prevalence(
         The share of rare rows that is wanted, between 0 and 1.
     majority_sampling_rate : float, optional
         In its place: the share of the majority that was kept for training, in (0, 1].
-
-    Returns
-    -------
-    ndarray of the same shape
 
     Raises
     ------
