@@ -20,6 +20,7 @@ from rareclass.decide.calibration import (
     VennAbersMap,
 )
 from rareclass.decide.calibration._venn_abers_jit import with_one_rare_row
+from rareclass.decide.calibration.calibration import LevelCalibration
 from rareclass.decide.calibration.calibration_map import (
     ScoreScale,
     coarser,
@@ -406,3 +407,17 @@ def test_unknown_methods_and_missing_intervals_are_named():
         Calibration.fit(y, scores, method="beta").interval(scores)
     with pytest.raises(ValueError, match=r"scores\[0\]"):
         Calibration.fit(y, scores, method="beta")([np.nan])
+
+
+@pytest.mark.parametrize(
+    ("above", "expected"),
+    [
+        ([0.3], [0.7, 0.3]),
+        ([1.0, 0.3, 0.0], [0.0, 0.7, 0.3, 0.0]),
+        # Nobody is above the second cut more often than above the first: both become .4.
+        ([0.2, 0.6], [0.6, 0.0, 0.4]),
+    ],
+)
+def test_shares_of_levels_by_hand(above, expected):
+    found = LevelCalibration(above)([-1.0, 2.0, 5.0])
+    np.testing.assert_allclose(found, [expected] * 3, atol=1e-15)

@@ -1,12 +1,29 @@
 """Members that learn in no time, or in as much of a clock's time as they are told to."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import ClassVar
 
 import numpy as np
+import pytest
 
 from rareclass.ensemble.members.member import CrossFitted, FoldByFold
 from rareclass.ensemble.score_functions import LinearFunction
+
+
+def named(members, wrap=lambda member: member):
+    """Parameters of a test: members by name, skipped where their package is not installed."""
+    return [
+        pytest.param(
+            wrap(member),
+            id=member.name,
+            marks=pytest.mark.skipif(
+                member.package is not None and find_spec(member.package) is None,
+                reason=f"{member.package} is not installed",
+            ),
+        )
+        for member in members
+    ]
 
 
 @dataclass(frozen=True)

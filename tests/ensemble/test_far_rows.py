@@ -1,12 +1,11 @@
 """No alert because a row is far: other units, later dates, words never seen; for every member."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from draws import quick
+from ensemble.quick_members import named
 from rareclass import RareClassifier
 from rareclass.ensemble.members.registry import MEMBERS
 
@@ -30,18 +29,9 @@ QUICK = {
     "logistic regression": {"strengths": (0.1,)},
     "logistic regression on indicators": {"strengths": (0.1,)},
 }
-ALONE = [
-    pytest.param(
-        [kind(**QUICK.get(name, {}))],
-        id=name,
-        marks=pytest.mark.skipif(
-            kind.package is not None and find_spec(kind.package) is None,
-            reason=f"{kind.package} is not installed",
-        ),
-    )
-    for name, kind in MEMBERS.items()
-]
-TOGETHER = [kind(**QUICK.get(name, {})) for name, kind in MEMBERS.items() if not kind.package]
+MADE = [kind(**QUICK.get(name, {})) for name, kind in MEMBERS.items()]
+ALONE = named(MADE, lambda member: [member])
+TOGETHER = [member for member in MADE if member.package is None]
 
 
 def table(seed):
@@ -107,10 +97,3 @@ def test_majority_rows_that_are_far_are_no_more_often_called_rare(members):
         assert (scores > model.offset_).mean() <= 3.0 * called + 0.03, what
         assert scores.max() <= rarest, what
         assert set(model.outside(rows)) >= set(columns)
-
-
-def test_what_is_outside_is_counted_by_column():
-    model = RareClassifier(members=[MEMBERS["mibc"]()], cv=SPLITS, n_jobs=1).fit(X, Y)
-    assert model.outside(X) == {}
-    rows = X.assign(core=1e6, kind=["z"] * 7 + X["kind"].tolist()[7:], shop=None)
-    assert model.outside(rows) == {"core": N, "kind": 7}

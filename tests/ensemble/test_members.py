@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from draws import draws
+from ensemble.quick_members import named
 from rareclass import MIBC, RareClassifier
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
@@ -37,20 +37,8 @@ QUICK = {
     "logistic regression": {"strengths": (0.1,)},
     "logistic regression on indicators": {"strengths": (0.1,)},
 }
-BY_NAME = pytest.mark.parametrize(
-    "member",
-    [
-        pytest.param(
-            kind(**QUICK.get(name, {})),
-            id=name,
-            marks=pytest.mark.skipif(
-                kind.package is not None and find_spec(kind.package) is None,
-                reason=f"{kind.package} is not installed",
-            ),
-        )
-        for name, kind in MEMBERS.items()
-    ],
-)
+MADE = [kind(**QUICK.get(name, {})) for name, kind in MEMBERS.items()]
+BY_NAME = pytest.mark.parametrize("member", named(MADE))
 
 
 @st.composite

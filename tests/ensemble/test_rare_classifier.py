@@ -370,6 +370,7 @@ def test_what_is_outside_of_training_is_counted():
     assert model.outside(X) == {}
     new = X.assign(amount=X["amount"] * 1e6, kind=["z"] * 5 + X["kind"].tolist()[5:])
     assert model.outside(new) == {"amount": N, "kind": 5}
+    assert model.outside(X.assign(kind=None, age=1e6)) == {"age": N}
 
 
 class Fails(MeanDifference):

@@ -1,7 +1,6 @@
 """Functions of plain arrays: the expansion, the line, their means, and rows that are far."""
 
 import copy
-import pickle
 
 import numpy as np
 import pytest
@@ -110,10 +109,3 @@ def test_a_linear_function_takes_dense_and_sparse_rows():
         mean = LinearFunction.mean_of([one, two])
         np.testing.assert_allclose(mean.scores(rows), (one.scores(X) + two.scores(X)) / 2)
     assert isinstance(mean.intercept, float)
-
-
-def test_functions_are_pickled():
-    function = KernelFunction("laplace", 1.0, np.eye(3), np.arange(3.0), np.ones(3), 0.2, -1.0)
-    again = pickle.loads(pickle.dumps(function))
-    X = np.random.default_rng(0).normal(size=(9, 3))
-    np.testing.assert_array_equal(again.scores(X), function.scores(X))

@@ -1,7 +1,6 @@
 """Members of trees learn from little, rank what can be ranked, and stay within their range."""
 
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 from draws import draws
+from ensemble.quick_members import named
 from rareclass.ensemble.members.boosters import CatBoost, LightGBM, XGBoost
 from rareclass.ensemble.members.member import EncodedFolds
 from rareclass.ensemble.members.scikit_learn import (
@@ -31,20 +31,7 @@ MEMBERS = [
     XGBoost(rounds=20, learning_rate=0.2),
     CatBoost(rounds=20, learning_rate=0.2),
 ]
-BY_NAME = pytest.mark.parametrize(
-    "member",
-    [
-        pytest.param(
-            member,
-            id=member.name,
-            marks=pytest.mark.skipif(
-                member.package is not None and find_spec(member.package) is None,
-                reason=f"{member.package} is not installed",
-            ),
-        )
-        for member in MEMBERS
-    ],
-)
+BY_NAME = pytest.mark.parametrize("member", named(MEMBERS))
 
 
 def folds_of(X, is_rare, weight=None, n_folds=3, **more):

@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rareclass import MIBC, OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC
 from rareclass.estimators.estimator import FitsRows, read_features, same_columns, settings_of
@@ -99,3 +102,13 @@ def test_the_finding_stands_behind_the_words():
         warn("words", finding=found)
     assert finding_of(caught[0].message) is found
     assert finding_of(UserWarning("plain")) is None
+
+
+MODELS = [RankRC(lam=0.5), MIBC(C=1.0), RankRCCV(lams=[1.0, 0.5], cv=2), StochasticRankRC()]
+
+
+@pytest.mark.parametrize("model", [*MODELS, make_pipeline(StandardScaler(), RankRC(lam=0.5))])
+def test_the_diagram_is_drawn_before_and_after_fitting(model) -> None:
+    for shown in (clone(model), clone(model).fit(X, np.where(Y == 1, "fraud & co", "ok"))):
+        drawn = shown._repr_mimebundle_()["text/html"]
+        assert type(model).__name__ in drawn

@@ -30,21 +30,19 @@ __all__ = [
 ]
 
 _HOME = {
-    "CalibratedRanker": "rareclass.decide.calibrated_ranker",
-    "Calibration": "rareclass.decide.calibration.calibration",
-    "ChosenBand": "rareclass.decide.threshold_rule",
-    "ChosenThreshold": "rareclass.decide.threshold_rule",
-    "DecisionClassifier": "rareclass.decide.decision_classifier",
-    "ReviewBand": "rareclass.decide.threshold_rule",
-    "ThresholdRule": "rareclass.decide.threshold_rule",
-    "at_prevalence": "rareclass.decide.calibration.calibration",
+    "CalibratedRanker": "calibrated_ranker",
+    "DecisionClassifier": "decision_classifier",
+    **dict.fromkeys(("Calibration", "at_prevalence"), "calibration"),
+    **dict.fromkeys(
+        ("ChosenBand", "ChosenThreshold", "ReviewBand", "ThresholdRule"), "threshold_rule"
+    ),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use: estimators here bring all of scikit-learn."""
     if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+        return getattr(import_module(f"rareclass.decide.{_HOME[name]}"), name)
     raise AttributeError(f"module 'rareclass.decide' has no attribute {name!r}")
 
 

@@ -134,23 +134,17 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     Notes
     -----
-    `fit`:
-
-    1. the table is typed, the labels read, rows of no weight left out
-    2. folds, the same for all members
-    3. where the members are not likely to end in time, folds are fewer, and a table of which the
-       first member alone would take a quarter of the time is thinned in the majority, with weights
-       that put it back
-    4. members are learned in turn, each on all folds, and on as many of the majority rows as it
-       has time for (`race`)
-    5. held-out scores become false-positive rates; weights by greedy selection
-    6. the same weights once more without each fold in turn: scores of its rows that stand for new
-       ones, and from them the threshold
-    7. the leaderboard and the importances
+    `fit`: the table is typed, and all members get the same folds. Where the members are not likely
+    to end in time, folds are fewer, and a table of which the first member alone would take a
+    quarter of the time is thinned in the majority, with weights that put it back. Members are
+    learned in turn, each on all folds, and on as many of the majority rows as it has time for.
+    Held-out scores become false-positive rates, with weights by greedy selection; the same once
+    more without each fold in turn gives scores of its rows that stand for new ones, and from them
+    the threshold.
 
     The functions that score new rows are the means of those of the folds: no member is learned
-    again. Ctrl-C during 4 ends with what is there. Memory: the table in float64 a few times, and 1
-    GiB of kernel.
+    again. Ctrl-C while members are learned ends with what is there. Memory: the table in float64 a
+    few times, and 1 GiB of kernel.
 
     A number beyond those of training counts as the nearest of them, a word never seen as that of a
     typical row (or as a word of a single row, where training had such), so that no row is ranked

@@ -113,25 +113,39 @@ def collapse_by_searching(split: ScoredClasses) -> RareCells:
     return RareCells(scores, rare, tied=cells[1::2], gaps=cells[0::2])
 
 
-def search(distinct: FloatArray, scores: FloatArray, weight: FloatArray | None) -> FloatArray:
-    """Weight of the rows in each of the 2 d + 1 cells."""
+def search(
+    distinct: FloatArray,
+    scores: FloatArray,
+    weight: FloatArray | None,
+    table: FloatArray | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
+    """Weight of the rows in each of the 2 d + 1 cells; into `out` the entry of `table` of each."""
     # Not at the top: numba takes longer to load than small samples take to sort.
     from rareclass.metrics import _rare_cells_jit as jit
 
     cells = np.zeros(2 * distinct.size + 1)
-    if distinct.size < _BUCKETS_FROM:
+    by_bucket = distinct.size >= _BUCKETS_FROM
+    if not by_bucket and table is None:
         jit.add_to_cells(distinct, scores, weight, cells)
         return cells
     size = min(_CHUNK_ROWS, scores.size)
+    row = np.arange(size, dtype=np.int32)
     bucket, ordered = np.empty(size, np.uint8), np.empty(size)
     ordered_weight = None if weight is None else np.empty(size)
     for start in range(0, scores.size, size):
         rows = slice(start, start + size)
-        own = None if weight is None else weight[rows]
-        jit.order_by_bucket(distinct, scores[rows], own, bucket, ordered, ordered_weight)
-        n = scores[rows].size
-        own = None if ordered_weight is None else ordered_weight[:n]
-        jit.add_to_cells(distinct, ordered[:n], own, cells)
+        own, own_weight = scores[rows], None if weight is None else weight[rows]
+        n = own.size
+        if table is None:
+            jit.order_by_bucket(distinct, own, own_weight, bucket, ordered, ordered_weight)
+            own_weight = None if ordered_weight is None else ordered_weight[:n]
+            jit.add_to_cells(distinct, ordered[:n], own_weight, cells)
+            continue
+        if by_bucket:
+            jit.order_rows_by_bucket(distinct, own, bucket, ordered, row)
+            own = ordered[:n]
+        jit.add_and_read(distinct, own, row, own_weight, cells, table, out[rows])  # type: ignore[index]
     return cells
 
 
@@ -196,7 +210,8 @@ def read_cells(
     O(n log d) time.
     """
     if compiled:
-        return _read_compiled(distinct, scores, weight, table)
+        out = np.empty(scores.size)
+        return search(distinct, scores, weight, table, out), out
     left = np.searchsorted(distinct, scores)
     cell = 2 * left + (distinct[np.minimum(left, distinct.size - 1)] == scores)
     held = np.bincount(cell, weight, 2 * distinct.size + 1).astype(np.float64)
@@ -206,29 +221,6 @@ def read_cells(
 def is_worth_compiling(n_rows: int) -> bool:
     """Return whether so many rows make up for the loading of compiled code."""
     return n_rows >= _SEARCH_FROM
-
-
-def _read_compiled(
-    distinct: FloatArray, scores: FloatArray, weight: FloatArray | None, table: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    # Not at the top: numba takes longer to load than small samples take to sort.
-    from rareclass.metrics import _rare_cells_jit as jit
-
-    held, out = np.zeros(2 * distinct.size + 1), np.empty(scores.size)
-    size = min(_CHUNK_ROWS, scores.size)
-    row = np.arange(size, dtype=np.int32)
-    by_bucket = distinct.size >= _BUCKETS_FROM
-    if by_bucket:
-        bucket, ordered = np.empty(size, np.uint8), np.empty(size)
-    for start in range(0, scores.size, size):
-        rows = slice(start, start + size)
-        own = scores[rows]
-        if by_bucket:
-            jit.order_rows_by_bucket(distinct, own, bucket, ordered, row)
-            own = ordered[: own.size]
-        own_weight = None if weight is None else weight[rows]
-        jit.add_and_read(distinct, own, row, own_weight, held, table, out[rows])
-    return held, out
 
 
 def cells_of_parts(y: Any, scores: Any, sample_weight: Any = None) -> RareCells:

@@ -158,22 +158,22 @@ def from_xgboost(booster: Any) -> TreeSum:
     if learner["objective"]["name"] != "binary:logistic":
         raise ValueError("the margin is known of the objective 'binary:logistic' only.")
     base = np.float32(learner["learner_model_param"]["base_score"].strip("[]"))
-    trees = learner["gradient_booster"]["model"]["trees"]
-    return TreeSum.of([_xgboost_tree(tree) for tree in trees], float(logit(float(base))))
-
-
-def _xgboost_tree(tree: dict[str, Any]) -> Tree:
-    if any(tree["split_type"]):
-        raise ValueError("a split by category is no comparison with a threshold.")
-    numbers = np.array(tree["split_conditions"], dtype=np.float32)  # at leaves their values
-    return Tree(
-        np.array(tree["split_indices"]),
-        below_float32(numbers),
-        np.array(tree["left_children"]),
-        np.array(tree["right_children"]),
-        np.array(tree["default_left"]),
-        numbers,
-    )
+    trees = []
+    for tree in learner["gradient_booster"]["model"]["trees"]:
+        if any(tree["split_type"]):
+            raise ValueError("a split by category is no comparison with a threshold.")
+        numbers = np.array(tree["split_conditions"], dtype=np.float32)  # at leaves their values
+        trees.append(
+            Tree(
+                np.array(tree["split_indices"]),
+                below_float32(numbers),
+                np.array(tree["left_children"]),
+                np.array(tree["right_children"]),
+                np.array(tree["default_left"]),
+                numbers,
+            )
+        )
+    return TreeSum.of(trees, float(logit(float(base))))
 
 
 @dataclass(frozen=True)
