@@ -42,24 +42,14 @@ def balanced_accuracy_threshold(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        True or 1 where the row is rare.
-    scores : array-like of shape (n,)
-        Higher means rarer.
-    sample_weight : array-like of shape (n,), optional
-        Copies that each row stands for; 0 leaves the row out.
+    y, scores, sample_weight
+        As in `rareclass.metrics.roc_auc`, with the same errors.
 
     Returns
     -------
     float
         Below every score that it puts above it, also where two scores are neighbouring floats or
         infinite. O(n log n) time, O(n) memory.
-
-    Raises
-    ------
-    ValueError
-        On empty or mismatched columns, labels other than 0 and 1, NaN scores, negative weights,
-        or a class without rows.
 
     Examples
     --------
@@ -154,14 +144,8 @@ def level_thresholds(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Ordered levels, as in `rareclass.metrics.mauc`.
-    scores : array-like of shape (n,)
-        Finite; higher means a higher level.
-    sample_weight : array-like of shape (n,), optional
-        Copies that each row stands for; 0 leaves the row out.
-    levels : sequence, optional
-        The levels in increasing order. Text needs it.
+    y, scores, sample_weight, levels
+        As in `rareclass.metrics.mauc`, with the same errors; scores are finite.
     balanced : bool, default True
         Whether each level counts equally, or each row.
 
@@ -169,12 +153,6 @@ def level_thresholds(
     -------
     ndarray of shape (n_levels - 1,)
         Non-decreasing; O(n (log n + n_levels)) time, O(n) memory.
-
-    Raises
-    ------
-    ValueError
-        On empty or mismatched columns, a label that is not among `levels`, NaN scores or negative
-        weights.
 
     Notes
     -----

@@ -47,15 +47,11 @@ def with_scores(
         Of the new column; None means "score", "decision", "prediction", "probability" or
         "features".
 
-    Returns
-    -------
-    pyspark.sql.DataFrame
-
     Raises
     ------
     InputError
-        A ValueError: where a column is missing or there are too many, and where `name` is taken.
-        Cells that cannot be scored are told, with their partition, by the job that meets them.
+        Where a column is missing or there are too many, and where `name` is taken. Cells that
+        cannot be scored are told, with their partition, by the job that meets them.
 
     Examples
     --------

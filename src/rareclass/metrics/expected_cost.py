@@ -28,32 +28,20 @@ def expected_cost(
     """Mean cost per row of calling rare what scores above a threshold.
 
     ``(sum_j w_j p_j [s_j > t] + sum_i w_i n_i [s_i <= t]) / (W+ + W-)`` over majority rows j and
-    rare rows i, with ``p`` the cost of a false alert and ``n`` that of a rare row missed.
+    rare rows i, with ``p`` the cost of a false alert and ``n`` that of a rare row missed. In the
+    unit of the costs; O(n) time and memory.
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        True or 1 where the row is rare.
+    y, sample_weight
+        As in `roc_auc`, with the same errors.
     scores : array-like of shape (n,)
         Higher means rarer; or decisions, True or 1 where a row was called rare.
     threshold : float, default 0.5
-        Rows that score above it are called rare; the default reads decisions.
+        Rows that score above it are called rare; the default reads decisions. NaN is refused.
     cost_fp, cost_fn : float or array-like of shape (n,), default 1
         What a false alert costs (a review), and a rare row that is missed (the amount at stake):
         one number, or one of each row. Finite and not negative, in any one unit.
-    sample_weight : array-like of shape (n,), optional
-        Copies that each row stands for; 0 leaves the row out.
-
-    Returns
-    -------
-    float
-        In the unit of the costs; O(n) time and memory.
-
-    Raises
-    ------
-    ValueError
-        On empty or mismatched columns, labels other than 0 and 1, NaN scores, a NaN threshold,
-        weights or costs that are negative or not finite, or a class without rows.
 
     Examples
     --------

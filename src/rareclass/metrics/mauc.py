@@ -82,21 +82,10 @@ def mauc_interval(
         As in `mauc` and `roc_auc_interval`. Weights are frequencies: a weight of 3 is three
         independent rows, and the interval is the same as for three copies.
     n_draws : int, default 200
-        Samples drawn. More changes the answer less from one `random_state` to another: the width
-        is good to about ``1 / sqrt(2 n_draws)``, 5 % at 200.
+        Samples drawn, at least 2. More changes the answer less from one `random_state` to another:
+        the width is good to about ``1 / sqrt(2 n_draws)``, 5 % at 200. Each takes O(n) time.
     random_state : int, RandomState or None, default 0
         The default gives the same interval each time.
-
-    Returns
-    -------
-    Interval
-        ``(value, low, high)`` within [0, 1]; time of `n_draws` + 1 MAUCs of sorted scores, O(n)
-        each.
-
-    Raises
-    ------
-    ValueError
-        As `mauc`, and when `level` is not between 0 and 1 or `n_draws` is below 2.
 
     Examples
     --------
