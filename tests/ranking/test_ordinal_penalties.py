@@ -88,15 +88,6 @@ def test_fewer_landmarks_are_found_by_cross_validation():
         OrdinalRankRCCV(max_landmarks=4).fit(X, y)
 
 
-def test_losses_are_candidates():
-    X, y = levels_table(4, 200)
-    model = OrdinalRankRCCV(lams=[0.1, 0.01], cv=3, losses=["smoothed_hinge", "logistic"])
-    model.fit(X, y)
-    assert model.best_loss_ in ("smoothed_hinge", "logistic")
-    assert list(model.cv_results_["loss"]) == 2 * ["smoothed_hinge"] + 2 * ["logistic"]
-    assert model.best_estimator_.loss == model.best_loss_
-
-
 def study(X, y, weight=None, kernel="gaussian"):
     labels = read_levels(y, weight, None, len(y))
     target = OrderedLevels(labels, cost_matrix(len(labels.levels), "distance"))

@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 from made_tables import ordinal_table
 from oracles.ordinal import mauc_by_pairs
 from rareclass import OrdinalRankRC, OrdinalRankRCCV
 from rareclass.decide import level_thresholds
-from rareclass.rows import from_arrays
 
 X, Y = ordinal_table(300, [0.1, 0.75, 0.1, 0.05])
 LAMS = [1.0, 0.03, 0.001]
@@ -107,26 +105,6 @@ def test_weights_are_copies(selected):
         weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], atol=1e-9
     )
     np.testing.assert_allclose(weighted.thresholds_, plain.thresholds_, atol=1e-8)
-
-
-def test_rows_that_live_elsewhere(selected):
-    model = OrdinalRankRCCV(lams=LAMS, cv=3, random_state=0, tol=1e-9)
-    model.fit_rows(from_arrays(X, Y))
-    np.testing.assert_allclose(model.score_samples(X), selected.score_samples(X), atol=1e-12)
-
-
-def test_without_refit_only_the_choice_is_made():
-    model = OrdinalRankRCCV(lams=[1.0, 0.1], cv=3, refit=False).fit(X, Y)
-    assert model.best_lam_ in (1.0, 0.1)
-    with pytest.raises(AttributeError, match="refit=True"):
-        model.predict(X)
-
-
-def test_folds_that_stop_short_are_counted():
-    model = OrdinalRankRCCV(lams=[1e-6], cv=3, max_iter=1, refit=False)
-    with pytest.warns(ConvergenceWarning, match="3 of 3 solutions"):
-        model.fit(X, Y)
-    assert model.cv_results_["n_stopped_short"].tolist() == [3]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Rows dealt to folds, so that rare rows and then the others are even: by group, or by time."""
 
 import heapq
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -287,7 +288,8 @@ def read_span(name: str, value: Any, time: np.ndarray) -> Any:
 def _by_its_clock(time: Any) -> Any:
     """A column of polars or pyarrow with a zone as what its own clock shows; others as they are."""
     column = nw.from_native(time, series_only=True, pass_through=True)
-    if isinstance(column, nw.Series) and getattr(column.dtype, "time_zone", None) is not None:
+    is_date = isinstance(column, nw.Series) and isinstance(column.dtype, nw.Datetime)
+    if is_date and column.dtype.time_zone is not None:
         return column.dt.replace_time_zone(None).to_numpy()
     return time
 
@@ -305,7 +307,7 @@ def _moment(value: Any) -> np.datetime64:
     """One value of a column of objects."""
     if isinstance(value, (bool, int, float, np.number)):
         raise TypeError(value)
-    if getattr(value, "tzinfo", None) is not None:
+    if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.replace(tzinfo=None)
     moment = np.datetime64(value).astype("M8[us]")
     if np.isnat(moment) or (isinstance(value, str) and value.strip().isdigit()):

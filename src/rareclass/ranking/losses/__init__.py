@@ -42,21 +42,10 @@ LOSSES: dict[str, Any] = MARGIN_LOSSES | {
 
 
 def make_loss(loss: Any, eps: float, params: Mapping[str, Any] | None = None) -> PairLoss:
-    """The PairLoss that an estimator's `loss` parameter means.
+    """The PairLoss that an estimator's `loss` parameter means: a name, or the object itself.
 
-    Parameters
-    ----------
-    loss : str or PairLoss
-        A name, or the object itself.
-    eps : float
-        Of the hinges.
-    params : mapping or None
-        Further parameters of the loss that is named.
-
-    Raises
-    ------
-    ValueError
-        On an unknown name or parameter.
+    `eps` is that of the hinges, `params` are further parameters of the loss that is named. Raises
+    `ValueError` on an unknown name or parameter.
     """
     if isinstance(loss, type):
         raise ValueError(

@@ -20,59 +20,31 @@ NO_LEVELS = np.empty(0)
 
 
 class BlockTerms(NamedTuple):
-    """Terms of one block of majority rows.
+    """Terms of one block of majority rows."""
 
-    Attributes
-    ----------
-    value : float
-        Of its pairs.
-    gradient : ndarray of shape (n,)
-        d/dscore by row.
-    sums : ndarray
-        Rare-side sums, which add up over blocks.
-    zone : tuple of ndarray
-        A NamedTuple of what `PairLoss.curvature` needs of the rows: one entry a row.
-    """
-
-    value: float
-    gradient: np.ndarray
-    sums: np.ndarray
-    zone: Any
+    value: float  # of its pairs
+    gradient: np.ndarray  # d/dscore by row: shape (n,)
+    sums: np.ndarray  # rare-side sums, which add up over blocks
+    zone: Any  # a NamedTuple of what `PairLoss.curvature` needs of the rows: one entry a row
 
 
 class RareTerms(NamedTuple):
-    """Terms of the rare side, once all blocks are summed.
+    """Terms of the rare side, once all blocks are summed."""
 
-    Attributes
-    ----------
-    value : float
-        Of pairs among the rare rows: zero where there are none.
-    gradient : ndarray of shape (m+,)
-        By rare score, in the caller's order.
-    levels : ndarray of shape (n_levels,)
-        By own unknown of the loss.
-    """
-
-    value: float
-    gradient: np.ndarray
-    levels: np.ndarray = NO_LEVELS
+    value: float  # of pairs among the rare rows: zero where there are none
+    gradient: np.ndarray  # by rare score, in the caller's order: shape (m+,)
+    levels: np.ndarray = NO_LEVELS  # by own unknown of the loss: shape (n_levels,)
 
 
 class PairLoss(Protocol):
     """A loss of the score differences of (rare, majority) pairs.
 
     Losses inherit from it what most of them share.
-
-    Attributes
-    ----------
-    n_levels : int
-        Unknowns of the loss's own, such as a threshold: they are learned with the scores and
-        not regularised. Zero for most losses.
     """
 
     @property
     def n_levels(self) -> int:
-        """Number of the loss's own unknowns."""
+        """Number of unknowns of the loss's own, such as a threshold: learned, not regularised."""
         return 0
 
     @property
@@ -114,17 +86,9 @@ class PairLoss(Protocol):
     def pair_curvature(self, rare: Any, which: slice, scores: np.ndarray) -> np.ndarray:
         """Curvature of pairs of some rare rows with majority scores, for a preconditioner.
 
-        Parameters
-        ----------
-        rare : as `rare` returned it
-        which : slice
-            Which rare rows, in the caller's order.
-        scores : ndarray of shape (n,)
-
-        Returns
-        -------
-        ndarray of shape (len(which), n)
-            Weighted by the rare rows, not by the majority; at or above zero. It may approximate.
+        `rare` is as `rare` returned it; `which` are rare rows in the caller's order. Shape
+        (len(which), n), weighted by the rare rows, not by the majority; at or above zero. It may
+        approximate.
         """
 
 
