@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from rareclass.findings import Status
-from rareclass.ranking.problem import Evaluation, Question, Solver
+from rareclass.ranking.problem import Evaluation, RankingProblem, Solver
 
 Preconditioner = Callable[[np.ndarray], np.ndarray]
 """An approximate inverse Hessian: symmetric and positive definite."""
@@ -75,20 +75,6 @@ class Solution(NamedTuple):
         return self._replace(inverse=None, at=self.at._replace(rare=None))
 
 
-class Smooth(Protocol):
-    """A convex objective with exact curvature, which answers questions."""
-
-    @property
-    def share_in_memory(self) -> float:
-        """Share of its kernel that is kept between passes."""
-
-    def value_at(self, w: np.ndarray) -> Question:
-        """Value and gradient at w: the answer is an `Evaluation`."""
-
-    def product(self, at: Evaluation, v: np.ndarray) -> Question:
-        """Hessian at a point times v: the answer is an array."""
-
-
 class Shortcut(Protocol):
     """Finds a good direction without asking about the objective itself."""
 
@@ -114,7 +100,7 @@ class Precondition(Protocol):
 
 
 def minimize(
-    problem: Smooth,
+    problem: RankingProblem,
     start: Evaluation,
     reference: float,
     tol: float,
@@ -196,7 +182,7 @@ def _relative(gradient: np.ndarray, reference: float) -> float:
 
 
 def _newton_direction(
-    problem: Smooth,
+    problem: RankingProblem,
     at: Evaluation,
     forcing: float,
     precondition: Precondition | None,
@@ -215,7 +201,7 @@ def _newton_direction(
 
 
 def _conjugate_gradients(
-    problem: Smooth,
+    problem: RankingProblem,
     at: Evaluation,
     p: np.ndarray,
     r: np.ndarray,
@@ -242,7 +228,7 @@ def _conjugate_gradients(
 
 
 def _search(
-    problem: Smooth, at: Evaluation, direction: np.ndarray
+    problem: RankingProblem, at: Evaluation, direction: np.ndarray
 ) -> Solver[tuple[float, Evaluation | None, int]]:
     """A step length with enough descent: (length, evaluation there or None, evaluations)."""
     slope = float(at.gradient @ direction)

@@ -40,7 +40,7 @@ _LEAST_READ = 256
 _LEARNING = "learning"
 
 
-def _published(name: str, meaning: str) -> Any:
+def _of_model(name: str, meaning: str) -> Any:
     """Attribute that is one of the model as it stands, `Published`."""
     return property(lambda self: attrgetter(name)(self._model()), doc=meaning)
 
@@ -233,7 +233,7 @@ class StochasticRankRC(RankScorer, KernelModel):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Feeder, WeightedTable]:
         """Everything checked, and the zero function."""
-        settings = self._settings()
+        feeder = self._feeder()
         source = read_features(self, X, squares=True)
         labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
         n_majority, rare = len(labels.majority), labels.rare
@@ -243,16 +243,15 @@ class StochasticRankRC(RankScorer, KernelModel):
         chooser = check_random_state(self.random_state)
         with self._threads():
             held = table.rows(rare)
-            beginning = self._beginning()
-            width = beginning.width_of(source, table.weight, held.X[:1])
-            learned = beginning.with_width(width, held, chooser)
+            width = feeder.start.width_of(source, table.weight, held.X[:1])
+            learned = feeder.start.with_width(width, held, chooser)
             weight = table.majority_weight(float(held.weight.sum()))
             state = State(
                 learned, (), (), Reservoir(), _generator(chooser), chooser, weight, n_majority
             )
         self._keep(state)
         size = batch_size_of(self.batch_size, n_majority)
-        return Feeder(settings, self._beginning(), size), table
+        return feeder._replace(batch_size=size), table
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the next rows of a stream, in their order.
@@ -279,7 +278,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         first = "state_" not in vars(self)
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        feeder = self._stream_feeder()
+        feeder = self._feeder()
         with undone_unless_learned(self):
             source = read_features(self, X, reset=first, squares=True)
             if first:
@@ -292,8 +291,13 @@ class StochasticRankRC(RankScorer, KernelModel):
                 source, row_weights(sample_weight, source.n_rows), np.flatnonzero(is_rare)
             )
             if first:
-                self._begin(labels)
-            self._keep(self.state_._replace(whole=np.inf, unseen=np.inf))
+                self.classes_, self.pos_label_ = labels
+                self.history_ = []
+                chooser = check_random_state(self.random_state)
+                state = State(None, (), (), Reservoir(), _generator(chooser), chooser)
+            else:
+                state = self.state_._replace(whole=np.inf, unseen=np.inf)
+            self._keep(state)
             self._read(feeder, table, is_rare)
         return self
 
@@ -359,8 +363,8 @@ class StochasticRankRC(RankScorer, KernelModel):
 
     # -- beginnings --------------------------------------------------------------------------
 
-    def _settings(self) -> LearnerSettings:
-        """Settings of the learner, checked."""
+    def _feeder(self) -> Feeder:
+        """Feeder of a stream, of parameters that are checked."""
         check_number("lam", self.lam)
         check_number("tol", self.tol)
         check_whole("max_iter", self.max_iter)
@@ -376,19 +380,9 @@ class StochasticRankRC(RankScorer, KernelModel):
                 "for. Use 'smoothed_hinge', 'squared_hinge', 'logistic' or 'exponential', or "
                 "RankRC, which sees all rows at once."
             )
-        return LearnerSettings(loss, float(self.lam), self.n_jobs, most, memory)
-
-    def _stream_feeder(self) -> Feeder:
-        return Feeder(self._settings(), self._beginning(), batch_size_of(self.batch_size, None))
-
-    def _beginning(self) -> Beginning:
-        return Beginning(self.kernel, self.width, self.landmarks, parse_bytes(self.memory))
-
-    def _begin(self, labels: StreamLabels) -> None:
-        self.classes_, self.pos_label_ = labels
-        self.history_ = []
-        chooser = check_random_state(self.random_state)
-        self._keep(State(None, (), (), Reservoir(), _generator(chooser), chooser))
+        settings = LearnerSettings(loss, float(self.lam), self.n_jobs, most, memory)
+        start = Beginning(self.kernel, self.width, self.landmarks, memory)
+        return Feeder(settings, start, batch_size_of(self.batch_size, None))
 
     def _threads(self) -> AbstractContextManager:
         return threadpool_limits(count_threads(self.n_jobs), user_api="blas")
@@ -398,19 +392,19 @@ class StochasticRankRC(RankScorer, KernelModel):
     def _model(self) -> Published:
         """The model as it stands, with the rows that wait."""
         if self._published is None:
-            feeder = self._stream_feeder()
+            feeder = self._feeder()
             with self._threads():
                 self._published = publish(feeder, self.state_, self.n_features_in_)
         return self._published
 
-    landmarks_ = _published("landmarks", "Rows whose kernel functions carry the model.")
-    coef_ = _published("coef", "Coefficients of the landmarks.")
-    whitener_ = _published("whitener", "Matrix from kernel values to coordinates.")
-    width_ = _published("width", "Sigma.")
-    n_rare_ = _published("n_rare", "Rare rows held.")
-    offset_ = _published("offset", "Score above which a row is called rare.")
-    objective_ = _published("objective", "Estimate of the objective.")
-    optimality_ = _published("optimality", "Estimate of its relative distance from the minimum.")
+    landmarks_ = _of_model("landmarks", "Rows whose kernel functions carry the model.")
+    coef_ = _of_model("coef", "Coefficients of the landmarks.")
+    whitener_ = _of_model("whitener", "Matrix from kernel values to coordinates.")
+    width_ = _of_model("width", "Sigma.")
+    n_rare_ = _of_model("n_rare", "Rare rows held.")
+    offset_ = _of_model("offset", "Score above which a row is called rare.")
+    objective_ = _of_model("objective", "Estimate of the objective.")
+    optimality_ = _of_model("optimality", "Estimate of its relative distance from the minimum.")
 
     @property
     def n_landmarks_(self) -> int:
