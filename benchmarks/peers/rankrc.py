@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.peers import Fitted, Task
 from rareclass import RankRC, RankRCCV, rankrc_path
-from rareclass.ranking.rankrc_cv import PAPER_LAMS
+from rareclass.ranking.fitting import PAPER_LAMS
 
 DEFAULT_LAM = 2.0**-8
 FOLDS = 3

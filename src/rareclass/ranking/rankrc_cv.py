@@ -8,7 +8,6 @@ from rareclass.estimators.estimator import RankScorer
 from rareclass.estimators.search import SCORINGS, of_best
 from rareclass.metrics import roc_auc
 from rareclass.parameters import check_number
-from rareclass.ranking.fitting import PAPER_LAMS
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.rankrc import RankRC
 from rareclass.ranking.search import KernelSearch
@@ -168,6 +167,3 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
     def _check_parameters(self, machine: KernelMachine) -> None:
         super()._check_parameters(machine)
         check_number("equal_within", self.equal_within, "a number of at least 0", ends="[)")
-
-
-__all__ = ["PAPER_LAMS", "RankRCCV"]

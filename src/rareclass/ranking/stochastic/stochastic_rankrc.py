@@ -292,7 +292,7 @@ class StochasticRankRC(RankScorer, KernelModel):
             )
             if first:
                 self.classes_, self.pos_label_ = labels
-                self.history_ = []
+                self.history_: list[Progress] = []
                 chooser = check_random_state(self.random_state)
                 state = State(None, (), (), Reservoir(), _generator(chooser), chooser)
             else:
@@ -319,7 +319,7 @@ class StochasticRankRC(RankScorer, KernelModel):
 
     def _visit(self, feeder: Feeder, table: WeightedTable) -> None:
         """Passes over the majority until the model has converged."""
-        self.history_: list[Progress] = []
+        self.history_ = []
         self.status_ = _LEARNING
         n_rows, rng = table.source.n_rows, self.state_.rng
         size = min(MOST_BATCH, max(feeder.batch_size, _LEAST_READ))
