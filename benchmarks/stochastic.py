@@ -32,7 +32,7 @@ from benchmarks.paper_tables import intrusion
 from benchmarks.paper_tables.protocol import data_folder
 from rareclass import RankRC, StochasticRankRC
 from rareclass.machine import blas_threads
-from rareclass.ranking.problem import answer
+from rareclass.ranking.problem import ValueQuestion, answer
 
 LAMS = (1.0, 2.0**-8, 2.0**-16)
 PASSES, ORDER_PASSES = 5, 3
@@ -105,7 +105,7 @@ def objectives(
     np.testing.assert_array_equal(prepared.landmarks.points, models[0].landmarks_)
     problem = replace(prepared.problem(lam), whitener=whitener, slot=None)
     with blas_threads(1):
-        found = answer([problem.value_at(w) for model in models for w, _ in model.ends_])
+        found = answer([ValueQuestion(problem, w) for model in models for w, _ in model.ends_])
     values = iter(at.value for at in found)
     return [[next(values) for _ in model.ends_] for model in models]
 

@@ -15,7 +15,14 @@ from rareclass.findings import Status
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian
 from rareclass.ranking import fitting, ranking_data
-from rareclass.ranking.problem import Evaluation, answer, solve, solve_in_step
+from rareclass.ranking.problem import (
+    Evaluation,
+    ProductQuestion,
+    ValueQuestion,
+    answer,
+    solve,
+    solve_in_step,
+)
 from rareclass.ranking.solvers import path as module
 from rareclass.ranking.solvers.newton import minimize
 from rareclass.ranking.solvers.part import PartDirection, kernel_is_worth_keeping, part_stride
@@ -59,18 +66,20 @@ def test_questions_of_many_problems_are_answered_as_each_alone():
     rng = np.random.default_rng(0)
     others = [problem.with_lam(lam) for lam in LAMS]
     points = rng.normal(size=(3, problem.size))
-    together = answer([p.value_at(w) for p, w in zip(others, points, strict=True)])
+    together = answer([ValueQuestion(p, w) for p, w in zip(others, points, strict=True)])
     alone = [p.evaluate(w) for p, w in zip(others, points, strict=True)]
     for a, b in zip(together, alone, strict=True):
         assert a.value == pytest.approx(b.value, rel=1e-13)
         np.testing.assert_allclose(a.gradient, b.gradient, rtol=1e-10, atol=1e-12)
     part = problem.on_part(2)  # of other rows: in a pass of its own
-    of_both = answer([part.value_at(points[0]), problem.value_at(points[1])])
+    of_both = answer([ValueQuestion(part, points[0]), ValueQuestion(problem, points[1])])
     assert [each.value for each in of_both] == [
         part.evaluate(points[0]).value,
         problem.evaluate(points[1]).value,
     ]
-    mixed = answer([others[0].product(alone[0], points[1]), others[1].value_at(points[2])])
+    mixed = answer(
+        [ProductQuestion(others[0], alone[0], points[1]), ValueQuestion(others[1], points[2])]
+    )
     product = others[0].hessian_product(alone[0], points[1])
     np.testing.assert_allclose(mixed[0], product, rtol=1e-10, atol=1e-12)
     assert mixed[1].value == pytest.approx(others[1].evaluate(points[2]).value, rel=1e-13)
@@ -110,8 +119,8 @@ def test_a_pass_of_all_rows_waits_for_those_who_ask_a_part():
 
     def solver(n_of_part, slot):
         for _ in range(n_of_part):
-            yield replace(part, slot=slot).value_at(np.zeros(problem.size))
-        at = yield replace(problem, slot=slot).value_at(np.zeros(problem.size))
+            yield ValueQuestion(replace(part, slot=slot), np.zeros(problem.size))
+        at = yield ValueQuestion(replace(problem, slot=slot), np.zeros(problem.size))
         return at.value
 
     watched(problem.rows, "all")

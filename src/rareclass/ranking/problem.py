@@ -236,21 +236,13 @@ class RankingProblem:
             return replace(part, factor=0.0, majority_total=0.0)
         return replace(part, factor=self.factor * self.majority_total / weight)
 
-    def value_at(self, w: np.ndarray) -> "ValueQuestion":
-        """Ask for value and gradient at `w`."""
-        return ValueQuestion(self, w)
-
-    def product(self, at: Evaluation, v: np.ndarray) -> "ProductQuestion":
-        """Ask for the (generalised) Hessian at `at` times `v`."""
-        return ProductQuestion(self, at, v)
-
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """Value and gradient at `w`, in a pass of its own."""
-        return answer([self.value_at(w)])[0]
+        return answer([ValueQuestion(self, w)])[0]
 
     def hessian_product(self, at: Evaluation, v: np.ndarray) -> np.ndarray:
         """(Generalised) Hessian at `at` times `v`, in a pass of its own."""
-        return answer([self.product(at, v)])[0]
+        return answer([ProductQuestion(self, at, v)])[0]
 
     def curved_rows(self, at: Evaluation) -> np.ndarray:
         """Mask of the majority rows with a pair that has curvature at a point: shape (n_rows,)."""

@@ -25,7 +25,15 @@ from rareclass.kernels.kernels import (
     Matrix,
     Polynomial,
 )
-from rareclass.ranking.problem import Evaluation, RankingProblem, Solver, answer, solve_in_step
+from rareclass.ranking.problem import (
+    Evaluation,
+    ProductQuestion,
+    RankingProblem,
+    Solver,
+    ValueQuestion,
+    answer,
+    solve_in_step,
+)
 from rareclass.ranking.ranking_data import PreparedRanking
 from rareclass.rows import Block, RowValues
 
@@ -222,7 +230,7 @@ def _fold_terms(
 ) -> list[_FoldTerms]:
     pairs = [_problems(prepared, fold, lam, k) for k, fold in enumerate(folds)]
     found = answer(
-        [p.value_at(w) for pair, w in zip(pairs, weights, strict=True) for p in pair],
+        [ValueQuestion(p, w) for pair, w in zip(pairs, weights, strict=True) for p in pair],
     )
     starts = [
         partial(_solver, training, at, of_held_out.gradient, residual)
@@ -266,7 +274,7 @@ def _solver(
     for _ in range(_MOST_PRODUCTS):
         if square <= wanted:
             break
-        product = yield problem.product(at, direction)
+        product = yield ProductQuestion(problem, at, direction)
         step = square / float(direction @ product)
         v += step * direction
         r -= step * product

@@ -10,7 +10,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from rareclass.findings import Status
-from rareclass.ranking.problem import Evaluation, RankingProblem, Solver
+from rareclass.ranking.problem import (
+    Evaluation,
+    ProductQuestion,
+    RankingProblem,
+    Solver,
+    ValueQuestion,
+)
 
 Preconditioner = Callable[[np.ndarray], np.ndarray]
 """An approximate inverse Hessian: symmetric and positive definite."""
@@ -213,7 +219,7 @@ def _conjugate_gradients(
     z = r if inverse is None else inverse(r)
     d, rz = z, float(r @ z)
     for k in range(max_products):
-        Hd = yield problem.product(at, d)
+        Hd = yield ProductQuestion(problem, at, d)
         curvature = float(d @ Hd)
         if not curvature > 0.0:  # only rounding can do this: H is at least lam I
             return (p if p.any() else -at.gradient), r, k + 1
@@ -237,7 +243,7 @@ def _search(
     rounding = 4.0 * np.finfo(np.float64).eps * max(abs(at.value), 1e-300)
     low, low_slope, t = 0.0, slope, 1.0
     for n in range(1, _MAX_TRIALS + 1):
-        trial: Evaluation = yield problem.value_at(at.w + t * direction)
+        trial: Evaluation = yield ValueQuestion(problem, at.w + t * direction)
         trial_slope = float(trial.gradient @ direction)
         if trial.value <= at.value + _ARMIJO * t * slope:
             return t, trial, n

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from rareclass.ranking.problem import Evaluation, RankingProblem, Solver
+from rareclass.ranking.problem import Evaluation, RankingProblem, Solver, ValueQuestion
 from rareclass.ranking.solvers.newton import Preconditioner, minimize
 from rareclass.ranking.solvers.preconditioner import SampledHessian
 
@@ -54,9 +54,9 @@ class Witnesses(NamedTuple):
         self, at: Evaluation, w: np.ndarray, here: list[Evaluation] | None = None
     ) -> Solver[Foreseen]:
         """The evaluation at w, from that at a point near; `here` is what was seen there before."""
-        asked = [problem.value_at(w) for problem in self.problems]
+        asked = [ValueQuestion(problem, w) for problem in self.problems]
         if here is None:
-            asked += [problem.value_at(at.w) for problem in self.problems]
+            asked += [ValueQuestion(problem, at.w) for problem in self.problems]
         answers = yield tuple(asked)
         there, here = answers[:2], here or answers[2:]
         changes = [b.gradient - a.gradient for a, b in zip(here, there, strict=True)]
@@ -194,7 +194,7 @@ class PartDirection:
         self, at: Evaluation, gradient: np.ndarray, wanted: float
     ) -> Solver[tuple[np.ndarray, float]]:
         """The step to the part's minimum when tilted to have `gradient` at a point, and passes."""
-        here = yield self.part.value_at(at.w)
+        here = yield ValueQuestion(self.part, at.w)
         tilt = gradient - here.gradient
         problem = self.part.tilted(tilt)
         start = here._replace(value=here.value + float(tilt @ at.w), gradient=gradient)

@@ -12,6 +12,7 @@ from rareclass.ranking.problem import (
     Evaluation,
     RankingProblem,
     Solver,
+    ValueQuestion,
     answer,
     solve,
     solve_in_step,
@@ -131,7 +132,7 @@ def _minimize(
 def _one_by_one(problem: RankingProblem, path: Path, run: Run, slot: int) -> Solver[Solutions]:
     """Every lam from the solution for the one before."""
     problem, found = replace(problem, slot=slot), []
-    start = yield problem.value_at(np.zeros(problem.size))
+    start = yield ValueQuestion(problem, np.zeros(problem.size))
     reference = reference_norm(problem, start)
     inverse, passes = None, 1.0
     for k, lam in path:
@@ -172,7 +173,7 @@ def _from_part(
     problem = replace(problem, lam=lam, slot=None)
     part = replace(ends.part, lam=lam, slot=slot)
     witnesses = ends.witnesses and ends.witnesses.with_lam(lam)
-    at = yield problem.value_at(solution.at.w)
+    at = yield ValueQuestion(problem, solution.at.w)
     solution = yield from _minimize(
         run,
         problem,
@@ -280,7 +281,7 @@ def default_lams(problems: Sequence[Callable[[], RankingProblem]]) -> tuple[floa
     The problems are over the same rows, in the coordinates of `unit_norm`.
     """
     asked = [replace(make(), lam=0.0, slot=None) for make in problems]
-    at_zero = answer([p.value_at(np.zeros(p.size)) for p in asked])
+    at_zero = answer([ValueQuestion(p, np.zeros(p.size)) for p in asked])
     largest = [largest_lam(at.gradient, p.penalized) for p, at in zip(asked, at_zero, strict=True)]
     # Where no landmark tells rare from other rows, any lam gives the same model.
     known = [lam for lam in largest if lam > 0.0] or [1.0]
@@ -305,7 +306,7 @@ def sparse_starts(
 def _walk(problem: RankingProblem, path: Path, run: Run, slot: int) -> Solver[Solutions]:
     """Every lam from the solution for the one before."""
     problem, found = replace(problem, lam=0.0, slot=slot), []
-    at: Evaluation = yield problem.value_at(np.zeros(problem.size))
+    at: Evaluation = yield ValueQuestion(problem, np.zeros(problem.size))
     reference = float(np.abs(at.gradient).max(initial=0.0))
     last, passes = largest_lam(at.gradient, problem.penalized), 1.0
     for k, lam in path:

@@ -8,7 +8,7 @@ from scipy import linalg
 
 from rareclass.findings import Status
 from rareclass.ranking.losses.top import Top
-from rareclass.ranking.problem import Evaluation, RankingProblem, Solver
+from rareclass.ranking.problem import Evaluation, RankingProblem, Solver, ValueQuestion
 from rareclass.ranking.solvers import _coordinate_descent_jit as jit
 from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.rows import Block
@@ -231,7 +231,7 @@ def _search(
     for n in range(1, _MAX_TRIALS + 1):
         # At the whole step zeros are exact.
         w = target if t == 1.0 else at.w + t * direction
-        trial: Evaluation = yield objective.problem.value_at(w)
+        trial: Evaluation = yield ValueQuestion(objective.problem, w)
         value = objective.value(trial)
         if value <= here + _ARMIJO * t * slope:
             return t, trial, n

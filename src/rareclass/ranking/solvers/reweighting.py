@@ -16,7 +16,13 @@ from rareclass.findings import Status
 from rareclass.kernels.expansion import expand
 from rareclass.ranking.losses.pair_loss import MarginLoss, PairLoss
 from rareclass.ranking.losses.top import Top
-from rareclass.ranking.problem import AboutProblem, Evaluation, RankingProblem, Solver
+from rareclass.ranking.problem import (
+    AboutProblem,
+    Evaluation,
+    RankingProblem,
+    Solver,
+    ValueQuestion,
+)
 from rareclass.ranking.solvers.newton import Solution
 from rareclass.rows import Block
 
@@ -72,7 +78,7 @@ def hardest_share(
         # 1.
         scores = expand(problem.rare_kernel, solution.at.coefficients)
         hardest = replace(problem, rare_weight=lowest_share(scores, weight, share))
-        there = yield hardest.value_at(solution.at.w)
+        there = yield ValueQuestion(hardest, solution.at.w)
         solution = solution._replace(passes=solution.passes + 1.0)
         value = there.value + penalty(solution.at.w)
         if value < upper:
@@ -84,7 +90,7 @@ def hardest_share(
         # 3.
         round_ = replace(problem, rare_weight=weight * steps.next(scores, bound))
         # 4.
-        start = yield round_.value_at(solution.at.w)
+        start = yield ValueQuestion(round_, solution.at.w)
         more = yield from minimize(round_, start, solution)
         bound = more.at.value
         if more.status is Status.CONVERGED:
@@ -201,7 +207,7 @@ def reweighted(
     solution = plain._replace(passes=plain.passes + 1.0)
     for _ in range(int(problem.loss.rounds)):
         tangent = replace(problem, rare_weight=problem.rare_weight * found.slope)
-        start = yield tangent.value_at(solution.at.w)
+        start = yield ValueQuestion(tangent, solution.at.w)
         more = yield from minimize(tangent, start, solution)
         trial = yield from _outer_terms(problem, problem.loss, more.at, found, penalty)
         more = solution.followed_by(more, passes=2.0)
