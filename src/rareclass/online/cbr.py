@@ -15,7 +15,7 @@ from rareclass.online.buffers import (
     share_of_others,
     slots,
 )
-from rareclass.online.ranker import OnlineRanker, buffer_offset, check_positive
+from rareclass.online.ranker import OnlineRanker, buffer_offset
 from rareclass.parameters import check_number, check_whole
 
 # Share of a row's pairs that take steps above which working them all out is faster
@@ -154,7 +154,7 @@ class CBR(OnlineRanker):
         return "dense" if self.covariance == "full" else "sparse"
 
     def _check_parameters(self) -> None:
-        check_positive(C=self.C)
+        check_number("C", self.C, "a finite number above 0")
         check_whole("n_epochs", self.n_epochs)
         check_buffer(self.buffer_size, self.policy)
         check_number("eta", self.eta, "above 0.5 and below 1", 0.5, 1.0)

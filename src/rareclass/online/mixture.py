@@ -20,7 +20,7 @@ from rareclass.online.feature_maps import (
     places,
     width,
 )
-from rareclass.online.ranker import OnlineRanker, buffer_offset, check_positive, dense_rows
+from rareclass.online.ranker import OnlineRanker, buffer_offset, dense_rows
 from rareclass.online.univariate import OnlineLogistic
 from rareclass.parameters import check_number, check_whole
 
@@ -200,7 +200,7 @@ class OnlineMixture(OnlineRanker):
         return weights
 
     def _check_parameters(self) -> None:
-        check_positive(half_life=self.half_life)
+        check_number("half_life", self.half_life, "a finite number above 0")
         check_whole("n_recent", self.n_recent)
         check_whole("n_epochs", self.n_epochs)
         if self.share != 0.0:

@@ -6,8 +6,8 @@ import numpy as np
 
 from rareclass.online._oam_jit import learn
 from rareclass.online.buffers import SparseBuffers, check_buffer, slots
-from rareclass.online.ranker import OnlineRanker, SparseRows, buffer_offset, check_positive
-from rareclass.parameters import check_whole
+from rareclass.online.ranker import OnlineRanker, SparseRows, buffer_offset
+from rareclass.parameters import check_number, check_whole
 
 _UPDATES = ("sequential", "gradient")
 
@@ -105,7 +105,7 @@ class OAM(OnlineRanker):
         self.pos_label = pos_label
 
     def _check_parameters(self) -> None:
-        check_positive(C=self.C)
+        check_number("C", self.C, "a finite number above 0")
         check_buffer(self.buffer_size, self.policy)
         if self.update not in _UPDATES:
             raise ValueError(

@@ -6,7 +6,7 @@ import numpy as np
 
 from rareclass.online._moments_jit import learn
 from rareclass.online.moments import ClassMoments, LowRankState, check_size
-from rareclass.online.ranker import OnlineRanker, check_positive
+from rareclass.online.ranker import OnlineRanker
 from rareclass.parameters import check_number, check_whole
 
 
@@ -124,7 +124,7 @@ class OPAUC(OnlineRanker):
         return "dense" if self.rank is None else "sparse"
 
     def _check_parameters(self) -> None:
-        check_positive(eta=self.eta)
+        check_number("eta", self.eta, "a finite number above 0")
         check_number("lam", self.lam, "a finite number at or above 0", ends="[)")
         check_whole("n_epochs", self.n_epochs)
         if self.rank is not None:
@@ -239,7 +239,7 @@ class AdaOAM(OPAUC):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_positive(delta=self.delta)
+        check_number("delta", self.delta, "a finite number above 0")
 
     def _reopened(self, state: MomentState) -> MomentState:
         return state._replace(squares=np.zeros_like(state.squares))

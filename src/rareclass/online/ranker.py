@@ -22,7 +22,7 @@ from rareclass.machine import check_fits
 from rareclass.metrics.scored_classes import split_scores
 from rareclass.online.buffers import SparseBuffers
 from rareclass.online.state import unflatten
-from rareclass.parameters import check_number, check_whole
+from rareclass.parameters import check_whole
 from rareclass.rows import RowSource, as_source, header
 
 # Rows are converted and learned from in blocks of about this size: Ctrl-C acts between them.
@@ -393,7 +393,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         most = _block_rows(source, source.is_sparse and takes_sparse)
         for which, block in _blocks(source, order, most):
             n = block.shape[0]
-            copies, step = _copies(None if weight is None else weight[which], n)
+            copies, step = row_copies(None if weight is None else weight[which], n)
             signs = sign[which] if copies is None else sign[which][copies]
             # Copies are many where weights are large: no more of them at once than rows.
             for start in range(0, len(step), most):
@@ -407,7 +407,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         return scores
 
 
-def _copies(weight: np.ndarray | None, n: int) -> tuple[np.ndarray | None, np.ndarray]:
+def row_copies(weight: np.ndarray | None, n: int) -> tuple[np.ndarray | None, np.ndarray]:
     """Return the rows to learn from, repeated by weight, and the factor on the steps of each."""
     if weight is None:
         return None, np.ones(n)
@@ -469,9 +469,3 @@ def buffer_offset(rare: np.ndarray, majority: np.ndarray) -> float:
         return threshold_between_few(rare, majority)
     y = np.repeat([1, 0], [len(rare), len(majority)])
     return threshold_between(split_scores(y, np.concatenate([rare, majority])))
-
-
-def check_positive(**values: Any) -> None:
-    """Raise `ValueError` for a parameter that is not a finite number above 0."""
-    for name, value in values.items():
-        check_number(name, value, "a finite number above 0")

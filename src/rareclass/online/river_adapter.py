@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from rareclass.labels.two_classes import two_labels
-from rareclass.online.ranker import OnlineRanker, SparseRows, _copies
+from rareclass.online.ranker import OnlineRanker, SparseRows, row_copies
 from rareclass.rows.source import is_table
 
 try:
@@ -183,7 +183,7 @@ class RiverClassifier(MiniBatchClassifier):
             return
         self._make_room([rows[i] for i in kept])
         plain = all(weight == 1.0 for weight in weights)
-        copies, step = _copies(None if plain else np.array(weights, dtype=float), len(rows))
+        copies, step = row_copies(None if plain else np.array(weights, dtype=float), len(rows))
         order = range(len(rows)) if copies is None else copies.tolist()
         taken = [rows[i] for i in order]
         sign = np.array([signs[i] for i in order], dtype=np.int8)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.online._univariate_jit import learn_by_adagrad, learn_by_newton, learn_uniexp
-from rareclass.online.ranker import OnlineRanker, SparseRows, check_positive
-from rareclass.parameters import check_whole
+from rareclass.online.ranker import OnlineRanker, SparseRows
+from rareclass.parameters import check_number, check_whole
 
 # Features that have a full covariance: a row costs their square (docs/decisions/0052).
 _FULL = 128
@@ -126,7 +126,7 @@ class OnlineLogistic(OnlineRanker):
         self.pos_label = pos_label
 
     def _check_parameters(self) -> None:
-        check_positive(eta=self.eta)
+        check_number("eta", self.eta, "a finite number above 0")
         check_whole("n_epochs", self.n_epochs)
         if self.class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight={self.class_weight!r} is not None or 'balanced'.")
@@ -272,7 +272,7 @@ class UniExp(OnlineRanker):
         self.pos_label = pos_label
 
     def _check_parameters(self) -> None:
-        check_positive(eta=self.eta)
+        check_number("eta", self.eta, "a finite number above 0")
         check_whole("n_epochs", self.n_epochs)
 
     def _start(self, n_features: int, rng: np.random.Generator) -> UniExpState:
