@@ -23,6 +23,7 @@ import rareclass
 from benchmarks import repeated
 from rareclass import RankRC
 from rareclass.encoding.encoders import TableEncoder
+from rareclass.model.facts import ModelFacts, RareClassFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import save_model
 from rareclass.tables.columns import Column
@@ -57,12 +58,9 @@ def _made(folder: Path) -> RankRC:
     table = pl.DataFrame({f"c{k}": column for k, column in enumerate(X.T)})
     encoder = TableEncoder([Column(c, "number", "standardised", "number") for c in table.columns])
     model = RankRC(lam=0.1).fit(encoder.fit_transform(table, y), y)
-    metadata = {
-        "format": "table", "target": "rare", "columns": [], "label": "rare", "rare_label": "1",
-        "rest_label": "0", "threshold": 0.0, "label_counts": {"0": 2000, "1": 1000},
-        "majority_quantiles": [0.0, 1.0], "rare_quantiles": [0.0, 1.0],
-    }  # fmt: skip
-    save_model(folder / "model.rareclass", Model(encoder, model, metadata))
+    target = RareClassFacts("rare", "1", "0", label_counts={"0": 2000, "1": 1000})
+    facts = ModelFacts("table", target, tuple(encoder.columns), (0.0, 1.0))
+    save_model(folder / "model.rareclass", Model(encoder, model, facts, np.zeros(1)))
     exported = rareclass.to_onnx(rareclass.load(folder / "model.rareclass"))
     (folder / "model.onnx").write_bytes(exported.SerializeToString())
     table.head(1).write_parquet(folder / "row.parquet")

@@ -9,10 +9,8 @@ import lightgbm
 import numpy as np
 import polars as pl
 
-from rareclass.serving.live_model import LiveModel
-from rareclass.serving.served import RowScores
-from rareclass.serving.server import Address, serve
-from rareclass.serving.service import Settings
+from rareclass.serving.live_model import LiveModel, RowScores
+from rareclass.serving.service import Address, Settings, serve
 from rareclass.tables.columns import Column
 
 _BOOSTER = "booster.txt"
@@ -26,7 +24,7 @@ def save(folder: Path, X: np.ndarray, y: np.ndarray) -> None:
 
 
 class ServedBooster:
-    """What the service asks of a model, by a booster of numbers; see `Served`."""
+    """What the service asks of a model, by a booster of numbers; see `ServedModel`."""
 
     target, classes = "target", ("0", "1")
     choices: Mapping[str, Sequence[str]] = {}

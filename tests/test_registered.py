@@ -19,7 +19,7 @@ from rareclass.hyperball.solver import SOLVERS
 from rareclass.moments.covariance import make_covariance
 from rareclass.online import OnlineRanker
 from rareclass.ranking.fitting import PENALTIES
-from rareclass.stream.learners import LEARNERS
+from rareclass.stream.options import LEARNERS
 from registered import ESTIMATORS, MORE_ESTIMATORS, ONLINE
 
 ROOMS = ("decide", "ranking", "moments", "hyperball", "online", "ensemble")

@@ -71,6 +71,17 @@ def replacing(path: Path | Destination) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def sync_folder(folder: Path) -> None:
+    """Flush a folder to disk, so that a rename in it outlives a power cut."""
+    if os.name == "nt":  # Windows opens no folders; its renames are on disk when they return
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def flush_to_disk(path: Path) -> None:
     """Return once the file is on the disk and not only in the machine's memory."""
     handle = os.open(path, os.O_RDONLY)

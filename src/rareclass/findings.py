@@ -51,6 +51,9 @@ class FindingKind(StrEnum):
     NONE_INSIDE = "none inside"
     STOPPED_SHORT = "stopped short"
     SINGLE_ROW = "single row"
+    # hunts
+    NONE_HELD_OUT = "none held out"
+    REACH_NOT_KNOWN = "reach not known"
 
 
 @dataclass(frozen=True)
@@ -111,12 +114,10 @@ class Status(StrEnum):
 
 
 @contextmanager
-def warnings_as(
-    notes: list[str], say: Callable[[Finding], str | None] | None = None
-) -> Iterator[None]:
+def warnings_as(notes: list[Any], say: Callable[[Finding], Any] | None = None) -> Iterator[None]:
     """Collect warnings as notes, each once, so that none is printed raw.
 
-    `say` words the findings behind them: "" leaves one out, and None keeps the warning's text.
+    `say` makes notes of the findings behind them: "" leaves one out, None keeps the warning's text.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -9,7 +9,6 @@ from rareclass.model.facts import facts_as_json
 from rareclass.model.model import Model
 from rareclass.model.model_file import HUNT_MODEL, HUNT_SUMMARY, load_model
 from rareclass.remote import RemotePath, path_of
-from rareclass.stream.checkpoint import is_checkpoint
 
 
 def load(path: str | Path) -> Model:
@@ -58,11 +57,20 @@ def open_model(path: Path) -> Model:
         return load_model(path)
     if (path / HUNT_SUMMARY).is_file():
         return load_model(path / HUNT_MODEL)
-    if not is_checkpoint(path):
+    if not _is_of_stream(path):
         return load_model(path)
     from rareclass.stream.model import load_stream_model  # the learners, all of them
 
     return load_stream_model(path)
+
+
+def _is_of_stream(path: Path) -> bool:
+    """Say whether a path is a folder of a stream, or one of its checkpoints."""
+    if path.is_file() and path.suffix != ".npz":
+        return False
+    from rareclass.stream.checkpoint import is_checkpoint
+
+    return is_checkpoint(path)
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -77,7 +85,7 @@ def describe(path: Path) -> dict[str, Any]:
     facts = facts_as_json(model.facts)
     del facts["quantiles"]
     estimate = facts.pop("held_out", None)
-    kind, files = "stream" if is_checkpoint(path) else "model", [path]
+    kind, files = "stream" if _is_of_stream(path) else "model", [path]
     if path.is_dir():
         files = [each for each in path.iterdir() if each.is_file()]
         kind = "hunt" if (path / HUNT_SUMMARY).is_file() else kind

@@ -17,7 +17,7 @@ def test_stopping_leaves_nothing_behind(
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rareclass.model.model_file.write_stored", stopped)
+    monkeypatch.setattr("rareclass.model.archive.write_stored", stopped)
     before = set(train_csv.parent.iterdir())
     out = train_csv.parent / "m.rareclass"
     result = rareclass("fit", train_csv, "--target", "fraud", *QUICK, "--out", out)

@@ -12,9 +12,9 @@ from draws import quick
 from rareclass.cli.evaluate import print_confusion
 from rareclass.cli.screen import output
 from rareclass.machine import track
+from rareclass.model.decisions import Confusion
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
-from rareclass.model.target import Confusion
 from rareclass.opening import load
 from real_data import real_file
 

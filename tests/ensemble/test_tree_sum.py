@@ -11,7 +11,7 @@ from draws import draws
 from rareclass.ensemble._tree_sum_jit import MOST_MASKED_LEAVES
 from rareclass.ensemble.members.scikit_learn import from_histogram_boosting
 from rareclass.ensemble.tree_sum import Tree, TreeSum, before_rounding, below_float32
-from rareclass.model.soundness import check_parts
+from rareclass.model.model_file import check_parts
 
 N_FEATURES = 3
 

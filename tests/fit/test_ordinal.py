@@ -17,11 +17,12 @@ from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training import Trained, terms_of, train
 from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
 from rareclass.metrics import mauc, roc_auc
+from rareclass.model.decisions import LevelDecision
 from rareclass.model.evaluate import evaluate_file
 from rareclass.model.facts import LevelFacts, facts_as_json, facts_from_json
-from rareclass.model.levels import LevelDecision, LevelTarget
 from rareclass.model.model_file import load_model, save_model
 from rareclass.model.score_file import ScoreSettings, score_rows
+from rareclass.model.targets import LevelTarget
 from rareclass.ranking import OrdinalRankRC
 from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_table
@@ -103,10 +104,10 @@ def test_rows_on_disk_give_the_same_model(
 
 def test_what_is_held_out_is_measured_by_levels(grades_file: Path, trained: Trained) -> None:
     assert trained.estimate is not None
-    names = [measure.name for measure in trained.estimate.measures]
+    names = list(trained.estimate.measures)
     assert names == ["MAUC", "AUC above low", "AUC above medium"]
-    assert all(m.low <= m.value <= m.high for m in trained.estimate.measures)
-    assert trained.estimate.measures[0].value > 0.75
+    assert all(m.low <= m.value <= m.high for m in trained.estimate.measures.values())
+    assert trained.estimate.measures["MAUC"].value > 0.75
     assert trained.estimate.n_rare is None
     assert len(trained.decided) == 2
     assert "Called the right level: " in trained.decided[0]
@@ -167,7 +168,7 @@ def test_evaluation_is_that_of_the_metrics(grades_file: Path, trained: Trained) 
     encoder, model = trained.content.encoder, trained.content.estimator
     scores = model.score_samples(encoder.transform(labelled))
     code = np.array([WORDS.index(word) for word in labelled["grade"]])
-    values = {measure.name: measure.value for measure in evaluation.estimate.measures}
+    values = {name: each.value for name, each in evaluation.estimate.measures.items()}
     assert values["MAUC"] == pytest.approx(mauc(code, scores))
     assert values["AUC above low"] == pytest.approx(roc_auc(code > 0, scores))
     assert values["AUC above medium"] == pytest.approx(roc_auc(code > 1, scores))
@@ -353,8 +354,8 @@ def test_wine(tmp_path: Path) -> None:
     assert facts_as_json(outcome.content.facts)["majority_level"] == "6"
     assert outcome.estimate is not None
     # Scores of rows held out are those of rows never seen.
-    fresh = evaluate_file(outcome.content, tmp_path / "new.csv").estimate.measures[0]
-    held = outcome.estimate.measures[0]
+    fresh = evaluate_file(outcome.content, tmp_path / "new.csv").estimate.measures["MAUC"]
+    held = outcome.estimate.measures["MAUC"]
     assert fresh.value > 0.74
     assert held.low < fresh.high
     assert fresh.low < held.high

@@ -2,7 +2,7 @@
 
 Each change opens an archive, changes what is in it and writes a sound archive again: no checksum of
 the zip format notices. A digest of the whole, where a file has one, is made anew too
-(`rareclass.model.archive.sealed`), as somebody would who means harm.
+(`rareclass.model.archive.seal`), as somebody would who means harm.
 """
 
 import io

@@ -10,11 +10,20 @@ import polars as pl
 import pytest
 
 from draws import quick
-from rareclass.errors import InputError
+from faults import refused
+from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, warn, warnings_as
 from rareclass.hunt import files as hunt_files
 from rareclass.hunt.files import check_folder, describe_in_units, typical_values, write_hunt
-from rareclass.hunt.hunting import Hunt, HuntSettings, can_hold_out, hunt, in_options, note_of
+from rareclass.hunt.hunting import (
+    Hunt,
+    HuntSettings,
+    can_hold_out,
+    hunt,
+    in_options,
+    of_balls,
+    words_of,
+)
 from rareclass.hunt.table import HuntTable, LabelRoles, read_hunt_table
 from rareclass.hyperball.ball import sentence
 
@@ -48,6 +57,10 @@ def read(folder: Path, table: pl.DataFrame, asked: LabelRoles = ASKED) -> HuntTa
     return read_hunt_table(folder / "ships.parquet", "status", asked)
 
 
+def kinds_of(outcome: Hunt) -> list[str]:
+    return [str(each.kind) for each in outcome.findings if isinstance(each, Finding)]
+
+
 @pytest.fixture(scope="module")
 def hunted(tmp_path_factory: pytest.TempPathFactory) -> tuple[HuntTable, Hunt]:
     table = read(tmp_path_factory.mktemp("hunted"), ships())
@@ -64,6 +77,11 @@ def test_finds_the_rest_of_the_category_and_nothing_labelled(
     assert len(found & rest) >= 0.9 * len(found)
     assert not found - set(table.labels.unlabelled.tolist())
     assert outcome.n_found == len(found)
+    estimate = outcome.estimate  # stands on the labelled rows
+    assert estimate is not None
+    assert 0 <= estimate.low <= estimate.f1 <= estimate.high <= 1
+    assert (estimate.n_rare, estimate.n_cleared) == (8, 30)
+    assert (outcome.chosen.C1, outcome.chosen.C2) == (1.0, 1e-4)
 
 
 def test_rows_are_ranked_by_how_sure_they_are_and_depth_is_what_it_says(
@@ -74,11 +92,7 @@ def test_rows_are_ranked_by_how_sure_they_are_and_depth_is_what_it_says(
     assert (np.diff(ranking.sure) <= 0).all()
     assert 0 < ranking.sure[-1] < ranking.sure[0] <= 1
     X = outcome.encoder.fit_transform(table.frame)
-    found, cases, cleared = (
-        X[ranking.rows],
-        X[table.labels.y == "bad"],
-        X[table.labels.y == "good"],
-    )
+    found, cases, cleared = X[ranking.rows], *(X[table.labels.y == of] for of in ("bad", "good"))
     apart = np.linalg.norm(found - outcome.model.center_, axis=1)
     np.testing.assert_allclose(ranking.distance, apart, rtol=1e-9)
     np.testing.assert_allclose(
@@ -110,22 +124,13 @@ def test_found_is_what_the_model_predicts_for_rows_that_shaped_it_or_not(tmp_pat
 
 def test_top_writes_the_nearest_rows_whether_inside_or_not(hunted: tuple[HuntTable, Hunt]) -> None:
     table, outcome = hunted
-    more = hunt(table, HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3, top=200))
+    more = hunt(table, replace(QUICK, top=200))
     assert len(more.ranking.rows) == 200
     assert more.n_found == outcome.n_found == more.ranking.found.sum()
     assert more.ranking.rows[: outcome.n_found].tolist() == outcome.ranking.rows.tolist()
     assert (more.ranking.relative_depth[outcome.n_found :] < 0).all()
-    few = hunt(table, HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3, top=5))
+    few = hunt(table, replace(QUICK, top=5))
     assert few.ranking.rows.tolist() == outcome.ranking.rows[:5].tolist()
-
-
-def test_estimate_stands_on_the_labelled_rows(hunted: tuple[HuntTable, Hunt]) -> None:
-    _, outcome = hunted
-    estimate = outcome.estimate
-    assert estimate is not None
-    assert 0 <= estimate.low <= estimate.f1 <= estimate.high <= 1
-    assert (estimate.n_rare, estimate.n_cleared) == (8, 30)
-    assert (outcome.chosen.C1, outcome.chosen.C2) == (1.0, 1e-4)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +148,7 @@ def test_too_few_labels_make_a_modest_ball_and_say_so(
     outcome = hunt(read_table, HuntSettings(top=36))
     assert outcome.estimate is None
     assert any(said in note for note in outcome.notes)
+    assert "none held out" in kinds_of(outcome)
     assert outcome.n_found < 60
     assert np.isin(outcome.ranking.rows, RARE_ROWS).mean() > 0.7
 
@@ -159,6 +165,7 @@ def test_hundred_nearest_are_written_where_the_reach_is_not_known(
     assert np.isnan(outcome.ranking.sure).all()
     assert not outcome.expected
     assert outcome.n_found < 100
+    assert "reach not known" in kinds_of(outcome)
     assert any("the 100 nearest rows are written" in note for note in outcome.notes)
     assert np.isin(outcome.ranking.rows[:20], RARE_ROWS).mean() > 0.7
     assert not any("too cheap" in note for note in outcome.notes)
@@ -173,9 +180,7 @@ def test_several_values_get_a_ball_each(tmp_path: Path) -> None:
         knots=pl.when(pl.int_range(600) % 4 == 3).then(60.0).otherwise(pl.col("knots")),
     )
     asked = LabelRoles(("bad", "ugly"), ("good",))
-    outcome = hunt(
-        read(tmp_path, table, asked), HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3)
-    )
+    outcome = hunt(read(tmp_path, table, asked), QUICK)
     assert {ball.name for ball in outcome.balls} == {"bad", "ugly"}
     for number, ball in enumerate(outcome.balls):
         mine = outcome.ranking.rows[outcome.ranking.ball == number]
@@ -292,29 +297,28 @@ def test_folder_is_replaced_as_a_whole(tmp_path: Path, hunted: tuple[HuntTable, 
     assert [path.name for path in tmp_path.iterdir()] == ["found"]
 
 
-def refused(out: Path, overwrite: bool = False) -> str:
-    with pytest.raises(InputError) as caught:
-        check_folder(out, overwrite)
-    return str(caught.value)
-
-
 def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
-    check_folder(tmp_path / "new", False)
-    check_folder(tmp_path / "a" / "b", False)
     (tmp_path / "empty").mkdir()
-    check_folder(tmp_path / "empty", False)
+    for name in ("new", "a/b", "empty"):
+        check_folder(tmp_path / name, False)
     (tmp_path / "thesis.tex").write_text("years of work")
-    assert "is a file" in refused(tmp_path / "thesis.tex")
-    assert "is not a folder" in refused(tmp_path / "thesis.tex" / "found")
-    for overwrite in (False, True):
-        assert "'empty' for one" in refused(tmp_path, overwrite)
     earlier = tmp_path / "earlier"
     earlier.mkdir()
     (earlier / "hunt.json").write_text("{}")
-    assert "--overwrite" in refused(earlier)
+    there, no = ErrorKind.EXISTING_FILE, ErrorKind.UNWRITABLE
+    for kind, out, overwrite, says in (
+        (there, tmp_path / "thesis.tex", False, "is a file"),
+        (no, tmp_path / "thesis.tex" / "found", False, "is not a folder"),
+        (there, tmp_path, False, "'earlier' for one"),
+        (there, tmp_path, True, "'earlier' for one"),
+        (there, earlier, False, "--overwrite"),
+    ):
+        with refused(kind, says=says):
+            check_folder(out, overwrite)
     check_folder(earlier, True)
     (earlier / "notes.txt").write_text("mine")
-    assert "'notes.txt' for one" in refused(earlier, True)
+    with refused(there, says="'notes.txt' for one"):
+        check_folder(earlier, True)
 
 
 def names_clash(kind: str) -> pl.DataFrame:
@@ -354,11 +358,8 @@ def test_coordinates_called_as_a_column_is_are_told_apart(
 
 
 def test_name_that_is_taken_twice_gets_the_next_number(tmp_path: Path) -> None:
-    clash = names_clash("gaps")
-    clash = clash.with_columns(
-        pl.col("knots is empty").sqrt().fill_nan(0.5).alias("knots is empty (2)")
-    )
-    outcome = hunt(read(tmp_path, clash), QUICK)
+    taken = pl.col("knots is empty").sqrt().fill_nan(0.5).alias("knots is empty (2)")
+    outcome = hunt(read(tmp_path, names_clash("gaps").with_columns(taken)), QUICK)
     owner = {feature.name: feature.column for feature in outcome.encoder.coordinates_}
     assert owner["knots is empty (2)"] == "knots is empty (2)"
     assert owner["knots is empty (3)"] == "knots"
@@ -439,17 +440,19 @@ def test_a_hunt_says_what_findings_are_about_in_options(
     found = [FAR, SHARE, ASIDE]
     monkeypatch.setattr("rareclass.hyperball.rach.ball_findings", lambda *_: list(found))
     table = read(tmp_path, ships(1), LabelRoles(("bad",), (), ("good",)))
-    notes = hunt(table, HuntSettings()).notes
-    assert notes[:3] == [sentence(finding, in_options) for finding in found]
+    outcome = hunt(table, HuntSettings())
+    assert outcome.findings[:3] == found
+    assert outcome.notes[:3] == [sentence(finding, in_options) for finding in found]
 
 
 def test_warnings_without_a_finding_or_of_another_kind_keep_their_text() -> None:
-    notes: list[str] = []
-    with warnings_as(notes, note_of):
+    notes: list[Finding | str] = []
+    with warnings_as(notes, of_balls):
         warnings.warn("the disk is slow: C2=1", UserWarning, stacklevel=1)
         warn("folds are few", UserWarning, Finding("few folds"))
         warn("never seen", UserWarning, ASIDE)
-    assert notes == ["the disk is slow: C2=1", "folds are few", sentence(ASIDE, in_options)]
+    assert notes == ["the disk is slow: C2=1", "folds are few", ASIDE]
+    assert words_of(ASIDE) == sentence(ASIDE, in_options)
 
 
 def test_width_makes_the_ball_gaussian() -> None:

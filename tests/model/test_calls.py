@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from draws import draws
 from rareclass.errors import InputError
-from rareclass.model.calls import CallBy, Part, _Best, calls_by
+from rareclass.model.calls import Calls, Part, _Best
+from rareclass.model.decisions import RareDecision
 from rareclass.model.facts import RareClassFacts
-from rareclass.model.rare_class import RareDecision
 
 
 def decision() -> RareDecision:
@@ -56,18 +56,18 @@ def told(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("call_by", "called"),
+    ("top", "threshold", "called"),
     [
-        (CallBy(), [4, 5]),
-        (CallBy(top=3), [2, 4, 5]),
-        (CallBy(top=99), [1, 2, 3, 4, 5]),
-        (CallBy(threshold=1.5), [2, 4, 5]),
+        (None, None, [4, 5]),
+        (3, None, [2, 4, 5]),
+        (99, None, [1, 2, 3, 4, 5]),
+        (None, 1.5, [2, 4, 5]),
     ],
 )
 def test_called_rows_are_told_of_and_no_others(
-    tmp_path: Path, call_by: CallBy, called: list[int]
+    tmp_path: Path, top: int | None, threshold: float | None, called: list[int]
 ) -> None:
-    calls = calls_by(decision(), call_by, told)
+    calls = Calls(decision(), top, threshold, told)
     n_called = calls.write(parts([[0.5, 2.0], [], [1.0, 3.0, 4.0]]), tmp_path / "s.parquet")
     assert n_called.tolist() == [5 - len(called), len(called)]
     table = pl.read_parquet(tmp_path / "s.parquet")
@@ -80,6 +80,6 @@ def test_called_rows_are_told_of_and_no_others(
 
 
 def test_what_contradicts_itself_is_refused() -> None:
-    for call_by in (CallBy(1, 1.0), CallBy(0), CallBy(threshold=float("nan"))):
+    for top, threshold in ((1, 1.0), (0, None), (None, float("nan"))):
         with pytest.raises(InputError):
-            calls_by(decision(), call_by)
+            Calls(decision(), top, threshold)

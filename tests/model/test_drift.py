@@ -13,7 +13,7 @@ from rareclass.encoding.typed_table import read_table
 from rareclass.errors import InputError
 from rareclass.metrics import Interval
 from rareclass.model.drift import AlertRate, Drift, InputSummary, alert_rate, drift_of, refuse_drift
-from rareclass.model.threshold import ScoredRows
+from rareclass.model.facts import ScoredRows
 from rareclass.tables.columns import Column
 
 

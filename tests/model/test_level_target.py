@@ -6,33 +6,24 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rareclass.errors import InputError
+from faults import refused
+from rareclass.errors import ErrorKind
+from rareclass.model.decisions import as_numbers, codes_among
 from rareclass.model.facts import RankingEstimate
-from rareclass.model.levels import (
-    MOST_LEVELS,
-    LevelTarget,
-    as_numbers,
-    codes_among,
-    level_target,
-)
-from rareclass.model.target import FoundLabels
+from rareclass.model.targets import MOST_LEVELS, FoundLabels, LevelTarget, level_target
+
+MEASURED = [str(k / 4) for k in range(MOST_LEVELS + 1)]
 
 
 def found(labels: list[str]) -> FoundLabels:
     """The labels of a file whose rows have these."""
     row_of: Callable[[str], int] = lambda label: labels.index(label) + 1  # noqa: E731
-    table = pl.Series(labels).value_counts(sort=True)
+    table = pl.Series(labels, dtype=pl.String).value_counts(sort=True)
     return FoundLabels("grade", dict(table.iter_rows()), row_of)
 
 
 def read(*labels: str, levels: tuple[str, ...] | None = None) -> LevelTarget:
     return level_target(found(list(labels)), levels)
-
-
-def refused(*labels: str, levels: tuple[str, ...] | None = None) -> str:
-    with pytest.raises(InputError) as caught:
-        read(*labels, levels=levels)
-    return str(caught.value)
 
 
 def test_numbers_are_ordered_by_size_and_not_as_text() -> None:
@@ -71,51 +62,45 @@ def test_exact_spelling_goes_before_the_same_value() -> None:
     assert codes_among(["á", "1.0"], ["1", "01"]) == {}
 
 
-def test_text_without_an_order_is_refused() -> None:
-    said = refused("low", "high", "low")
-    assert "'low' at row 1" in said
-    assert "has no order of its own" in said
-    assert "--levels; they are low, high" in said
-    said = refused("3", "4", "1,5", "4")
-    assert "numbers and text, '1,5' at row 3" in said
-    assert "1_0" in refused("1", "2", "1_0")
+@pytest.mark.parametrize(
+    ("labels", "levels", "says"),
+    [
+        (["low", "high", "low"], None, ("'low' at row 1", "--levels; they are low, high")),
+        (["3", "4", "1,5", "4"], None, ("numbers and text, '1,5' at row 3",)),
+        (["1", "2", "1_0"], None, ("'1_0'",)),
+        (
+            ["low", "hihg", "?", "high"],
+            ("low", "high"),
+            ("'hihg' at row 2", "--levels low,high (", "'high'", "leave such cells empty"),
+        ),
+        (["6", "6.0"], None, ("one level only: '6' in all 2 rows",)),
+        (["low", "low"], ("low", "high"), ("one level only: 'low'",)),
+        # A measurement is no level, and cuts are suggested.
+        (MEASURED, None, ("101 different numbers", "12.5, 18.75, 22.5 (its median")),
+        (["1", "inf", "2"], None, ("inf at row 2",)),
+        ([], None, ("No row has a target value",)),
+    ],
+)
+def test_labels_that_are_no_levels_are_refused_with_their_row(
+    labels: list[str], levels: tuple[str, ...] | None, says: tuple[str, ...]
+) -> None:
+    with refused(ErrorKind.LABELS) as caught:
+        read(*labels, levels=levels)
+    assert all(each in str(caught.value) for each in says)
 
 
-def test_a_label_that_is_no_level_is_named_with_its_row() -> None:
-    said = refused("low", "hihg", "?", "high", levels=("low", "high"))
-    assert "'hihg' at row 2" in said
-    assert "--levels low,high (" in said
-    assert "'high'" in said
-    assert "leave such cells empty" in said
-
-
-def test_one_level_is_not_enough() -> None:
-    assert "one level only: '6' in all 2 rows" in refused("6", "6.0")
-    assert "one level only: 'low'" in refused("low", "low", levels=("low", "high"))
-    with pytest.raises(InputError, match="No row has a target value"):
-        level_target(FoundLabels("grade", {}, lambda label: 1))
-
-
-def test_a_measurement_is_no_level_and_cuts_are_suggested() -> None:
-    labels = [str(k / 4) for k in range(MOST_LEVELS + 1)]
-    said = refused(*labels)
-    assert "101 different numbers" in said
-    assert "12.5, 18.75, 22.5 (its median" in said
-    assert read(*labels[1:]).n_codes == MOST_LEVELS
-
-
-def test_infinite_numbers_are_refused() -> None:
-    assert "holds inf at row 2" in refused("1", "inf", "2")
+def test_so_many_numbers_may_be_levels() -> None:
+    assert read(*MEASURED[1:]).n_codes == MOST_LEVELS
 
 
 def test_few_held_out_rows_of_a_level_are_told() -> None:
     target = read(*"1112223334")
-    notes = target.notes_on_held_out(np.array([0] * 9 + [1], np.int16), RankingEstimate([], 10.0))
+    notes = target.notes_on_held_out(np.array([0] * 9 + [1], np.int16), RankingEstimate({}, 10.0))
     assert "held out of level 2 (1)" in notes[0]
     assert "No row was held out of levels 3, 4" in notes[1]
     assert len(notes) == 2
     notes = target.notes_on_held_out(
-        np.repeat(np.arange(4, dtype=np.int16), 9), RankingEstimate([], 40.0)
+        np.repeat(np.arange(4, dtype=np.int16), 9), RankingEstimate({}, 40.0)
     )
     assert "The 40 rows held out are copies of 36 distinct ones" in notes[0]
 

@@ -14,8 +14,8 @@ from rareclass.decide.calibration.calibration import Calibration
 from rareclass.errors import ErrorKind
 from rareclass.fit.hold_out import pooled
 from rareclass.folds.score_scale import MajorityScores, match_majority
+from rareclass.model.facts import ScoredRows
 from rareclass.model.model import Model
-from rareclass.model.threshold import ScoredRows
 
 
 def model_file(seed: int, weighted: bool) -> Model:
@@ -68,7 +68,7 @@ def test_bounds_go_with_the_prevalence_and_hold_the_probability() -> None:
 
 def test_without_held_out_scores_there_are_none() -> None:
     with refused(ErrorKind.UNSUPPORTED):
-        _ = replace(model_file(0, False), held_out=None).probability_interval
+        _ = replace(model_file(0, False), held_out=None).venn_abers
 
 
 def test_scores_of_a_part_are_moved_to_where_the_majority_lies() -> None:

@@ -13,10 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from cli.conftest import purchases
-from rareclass.serving.live_model import LiveModel
+from rareclass.serving.description import page_of
+from rareclass.serving.live_model import LiveModel, ScoreCounts
 from rareclass.serving.middleware import LOGGER, Limits, start_log
-from rareclass.serving.monitoring import ScoreCounts
-from rareclass.serving.page import page_of
 from serving.conftest import ROW, Serve
 
 NEW = purchases(200, seed=1).drop("order", "fraud")
@@ -119,8 +118,8 @@ def test_drift_of_the_inputs_is_told(serve: Serve, fitted) -> None:
 def test_figures_are_of_the_last_full_window(
     serve: Serve, fitted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.serving.monitoring.WINDOW_ROWS", 100)
-    monkeypatch.setattr("rareclass.serving.monitoring._LOOK_ROWS", 50)
+    monkeypatch.setattr("rareclass.serving.live_model.WINDOW_ROWS", 100)
+    monkeypatch.setattr("rareclass.serving.live_model._LOOK_ROWS", 50)
     live = LiveModel(fitted).now
     drift = live.drift
     assert drift is not None
@@ -128,14 +127,13 @@ def test_figures_are_of_the_last_full_window(
     far = rows.with_columns(amount=pl.col("amount") + 500)
     times = [drift.add(part, 0) for part in rows[:100].iter_slices(25)]
     assert times == [False, True, False, False]
-    n_rows, columns = drift.columns()
+    n_rows, columns, _ = drift.figures()
     assert (n_rows, {each.name: each.outside for each in columns}["amount"] < 0.1) == (100, True)
     drift.add(far[100:150], 50)
-    assert drift.columns()[0] == 100
+    assert drift.figures().n_rows == 100
     drift.add(far[150:], 50)
-    n_rows, columns = drift.columns()
+    n_rows, columns, alerts = drift.figures()
     assert (n_rows, {each.name: each.outside for each in columns}["amount"]) == (100, 1.0)
-    alerts = drift.alerts()
     assert alerts is not None
     assert alerts.found.value == 1.0
 

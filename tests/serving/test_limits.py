@@ -12,10 +12,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from rareclass.errors import InputError
-from rareclass.serving.live_model import LiveModel
+from rareclass.serving.live_model import LiveModel, ServedModel
 from rareclass.serving.middleware import Limited, Limits, find_token
-from rareclass.serving.refused import RefusedError
-from rareclass.serving.served import ServedModel
+from rareclass.serving.request_rows import RefusedError
 from serving.conftest import ROW, Serve
 
 TOKEN = b"a-token-of-many-letters"

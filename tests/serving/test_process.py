@@ -123,6 +123,6 @@ def test_what_cannot_be_served_is_said_on_one_line(
     assert os.environ.get("RARECLASS_TOKEN") is None
     assert "there is no token" in " ".join(result.stdout.split())
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "rareclass.serving.server")
+    monkeypatch.delitem(sys.modules, "rareclass.serving.service")
     result = CliRunner().invoke(app, ["serve", str(fitted)])
     assert 'pip install "rareclass[serve]"' in " ".join(result.stderr.split())

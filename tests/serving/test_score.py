@@ -11,10 +11,10 @@ from starlette.testclient import TestClient
 
 from cli.conftest import purchases
 from rareclass.opening import load
-from rareclass.serving.lanes import Lanes, RowLimits, ScoreRequest
+from rareclass.serving.lanes import Lanes, ScoreRequest
 from rareclass.serving.live_model import LiveModel
-from rareclass.serving.refused import RefusedError
-from rareclass.serving.request_rows import ARROW
+from rareclass.serving.middleware import Limits
+from rareclass.serving.request_rows import ARROW, RefusedError
 from serving.conftest import ROW, Serve
 
 NEW = purchases(60, seed=1).drop("order", "fraud")
@@ -214,7 +214,7 @@ def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model: L
     together: list[int] = []
     lanes = Lanes(
         lambda: model.now,
-        RowLimits(100, 100),
+        Limits(100, 100),
         1,
         lambda live, rows, answers: together.append(rows.height),
     )

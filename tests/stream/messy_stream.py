@@ -9,10 +9,9 @@ import numpy as np
 
 from rareclass.stored import pack
 from rareclass.stream.checkpoint import KINDS, claimed, load_newest
-from rareclass.stream.learners import parse_parameters
 from rareclass.stream.log import CLOCK_COLUMNS, read_log, read_scores
 from rareclass.stream.loop import Event, StreamLoop
-from rareclass.stream.options import StreamOptions
+from rareclass.stream.options import StreamOptions, parse_parameters
 from rareclass.stream.reading import Interruption
 
 COLUMNS = ["id", "amount", "items", "country", "fraud"]

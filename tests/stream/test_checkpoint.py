@@ -23,9 +23,8 @@ from rareclass.stream.checkpoint import (
     save_checkpoint,
 )
 from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
-from rareclass.stream.growing_file import REJECTED, FileMark, RejectedFile
-from rareclass.stream.reading import LabelNames
-from rareclass.stream.waiting_rows import LearnedLabels, WaitingRows
+from rareclass.stream.log import REJECTED, FileMark, RejectedFile
+from rareclass.stream.reading import LabelNames, LearnedLabels, WaitingRows
 from rareclass.tables.batch import Rejected
 from stream.messy_stream import assert_same
 

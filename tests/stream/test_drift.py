@@ -31,8 +31,8 @@ from rareclass.stream.drift import (
     WindowMeasures,
     _binned,
 )
-from rareclass.stream.learners import settled
 from rareclass.stream.log import read_log
+from rareclass.stream.state import settled
 from rareclass.tables.batch import Batch
 from stream.messy_stream import assert_same, messy_records, options_for, outcome, run, write_csv
 
@@ -55,7 +55,7 @@ def test_measures_are_those_of_the_last_rows(
         window.add([score for score, _ in rows[start:end]], [rare for _, rare in rows[start:end]])
     scores = np.array([score for score, _ in rows[-size:]], float)
     rare = np.array([rare for _, rare in rows[-size:]], bool)
-    assert len(window) == len(scores)
+    assert len(window.rows()[0]) == len(scores)
     if not rare.any() or rare.all():
         assert window.measures() == WindowMeasures(None, None, None)
     else:

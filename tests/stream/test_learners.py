@@ -6,15 +6,15 @@ import pytest
 
 from rareclass.errors import InputError
 from rareclass.online import CBR, OAM
-from rareclass.stream.learners import (
+from rareclass.stream.log import read_log
+from rareclass.stream.options import (
     LEARNERS,
+    StreamOptions,
     make_learner,
     parse_parameters,
-    settled,
     usual_tails,
 )
-from rareclass.stream.log import read_log
-from rareclass.stream.options import StreamOptions
+from rareclass.stream.state import settled
 from stream.messy_stream import messy_records, run, write_csv
 
 

@@ -18,10 +18,9 @@ from rareclass.stream import loop as loop_module
 from rareclass.stream import reading
 from rareclass.stream.checkpoint import LOCK, checkpoints_in, claimed, load_newest
 from rareclass.stream.drift import Window
-from rareclass.stream.learners import LEARNERS, make_learner, parse_parameters
 from rareclass.stream.log import read_log
 from rareclass.stream.loop import Event, StreamLoop
-from rareclass.stream.options import StreamOptions
+from rareclass.stream.options import LEARNERS, StreamOptions, make_learner, parse_parameters
 from rareclass.stream.reading import Interruption
 from rareclass.stream.state import StreamState
 from rareclass.tables.batch import Batch

@@ -14,11 +14,10 @@ from draws import draws
 from faults import refused
 from rareclass.errors import ErrorKind
 from rareclass.stored import pack, unpack
-from rareclass.stream import threshold as threshold_module
+from rareclass.stream import alerts
+from rareclass.stream.alerts import NO_DAY, MovingThreshold, days_of_cells
 from rareclass.stream.checkpoint import KINDS
 from rareclass.stream.options import AlertBudget
-from rareclass.stream.reading import days_of_cells
-from rareclass.stream.threshold import NO_DAY, MovingThreshold
 
 
 def plain(
@@ -135,7 +134,7 @@ def test_the_number_expected_is_the_budget() -> None:
 
 
 def test_days_before_the_earliest_remembered_raise_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threshold_module, "_MOST_DAYS", 3)
+    monkeypatch.setattr(alerts, "_MOST_DAYS", 3)
     threshold = MovingThreshold(AlertBudget(5, None))
     scores = np.arange(1000.0)
     assert threshold.decide(scores[:200], np.zeros(200, np.int64)).is_alert.sum() == 5

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rareclass.stream.waiting_rows import WaitingRows
+from rareclass.stream.reading import WaitingRows
 
 
 @given(

@@ -23,8 +23,8 @@ from rareclass.errors import counted
 
 if TYPE_CHECKING:
     from rareclass.metrics import Interval
+    from rareclass.model.decisions import Confusion
     from rareclass.model.evaluate import DecisionRow, ProbabilityQuality
-    from rareclass.model.target import Confusion
 
 # Narrower screens have no room for a third share.
 _NARROW = 60

@@ -1,5 +1,6 @@
 """``rareclass hunt``: from a few labelled rows to the unlabelled ones that belong with them."""
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -128,9 +129,9 @@ def hunt(
     """
     from rareclass.files import being_written, check_not_inside
     from rareclass.hunt.files import (
+        SUMMARY,
         check_folder,
         describe_in_units,
-        read_summary,
         typical_values,
         write_hunt,
     )
@@ -188,7 +189,7 @@ def hunt(
         console.print("\nSaved", style="bold")
         for path in files:
             console.print(file_text(path), markup=False, soft_wrap=True)
-    written.give(read_summary(out))
+    written.give(json.loads((out / SUMMARY).read_text(encoding="utf-8")))
 
 
 def parse_balls(text: str) -> int | str:

@@ -79,7 +79,8 @@ def threshold(
     if score is not None:
         asked.check_score(score)
     rule = asked.rule(time)
-    if rule is None and score is None:
+    wanted = score if rule is None else rule
+    if wanted is None:
         raise InputError(
             "What is the threshold to keep?",
             "Give one of --alerts, --min-precision, --min-recall, --max-fpr, --cost and "
@@ -88,7 +89,7 @@ def threshold(
         )
     from rareclass.files import check_not_input, check_writable
     from rareclass.model.model_file import load_model, save_model
-    from rareclass.model.set_threshold import with_rule, with_score
+    from rareclass.model.threshold import with_threshold
 
     if out is not None:
         if data is not None:
@@ -100,11 +101,7 @@ def threshold(
     console = output()
     content = load_model(model)
     print_notes(console, content.notices)
-    if rule is not None:
-        changed, chosen = with_rule(content, rule, data, time, character)
-    else:
-        assert score is not None
-        changed, chosen = with_score(content, score, data, character)
+    changed, chosen = with_threshold(content, wanted, data, time, character)
     print_threshold(console, chosen)
     for name, share in (("Precision", chosen.precision), ("Recall", chosen.recall)):
         console.print(
@@ -209,13 +206,11 @@ def _print_columns(console: Console, columns: list[dict[str, Any]]) -> None:
 
 
 def _print_estimate(console: Console, told: dict[str, Any]) -> None:
-    from rareclass.model.facts import RankingEstimate, as_measure
+    from rareclass.metrics import Interval
+    from rareclass.model.facts import RankingEstimate
 
     facts = told["estimate"]
-    measures = [
-        as_measure(name, (each["value"], each["low"], each["high"]))
-        for name, each in facts["measures"].items()
-    ]
+    measures = {name: Interval(**each) for name, each in facts["measures"].items()}
     estimate = RankingEstimate(measures, facts["n_rows"], facts.get("n_rare"))
     by = told.get("estimated_by") or "held-out rows"
     console.print(f"Estimate by {_ESTIMATED.get(by, by)}, on {estimate.rows_text()}", style="bold")

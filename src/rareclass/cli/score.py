@@ -101,12 +101,7 @@ def score(
     and sure is the share of cases to be expected among rows of the hunt that are as sure.
     """
     from rareclass.files import check_not_input
-    from rareclass.model.score_file import (
-        ScoreSettings,
-        check_score_path,
-        score_on_workers,
-        score_rows,
-    )
+    from rareclass.model.score_file import ScoreSettings, check_score_path, score_rows
     from rareclass.opening import open_model
     from rareclass.tables.databases.result_table import ResultTable
 
@@ -117,6 +112,7 @@ def score(
     written.check({"the file to be scored": data, "the model": model}, written.overwrite)
     if dask is not None:
         from rareclass.fit.rows_elsewhere import dask_client
+        from rareclass.model.score_folder import score_on_workers
 
         folder = _folder(out_name, out_table, data, written.overwrite)
         content, saved = open_model(model), str(folder)
@@ -147,7 +143,7 @@ def _folder(
     out_name: str | None, out_table: str | None, data: "TablePlace", overwrite: bool
 ) -> Path:
     """Find where workers are to write scores."""
-    from rareclass.model.score_file import check_score_folder
+    from rareclass.model.score_folder import check_score_folder
 
     if out_name is None or out_table is not None:
         raise InputError(

@@ -92,8 +92,8 @@ def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
     table.add_column("Measure")
     add_numbers(table, "Value")
     table.add_column("95 % interval", no_wrap=True)
-    for each in estimate.measures:
-        table.add_row(each.name, f"{each.value:.3f}", f"{each.low:.3f} to {each.high:.3f}")
+    for name, (value, low, high) in estimate.measures.items():
+        table.add_row(name, f"{value:.3f}", f"{low:.3f} to {high:.3f}")
     console.print(table)
 
 

@@ -55,8 +55,7 @@ def serve(
     try:
         from rareclass.serving.live_model import LiveModel
         from rareclass.serving.middleware import Limits, find_token
-        from rareclass.serving.server import Address, serve
-        from rareclass.serving.service import Settings
+        from rareclass.serving.service import Address, Settings, serve
     except ModuleNotFoundError as error:
         raise InputError(
             f"rareclass serve needs {error.name}, which is not installed.",

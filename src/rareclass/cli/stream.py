@@ -191,8 +191,13 @@ def stream(
             ErrorKind.SETTING,
         )
     source = _source(given, table, follow)
-    from rareclass.stream.learners import parse_parameters, settled, usual_tails
-    from rareclass.stream.options import StreamOptions, check_alert_options
+    from rareclass.stream.options import (
+        StreamOptions,
+        check_alert_options,
+        parse_parameters,
+        usual_tails,
+    )
+    from rareclass.stream.state import settled
 
     chosen, drift = settled(learner.value, on_drift.value, checkpoint)
     options = StreamOptions(
@@ -305,21 +310,13 @@ def _learn(
         else:
             command = f"rareclass score {folder} NEW_ROWS.csv --out scores.csv"
             print_command(console, "Next:", command)
-        parts = report._asdict()
-        del parts["rows_per_second"]  # since the report before, which may be the last row
-        lists = {
-            name: [each._asdict() for each in parts[name]] for name in ("moved", "falls", "members")
+        parts = report.as_plain_data() | {
+            "checkpoint": str(saved),
+            "stopped_by": interruption.signal,
         }
-        written.give(
-            {
-                **vars(parts.pop("counters")),
-                **parts,
-                "measures": report.measures._asdict(),
-                **lists,
-                "checkpoint": str(saved),
-                "stopped_by": interruption.signal,
-            }
-        )
+        for name in ("counters", "rows_per_second"):  # the rate may be of the last row alone
+            del parts[name]
+        written.give(parts)
     return interruption.signal
 
 
@@ -336,7 +333,7 @@ def _print_counts(
     console.print(f"Rows: {', '.join(parts)}.", markup=False)
     if counters.labelled and not counters.rare:
         console.print(
-            f"No label was {state.labels.rare!r}: nothing can be learned until one is. "
+            f"No label was {state.saved.labels.rare!r}: nothing can be learned until one is. "
             "If the rare class has another name, give it with --positive, and a new folder.",
             markup=False,
         )  # fmt: skip

@@ -180,7 +180,7 @@ def compare_on(
     if not methods:
         reasons = _reasons(list(absent.values()))
         raise InputError("No method can be tried.", reasons, ErrorKind.UNSUPPORTED)
-    label = data.target.rare_class.label  # type: ignore[attr-defined]
+    label = data.target.rare_class.label  # type: ignore[union-attr]
     n_rare = data.target.counts[label]
     found = compare_methods(
         data.rows,

@@ -20,8 +20,7 @@ from rareclass.fit.method import (
     TableSize,
     Terms,
 )
-from rareclass.model.facts import CombinationFacts, LeaderboardRow
-from rareclass.model.threshold import ScoredRows
+from rareclass.model.facts import CombinationFacts, LeaderboardRow, ScoredRows
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 

@@ -11,8 +11,8 @@ from rareclass.fit.training_set import FitSettings, TrainingSet
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import most_folds, places
 from rareclass.folds.score_scale import Scores
-from rareclass.model.rare_class import RareTarget
-from rareclass.model.threshold import ScoredRows
+from rareclass.model.facts import ScoredRows
+from rareclass.model.targets import RareTarget
 
 
 def pooled(parts: Sequence[tuple[ScoredRows, Callable[[Scores], Scores]]]) -> ScoredRows:

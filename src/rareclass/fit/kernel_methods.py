@@ -11,8 +11,7 @@ from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.fit.method import EncodedRows, Method, TableSize, Terms, how_chosen
 from rareclass.machine import size_text
 from rareclass.model.facts import KernelFacts, OrdinalFacts, SolverFacts
-from rareclass.model.levels import LevelTarget, level_target
-from rareclass.model.target import FoundLabels
+from rareclass.model.targets import FoundLabels, LevelTarget, level_target
 from rareclass.ranking import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV
 from rareclass.ranking.fitting import PAPER_LAMS
 from rareclass.ranking.machine import KernelMachine

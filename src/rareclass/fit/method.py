@@ -8,10 +8,8 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import FitsRows
 from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, places
-from rareclass.model.facts import MethodFacts
-from rareclass.model.rare_class import rare_target
-from rareclass.model.target import FoundLabels, Target
-from rareclass.model.threshold import ScoredRows
+from rareclass.model.facts import MethodFacts, ScoredRows
+from rareclass.model.targets import FoundLabels, Target, rare_target
 from rareclass.rows import LabelledRows, RowSource
 
 Estimator = TypeVar("Estimator", bound=FitsRows)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.encoders import TableEncoder
 from rareclass.encoding.training_table import ReadingPlan
 from rareclass.errors import ErrorKind, InputError
-from rareclass.model.score_file import name_for_workers, opened, stretches_for
+from rareclass.model.score_folder import name_for_workers, opened, stretches_for
 from rareclass.rows import RowSource
 from rareclass.tables.table_file import TableFile, batch_rows_for
 

@@ -24,12 +24,17 @@ from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
-from rareclass.model.decision import decision_of
-from rareclass.model.facts import ModelFacts, RankingEstimate, TrainingFacts, facts_as_json
+from rareclass.model.decisions import decision_of
+from rareclass.model.facts import (
+    ModelFacts,
+    RankingEstimate,
+    RareCases,
+    ScoredRows,
+    TrainingFacts,
+    facts_as_json,
+)
 from rareclass.model.model import Model
-from rareclass.model.rare_cases import RareCases
-from rareclass.model.rare_class import RareTarget
-from rareclass.model.threshold import ScoredRows
+from rareclass.model.targets import RareTarget
 from rareclass.ranking import OrdinalRankRC
 
 # Rare rows that are kept; more are thinned at random.

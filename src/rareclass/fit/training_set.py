@@ -25,8 +25,7 @@ from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.method import Method, TableSize
 from rareclass.fit.rows_elsewhere import RowsElsewhere
 from rareclass.fit.rows_on_disk import RowsOnDisk, distinct_on_disk, sample_of
-from rareclass.model.rare_class import RareTarget
-from rareclass.model.target import FoundLabels, Target
+from rareclass.model.targets import FoundLabels, RareTarget, Target
 from rareclass.model.threshold import DecisionRule, times_of
 from rareclass.rows.source import equal_rows
 from rareclass.tables.columns import Column

@@ -20,15 +20,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rareclass.encoding.hunt import Coordinate
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import being_written, flush_to_disk
 from rareclass.hunt.hunting import Hunt, HuntSettings
-from rareclass.hunt.model import write_balls
+from rareclass.hunt.sureness import HuntBalls, PlainBall
 from rareclass.hunt.table import HuntTable
-from rareclass.model.model_file import HUNT_MODEL
+from rareclass.hyperball.problem import InputSpace, KernelSpace
+from rareclass.model.facts import BallFacts, ModelFacts, RareClassFacts
+from rareclass.model.model import Model
+from rareclass.model.model_file import HUNT_MODEL, save_model
 from rareclass.tables.table_file import TableFile, batch_rows_for
 
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ DESCRIPTION, DESCRIPTION_TABLE = "description.txt", "description.csv"
 _SIZES = ("center", "inside_low", "inside_high", "outside_low", "outside_high")
 _FIGURES = (*_SIZES, "overlap", "share_inside", "share_outside")
 _OWN_COLUMNS = ("row", "ball", "found", "sure", "depth", "distance")
+_OF_A_HUNT = re.compile(
+    r"found\.(csv|parquet)|description\.(txt|csv)|hunt\.json|balls\.rareclass|ball(-.*)?\.png"
+)
 _DPI = 150
 _EMPTY = "(empty)"
 # Digits of seven that are left after a subtraction and a product.
@@ -68,7 +73,7 @@ def check_folder(out: Path, overwrite: bool) -> None:
                 "Give another folder, or --overwrite to replace it.",
                 ErrorKind.EXISTING_FILE,
             )
-        strange = [name for name in names if not _is_ours(name)]
+        strange = [name for name in names if not _OF_A_HUNT.fullmatch(name)]
         if strange:
             raise InputError(
                 f"--out {out} holds more than an earlier hunt, {strange[0]!r} for one.",
@@ -91,8 +96,8 @@ def write_hunt(
     """Write the rows found, the description, a picture of every ball and a summary.
 
     The folder is made, or replaced as a whole. `options` of the user go into the summary. Returns
-    the files in reading order. Raises `InputError`
-    when the folder cannot be written, or the disk is full.
+    the files in reading order. Raises `InputError` when the folder cannot be written, or the disk
+    is full.
     """
     with _replacing_folder(out) as folder:
         names = [_write_rows(folder, table, hunt)]
@@ -100,19 +105,13 @@ def write_hunt(
         (folder / DESCRIPTION).write_text(text_of(description, values), encoding="utf-8")
         _description_frame(description, values, hunt).write_csv(folder / DESCRIPTION_TABLE)
         names += [DESCRIPTION, DESCRIPTION_TABLE, *_draw(folder, hunt), HUNT_MODEL]
-        write_balls(folder / HUNT_MODEL, table, hunt, options.get("target", ""))
+        _write_balls(folder / HUNT_MODEL, table, hunt, options.get("target", ""))
         summary = _summary(table, hunt, settings, options, names)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         names.append(SUMMARY)
         for name in names:
             flush_to_disk(folder / name)
     return [out / name for name in names]
-
-
-def read_summary(out: Path) -> dict[str, Any]:
-    """Read the summary of a hunt's folder."""
-    summary: dict[str, Any] = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
-    return summary
 
 
 def _write_rows(folder: Path, table: HuntTable, hunt: Hunt) -> str:
@@ -209,11 +208,21 @@ def typical_values(table: HuntTable, hunt: Hunt) -> list[TypicalValue]:
         for column in table.columns
         if column.is_used and column.kind in ("category", "high-cardinality category", "boolean")
     ]
-    found = [
-        _typical_value(number, table.frame[name], rows)
-        for number, rows in enumerate(hunt.members)
-        for name in names
-    ]
+    found = []
+    for name in names:
+        cells = table.frame[name]
+        if cells.dtype.is_float():
+            cells = cells.cast(pl.Int64)  # 0 and 1
+        words = cells.cast(pl.String).fill_null(_EMPTY).alias("value")
+        for number, rows in enumerate(hunt.members):
+            inside = words[rows].value_counts(name="inside")
+            counts = inside.join(words.value_counts(name="all"), on="value").sort("value")
+            n_inside, n_all = counts["inside"].to_numpy(), counts["all"].to_numpy()
+            share = n_inside / len(rows)
+            outside = (n_all - n_inside) / max(len(words) - len(rows), 1)
+            best = int(np.argmax(share - outside))
+            shares = float(share[best]), float(outside[best])
+            found.append(TypicalValue(number, name, counts["value"][best], *shares))
     return sorted(found, key=lambda one: (one.ball, one.outside - one.inside))
 
 
@@ -238,22 +247,6 @@ def _in_unit(coordinate: float, feature: Coordinate) -> float:
     if not 0.0 < size < math.inf:
         return value
     return round(value, _DIGITS - math.ceil(math.log10(size))) + 0.0  # no -0.0
-
-
-def _typical_value(number: int, cells: pl.Series, rows: NDArray[np.int64]) -> TypicalValue:
-    """Return the value whose share inside exceeds its share outside most."""
-    if cells.dtype.is_float():
-        cells = cells.cast(pl.Int64)  # 0 and 1
-    words = cells.cast(pl.String).fill_null(_EMPTY).alias("value")
-    inside = words[rows].value_counts(name="inside")
-    counts = inside.join(words.value_counts(name="all"), on="value").sort("value")
-    n_inside, n_all = counts["inside"].to_numpy(), counts["all"].to_numpy()
-    share = n_inside / len(rows)
-    share_outside = (n_all - n_inside) / max(len(words) - len(rows), 1)
-    best = int(np.argmax(share - share_outside))
-    return TypicalValue(
-        number, cells.name, counts["value"][best], float(share[best]), float(share_outside[best])
-    )
 
 
 def _description_frame(
@@ -314,6 +307,41 @@ def picture_names(balls: list[str]) -> list[str]:
     return names
 
 
+def _plain_balls(hunt: Hunt) -> list[PlainBall]:
+    """Return the fitted balls without the rows that they were fitted to."""
+    plain = []
+    for fitted, found in zip(hunt.model.balls_, hunt.balls, strict=True):
+        space, center = fitted.space, np.asarray(fitted.center, dtype=np.float64)
+        if isinstance(space, KernelSpace):
+            ball = PlainBall(
+                found.name,
+                fitted.squared_radius,
+                space.coefficients(center),
+                np.asarray(space.landmarks, dtype=np.float64),
+                str(hunt.model.kernel),
+                float(hunt.model.width_ or 1.0),
+                float(center @ center),
+            )
+        else:
+            assert isinstance(space, InputSpace)
+            ball = PlainBall(found.name, fitted.squared_radius, space.input_center(center))
+        plain.append(ball)
+    return plain
+
+
+def _write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
+    """Write what scores new rows as a model file: encoder, balls, order of the list, quantiles."""
+    facts = ModelFacts(
+        format="table",
+        target=RareClassFacts(target, " or ".join(table.labels.rare), "others"),
+        columns=tuple(table.columns),
+        quantiles=tuple(hunt.order.quantiles(1001).tolist()),
+        method=BallFacts(),
+    )
+    balls = HuntBalls(_plain_balls(hunt), hunt.order.thinned())
+    save_model(path, Model(hunt.encoder, balls, facts, np.array([balls.offset_])))
+
+
 def _summary(
     table: HuntTable,
     hunt: Hunt,
@@ -347,47 +375,30 @@ def _summary(
     }
 
 
-def _is_ours(name: str) -> bool:
-    own = {
-        "found.csv",
-        "found.parquet",
-        DESCRIPTION,
-        DESCRIPTION_TABLE,
-        SUMMARY,
-        HUNT_MODEL,
-        "ball.png",
-    }
-    return name in own or (name.startswith("ball-") and name.endswith(".png"))
-
-
 @contextmanager
 def _replacing_folder(out: Path) -> Iterator[Path]:
     """Yield a new folder beside `out` that takes its place when the block ends normally."""
-    with being_written(out):
-        yield from _new_folder_for(out)
-
-
-def _new_folder_for(out: Path) -> Iterator[Path]:
     target = out.resolve()
     mark = secrets.token_hex(4)
     aside = target.with_name(f".{target.name}-{mark}")
     former = target.with_name(f".{target.name}-{mark}-former")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        aside.mkdir()
-        yield aside
-        if target.exists():
-            os.replace(target, former)
-        os.replace(aside, target)
-    except OSError as error:
-        raise InputError(
-            f"Cannot write the folder {out}: {error.strerror or error}.",
-            "Choose a folder that you may write to, on a disk with room.",
-            ErrorKind.UNWRITABLE,
-        ) from error
-    finally:
-        if former.exists() and not target.exists():
-            with suppress(OSError):
-                os.replace(former, target)
-        shutil.rmtree(aside, ignore_errors=True)
-        shutil.rmtree(former, ignore_errors=True)
+    with being_written(out):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            aside.mkdir()
+            yield aside
+            if target.exists():
+                os.replace(target, former)
+            os.replace(aside, target)
+        except OSError as error:
+            raise InputError(
+                f"Cannot write the folder {out}: {error.strerror or error}.",
+                "Choose a folder that you may write to, on a disk with room.",
+                ErrorKind.UNWRITABLE,
+            ) from error
+        finally:
+            if former.exists() and not target.exists():
+                with suppress(OSError):
+                    os.replace(former, target)
+            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(former, ignore_errors=True)

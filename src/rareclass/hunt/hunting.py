@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.hunt import HuntEncoder
-from rareclass.findings import Finding, warnings_as
+from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.hunt.sureness import (
     HeldOutCases,
     ListOrder,
@@ -162,7 +162,8 @@ class Hunt:
     distances: NDArray[np.float64]  # of unlabelled rows to centres, (n_unlabelled, n_balls)
     estimate: HeldOutF1 | None  # None where there were too few labelled rows to hold any out
     chosen: ChosenParameters
-    notes: list[str] = field(default_factory=list)  # what the user should know
+    # what the user should know; text where it is a warning without a finding
+    findings: list[Finding | str] = field(default_factory=list)
 
     @property
     def expected(self) -> dict[int, float]:
@@ -170,6 +171,11 @@ class Hunt:
         sure = self.ranking.sure
         counts = [k for k in _FIRST_READ if k < len(sure)] + [len(sure)]
         return {k: float(sure[k - 1]) for k in counts if k and sure[k - 1] == sure[k - 1]}
+
+    @property
+    def notes(self) -> list[str]:
+        """The findings in words."""
+        return [words_of(each) for each in self.findings]
 
     @property
     def n_found(self) -> int:
@@ -182,7 +188,7 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
 
     Raises `InputError` when the settings cannot be met with these rows.
     """
-    notes: list[str] = []
+    notes: list[Finding | str] = []
     encoder = HuntEncoder([c for c in table.columns if c.is_used])
     with track("Encoding"), warnings_as(notes):
         X = encoder.fit_transform(table.frame)
@@ -198,13 +204,15 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
     top = settings.top
     if top is None and (estimate is None or not ranking.found.any()):
         top = min(max(LEAST_WRITTEN, int(ranking.found.sum())), len(ranking.rows))
-        notes.append(
-            f"how far the ball should reach is not known, so that the {top:,} nearest rows are "
-            "written, whether they are found or not."
-        )
+        notes.append(Finding(FindingKind.REACH_NOT_KNOWN, {"n_written": top}, {"top": None}))
     n_kept = int(ranking.found.sum()) if top is None else min(top, len(ranking.rows))
     kept = RankedRows._make(column[:n_kept] for column in ranking)
-    members = _members(model, ranking)
+    members = tuple(
+        np.concatenate(
+            [ball.rows[ball.kinds > 0], ranking.rows[ranking.found & (ranking.ball == number)]]
+        )
+        for number, ball in enumerate(model.balls_)
+    )
     order = ListOrder.of(places, share)
     chosen = _parameters(model, settings, by)
     return Hunt(model, encoder, balls, kept, order, members, distances, estimate, chosen, notes)
@@ -258,16 +266,6 @@ def _rank(
     return RankedRows(rows[order], ball[order], depth[order], distance[order], found[order], sure)
 
 
-def _members(model: "RACH", ranking: RankedRows) -> tuple[NDArray[np.int64], ...]:
-    """Return the rows of each ball."""
-    return tuple(
-        np.concatenate(
-            [ball.rows[ball.kinds > 0], ranking.rows[ranking.found & (ranking.ball == number)]]
-        )
-        for number, ball in enumerate(model.balls_)
-    )
-
-
 def _found_balls(model: "RACH", labels: HuntLabels, ranking: RankedRows) -> tuple[HuntBall, ...]:
     """Name the balls and count what they hold."""
     values = [str(ball.label) for ball in model.balls_]
@@ -290,7 +288,7 @@ def can_hold_out(labels: HuntLabels) -> bool:
 
 
 def fit_balls(
-    points: LabelledRows, labels: HuntLabels, settings: HuntSettings, notes: list[str]
+    points: LabelledRows, labels: HuntLabels, settings: HuntSettings, notes: list[Finding | str]
 ) -> ChosenBalls:
     """Fit balls to the encoded rows; add notes for the user."""
     common: dict[str, Any] = {
@@ -305,8 +303,7 @@ def fit_balls(
     }
     if can_hold_out(labels):
         return _choose(points, labels, settings, common, notes)
-    model = _fit_unchosen(points, labels, settings, common, notes)
-    return ChosenBalls(model, None, None, "options" if settings.given() else "defaults")
+    return _fit_unchosen(points, labels, settings, common, notes)
 
 
 def _choose(
@@ -314,16 +311,15 @@ def _choose(
     labels: HuntLabels,
     settings: HuntSettings,
     common: dict[str, Any],
-    notes: list[str],
+    notes: list[Finding | str],
 ) -> ChosenBalls:
     """Choose among shapes, numbers of balls and prices by held-out labelled rows."""
-    notes_of: dict[str | None, list[str]] = {}
-    kernels = settings.kernels
-    best = _search(kernels[0], points, settings, common, notes_of)
-    if len(kernels) > 1:
-        other = _search(kernels[1], points, settings, common, notes_of)
-        best = other if _is_better(other, best, labels) else best
-    notes += notes_of[best.kernel]
+    best, found = _search(settings.kernels[0], points, settings, common)
+    for kernel in settings.kernels[1:]:
+        other, told = _search(kernel, points, settings, common)
+        if _is_better(other, best, labels):
+            best, found = other, told
+    notes += found
     low, high = best.score_interval_
     estimate = HeldOutF1(
         float(best.best_score_),
@@ -355,9 +351,8 @@ def _search(
     points: LabelledRows,
     settings: HuntSettings,
     common: dict[str, Any],
-    notes_of: dict[str | None, list[str]],
-) -> "RACHCV":
-    """Choose prices and width for one shape."""
+) -> tuple["RACHCV", list[Finding | str]]:
+    """Choose prices and width for one shape; return the notes as well."""
     from rareclass.hyperball import RACHCV
 
     search = RACHCV(
@@ -369,10 +364,10 @@ def _search(
         learn_radius=settings.share is None,
         **common,
     )
-    notes_of[kernel] = []
-    with warnings_as(notes_of[kernel], note_of):
+    notes: list[Finding | str] = []
+    with warnings_as(notes, of_balls):
         search.fit_rows(points)
-    return search
+    return search, notes
 
 
 def _fit_unchosen(
@@ -380,8 +375,8 @@ def _fit_unchosen(
     labels: HuntLabels,
     settings: HuntSettings,
     common: dict[str, Any],
-    notes: list[str],
-) -> "RACH":
+    notes: list[Finding | str],
+) -> ChosenBalls:
     """Fit with the given prices, or prices that make the smallest ball around the cases."""
     from rareclass.hyperball import RACH
 
@@ -390,26 +385,12 @@ def _fit_unchosen(
     common.setdefault("C2", 0.0)
     common["n_balls"] = settings.n_balls or 1
     model = RACH(**common)
-    with warnings_as(notes, note_of):
+    with warnings_as(notes, of_balls):
         model.fit_rows(points)
-    notes.append(_too_few_to_choose(labels, settings))
-    return model
-
-
-def _too_few_to_choose(labels: HuntLabels, settings: HuntSettings) -> str:
-    fewest = min(labels.n_rare, key=lambda label: labels.n_rare[label])
-    if labels.n_rare[fewest] < LEAST_TO_HOLD_OUT:
-        what = f"only 1 row is known to be {fewest}"
-    else:
-        count = "no row is" if not labels.n_cleared else "only 1 row is"
-        what = f"{count} known to be cleared"
-    open_prices = [f"--{name}" for name in ("c1", "c2") if getattr(settings, name) is None]
-    verb = "is" if len(open_prices) == 1 else "are"
-    prices = f"{' and '.join(open_prices)} {verb} not chosen and " if open_prices else ""
-    return (
-        f"{what}: none can be held out, so that {prices}how good the ball is is not known. Look at "
-        "the first rows found, label them, and hunt again."
-    )
+    values = {"n_rare": labels.n_rare, "n_cleared": labels.n_cleared}
+    not_chosen = {name: None for name in ("C1", "C2") if name not in settings.given()}
+    notes.append(Finding(FindingKind.NONE_HELD_OUT, values, not_chosen))
+    return ChosenBalls(model, None, None, "options" if settings.given() else "defaults")
 
 
 def in_options(name: str, change: Any) -> str:
@@ -432,8 +413,36 @@ def in_options(name: str, change: Any) -> str:
     return f"{option} {change:.3g}" if isinstance(change, float) else f"{option} {change}"
 
 
-def note_of(finding: Finding) -> str | None:
-    """Word a finding about a ball with the options of a hunt; None for other findings."""
-    from rareclass.hyperball.ball import KINDS, sentence
+def of_balls(finding: Finding) -> Finding | None:
+    """Return a finding about a ball as it is; None for others, whose warnings have the words."""
+    from rareclass.hyperball.ball import KINDS
 
-    return sentence(finding, in_options) if finding.kind in KINDS else None
+    return finding if finding.kind in KINDS else None
+
+
+def words_of(note: Finding | str) -> str:
+    """Word a finding of a hunt, its remedies as options of the command line."""
+    if isinstance(note, str):
+        return note
+    values = note.values
+    if note.kind == FindingKind.REACH_NOT_KNOWN:
+        return (
+            f"how far the ball should reach is not known, so that the {values['n_written']:,} "
+            "nearest rows are written, whether they are found or not."
+        )
+    if note.kind != FindingKind.NONE_HELD_OUT:
+        from rareclass.hyperball.ball import sentence
+
+        return sentence(note, in_options)
+    n_rare, n_cleared = values["n_rare"], values["n_cleared"]
+    fewest = min(n_rare, key=lambda label: n_rare[label])
+    what = f"{'only 1 row' if n_cleared else 'no row'} is known to be cleared"
+    if n_rare[fewest] < LEAST_TO_HOLD_OUT:
+        what = f"only 1 row is known to be {fewest}"
+    options = [in_options(name, change) for name, change in note.remedy.items()]
+    verb = "is" if len(options) == 1 else "are"
+    also = f"{' and '.join(options)} {verb} not chosen and " if options else ""
+    return (
+        f"{what}: none can be held out, so that {also}how good the ball is is not known. Look at "
+        "the first rows found, label them, and hunt again."
+    )

@@ -2,11 +2,11 @@
 
 `find_places` sorts the unlabelled rows by `SureKey` and places held-out cases among them;
 `sureness` turns these places into the share of cases among the first rows; `ListOrder` keeps both,
-so that new rows are scored by the same order.
+so that `HuntBalls`, a model, scores new rows by the same order.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,8 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from rareclass.hunt.table import UNLABELLED, HuntLabels
 from rareclass.hyperball.pool import RARE
-from rareclass.model.soundness import finite_vector
+from rareclass.kernels.kernels import make_kernel
+from rareclass.model.model_file import finite_vector
 
 if TYPE_CHECKING:
     from rareclass.hyperball import RACH
@@ -363,3 +364,67 @@ class ListOrder(NamedTuple):
         keys = np.where(found, 1.0 / np.where(found, scores, 1.0), -scores)
         outside = self.inside.n_all + self.outside.between(keys)
         return self.share(np.where(found, self.inside.between(keys), outside))
+
+
+class PlainBall(NamedTuple):
+    """A ball by the numbers that distances need."""
+
+    name: str
+    squared_radius: float
+    # (n_coordinates,), or with a kernel the weights of the landmarks
+    center: Floats
+    landmarks: Floats | None = None  # (n_landmarks, n_coordinates)
+    kernel: str | None = None
+    width: float = 1.0
+    squared_norm: float = 0.0  # of the centre in the space of the kernel
+
+    def check_parts(self) -> None:
+        """Raise `ValueError` where the parts of a ball are not of one size."""
+        center = finite_vector(self.center, "center")
+        if self.landmarks is not None and self.landmarks.shape[0] != len(center):
+            raise ValueError("center does not have a weight for each landmark")
+        if not np.isfinite([self.squared_radius, self.width, self.squared_norm]).all():
+            raise ValueError("a ball has no finite radius")
+
+    def squared_distances(self, X: NDArray[Any]) -> Floats:
+        """Return ``|x - c|^2`` of every row, or ``k(x, x) - 2 b . k(Z, x) + |c|^2``."""
+        X = np.asarray(X, dtype=np.float64)
+        if self.kernel is None or self.landmarks is None:
+            apart = X - self.center
+            return np.einsum("ij,ij->i", apart, apart)
+        kernel = make_kernel(self.kernel, self.width)
+        inner = kernel.block(X, self.landmarks) @ self.center
+        return np.maximum(kernel.diag(X) - 2.0 * inner + self.squared_norm, 0.0)
+
+
+class HuntBalls:
+    """Balls of a hunt, as a model that scores rows.
+
+    ``offset_`` is the greatest number below 0: rows on the sphere belong to a ball.
+    """
+
+    offset_ = float(np.nextafter(0.0, -1.0))
+
+    def __init__(self, balls: list[PlainBall], order: ListOrder) -> None:
+        self.balls, self.order = balls, order
+
+    def check_parts(self) -> None:
+        """Raise `ValueError` where balls and list are not of one hunt."""
+        if len(self.order.key.deep) != len(self.balls):
+            raise ValueError("there are not counts for each ball")
+        width = self.order.key.known.shape[1]
+        places = [one.center if one.landmarks is None else one.landmarks for one in self.balls]
+        if any(place.shape[-1] != width for place in places):
+            raise ValueError("balls and labelled rows are not in one space")
+
+    def score_samples(self, X: NDArray[Any]) -> Floats:
+        """Return scores that fall down the list of the hunt (`ListOrder`), above 0 in a ball."""
+        squared = np.column_stack([ball.squared_distances(X) for ball in self.balls])
+        radius = np.array([ball.squared_radius for ball in self.balls])
+        deepest = (radius - squared).argmax(axis=1)
+        distance = squared[np.arange(len(squared)), deepest]
+        return self.order.scores(X, deepest, radius[deepest] - distance)
+
+    def sure(self, scores: Floats) -> Floats | None:
+        """Return the expected share of cases among rows as sure; see `ListOrder.sure`."""
+        return self.order.sure(scores)

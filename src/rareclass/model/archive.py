@@ -15,7 +15,10 @@ from typing import IO
 
 import numpy as np
 
+from rareclass.errors import ErrorKind, InputError
+from rareclass.files import replacing
 from rareclass.machine import available_memory
+from rareclass.stored import Stored, read_stored, write_stored
 
 # Deflate packs to a thousandth at most; arrays of zeros come near.
 _MOST_TIMES = 1032
@@ -24,62 +27,92 @@ _MOST_MEMBERS = 100_000
 _MOST_JSON = 2**28
 _DIGEST = b"rareclass blake2b "
 _CHUNK = 2**20
-
-
-# What zipfile raises on files that are damaged, besides `DamagedArchiveError`.
-UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    OSError,
-    RuntimeError,
-    NotImplementedError,
-    UnicodeDecodeError,
-)
+# What zipfile and NumPy raise on files that are damaged.
+_UNREADABLE = (
+    zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError,
+    KeyError, TypeError, ValueError,
+)  # fmt: skip
 
 
 class DamagedArchiveError(Exception):
-    """What is wrong with an archive, in a few words."""
+    """Fault of an archive, in a few words; "" where it is not known."""
 
 
-def check_archive(path: Path) -> None:
+def damaged(path: Path, why: str = "") -> InputError:
+    """Return the error of a model file that is not as it was written; `why` in a few words."""
+    because = f": {why}" if why else ""
+    return InputError(
+        f"The model file {path} is damaged or cut short{because}.",
+        "Copy it again, or fit again.",
+        ErrorKind.DAMAGED_FILE,
+    )
+
+
+def in_brief(error: Exception) -> str:
+    """Return the first line of an error's message, with the error's type where it says little."""
+    said = str(error).strip().split("\n")[0][:200].rstrip(".")
+    return said if isinstance(error, ValueError) and said else f"{type(error).__name__} {said}"
+
+
+def write_archive(path: Path, stored: Stored, compress: bool = False) -> None:
+    """Write a stored value with a digest; `path` is replaced only once the new file is whole.
+
+    Raises `InputError` when `path` cannot be written.
+    """
+    with replacing(path) as temporary:
+        with temporary.open("wb") as file:
+            write_stored(file, stored, compress)
+        seal(temporary)
+
+
+def read_archive(path: Path) -> Stored | None:
+    """Check an archive and read the value in it; None where it holds no stored value.
+
+    Raises `DamagedArchiveError`.
+    """
+    try:
+        if "json.npy" not in check_archive(path):
+            return None
+        with path.open("rb") as file:
+            return read_stored(file)
+    except _UNREADABLE as error:
+        raise DamagedArchiveError("") from error
+
+
+def check_archive(path: Path) -> set[str]:
     """Hold what a zip file says of its members, and arrays of themselves, against their bytes.
 
-    Every member is unpacked once, a MiB at a time: O(bytes) time, O(1) memory. Where the file has
-    a digest (`seal`), members are compared with it.
+    Return the names of the members. Every member is unpacked once, a MiB at a time: O(bytes) time,
+    O(1) memory. Where the file has a digest (`seal`), members are compared with it.
 
     Raises `DamagedArchiveError`, with the member and what is wrong with it.
     """
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
-        _check_names(entries)
-        _check_sizes(entries, file.seek(0, os.SEEK_END))
-        digests = {}
+        _check_entries(entries, file.seek(0, os.SEEK_END))
         for entry in entries:
-            with archive.open(entry) as member:
-                _check_array(entry, member)
-            with archive.open(entry) as member:
-                digests[entry.filename] = _digest_of(entry, member)
-        sealed = archive.comment
-    if sealed and sealed != _DIGEST + _of_all(digests):
-        raise DamagedArchiveError("its parts are not those that were written")
+            if entry.filename.endswith(".npy"):
+                with archive.open(entry) as member:
+                    _check_array(entry, member)
+        digest = _digest_of(archive)
+        if archive.comment and archive.comment != digest:
+            raise DamagedArchiveError("its parts are not those that were written")
+    return {entry.filename for entry in entries}
 
 
 def seal(path: Path) -> None:
     """Write a digest of all members into a zip file, as its comment."""
     with zipfile.ZipFile(path, "a") as archive:
-        digests = {}
-        for entry in archive.infolist():
-            with archive.open(entry) as member:
-                digests[entry.filename] = _digest_of(entry, member)
-        archive.comment = _DIGEST + _of_all(digests)
+        archive.comment = _digest_of(archive)
 
 
-def _check_names(entries: list[zipfile.ZipInfo]) -> None:
-    """Each member has a plain name of its own: nothing is ever unpacked to disk, but by others."""
+def _check_entries(entries: list[zipfile.ZipInfo], n_bytes: int) -> None:
+    """Check that each member has a plain name of its own, and that their sizes can be."""
     names = [entry.filename for entry in entries]
     if len(names) > _MOST_MEMBERS:
         raise DamagedArchiveError(f"it has {len(names):,} members")
+    if any(entry.flag_bits & 1 for entry in entries):
+        raise DamagedArchiveError("it is encrypted")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DamagedArchiveError(f"it has the member {_shown(twice)} twice")
@@ -87,9 +120,6 @@ def _check_names(entries: list[zipfile.ZipInfo]) -> None:
         parts = name.replace("\\", "/").split("/")
         if not name.isprintable() or len(name) > 500 or {"", ".."} & {*parts} or ":" in name:
             raise DamagedArchiveError(f"it has a member with the strange name {_shown(name)}")
-
-
-def _check_sizes(entries: list[zipfile.ZipInfo], n_bytes: int) -> None:
     packed = sum(entry.compress_size for entry in entries)
     unpacked = sum(entry.file_size for entry in entries)
     if packed > n_bytes or unpacked > _MOST_TIMES * n_bytes:
@@ -105,10 +135,7 @@ def _check_sizes(entries: list[zipfile.ZipInfo], n_bytes: int) -> None:
 
 
 def _check_array(entry: zipfile.ZipInfo, member: IO[bytes]) -> None:
-    """An array has as many bytes as its header says."""
-    if not entry.filename.endswith(".npy"):
-        return
-    name = _shown(entry.filename)
+    """Check that an array has as many bytes as its header says."""
     try:
         version = np.lib.format.read_magic(member)
         read = {
@@ -117,34 +144,38 @@ def _check_array(entry: zipfile.ZipInfo, member: IO[bytes]) -> None:
         }[version]
         shape, _, dtype = read(member)
     except Exception as error:  # text that is read as Python's can be wrong in any way
+        name = _shown(entry.filename)
         raise DamagedArchiveError(f"{name} does not begin as an array does") from error
     if dtype.hasobject:
+        name = _shown(entry.filename)
         raise DamagedArchiveError(f"{name} is an array of objects, which none of ours is")
-    told = math.prod(shape) * dtype.itemsize
-    if min(shape, default=0) < 0 or told != entry.file_size - member.tell():
+    said, held = math.prod(shape) * dtype.itemsize, entry.file_size - member.tell()
+    if min(shape, default=0) < 0 or said != held:
         raise DamagedArchiveError(
-            f"{name} says that it is an array of shape {shape}, {told:,} bytes, and has "
-            f"{entry.file_size - member.tell():,}"
+            f"{_shown(entry.filename)} says that it is an array of shape {shape}, {said:,} bytes, "
+            f"and has {held:,}"
         )
 
 
-def _digest_of(entry: zipfile.ZipInfo, member: IO[bytes]) -> bytes:
-    """Read a member to its end; `DamagedArchiveError` where it is longer than the archive says."""
-    digest, n_bytes = hashlib.blake2b(digest_size=16), 0
-    while chunk := member.read(_CHUNK):
-        digest.update(chunk)
-        n_bytes += len(chunk)
-    if n_bytes != entry.file_size:
-        raise DamagedArchiveError(f"{_shown(entry.filename)} is cut short")
-    return digest.digest()
+def _digest_of(archive: zipfile.ZipFile) -> bytes:
+    """Read all members to their ends; return one digest of them, in whatever order they stand.
 
-
-def _of_all(digests: dict[str, bytes]) -> bytes:
-    """One digest for members by their names, in whatever order they stand."""
+    Raises `DamagedArchiveError` where one is shorter or longer than the archive says.
+    """
+    digests = {}
+    for entry in archive.infolist():
+        digest, n_bytes = hashlib.blake2b(digest_size=16), 0
+        with archive.open(entry) as member:
+            while chunk := member.read(_CHUNK):
+                digest.update(chunk)
+                n_bytes += len(chunk)
+        if n_bytes != entry.file_size:
+            raise DamagedArchiveError(f"{_shown(entry.filename)} is cut short")
+        digests[entry.filename] = digest.digest()
     whole = hashlib.blake2b(digest_size=16)
     for name in sorted(digests):
         whole.update(name.encode() + b"\0" + digests[name])
-    return whole.hexdigest().encode()
+    return _DIGEST + whole.hexdigest().encode()
 
 
 def _shown(name: str) -> str:

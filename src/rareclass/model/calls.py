@@ -1,10 +1,11 @@
-"""What rows are called, in a file of scores: by thresholds, or the so many highest."""
+"""Calls of rows in a file of scores: rare or not, or a level; by thresholds, or the top rows."""
 
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,69 +14,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, counted
-from rareclass.model.rare_class import RareDecision
-from rareclass.model.target import Decision
-
-
-class ScoreWriter(Protocol):
-    """Takes scored rows a batch at a time."""
-
-    def write(self, frame: pl.DataFrame) -> None:
-        """Write the next rows."""
-        ...
-
-    def __enter__(self) -> "ScoreWriter": ...
-
-    def __exit__(self, *error: object) -> None: ...
-
-
-class CsvWriter:
-    """Writes CSV; the first column is the user's own, truth values of ours are 1 and 0."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("wb")
-        self._is_first = True
-
-    def write(self, frame: pl.DataFrame) -> None:
-        """Write the next rows."""
-        ours = frame.columns[1:]
-        flags = [pl.col(name).cast(pl.Int8) for name in ours if frame[name].dtype == pl.Boolean]
-        frame.with_columns(flags).write_csv(self._file, include_header=self._is_first)
-        self._is_first = False
-
-    def __enter__(self) -> "CsvWriter":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._file.close()
-
-
-class ParquetWriter:
-    """Writes Parquet, with the types of the first rows."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._writer: pq.ParquetWriter | None = None
-
-    def write(self, frame: pl.DataFrame) -> None:
-        """Write the next rows."""
-        table: pa.Table = frame.to_arrow()
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self._path, table.schema)
-        self._writer.write_table(table.cast(self._writer.schema))
-
-    def __enter__(self) -> "ParquetWriter":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-
-def score_writer(path: Path) -> ScoreWriter:
-    """Return the writer for a file of this name."""
-    return CsvWriter(path) if path.suffix.lower() == ".csv" else ParquetWriter(path)
-
+from rareclass.model.decisions import Decision, RareDecision
+from rareclass.model.explained import Explain
 
 _READ_ROWS = 50_000
 
@@ -87,20 +27,21 @@ class Part(NamedTuple):
     rows: Any = None  # what they were scored from, where something is to be said of called rows
 
 
-Explain = Callable[[Any], pl.DataFrame]
-"""Columns for rows that are called rare, a row each; the same columns for no row."""
-
-
 @dataclass(frozen=True)
-class CallBy:
-    """What is called rare in place of the model's own threshold: one of them, or neither."""
+class Calls:
+    """Writes rows with what they are called: by the model's decision, or one thing in its place.
 
-    top: int | None = None  # so many rows of the highest score; of equal ones the first
-    threshold: float | None = None
+    Rows called rare get the columns of `explain` as well. Raises `InputError` where `top` and
+    `threshold` contradict each other or the model.
+    """
 
-    def check(self, decision: Decision) -> None:
-        """Raise `InputError` where this contradicts itself or the model."""
-        if self == CallBy():
+    decision: Decision
+    top: int | None = None  # call so many rows of the highest score rare; of equal ones the first
+    threshold: float | None = None  # call rows above it rare
+    explain: Explain | None = None
+
+    def __post_init__(self) -> None:
+        if self.top is None and self.threshold is None:
             return
         if self.top is not None and self.threshold is not None:
             raise InputError(
@@ -109,7 +50,7 @@ class CallBy:
                 ErrorKind.COMBINATION,
             )
         option = "--threshold" if self.top is None else "--top"
-        if not isinstance(decision, RareDecision):
+        if not isinstance(self.decision, RareDecision):
             raise InputError(
                 f"{option} is for models of a rare class, and this one is of levels.",
                 "Leave it out: a row's level is between the model's thresholds.",
@@ -126,116 +67,120 @@ class CallBy:
                 ErrorKind.SETTING,
             )
 
-
-class Calls(Protocol):
-    """Writes rows with what they are called."""
-
-    threshold: float | None  # of a rare class, where one decides
+    @property
+    def threshold_in_force(self) -> float | None:
+        """Score above which rows are called rare; None for levels and for `top`."""
+        if self.threshold is not None:
+            return self.threshold
+        if self.top is not None or not isinstance(self.decision, RareDecision):
+            return None
+        return float(self.decision.thresholds[0])
 
     def write(self, parts: Iterable[Part], path: Path) -> NDArray[np.intp]:
-        """Write all rows, and return how many were called each code."""
-        ...
+        """Write all rows as CSV or Parquet, and return how many were called each code.
+
+        The so many highest of all rows are known at the end: until then rows wait in a Parquet file
+        beside `path`.
+        """
+        n_called = np.zeros(self.decision.n_codes, dtype=np.intp)
+        frames = self._above(parts, n_called)
+        if self.top is not None:
+            frames = self._highest(parts, self.top, path.parent, n_called)
+        with closing(frames):
+            _write_frames(frames, path)
+        return n_called
+
+    def _above(
+        self, parts: Iterable[Part], n_called: NDArray[np.intp]
+    ) -> Generator[pl.DataFrame, None, None]:
+        """Call rows by their own scores, so that every part is written as it comes."""
+        for columns, rows in parts:
+            scores = columns["score"].to_numpy()
+            called = self.decision.decide(scores)
+            if self.threshold is not None:
+                called = (scores > self.threshold).astype(np.intp)
+            told = self.explain and self.explain(rows.filter(pl.Series(called == 1)))
+            n_called += np.bincount(called, minlength=len(n_called))
+            yield self._with_calls(columns, called, told)
+
+    def _highest(
+        self, parts: Iterable[Part], top: int, folder: Path, n_called: NDArray[np.intp]
+    ) -> Generator[pl.DataFrame, None, None]:
+        best = _Best(top)
+
+        def seen() -> Iterator[pl.DataFrame]:
+            for columns, rows in parts:
+                best.add(columns["score"].to_numpy(), rows)
+                yield columns
+
+        with tempfile.TemporaryDirectory(prefix=".scores-", dir=folder) as waiting:
+            path = Path(waiting) / "rows.parquet"
+            _write_frames(seen(), path)
+            n_called[:] = best.n_seen - len(best.places), len(best.places)
+            if not best.n_seen:
+                return
+            order = np.argsort(best.places)
+            places, told = best.places[order], None
+            if self.explain is not None and best.rows is not None:
+                told = self.explain(best.rows[order])
+            first = 0
+            with pq.ParquetFile(path) as file:
+                for batch in file.iter_batches(_READ_ROWS):
+                    begin, end = np.searchsorted(places, [first, first + batch.num_rows])
+                    called = np.zeros(batch.num_rows, dtype=np.intp)
+                    called[places[begin:end] - first] = 1
+                    own = None if told is None else told[begin:end]
+                    yield self._with_calls(pl.DataFrame(pl.from_arrow(batch)), called, own)
+                    first += batch.num_rows
+
+    def _with_calls(
+        self, columns: pl.DataFrame, called: NDArray[np.intp], told: pl.DataFrame | None
+    ) -> pl.DataFrame:
+        """Put the calls before the percentile; `told` has a row for each row called rare."""
+        frame = columns.insert_column(columns.width - 1, self.decision.cells(called))
+        if told is None:
+            return frame
+        places = np.where(called == 1, np.cumsum(called == 1) - 1, -1)
+        index = pl.Series(places).replace(-1, None)
+        return frame.hstack([column.gather(index) for column in told])
 
     def sentence(self, n_called: NDArray[np.intp]) -> str:
         """Say how many rows were called what."""
-        ...
+        if self.top is None and self.threshold is None:
+            return self.decision.sentence(n_called)
+        n_rows, n_rare = int(n_called.sum()), int(n_called[1])
+        scored = f"Scored {counted(n_rows, 'row')}"
+        if self.threshold is not None:
+            return (
+                f"{scored}; {n_rare:,} ({n_rare / n_rows:.2%}) {'is' if n_rare == 1 else 'are'} "
+                f"above {self.threshold:g} and called rare."
+            )
+        if n_rare == n_rows:
+            return f"{scored}; all are among the {self.top:,} highest."
+        return f"{scored}; the {n_rare:,} highest are called rare."
 
 
-def calls_by(decision: Decision, call_by: CallBy, explain: Explain | None = None) -> Calls:
-    """Return what calls rows; rows called rare get the columns of `explain` as well.
+def _write_frames(frames: Iterable[pl.DataFrame], path: Path) -> None:
+    """Write rows as CSV or Parquet, by the suffix; Parquet has the types of the first rows.
 
-    Raises `InputError` as `CallBy.check`.
+    The first column is the user's own; truth values of ours are 1 and 0 in CSV.
     """
-    call_by.check(decision)
-    if call_by.top is not None:
-        return _Highest(decision, call_by.top, explain)
-    return _Above(decision, call_by.threshold, explain)
-
-
-class _Above:
-    """Calls a row by its own score, so that every part is written as it comes."""
-
-    def __init__(
-        self, decision: Decision, threshold: float | None, explain: Explain | None
-    ) -> None:
-        self._decision, self._given, self._explain = decision, threshold, explain
-        self.threshold = threshold
-        if threshold is None and isinstance(decision, RareDecision):
-            self.threshold = float(decision.thresholds[0])
-
-    def write(self, parts: Iterable[Part], path: Path) -> NDArray[np.intp]:
-        n_called = np.zeros(self._decision.n_codes, dtype=np.intp)
-        with score_writer(path) as writer:
-            for part in parts:
-                called = self._called(part.columns["score"].to_numpy())
-                frame = _with_calls(part.columns, self._decision.cells(called))
-                if self._explain is not None:
-                    chosen = called == 1
-                    told = self._explain(part.rows.filter(pl.Series(chosen)))
-                    frame = _with_told(frame, told, chosen)
-                writer.write(frame)
-                n_called += np.bincount(called, minlength=self._decision.n_codes)
-        return n_called
-
-    def _called(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        if self._given is None:
-            return self._decision.decide(scores)
-        return (scores > self._given).astype(np.intp)
-
-    def sentence(self, n_called: NDArray[np.intp]) -> str:
-        if self._given is None:
-            return self._decision.sentence(n_called)
-        return (
-            f"{_scored(n_called)}; {n_called[1]:,} ({n_called[1] / n_called.sum():.2%}) "
-            f"{'is' if n_called[1] == 1 else 'are'} above {self._given:g} and called rare."
-        )
-
-
-class _Highest:
-    """Calls the so many highest of all rows rare; of equal scores those that come first.
-
-    They are known at the end. Until then rows wait in a Parquet file beside the one to be written.
-    """
-
-    threshold: float | None = None
-
-    def __init__(self, decision: Decision, size: int, explain: Explain | None) -> None:
-        self._decision, self._size, self._explain = decision, size, explain
-
-    def write(self, parts: Iterable[Part], path: Path) -> NDArray[np.intp]:
-        best = _Best(self._size)
-        with tempfile.TemporaryDirectory(prefix=".scores-", dir=path.parent) as folder:
-            waiting = Path(folder) / "rows.parquet"
-            with ParquetWriter(waiting) as writer:
-                for part in parts:
-                    best.add(part.columns["score"].to_numpy(), part.rows)
-                    writer.write(part.columns)
-            if best.n_seen:
-                self._write_called(waiting, best, path)
-        return np.array([best.n_seen - len(best.places), len(best.places)])
-
-    def _write_called(self, waiting: Path, best: "_Best", path: Path) -> None:
-        order = np.argsort(best.places)
-        places, told = best.places[order], None
-        if self._explain is not None and best.rows is not None:
-            told = self._explain(best.rows[order])
-        first = 0
-        with score_writer(path) as writer, pq.ParquetFile(waiting) as file:
-            for batch in file.iter_batches(_READ_ROWS):
-                frame = pl.DataFrame(pl.from_arrow(batch))
-                begin, end = np.searchsorted(places, [first, first + frame.height])
-                called = np.zeros(frame.height, dtype=np.intp)
-                called[places[begin:end] - first] = 1
-                frame = _with_calls(frame, self._decision.cells(called))
-                if told is not None:
-                    frame = _with_told(frame, told[begin:end], called == 1)
-                writer.write(frame)
-                first += frame.height
-
-    def sentence(self, n_called: NDArray[np.intp]) -> str:
-        if n_called[1] == n_called.sum():
-            return f"{_scored(n_called)}; all are among the {self._size:,} highest."
-        return f"{_scored(n_called)}; the {n_called[1]:,} highest are called rare."
+    if path.suffix.lower() == ".csv":
+        with path.open("wb") as file:
+            for number, frame in enumerate(frames):
+                ours = [name for name in frame.columns[1:] if frame[name].dtype == pl.Boolean]
+                frame = frame.with_columns(pl.col(ours).cast(pl.Int8))
+                frame.write_csv(file, include_header=not number)
+        return
+    writer: pq.ParquetWriter | None = None
+    try:
+        for frame in frames:
+            table: pa.Table = frame.to_arrow()
+            writer = writer or pq.ParquetWriter(path, table.schema)
+            writer.write_table(table.cast(writer.schema))
+    finally:
+        if writer is not None:
+            writer.close()
 
 
 class _Best:
@@ -259,20 +204,3 @@ class _Best:
         if rows is not None:
             kept = rows[better]
             self.rows = (kept if self.rows is None else pl.concat([self.rows, kept]))[order]
-
-
-def _with_calls(columns: pl.DataFrame, calls: pl.Series) -> pl.DataFrame:
-    """The calls before the last column, the percentile."""
-    return columns.insert_column(columns.width - 1, calls)
-
-
-def _with_told(frame: pl.DataFrame, told: pl.DataFrame, chosen: NDArray[np.bool_]) -> pl.DataFrame:
-    """Columns for chosen rows; those of others are empty."""
-    places = np.full(len(chosen), -1)
-    places[chosen] = np.arange(int(chosen.sum()))
-    index = pl.Series(places).replace(-1, None)
-    return frame.hstack([column.gather(index) for column in told])
-
-
-def _scored(n_called: NDArray[np.intp]) -> str:
-    return f"Scored {counted(int(n_called.sum()), 'row')}"

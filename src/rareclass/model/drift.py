@@ -1,4 +1,4 @@
-"""How unlike the training rows the rows of a file are: their cells, and how many raise an alert."""
+"""Drift of a file from training: cells unlike those of training, and the rate of alerts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import Interval
 from rareclass.metrics.interval import exact_interval
-from rareclass.model.threshold import ScoredRows
+from rareclass.model.facts import ScoredRows
 
 # Of the cells of any column; `refuse_drift` lets no more be unlike training.
 MOST_UNLIKE = 0.10
@@ -31,6 +31,14 @@ class InputSummary:
     emptied: Counter[str] = field(default_factory=Counter)  # empty, where training had no such cell
     expected: dict[str, float] = field(default_factory=dict)  # expected share of unseen words
     extra_columns: list[str] = field(default_factory=list)  # that the model does not use
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return counts of cells that are unlike training, by column."""
+        return {
+            "unseen_values": dict(self.unseen_values),
+            "outside_the_range": dict(self.outside),
+            "empty_where_none_was": dict(self.emptied),
+        }
 
     def joined(self, others: Sequence["InputSummary"]) -> "InputSummary":
         """Return the sum of this summary and of others of the same columns."""
@@ -54,7 +62,7 @@ class UnlikeColumn(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """What is more than training leads one to expect."""
+        """Share beyond what training leads one to expect."""
         return self.share - self.expected
 
 
@@ -76,14 +84,14 @@ class AlertRate(NamedTuple):
 
     @property
     def is_far(self) -> bool:
-        """Say whether it differs, and by a factor of MOST_TIMES at least."""
+        """Say whether the rates differ, and by a factor of MOST_TIMES at least."""
         low, high = self.expected.value / MOST_TIMES, self.expected.value * MOST_TIMES
         return self.differs and not low <= self.found.value <= high
 
 
 @dataclass(frozen=True)
 class Drift:
-    """How unlike training the rows of a file are."""
+    """Drift of the rows of a file from training."""
 
     columns: list[UnlikeColumn]  # the worst first
     share: float  # of all cells
@@ -91,7 +99,7 @@ class Drift:
     emptied: tuple[UnlikeColumn, ...] = ()  # with empty cells, where training had none
 
     def as_plain_data(self) -> dict[str, Any]:
-        """Return it as dictionaries and numbers."""
+        """Return the drift as dictionaries and numbers."""
         alerts = None
         if self.alerts is not None:
             alerts = {

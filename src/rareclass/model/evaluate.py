@@ -4,18 +4,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import labels_as_text
-from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
 from rareclass.metrics.interval import exact_interval
+from rareclass.model.decisions import Confusion, RareDecision
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate
 from rareclass.model.model import Model
-from rareclass.model.rare_class import RareDecision
-from rareclass.model.target import Confusion
+from rareclass.model.threshold import labelled_scores
 from rareclass.tables.table_file import TablePlace, open_table
 
 _TOPS = (10, 100)
@@ -38,45 +35,40 @@ class DecisionRow:
     false_positive_rate: Interval
 
     def as_plain_data(self) -> dict[str, Any]:
-        """Return it as dictionaries and numbers; no precision is null."""
-        given = asdict(self)
-        for name in ("precision", "recall", "false_positive_rate"):
-            value, low, high = (float(each) for each in getattr(self, name))
-            given[name] = {"value": None if np.isnan(value) else value, "low": low, "high": high}
-        return given
+        """Return the row as dictionaries and numbers; no precision is null."""
+        plain: dict[str, Any] = {"name": self.name, "alerts": self.alerts}
+        intervals = {
+            "precision": self.precision,
+            "recall": self.recall,
+            "false_positive_rate": self.false_positive_rate,
+        }
+        for name, interval in intervals.items():
+            value, low, high = (float(each) for each in interval)
+            plain[name] = {"value": None if np.isnan(value) else value, "low": low, "high": high}
+        return plain
 
 
 def decision_table(
     rare: NDArray[np.bool_], scores: NDArray[np.float64], threshold: float
 ) -> list[DecisionRow]:
-    """The threshold, then the 10, the 100 and as many highest rows as are rare, where there are."""
-    tops = sorted({k for k in (*_TOPS, int(rare.sum())) if k < len(rare)})
-    return [_above(rare, scores, threshold), *(_highest(rare, scores, k) for k in tops)]
+    """Return the threshold, then the 10, the 100 and as many highest rows as are rare, if so many.
 
-
-def _above(rare: NDArray[np.bool_], scores: NDArray[np.float64], threshold: float) -> DecisionRow:
+    O(n log n).
+    """
     called = scores > threshold
     hits, alerts, n_rare = int((called & rare).sum()), int(called.sum()), int(rare.sum())
-    return DecisionRow(
-        "threshold",
-        alerts,
-        exact_interval(hits, alerts, _LEVEL),
-        exact_interval(hits, n_rare, _LEVEL),
-        exact_interval(alerts - hits, len(rare) - n_rare, _LEVEL),
+    n_rest = len(rare) - n_rare
+    intervals = (
+        exact_interval(found, of, _LEVEL)
+        for found, of in ((hits, alerts), (hits, n_rare), (alerts - hits, n_rest))
     )
-
-
-def _highest(rare: NDArray[np.bool_], scores: NDArray[np.float64], k: int) -> DecisionRow:
-    precision = precision_at_k_interval(rare, scores, k, level=_LEVEL)
-    n_rest = len(rare) - int(rare.sum())
-    value, low, high = precision
-    return DecisionRow(
-        f"highest {k:,}",
-        k,
-        precision,
-        recall_at_k_interval(rare, scores, k, level=_LEVEL),
-        Interval(*(min((1.0 - each) * k / n_rest, 1.0) for each in (value, high, low))),
-    )
+    table = [DecisionRow("threshold", alerts, *intervals)]
+    for k in sorted({k for k in (*_TOPS, n_rare) if k < len(rare)}):
+        value, low, high = precision = precision_at_k_interval(rare, scores, k, level=_LEVEL)
+        recall = recall_at_k_interval(rare, scores, k, level=_LEVEL)
+        false = Interval(*(min((1.0 - each) * k / n_rest, 1.0) for each in (value, high, low)))
+        table.append(DecisionRow(f"highest {k:,}", k, precision, recall, false))
+    return table
 
 
 @dataclass(frozen=True)
@@ -130,9 +122,7 @@ class EvaluatedFile:
             **self.estimate.as_plain_data(),
             **self.confusion.numbers,
             "n_rows_without_target": self.n_unlabelled,
-            "unseen_values": dict(self.seen.unseen_values),
-            "outside_the_range": dict(self.seen.outside),
-            "empty_where_none_was": dict(self.seen.emptied),
+            **self.seen.as_plain_data(),
             **self.drift.as_plain_data(),
             "decisions": [each.as_plain_data() for each in self.table],
             "probabilities": None if self.probabilities is None else asdict(self.probabilities),
@@ -148,30 +138,21 @@ def evaluate_file(
     `strict`, for rows unlike those of training (`refuse_drift`).
     """
     file, seen = open_table(data, separator, one_pass=True), InputSummary()
-    target = content.target
-    batches = list(content.score_batches(file, target, seen))
-    if not batches:
-        raise InputError(f"{data} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)
-    labels = pl.concat([labels_as_text(batch.kept) for batch in batches if batch.kept is not None])
-    scores = np.concatenate([batch.scores for batch in batches])
-    decision = content.decision
-    y = decision.codes(labels, str(data))
-    labelled = y >= 0
-    rate = None
+    y, scores = labelled_scores(content, file, str(data), seen)
+    decision, labelled = content.decision, y >= 0
+    table: list[DecisionRow] = []
+    rate = quality = None
     if isinstance(decision, RareDecision):
-        threshold = float(decision.thresholds[0])
+        threshold, rare = content.threshold, y[labelled] == 1
         n_alerts = int((scores > threshold).sum())
         rate = alert_rate(content.held_out, threshold, n_alerts, len(scores))
+        table = decision_table(rare, scores[labelled], threshold)
+        if content.calibration is not None:
+            quality = probability_quality(rare, content.calibration(scores[labelled]))
     drift = drift_of(seen, rate)
     if strict:
         refuse_drift(drift, str(data))
     y, scores = y[labelled], scores[labelled]
-    table: list[DecisionRow] = []
-    quality = None
-    if isinstance(decision, RareDecision):
-        table = decision_table(y == 1, scores, float(decision.thresholds[0]))
-        if content.calibration is not None:
-            quality = probability_quality(y == 1, content.calibration(scores))
     return EvaluatedFile(
         decision.estimate(y, scores),
         decision.confusion(y, scores),

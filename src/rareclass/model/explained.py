@@ -1,5 +1,6 @@
 """Why rows are called rare: the columns that raise their scores, and the nearest rare cases."""
 
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -7,9 +8,11 @@ from scipy import sparse
 
 from rareclass.encoding.encoders import TypedColumns
 from rareclass.errors import ErrorKind, InputError
-from rareclass.model.calls import Explain
 from rareclass.model.facts import BallFacts
 from rareclass.model.model import Model
+
+Explain = Callable[[pl.DataFrame], pl.DataFrame]
+"""Columns for rows that are called rare, a row each; the same columns for no row."""
 
 # Explained at a time: what bounds the memory for landmarks and replaced columns.
 _ROWS = 1000
@@ -59,7 +62,7 @@ def explainer_of(content: Model, k: int) -> Explain:
 
 
 def told_names(content: Model, k: int) -> list[str]:
-    """The names of the columns of k reasons and, where the file keeps rare rows, of k cases."""
+    """Return the names of the columns of k reasons and, where rare rows are kept, of k cases."""
     what_of_each = [["reason", "value", "effect"]]
     if content.cases is not None:
         what_of_each.append(["case", "distance"])
@@ -67,7 +70,7 @@ def told_names(content: Model, k: int) -> list[str]:
 
 
 def note_on_cases(content: Model) -> list[str]:
-    """What to say where a file keeps no rare rows."""
+    """Return what to say where a file keeps no rare rows."""
     if content.cases is not None:
         return []
     return [
@@ -77,12 +80,17 @@ def note_on_cases(content: Model) -> list[str]:
 
 
 def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
-    """The reasons of typed rows and the cases near them, as columns of a file."""
+    """Return the reasons of typed rows and the cases near them, as columns of a file."""
     from rareclass.explain import explain  # every kind of model
 
     if not rows.height:
-        return _empty(content, k)
-    X, groups = _encoded(content, rows)
+        types: dict[str, Any] = {"reason": pl.String, "value": pl.String, "case": pl.Int64}
+        kinds = {name: name.split("_")[0] for name in told_names(content, k)}
+        return pl.DataFrame(schema={name: types.get(of, pl.Float64) for name, of in kinds.items()})
+    X, groups = content.encode(rows), None
+    if not isinstance(content.encoder, TypedColumns):  # else the estimator knows its columns
+        encoder: Any = content.encoder
+        X, groups = X.toarray() if sparse.issparse(X) else X, encoder.feature_columns
     told = explain(content.estimator, X, groups=groups)
     names, effects, strongest = told.columns, told.contributions, told.strongest(k)
     columns: list[tuple[list[Any], Any]] = []
@@ -93,13 +101,13 @@ def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
         raised = [float(effects[row, j]) if j >= 0 else None for row, j in enumerate(chosen)]
         reasons = [None if each is None else each[1] for each in found]
         columns += [(reasons, pl.String), (cells, pl.String), (raised, pl.Float64)]
-    columns += _cases(content, X, k)
+    columns += _nearest(content, X, k)
     named = zip(told_names(content, k), columns, strict=True)
     return pl.DataFrame([pl.Series(name, values, dtype) for name, (values, dtype) in named])
 
 
-def _cases(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
-    """Numbers and distances of the nearest cases: two columns for each of k."""
+def _nearest(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
+    """Return numbers and distances of the nearest cases: two columns for each of k."""
     if content.cases is None:
         return []
     from rareclass.explain.near_cases import case_features, nearest_of
@@ -120,24 +128,8 @@ def _cases(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
     return columns
 
 
-def _empty(content: Model, k: int) -> pl.DataFrame:
-    """The columns of no row."""
-    types: dict[str, Any] = {"reason": pl.String, "value": pl.String, "case": pl.Int64}
-    names = told_names(content, k)
-    return pl.DataFrame(schema={name: types.get(name.split("_")[0], pl.Float64) for name in names})
-
-
-def _encoded(content: Model, rows: pl.DataFrame) -> tuple[Any, list[str] | None]:
-    """Rows as the model takes them, and the column that each feature is of."""
-    encoder: Any = content.encoder
-    X = content.encode(rows)
-    if isinstance(encoder, TypedColumns):  # the estimator knows its columns
-        return X, None
-    return X.toarray() if sparse.issparse(X) else X, encoder.feature_columns
-
-
 def _text(cell: Any) -> str | None:
-    """A cell as it would be read in a table.
+    """Return a cell as it would be read in a table.
 
     >>> _text(73.25), _text(3.0), _text("DE"), _text(None)
     ('73.25', '3', 'DE', None)

@@ -1,16 +1,29 @@
 """Facts about a fitted model: its target, columns, training and choices, typed, and as JSON.
 
+Beside them stand rows of the training that a model keeps: those held out, and rare cases.
+
 A model file, ``--json`` and ``rareclass show`` hold the same flat JSON object. `facts_as_json` and
 `facts_from_json` are the only places that know its keys; everybody else reads attributes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rareclass.decide.threshold_rule import ChosenThreshold
 from rareclass.errors import counted
@@ -23,20 +36,10 @@ TableFormat = Literal["table", "svmlight", "stream"]
 
 
 @dataclass(frozen=True)
-class MeasureWithInterval:
-    """A measure with its 95 % interval."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class RankingEstimate:
-    """Measures of a ranking on some rows."""
+    """Measures of a ranking on some rows, with 95 % intervals, by their names."""
 
-    measures: list[MeasureWithInterval]
+    measures: dict[str, Interval]
     n_rows: float  # copies included
     n_rare: float | None = None  # where there is a rare class
 
@@ -48,20 +51,42 @@ class RankingEstimate:
     def as_plain_data(self) -> dict[str, Any]:
         """Return the estimate as dictionaries and numbers."""
         rare = {} if self.n_rare is None else {"n_rare": round(self.n_rare)}
-        return {
-            "n_rows": round(self.n_rows),
-            **rare,
-            "measures": {
-                measure.name: {"value": measure.value, "low": measure.low, "high": measure.high}
-                for measure in self.measures
-            },
-        }
+        measures = {name: interval._asdict() for name, interval in self.measures.items()}
+        return {"n_rows": round(self.n_rows), **rare, "measures": measures}
 
 
-def as_measure(name: str, interval: Sequence[float]) -> MeasureWithInterval:
-    """Return an interval (value, low, high) under a name."""
-    value, low, high = (float(number) for number in interval)
-    return MeasureWithInterval(name, value, low, high)
+class ScoredRows(NamedTuple):
+    """Rows with scores by functions that did not learn from them."""
+
+    y: NDArray[np.int16]  # codes
+    scores: NDArray[np.float64]
+    weight: NDArray[np.float64] | None  # how many rows each stands for
+    places: NDArray[np.int64] | None = None  # where they stand in the table
+
+
+@dataclass(frozen=True)
+class RareCases:
+    """Rare training rows by their numbers in the training file, to compare alerts with.
+
+    Attributes
+    ----------
+    number : ndarray of int of shape (n_cases,)
+        From 1 on. Without `features` there is one for each landmark of the model, and 0 where that
+        is no rare row.
+    features : dict of ndarray, each of n_cases rows, or None
+        What they are compared by, see `rareclass.explain.near_cases.case_features`. None where
+        the landmarks of a kernel machine are the cases.
+    """
+
+    number: NDArray[np.int64]
+    features: dict[str, np.ndarray] | None = None
+
+    def check(self) -> None:
+        """Raise `ValueError` where numbers and features do not belong together."""
+        number, features = np.asarray(self.number), self.features
+        lengths = {len(number)} if features is None else {*map(len, features.values()), len(number)}
+        if number.dtype.kind not in "iu" or number.ndim != 1 or len(lengths) != 1:
+            raise ValueError("a number for each case, and features of as many")
 
 
 @dataclass(frozen=True)
@@ -141,7 +166,7 @@ class CombinationFacts:
 
 @dataclass(frozen=True)
 class SolverFacts:
-    """How a solver stopped."""
+    """State in which a solver stopped."""
 
     status: str
     iterations: int
@@ -194,10 +219,10 @@ class BallFacts:
 
 TargetFacts = RareClassFacts | LevelFacts
 MethodFacts = CombinationFacts | KernelFacts | OrdinalFacts | MomentFacts | BallFacts
-_TARGETS: tuple[type[Any], ...] = (RareClassFacts, LevelFacts)
-_METHODS: tuple[type[Any], ...] = (
-    CombinationFacts, KernelFacts, OrdinalFacts, MomentFacts, BallFacts,
-)  # fmt: skip
+_TARGETS: dict[str, type[Any]] = {one.target_kind: one for one in (RareClassFacts, LevelFacts)}
+_METHODS: dict[str, type[Any]] = {
+    one.method: one for one in (CombinationFacts, KernelFacts, OrdinalFacts, MomentFacts, BallFacts)
+}
 
 
 @dataclass(frozen=True)
@@ -265,7 +290,7 @@ def facts_as_json(facts: ModelFacts) -> dict[str, Any]:
             flat |= _plain(asdict(part))
     if facts.training is not None:
         held_out = facts.training.held_out
-        flat["held_out"] = None if held_out is None else held_out.as_plain_data()
+        flat["held_out"] = None if held_out is None else _plain(held_out.as_plain_data())
     flat["columns"] = [_plain(asdict(column)) for column in facts.columns]
     flat["quantiles"] = [float(score) for score in facts.quantiles]
     flat["rule"] = None if facts.rule is None else _plain(facts.rule.to_dict())
@@ -279,19 +304,17 @@ def facts_from_json(told: Any) -> ModelFacts:
     """
     if not isinstance(told, dict):
         raise ValueError("its facts are no dictionary")
-    target = _one_of(_TARGETS, "target_kind", told)
-    method = None if "method" not in told else _one_of(_METHODS, "method", told)
     rule = told.get("rule")
     quantiles = _typed(tuple[float, ...], _key(told, "quantiles"), "quantiles")
     if not quantiles or not np.isfinite(quantiles).all() or (np.diff(quantiles) < 0).any():
         raise ValueError("quantiles are no increasing numbers")
     return ModelFacts(
         format=_typed(TableFormat, _key(told, "format"), "format"),
-        target=target,
+        target=_one_of(_TARGETS, "target_kind", told),
         columns=_typed(tuple[Column, ...], _key(told, "columns"), "columns"),
         quantiles=quantiles,
         training=_read(TrainingFacts, told) if "n_rows" in told else None,
-        method=method,
+        method=None if "method" not in told else _one_of(_METHODS, "method", told),
         rule=None if rule is None else _read(ChosenThreshold, rule),
     )
 
@@ -315,13 +338,12 @@ def _key(told: Mapping[str, Any], name: str) -> Any:
     return told[name]
 
 
-def _one_of(kinds: tuple[type[Any], ...], mark: str, told: dict[str, Any]) -> Any:
-    """Read the dataclass whose class attribute `mark` has the value that the facts name."""
+def _one_of(kinds: dict[str, type[Any]], mark: str, told: dict[str, Any]) -> Any:
+    """Read the dataclass of the kind that the facts name under `mark`."""
     named = _key(told, mark)
-    for kind in kinds:
-        if getattr(kind, mark) == named:
-            return _read(kind, told)
-    raise ValueError(f"{mark} of its facts is {str(named)[:40]!r}, which is unknown")
+    if not isinstance(named, str) or named not in kinds:
+        raise ValueError(f"{mark} of its facts is {str(named)[:40]!r}, which is unknown")
+    return _read(kinds[named], told)
 
 
 def _read(kind: type[T], told: Any, where: str = "") -> T:
@@ -331,37 +353,22 @@ def _read(kind: type[T], told: Any, where: str = "") -> T:
     """
     if not isinstance(told, dict):
         raise ValueError(f"{where or kind.__name__} of its facts is no dictionary")
-    if kind is RankingEstimate:
-        return _estimate(told)  # type: ignore[return-value]
-    hints, optional = get_type_hints(kind), _optional_fields(kind)
+    hints = get_type_hints(kind)
+    if is_dataclass(kind):
+        optional = {
+            each.name
+            for each in fields(kind)
+            if each.default is not MISSING or each.default_factory is not MISSING
+        }
+        names = [each.name for each in fields(kind)]
+    else:
+        optional, names = {*kind._field_defaults}, [*kind._fields]  # type: ignore[attr-defined]
     return kind(
         **{
             name: _typed(hints[name], _key(told, name), name)
-            for name, has_default in optional.items()
-            if name in told or not has_default
+            for name in names
+            if name in told or name not in optional
         }
-    )
-
-
-def _optional_fields(kind: type[Any]) -> dict[str, bool]:
-    """Return the fields of a dataclass or a NamedTuple, and whether each has a default."""
-    if issubclass(kind, tuple):
-        return {name: name in kind._field_defaults for name in kind._fields}  # type: ignore[attr-defined]
-    return {
-        each.name: each.default is not MISSING or each.default_factory is not MISSING
-        for each in fields(kind)
-    }
-
-
-def _estimate(told: dict[str, Any]) -> RankingEstimate:
-    measures = _key(told, "measures")
-    if not isinstance(measures, dict):
-        raise ValueError("measures of its facts are no dictionary")
-    named = [_read(Interval, one, name) for name, one in measures.items()]
-    return RankingEstimate(
-        [MeasureWithInterval(name, *one) for name, one in zip(measures, named, strict=True)],
-        _typed(float, _key(told, "n_rows"), "n_rows"),
-        _typed(float | None, told.get("n_rare"), "n_rare"),
     )
 
 
@@ -383,9 +390,6 @@ def _typed(hint: Any, value: Any, name: str) -> Any:
         return hint(value)
     if isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, tuple)):
         return _read(hint, value, name)
-    raise ValueError(f"{name} of its facts is {str(value)[:40]!r}, which is no {_words(hint)}")
-
-
-def _words(hint: Any) -> str:
     names = {int: "whole number", float: "number", str: "text", bool: "truth value"}
-    return names.get(hint, "list" if get_origin(hint) is tuple else str(hint))
+    wanted = "list" if origin is tuple else names.get(hint, str(hint))
+    raise ValueError(f"{name} of its facts is {str(value)[:40]!r}, which is no {wanted}")

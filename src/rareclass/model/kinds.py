@@ -12,10 +12,10 @@ from scipy import sparse
 from rareclass.stored import Codec, Kinds
 
 _OURS = {
-    "ball": "rareclass.hunt.model:PlainBall",
+    "ball": "rareclass.hunt.sureness:PlainBall",
     "ball counts": "rareclass.hunt.sureness:CumulativeCounts",
     "ball order": "rareclass.hunt.sureness:ListOrder",
-    "balls": "rareclass.hunt.model:HuntBalls",
+    "balls": "rareclass.hunt.sureness:HuntBalls",
     "beta map": "rareclass.decide.calibration.calibration_map:BetaMap",
     "bounded numbers": "rareclass.encoding.bounded_numbers:BoundedNumbers",
     "calibration": "rareclass.decide.calibration.calibration:Calibration",
@@ -42,11 +42,11 @@ _OURS = {
     "pair statistics": "rareclass.encoding.log_odds:PairStatistics",
     "pooled map": "rareclass.decide.calibration.calibration:PooledMap",
     "rankrc": "rareclass.ranking.rankrc:RankRC",
-    "rare cases": "rareclass.model.rare_cases:RareCases",
+    "rare cases": "rareclass.model.facts:RareCases",
     "recurring dates": "rareclass.encoding.dates_and_texts:RecurringDates",
     "scaled columns": "rareclass.encoding.views:CentredColumns",
     "score scale": "rareclass.decide.calibration.calibration_map:ScoreScale",
-    "scored rows": "rareclass.model.threshold:ScoredRows",
+    "scored rows": "rareclass.model.facts:ScoredRows",
     "share of cases": "rareclass.hunt.sureness:ShareOfCases",
     "sparse encoder": "rareclass.encoding.encoders:SparseEncoder",
     "sparse view": "rareclass.encoding.views:SparseView",

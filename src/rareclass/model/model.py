@@ -7,30 +7,31 @@ with another threshold is a new model (`Model.with_thresholds`).
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.decide.calibration.isotonic import ProbabilityInterval
+from rareclass.decide.calibration.calibration import (
+    Calibration,
+    LevelCalibration,
+    shift_probability,
+)
+from rareclass.decide.calibration.isotonic import ProbabilityInterval, VennAbersMap
 from rareclass.decide.threshold_rule import ChosenThreshold
 from rareclass.encoding.encoders import TableEncoder, TypedColumns
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, name_hint, nearest_name
 from rareclass.machine import track
-from rareclass.model.decision import Decision, decision_of
+from rareclass.model.archive import damaged, in_brief
+from rareclass.model.decisions import Decision, decision_of
 from rareclass.model.drift import InputSummary
-from rareclass.model.facts import BallFacts, ModelFacts, RareClassFacts
-from rareclass.model.probability_interval import HeldOutInterval
-from rareclass.model.rare_cases import RareCases
-from rareclass.model.threshold import ScoredRows
+from rareclass.model.facts import ModelFacts, RareCases, RareClassFacts, ScoredRows
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, batch_rows_for, open_rows
@@ -38,33 +39,33 @@ from rareclass.tables.table_file import TableFile, batch_rows_for, open_rows
 Scores = NDArray[np.float64]
 
 
+@runtime_checkable
 class Encoder(Protocol):
-    """Turns typed rows of a table into what the estimator learned from."""
+    """Turns typed rows of a table into what the estimator learned from.
+
+    An `InputError` of a cell has the number of the row among those that were given, from 1.
+    """
 
     @property
     def columns(self) -> Sequence[Column]:
         """Columns that are learned from; none for sparse rows."""
-        ...
 
     def transform(self, rows: Any) -> Any:
         """Return encoded rows."""
-        ...
 
     def count_unseen(self, rows: pl.DataFrame) -> Mapping[str, int]:
         """Count cells of each category column whose value training did not have."""
-        ...
 
     def count_outside(self, rows: pl.DataFrame) -> Mapping[str, int]:
         """Count cells of each numeric column that lie outside the range of training."""
-        ...
 
 
+@runtime_checkable
 class Ranker(Protocol):
     """A fitted estimator: the higher the score, the more like the rare class."""
 
     def score_samples(self, X: Any) -> Scores:
         """Return a score for each row."""
-        ...
 
 
 class ScoredBatch(NamedTuple):
@@ -156,12 +157,6 @@ class Model:
     def threshold(self) -> float:
         """Score above which a row is called rare, of a model of a rare class."""
         return float(self.thresholds[0])
-
-    def sure(self, scores: Scores) -> Scores | None:
-        """Return the share of cases among rows that score as high, of a hunt; None elsewhere."""
-        if isinstance(self.facts.method, BallFacts):
-            return self.estimator.sure(scores)  # type: ignore[attr-defined]
-        return None
 
     @property
     def statistics(self) -> TableStatistics | None:
@@ -284,13 +279,13 @@ class Model:
         InputError
             As `score_samples`; where the model holds no scores of held-out rows, or is of levels.
         """
-        interval = self.probability_interval
+        _ = self.venn_abers  # before the rows are read
         scores = self.score_samples(table, separator)
-        return interval(scores, self._rare_probability(scores))
+        return self.probability_interval(scores, self._rare_probability(scores))
 
     @cached_property
-    def probability_interval(self) -> HeldOutInterval:
-        """Bounds of probabilities, learned from the scores of held-out rows. O(n log n).
+    def venn_abers(self) -> VennAbersMap:
+        """Venn-Abers pairs, learned from the scores of held-out rows. O(n log n).
 
         Raises `InputError` where there are no such scores, and for a model of levels.
         """
@@ -307,13 +302,23 @@ class Model:
                 "rareclass fit makes models that have them, without --holdout 0.",
                 ErrorKind.UNSUPPORTED,
             )
+        held_out = self.held_out
+        return VennAbersMap.fit(held_out.y == 1, held_out.scores, held_out.weight)
+
+    def probability_interval(
+        self, scores: Scores, probability: Scores | None = None
+    ) -> ProbabilityInterval:
+        """Return the Venn-Abers bounds of scores, widened where a `probability` lies beyond them.
+
+        At another prevalence than that of training both odds are multiplied as those of the
+        probability are, which another map has learned. Raises `InputError` as `venn_abers`.
+        """
         calibration = self.rare_calibration
-        return HeldOutInterval.learned(
-            self.held_out.y == 1,
-            self.held_out.scores,
-            self.held_out.weight,
-            0.0 if calibration is None else calibration.shift,
-        )
+        shift = 0.0 if calibration is None else calibration.shift
+        low, high = (shift_probability(p, shift) for p in self.venn_abers.interval(scores))
+        if probability is not None:
+            low, high = np.minimum(low, probability), np.maximum(high, probability)
+        return ProbabilityInterval(low, high)
 
     def _rare_probability(self, scores: Scores) -> Scores:
         if self.rare_calibration is None:
@@ -333,10 +338,17 @@ class Model:
         percents = np.linspace(0.0, 100.0, len(self.facts.quantiles))
         return np.interp(scores, self.facts.quantiles, percents)
 
-    def encode(self, typed: Any) -> Any:
-        """Return typed rows as the estimator takes them."""
-        with self.naming_file():
-            return copy(self.encoder).transform(typed)  # a stream's encoder counts its rows
+    def encode(self, typed: Any, n_before: int = 0) -> Any:
+        """Return typed rows as the estimator takes them; `n_before` rows came before them."""
+        try:
+            with self.naming_file():
+                return self.encoder.transform(typed)
+        except InputError as error:
+            if error.row is None:
+                raise
+            row = n_before + error.row
+            message = f"Row {row}: {error.message}"
+            raise InputError(message, error.remedy, error.kind, row=row) from error
 
     def score_encoded(self, X: Any, n_before: int = 0) -> Scores:
         """Return scores of encoded rows; `n_before` rows of the table came before them.
@@ -389,21 +401,21 @@ class Model:
             yield from self._score_sparse(file, keep is not None, summary, with_rows)
             return
         columns = list(self.encoder.columns)
-        self._check_columns(file, keep, summary)
+        used = [column.name for column in columns]
+        self._check_columns(file, used, keep, summary)
         summary.n_columns = len(columns)
         if summary.counts_cells and self.statistics is not None:
             with self.naming_file():
                 summary.expected = self.statistics.expected_unseen()
-        encoder = copy(self.encoder)  # a stream's encoder counts its rows
-        names = list(dict.fromkeys([*self.columns, *([keep] if keep else [])]))
+        names = list(dict.fromkeys([*used, *([keep] if keep else [])]))
         with track("Scoring", total=file.estimate_rows() or None) as advance:
             for batch in file.batches(names, batch_rows_for(len(names))):
                 n_before = summary.n_rows
                 typed = read_as_trained(batch, columns, n_before + 1)
                 summary.n_rows += batch.height
-                with self.naming_file():
-                    X = encoder.transform(typed)
-                    if summary.counts_cells:
+                X = self.encode(typed, n_before)
+                if summary.counts_cells:
+                    with self.naming_file():
                         self.count_unlike(typed, X, summary)
                 scores = self.score_encoded(X, n_before)
                 kept = batch[keep] if keep else None
@@ -437,11 +449,12 @@ class Model:
                 yield ScoredBatch(scores, labels, batch.X if with_rows else None)
                 advance(len(batch.labels))
 
-    def _check_columns(self, file: TableFile, keep: str | None, summary: InputSummary) -> None:
+    def _check_columns(
+        self, file: TableFile, used: list[str], keep: str | None, summary: InputSummary
+    ) -> None:
         """Raise `InputError` where the file lacks a column; note columns that are not used."""
-        absent = [name for name in self.columns if name not in file.columns]
+        absent = [name for name in used if name not in file.columns]
         if absent:
-            used = set(self.columns)
             others = [name for name in file.columns if name not in used]
             named = ", ".join(repr(name) for name in absent[:10])
             more = f" and {len(absent) - 10} more" if len(absent) > 10 else ""
@@ -460,7 +473,7 @@ class Model:
                 ErrorKind.MISSING_COLUMN,
                 column=keep,
             )
-        trained = {column.name for column in self.facts.columns} | {self.target, keep}
+        trained = {column.name for column in self.facts.columns} | {self.facts.target.target, keep}
         summary.extra_columns = [name for name in file.columns if name not in trained]
 
     @contextmanager
@@ -478,19 +491,3 @@ class Model:
             if self.file is None:
                 raise
             raise damaged(self.file, f"it cannot score: {in_brief(error)}") from error
-
-
-def damaged(path: Path, why: str = "") -> InputError:
-    """Return the error of a model file that is not as it was written; `why` in a few words."""
-    because = f": {why}" if why else ""
-    return InputError(
-        f"The model file {path} is damaged or cut short{because}.",
-        "Copy it again, or fit again.",
-        ErrorKind.DAMAGED_FILE,
-    )
-
-
-def in_brief(error: Exception) -> str:
-    """Return the first line of an error's message, with the error's type where it says little."""
-    said = str(error).strip().split("\n")[0][:200].rstrip(".")
-    return said if isinstance(error, ValueError) and said else f"{type(error).__name__} {said}"

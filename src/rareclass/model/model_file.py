@@ -1,31 +1,57 @@
 """A fitted model on disk: JSON and arrays, by kinds that are names of ours.
 
 A model file is a zip file of arrays with one JSON text among them (`rareclass.stored`); nothing in
-it can execute. Models, hunts and streams have the same form.
+it can execute. Models, hunts and streams have the same form. A file opens without executing
+anything, but its numbers may be anything: damaged, exchanged, or made up to do harm. Compiled code
+takes indices at their word and reads wherever they point. So each class whose arrays are indices,
+or go to compiled code, has a method ``check_parts``, which raises `ValueError`; `check_model` calls
+it on every part of a model, and looks at numbers.
 """
 
 import zipfile
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.errors import ErrorKind, InputError
-from rareclass.files import replacing
-from rareclass.model.archive import UNREADABLE, DamagedArchiveError, check_archive, seal
-from rareclass.model.facts import facts_as_json, facts_from_json
+from rareclass.model.archive import (
+    DamagedArchiveError,
+    damaged,
+    in_brief,
+    read_archive,
+    write_archive,
+)
+from rareclass.model.facts import RareCases, ScoredRows, facts_as_json, facts_from_json
 from rareclass.model.kinds import STORED
-from rareclass.model.model import Model, damaged, in_brief
-from rareclass.model.rare_cases import RareCases
-from rareclass.model.soundness import check_parts, finite_vector
-from rareclass.model.threshold import ScoredRows
-from rareclass.stored import Stored, pack, read_stored, unpack, write_stored
+from rareclass.model.model import Encoder, Model, Ranker
+from rareclass.stored import Stored, pack, unpack
 
 FORMAT = 2
 # Files that the folder of a hunt holds: its summary, and its balls as a model file.
 HUNT_SUMMARY, HUNT_MODEL = "hunt.json", "balls.rareclass"
 _MARK = "rareclass model"
+# Attributes of this package that say by NaN that there is nothing to say.
+_MAY_BE_NAN = {
+    # No row is called rare above infinity, or every one.
+    ("RareClassifier", "offset_"),
+    ("RankRC", "offset_"),
+    ("MIBC", "offset_"),
+    ("OrdinalRankRC", "thresholds_"),
+    # What a training tells of itself; no score depends on it.
+    ("RareClassifier", "held_out_score_"),
+    ("RareClassifier", "feature_importances_"),
+    ("MIBC", "C"),  # infinite: no rare row is given up
+    # Infinite where a split parts missing values from all others; NaN is refused there.
+    ("TreeSum", "threshold"),
+}
+_OPAQUE = (str, bytes, int, bool, np.dtype, type)
+_MOST_PARTS = 5_000_000
 
 
 def save_model(path: Path, model: Model) -> None:
@@ -44,11 +70,7 @@ def save_model(path: Path, model: Model) -> None:
         "cases": model.cases,
     }
     tree, arrays = pack(parts, STORED)
-    whole = {_MARK: FORMAT, "parts": tree}
-    with replacing(path) as temporary:
-        with temporary.open("wb") as file:
-            write_stored(file, Stored(whole, arrays), compress=True)
-        seal(temporary)
+    write_archive(path, Stored({_MARK: FORMAT, "parts": tree}, arrays), compress=True)
 
 
 def load_model(path: Path) -> Model:
@@ -65,7 +87,7 @@ def load_model(path: Path) -> Model:
             "Give a file of rareclass fit, or a folder of rareclass stream or hunt.",
             ErrorKind.MISSING_FILE,
         )
-    stored = _read_archive(path)
+    stored = _read(path)
     found = stored.tree[_MARK]
     if found != FORMAT:
         raise InputError(
@@ -78,7 +100,7 @@ def load_model(path: Path) -> Model:
         parts = unpack(stored._replace(tree=stored.tree["parts"]), STORED)
         facts = facts_from_json(parts.pop("facts"))
         model = Model(facts=facts, file=path, **parts)
-        _check_content(model)
+        check_model(model)
     except ModuleNotFoundError:
         raise
     except InputError as error:  # what is wrong inside, with the file's name
@@ -88,32 +110,39 @@ def load_model(path: Path) -> Model:
     return model
 
 
-def check_content(path: Path, model: Model) -> None:
-    """Raise `InputError` where a part is none that a training makes: numbers, indices, facts."""
+def _read(path: Path) -> Stored:
+    """Read a model file without building anything of it."""
+    with path.open("rb") as file:
+        begins = file.read(2)
+        is_zip = zipfile.is_zipfile(file)
+    if begins == b"PK" and not is_zip:
+        raise damaged(path)
     try:
-        _check_content(model)
-    except Exception as error:  # the content of a file can be wrong in any way
-        raise damaged(path, in_brief(error)) from error
+        stored = read_archive(path) if is_zip else None
+    except DamagedArchiveError as error:
+        raise damaged(path, str(error)) from error
+    if stored is None or not isinstance(stored.tree, dict) or _MARK not in stored.tree:
+        raise InputError(
+            f"{path} is not a model file.", "rareclass fit makes one.", ErrorKind.FILE_FORMAT
+        )
+    return stored
 
 
-def _check_content(model: Model) -> None:
+def check_model(model: Model) -> None:
     """Raise `ValueError` where a part is none that a training makes."""
     held_out, cases = model.held_out, model.cases
     if not isinstance(model.calibration, Calibration | LevelCalibration | None):
         raise ValueError("its calibration is none")
     if not isinstance(held_out, ScoredRows | None) or not isinstance(cases, RareCases | None):
         raise ValueError("its held-out rows or its cases are none")
-    for part, methods in ((model.encoder, ("transform",)), (model.estimator, ("score_samples",))):
-        if not all(callable(getattr(part, name, None)) for name in methods):
+    for part, role in ((model.encoder, Encoder), (model.estimator, Ranker)):
+        if not isinstance(part, role):
             raise ValueError(f"a {type(part).__name__} stands in a place of another part")
     check_parts(model.encoder, model.estimator, model.calibration)
     if held_out is not None:
-        y = finite_vector(held_out.y, "y")
+        y, weight = finite_vector(held_out.y, "y"), held_out.weight
         finite_vector(held_out.scores, "scores", len(y))
-        if (
-            held_out.weight is not None
-            and (finite_vector(held_out.weight, "weight", len(y)) < 0).any()
-        ):
+        if weight is not None and (finite_vector(weight, "weight", len(y)) < 0).any():
             raise ValueError("a weight is below 0")
     if cases is not None:
         cases.check()
@@ -124,39 +153,82 @@ def _check_content(model: Model) -> None:
         raise ValueError("a threshold is no number")
 
 
-def _read_archive(path: Path) -> Stored:
-    """Read the JSON and the arrays of a model file, the archive's bytes checked first."""
-    with path.open("rb") as file:
-        is_zip = zipfile.is_zipfile(file)
-        file.seek(0)
-        begins_well = file.read(2) == b"PK"
-    if not is_zip and begins_well:
-        raise damaged(path)
-    no_model = InputError(
-        f"{path} is not a model file.", "rareclass fit makes one.", ErrorKind.FILE_FORMAT
-    )
-    if not is_zip:
-        raise no_model
+@runtime_checkable
+class _ChecksParts(Protocol):
+    def check_parts(self) -> None: ...
+
+
+def check_parts(*parts: Any) -> None:
+    """Look at everything that these objects hold. O(bytes).
+
+    What other packages learned may hold infinities and NaN, which they know the meaning of, and
+    so may parameters (``C=inf``): a score that is not finite is told when there is one.
+
+    Raises `ValueError` naming the part: numbers learned here that are not finite, sparse matrices
+    whose indices point outside of them, and what a class finds itself by ``check_parts``.
+    """
+    for where, value, is_learned_here in _walk(parts):
+        if isinstance(value, np.ndarray | np.floating | float):
+            number = np.asarray(value)
+            if is_learned_here and number.dtype.kind == "f" and not np.isfinite(number).all():
+                raise ValueError(f"{where} holds a number that is not finite")
+        elif sparse.issparse(value):
+            value.check_format(full_check=True)
+            if is_learned_here and not np.isfinite(value.data).all():
+                raise ValueError(f"{where} holds a number that is not finite")
+        elif isinstance(value, _ChecksParts):
+            try:
+                value.check_parts()
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                raise ValueError(f"{where}, a {type(value).__name__}: {error}") from error
+
+
+def _walk(parts: tuple[Any, ...]) -> Iterator[tuple[str, Any, bool]]:
+    """Every object within objects once, with the way to it and whether it was learned here."""
+    # What is being looked at is held: an object that is gone gives its number to another.
+    todo = [(type(part).__name__, part, True) for part in reversed(parts)]
+    seen: dict[int, Any] = {}
+    while todo:
+        where, value, is_learned_here = todo.pop()
+        if value is None or isinstance(value, _OPAQUE) or id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if len(seen) > _MOST_PARTS:
+            raise ValueError("it has too many parts")
+        yield where, value, is_learned_here
+        is_container = isinstance(value, dict | list | tuple | set | frozenset | np.ndarray)
+        is_ours = is_container or type(value).__module__.partition(".")[0] == "rareclass"
+        has_parameters = not is_container and isinstance(value, BaseEstimator)
+        for name, each in reversed(_held_by(value)):
+            is_learned = is_ours and not (has_parameters and name == name.strip("_"))
+            todo.append((f"{where}.{name}", each, is_learned_here and is_learned))
+
+
+def _held_by(value: Any) -> list[tuple[str, Any]]:
+    """Return the parts of an object with their names, those left out that may be NaN."""
+    if isinstance(value, dict):
+        return [(str(key)[:80], each) for key, each in value.items()]
+    if isinstance(value, tuple) and "_fields" in vars(type(value)):
+        return list(value._asdict().items())  # type: ignore[attr-defined]
+    if isinstance(value, np.ndarray):
+        value = value.reshape(-1).tolist() if value.dtype.hasobject else []
+    if isinstance(value, list | tuple | set | frozenset):
+        return [(str(k), each) for k, each in enumerate(value)]
+    if sparse.issparse(value):
+        return []
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            entries = archive.infolist()
-        if any(entry.flag_bits & 1 for entry in entries):
-            raise InputError(
-                f"{path} is an encrypted zip file, not a rareclass model.",
-                "rareclass fit makes one.",
-                ErrorKind.FILE_FORMAT,
-            )
-        check_archive(path)
-        if "json.npy" not in {entry.filename for entry in entries}:
-            raise no_model
-        with path.open("rb") as file:
-            stored = read_stored(file)
-    except DamagedArchiveError as error:
-        raise damaged(path, str(error)) from error
-    except (*UNREADABLE, ValueError, KeyError, TypeError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise damaged(path) from error
-    if not isinstance(stored.tree, dict) or _MARK not in stored.tree:
-        raise no_model
-    return stored
+        held = vars(value)
+    except TypeError:  # it has no attributes of its own
+        return []
+    kind = type(value).__name__
+    return [(name, each) for name, each in held.items() if (kind, name) not in _MAY_BE_NAN]
+
+
+def finite_vector(value: Any, name: str, length: int | None = None) -> np.ndarray:
+    """Return an array of finite numbers in one dimension; `ValueError` where it is none."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu" or array.ndim != 1 or not np.isfinite(array).all():
+        raise ValueError(f"{name} is no list of numbers")
+    if length is not None and len(array) != length:
+        raise ValueError(f"{name} has {len(array)} numbers, not {length}")
+    return array

@@ -1,19 +1,27 @@
-"""A rule for the threshold of a model, and the columns of times and costs that it needs."""
+"""Thresholds of a model: a rule, the columns of times and costs that it needs, and its rows."""
 
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.constraints import AtMostAlertsADay
-from rareclass.decide.threshold_rule import ChosenThreshold, ThresholdRule
-from rareclass.errors import ErrorKind, InputError
+from rareclass.decide.threshold_rule import ChosenThreshold, ThresholdRule, chosen_by_hand
+from rareclass.encoding.target import labels_as_text
+from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.folds.dealing import read_times
+from rareclass.model.drift import InputSummary
+from rareclass.model.facts import ScoredRows
 from rareclass.tables.cells import shown
 from rareclass.tables.reading import read_dates
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile, TablePlace, open_table
 from rareclass.tables.text_columns import CellProfile, reading_of_text
+
+if TYPE_CHECKING:
+    from rareclass.model.model import Model
 
 # Days a row must share, on average, with others: else the column is no time of days.
 _LEAST_A_DAY = 2.0
@@ -21,7 +29,7 @@ _FEW_DAYS = 20
 
 
 def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray[Any]:
-    """When some rows were, as `read_times` has it; dates may be written as those of a table may.
+    """Return when some rows were; dates may be written as those of a table may.
 
     `rows` are the numbers of the cells in the file, from 1 on. Raises `InputError` at the first
     cell that is empty or no time, naming column, row and value.
@@ -48,25 +56,18 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
     try:
         return read_times(column.to_numpy(), len(column), f"{option} {column.name}")
     except InputError as error:
-        raise _at_the_cell(error, column, rows, option) from None
-
-
-def _at_the_cell(
-    error: InputError, column: pl.Series, rows: NDArray[np.int64], option: str
-) -> InputError:
-    """The same error with the row of the file, where one cell is at fault."""
-    for row, cell in zip(rows.tolist(), column.to_list(), strict=True):
-        try:
-            read_times([cell], 1)
-        except InputError:
-            return InputError(
-                f"{option} {column.name}: {shown(cell)} at row {row:,} is no time.",
-                error.remedy,
-                ErrorKind.CELL,
-                column=column.name,
-                row=row,
-            )
-    return error
+        for row, cell in zip(rows.tolist(), column.to_list(), strict=True):
+            try:
+                read_times([cell], 1)
+            except InputError:
+                raise InputError(
+                    f"{option} {column.name}: {shown(cell)} at row {row:,} is no time.",
+                    error.remedy,
+                    ErrorKind.CELL,
+                    column=column.name,
+                    row=row,
+                ) from None
+        raise
 
 
 def check_days(time: NDArray[Any], option: str) -> None:
@@ -82,12 +83,12 @@ def check_days(time: NDArray[Any], option: str) -> None:
 
 
 def day_of(time: NDArray[Any]) -> NDArray[Any]:
-    """The day of each time, as a date or a whole number."""
+    """Return the day of each time, as a date or a whole number."""
     return time.astype("M8[D]") if time.dtype.kind == "M" else np.floor(time).astype(np.int64)
 
 
 def costs_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray[np.float64]:
-    """What some rows cost; `rows` are the numbers of the cells in the file, from 1 on.
+    """Return what some rows cost; `rows` are the numbers of the cells in the file, from 1 on.
 
     Raises `InputError` at the first cell that is no finite number of at least 0.
     """
@@ -106,15 +107,6 @@ def costs_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
     return costs
 
 
-class ScoredRows(NamedTuple):
-    """Rows with scores by functions that did not learn from them."""
-
-    y: NDArray[np.int16]  # codes
-    scores: NDArray[np.float64]
-    weight: NDArray[np.float64] | None  # how many rows each stands for
-    places: NDArray[np.int64] | None = None  # where they stand in the table
-
-
 @dataclass(frozen=True)
 class DecisionRule:
     """A `ThresholdRule` whose costs are names of columns."""
@@ -124,8 +116,7 @@ class DecisionRule:
     @property
     def columns(self) -> list[str]:
         """Columns with a cost for every row."""
-        constraint = self.rule.constraint
-        values = [getattr(constraint, each.name) for each in fields(constraint)]  # type: ignore[arg-type]
+        values = asdict(self.rule.constraint).values()  # type: ignore[call-overload]
         return list(dict.fromkeys(value for value in values if isinstance(value, str)))
 
     @property
@@ -140,7 +131,7 @@ class DecisionRule:
         time: str | None = None,
         numbers: NDArray[np.int64] | None = None,
     ) -> ChosenThreshold:
-        """The threshold for these rows.
+        """Choose the threshold for these rows.
 
         `beside` has the columns named, a row for each, and `numbers` which row of the file each is,
         from 1 on. Raises `InputError` where the rule cannot be judged on them.
@@ -158,3 +149,99 @@ class DecisionRule:
         return self.rule.choose(
             scored.y == 1, scored.scores, scored.weight, costs=costs, time=moments
         )
+
+
+def with_threshold(
+    model: "Model",
+    wanted: DecisionRule | float,
+    data: TablePlace | None = None,
+    time: str | None = None,
+    separator: str | None = None,
+) -> tuple["Model", ChosenThreshold]:
+    """Return the model with the threshold that a rule chooses, or that was named.
+
+    Rows say what is known of it: those of a file with the target, or those that were held out of
+    the training, as the model file has them.
+
+    Raises `InputError` for a model of levels, where there are no such rows, and where the rule
+    cannot be judged on them.
+    """
+    if not model.has_rare_class:
+        raise InputError(
+            "A model of levels has a threshold for each, and no rule for them.",
+            "Fit one of a rare class: --method auto --positive LEVEL.",
+            ErrorKind.UNSUPPORTED,
+        )
+    rule = wanted if isinstance(wanted, DecisionRule) else None
+    beside = numbers = None
+    if data is None:
+        rows = _held_out(model, rule)
+    else:
+        file = open_table(data, separator)
+        names = [] if rule is None else rule.columns
+        if rule is not None and rule.needs_time and time is not None:
+            names = [*names, time]
+        beside = _columns(file, names) if names else None
+        codes, scores = labelled_scores(model, file, str(data), InputSummary())
+        kept = np.flatnonzero(codes >= 0)
+        rows = ScoredRows(codes[kept].astype(np.int16), scores[kept], None, kept)
+        beside, numbers = None if beside is None else beside[kept], kept + 1
+    if isinstance(wanted, DecisionRule):
+        chosen = wanted.choose(rows, beside, time, numbers)
+        if data is None:
+            chosen = chosen.approximately("the model learned from these rows as well")
+    else:
+        chosen = chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight)
+    return model.with_thresholds(chosen.threshold, chosen), chosen
+
+
+def _held_out(model: "Model", rule: DecisionRule | None) -> ScoredRows:
+    lacks = "" if model.held_out is not None else "no scores of rows held out"
+    if model.held_out is not None and rule is not None and (rule.columns or rule.needs_time):
+        what = f"costs by {rule.columns[0]}" if rule.columns else "alerts a day"
+        lacks = f"scores of rows held out, and nothing on {what}"
+    if model.held_out is None or lacks:
+        raise InputError(
+            f"The model file has {lacks}.",
+            "Give a file with the target that the model did not learn from.",
+            ErrorKind.UNSUPPORTED,
+        )
+    return model.held_out
+
+
+def _columns(file: TableFile | SvmlightFile, names: list[str]) -> pl.DataFrame:
+    """Read columns of a file beside those that the model learned from."""
+    if isinstance(file, SvmlightFile):
+        raise InputError(
+            f"{file.path} is an svmlight file, which has no column {names[0]!r}.",
+            "",
+            ErrorKind.MISSING_COLUMN,
+        )
+    for name in names:
+        if name not in file.columns:
+            raise InputError(
+                f"{file.path} has no column {name!r}.",
+                name_hint(name, file.columns),
+                ErrorKind.MISSING_COLUMN,
+            )
+    return pl.concat(list(file.batches(names)))
+
+
+def labelled_scores(
+    model: "Model", file: TableFile | SvmlightFile, name: str, seen: InputSummary
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return codes (-1: no label) and scores of a file with the target; `seen` is filled.
+
+    Raises `InputError` where there are no rows, and as `RareDecision.codes`.
+    """
+    batches = list(model.score_batches(file, model.target, seen))
+    if not batches:
+        raise no_rows(name)
+    kept = [labels_as_text(each.kept) for each in batches if each.kept is not None]
+    codes = model.decision.codes(pl.concat(kept), name)
+    return codes, np.concatenate([each.scores for each in batches])
+
+
+def no_rows(name: str) -> InputError:
+    """Return the error of a file that has no rows."""
+    return InputError(f"{name} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare, labels_as_text
 from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassFacts
 from rareclass.model.model import Model
-from rareclass.model.rare_class import RareDecision
 from rareclass.model.threshold import check_days, costs_of, times_of
 from rareclass.report.columns_section import ColumnTracker
 from rareclass.tables.svmlight_file import SvmlightFile

@@ -15,14 +15,20 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from rareclass.errors import InputError
-from rareclass.serving.live_model import Live
-from rareclass.serving.refused import Fault, schema_error
-from rareclass.serving.request_rows import ARROW, JSON, RequestRows, rows_of_arrow, rows_of_json
-from rareclass.serving.served import RowScores
+from rareclass.serving.live_model import Live, RowScores
+from rareclass.serving.middleware import Limits
+from rareclass.serving.request_rows import (
+    ARROW,
+    JSON,
+    Fault,
+    RequestRows,
+    rows_of_arrow,
+    rows_of_json,
+    schema_error,
+)
 
 # Bodies up to this size are small.
 _SMALL_BYTES = 16 << 10
@@ -49,24 +55,9 @@ class ScoreResponse:
     n_rows: int
 
 
-class RowLimits(NamedTuple):
-    """Most rows of one request."""
-
-    scored: int
-    explained: int
-
-
-OnScored = Callable[[Live, pl.DataFrame, RowScores], None]
-
-
 class _Waiting(NamedTuple):
     request: ScoreRequest
     future: "asyncio.Future[ScoreResponse]"
-
-
-class _Read(NamedTuple):
-    waiting: _Waiting
-    rows: RequestRows
 
 
 class _Result(NamedTuple):
@@ -84,13 +75,13 @@ class Lanes:
     def __init__(
         self,
         current: Callable[[], Live],
-        limits: RowLimits,
+        limits: Limits,
         n_large: int,
-        on_scored: OnScored,
+        on_scored: Callable[[Live, pl.DataFrame, RowScores], None],
     ) -> None:
-        scorer = _RequestScorer(current, limits, on_scored)
-        self._small = _Lane(scorer, 1, _MOST_TOGETHER, "small")
-        self._large = _Lane(scorer, n_large, 1, "large")
+        self._current, self._limits, self._on_scored = current, limits, on_scored
+        self._small = _Lane(self._results, 1, _MOST_TOGETHER, "small")
+        self._large = _Lane(self._results, n_large, 1, "large")
 
     async def answer(self, request: ScoreRequest) -> ScoreResponse:
         """Score the rows of a request; raises `RefusedError` for rows that cannot be scored."""
@@ -99,18 +90,70 @@ class Lanes:
 
     def close(self) -> None:
         """Wait until the threads have finished."""
-        self._small.close()
-        self._large.close()
+        for lane in (self._small, self._large):
+            lane.pool.shutdown()
+
+    def _results(self, taken: Sequence[_Waiting]) -> list[_Result]:
+        """Return a response or an exception for each request."""
+        live = self._current()
+        results: list[_Result] = []
+        read: list[tuple[_Waiting, RequestRows]] = []
+        for each in taken:
+            request = each.request
+            rows_of = rows_of_arrow if request.is_arrow else rows_of_json
+            most = self._limits.explained_rows if request.n_reasons else self._limits.rows
+            try:
+                read.append((each, rows_of(request.body, live.served.columns, most)))
+            except Exception as error:  # the service words the error
+                results.append(_Result(each.future, error))
+        together = [(each, rows) for each, rows in read if not rows.from_arrow]
+        if len(together) > 1 and _mixes(live):
+            try:
+                results += self._scored(live, together)
+                read = [(each, rows) for each, rows in read if rows.from_arrow]
+            except Exception:  # a faulty row: each request is scored alone and gets its own error
+                pass
+        for waiting, rows in read:
+            try:
+                results += self._scored(live, [(waiting, rows)])
+            except Exception as error:
+                results.append(_Result(waiting.future, error))
+        return results
+
+    def _scored(self, live: Live, read: Sequence[tuple[_Waiting, RequestRows]]) -> list[_Result]:
+        served = live.served
+        first, *others = [rows for _, rows in read]
+        rows = (first.joined(others) if others else first).typed(served.columns)
+        try:
+            scores = served.answer(rows)
+            n_reasons = read[0][0].request.n_reasons
+            reasons = served.reasons(rows, n_reasons) if n_reasons else None
+        except InputError as error:
+            raise schema_error(Fault.of(error)) from error
+        self._on_scored(live, rows, scores)
+        results, start = [], 0
+        for waiting, own in read:
+            part = scores.columns.slice(start, own.n_rows) if others else scores.columns
+            response = _response(live.name, part, reasons, waiting.request.as_arrow)
+            results.append(_Result(waiting.future, response))
+            start += own.n_rows
+        return results
 
 
 class _Lane:
     """Threads that take waiting requests, up to `most` at a time."""
 
-    def __init__(self, scorer: "_RequestScorer", n_threads: int, most: int, name: str) -> None:
-        self._scorer, self._most, self._n_threads = scorer, most, n_threads
+    def __init__(
+        self,
+        score: Callable[[Sequence[_Waiting]], list[_Result]],
+        n_threads: int,
+        most: int,
+        name: str,
+    ) -> None:
+        self._score, self._most, self._n_threads = score, most, n_threads
         self._waiting: deque[_Waiting] = deque()
         self._lock, self._n_running = Lock(), 0
-        self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix=f"score-{name}")
+        self.pool = ThreadPoolExecutor(n_threads, thread_name_prefix=f"score-{name}")
 
     async def answer(self, request: ScoreRequest) -> ScoreResponse:
         future: asyncio.Future[ScoreResponse] = asyncio.get_running_loop().create_future()
@@ -119,11 +162,8 @@ class _Lane:
             starts = self._n_running < self._n_threads
             self._n_running += starts
         if starts:
-            self._pool.submit(self._run)
+            self.pool.submit(self._run)
         return await future
-
-    def close(self) -> None:
-        self._pool.shutdown()
 
     def _run(self) -> None:
         while True:
@@ -138,7 +178,7 @@ class _Lane:
             if taken:
                 loop = taken[0].future.get_loop()
                 try:
-                    results = self._scorer.results(taken)
+                    results = self._score(taken)
                 except Exception as error:  # no client is left waiting
                     results = [_Result(each.future, error) for each in taken]
                 loop.call_soon_threadsafe(_resolve, results)
@@ -153,63 +193,6 @@ def _resolve(results: Sequence[_Result]) -> None:
             future.set_exception(value)
         else:
             future.set_result(value)
-
-
-class _RequestScorer:
-    """Reads and scores requests, one by one or together."""
-
-    def __init__(self, current: Callable[[], Live], limits: RowLimits, on_scored: OnScored) -> None:
-        self._current, self._limits, self._on_scored = current, limits, on_scored
-
-    def results(self, taken: Sequence[_Waiting]) -> list[_Result]:
-        """A response or an exception for each request."""
-        live = self._current()
-        results: list[_Result] = []
-        read: list[_Read] = []
-        for each in taken:
-            try:
-                read.append(_Read(each, self._read(live, each.request)))
-            except Exception as error:  # the service words the error
-                results.append(_Result(each.future, error))
-        together = [each for each in read if not each.rows.from_arrow] if _mixes(live) else []
-        if len(together) > 1:
-            try:
-                results += self._scored(live, together)
-                read = [each for each in read if each.rows.from_arrow]
-            except Exception:  # a faulty row: each request is scored alone and gets its own error
-                pass
-        for one in read:
-            try:
-                results += self._scored(live, [one])
-            except Exception as error:
-                results.append(_Result(one.waiting.future, error))
-        return results
-
-    def _read(self, live: Live, request: ScoreRequest) -> RequestRows:
-        read = rows_of_arrow if request.is_arrow else rows_of_json
-        limit = self._limits.explained if request.n_reasons else self._limits.scored
-        return read(request.body, live.served.columns, limit)
-
-    def _scored(self, live: Live, read: Sequence[_Read]) -> list[_Result]:
-        served = live.served
-        first, *others = [each.rows for each in read]
-        rows = (first.joined(others) if others else first).typed(served.columns)
-        try:
-            scores = served.answer(rows)
-            n_reasons = read[0].waiting.request.n_reasons
-            reasons = served.reasons(rows, n_reasons) if n_reasons else None
-        except InputError as error:
-            raise schema_error([Fault.of(error)]) from error
-        self._on_scored(live, rows, scores)
-        results: list[_Result] = []
-        ends = np.cumsum([each.rows.n_rows for each in read]).tolist()
-        for each, end in zip(read, ends, strict=True):
-            part = scores.columns
-            if others:
-                part = part.slice(end - each.rows.n_rows, each.rows.n_rows)
-            response = _response(live.name, part, reasons, each.waiting.request.as_arrow)
-            results.append(_Result(each.waiting.future, response))
-        return results
 
 
 def _mixes(live: Live) -> bool:
@@ -227,7 +210,12 @@ def _response(
 ) -> ScoreResponse:
     """Write the scores of a request's rows, in their order, as JSON or as an Arrow stream."""
     if as_arrow:
-        return ScoreResponse(_arrow_stream(columns, reasons), ARROW, columns.height)
+        if reasons is not None:
+            effect = pl.Struct({"column": pl.String, "value": pl.String, "effect": pl.Float64})
+            columns = columns.with_columns(pl.Series("reasons", reasons, pl.List(effect)))
+        sink = io.BytesIO()
+        columns.write_ipc_stream(sink, compat_level=pl.CompatLevel.oldest())
+        return ScoreResponse(sink.getvalue(), ARROW, columns.height)
     if reasons is None:
         rows = columns.write_json()
     else:
@@ -238,12 +226,3 @@ def _response(
         )
     body = f'{{"model":{json.dumps(model)},"rows":{rows}}}'
     return ScoreResponse(body.encode(), JSON, columns.height)
-
-
-def _arrow_stream(columns: pl.DataFrame, reasons: Sequence[Any] | None) -> bytes:
-    if reasons is not None:
-        effect = pl.Struct({"column": pl.String, "value": pl.String, "effect": pl.Float64})
-        columns = columns.with_columns(pl.Series("reasons", reasons, pl.List(effect)))
-    sink = io.BytesIO()
-    columns.write_ipc_stream(sink, compat_level=pl.CompatLevel.oldest())
-    return sink.getvalue()

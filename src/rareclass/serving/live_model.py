@@ -1,35 +1,310 @@
-"""Model that answers now, and how a changed file takes its place."""
+"""Model that answers now, as the service needs it, and how a changed file takes its place."""
 
+import datetime as dt
 import hashlib
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rareclass.encoding.encoders import TypedColumns
+from rareclass.encoding.hunt import HuntEncoder
+from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError
+from rareclass.model.drift import AlertRate, InputSummary, alert_rate
+from rareclass.model.explained import explainer_of
+from rareclass.model.model import Model
+from rareclass.model.score_file import score_columns
 from rareclass.opening import open_model
 from rareclass.remote import RemotePath, path_of
-from rareclass.serving.monitoring import InputDrift, ScoreCounts
-from rareclass.serving.served import Served, ServedModel
+from rareclass.report.columns_section import ColumnDrift, ColumnTracker
+from rareclass.stream.model import StreamEncoder
+from rareclass.tables.columns import Column
 
 Signature = tuple[Any, ...]
+# Words of a column that a form offers.
+MOST_CHOICES = 50
+# Example of a date column: models do not store typical dates.
+_DAY = dt.datetime(2024, 1, 1)
+# Percentiles of the majority's scores, the edges between which new scores are counted.
+_SCORE_PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9)
 
 
-@dataclass(frozen=True)
+# Rows of a window: enough for the stability index over tenths, and few enough that yesterday's
+# rows do not hide today's.
+WINDOW_ROWS = 10_000
+# Rows that are counted together: counting one alone takes longer than scoring it.
+_LOOK_ROWS = 250
+
+
+class ScoreCounts:
+    """Counts scores between increasing edges. Safe to call from threads.
+
+    Examples
+    --------
+    >>> counts = ScoreCounts(np.array([0.0, 1.0]))
+    >>> counts.add(np.array([-1.0, 0.0, 0.5, 9.0]))
+    >>> counts.up_to()
+    [('0.0', 2), ('1.0', 3), ('+Inf', 4)]
+    """
+
+    def __init__(self, edges: NDArray[np.float64]) -> None:
+        self._edges = edges
+        self._counts = np.zeros(len(edges) + 1, np.int64)
+        self._lock = Lock()
+
+    def add(self, scores: NDArray[np.float64]) -> None:
+        """Count scores; a score at an edge is below it."""
+        places = np.searchsorted(self._edges, scores, side="left")
+        counts = np.bincount(places, minlength=len(self._counts))
+        with self._lock:
+            self._counts += counts
+
+    def up_to(self) -> list[tuple[str, int]]:
+        """Number of scores up to each edge, as a Prometheus histogram has them."""
+        with self._lock:
+            counts = np.cumsum(self._counts).tolist()
+        edges = [*map(repr, self._edges.tolist()), "+Inf"]
+        return list(zip(edges, counts, strict=True))
+
+
+@dataclass
+class _Window:
+    """Counts over consecutive rows."""
+
+    columns: ColumnTracker
+    seen: InputSummary = field(default_factory=InputSummary)
+    n_alerts: int = 0
+
+
+class DriftFigures(NamedTuple):
+    """Drift of the latest rows from training."""
+
+    n_rows: int  # that the figures cover
+    columns: list[ColumnDrift]  # of each column of the model
+    alerts: AlertRate | None  # against held-out rows; None where their rate is not known
+
+
+class InputDrift:
+    """Drift of each column from training, over the latest rows of requests.
+
+    Figures cover the last full window of `WINDOW_ROWS` rows, or the rows so far until one is full.
+    Rows are held until 250 have come and `look` is called, or until figures are read. Safe to call
+    from threads.
+    """
+
+    def __init__(self, content: Model) -> None:
+        self._content = content
+        self._lock = Lock()
+        self._add_lock = Lock()  # so that rows can be added during a look
+        self._waiting: list[pl.DataFrame] = []
+        self._n_waiting = self._n_alerts_waiting = 0
+        self._window = _Window(ColumnTracker(content, with_copies=False))
+        self._full: _Window | None = None
+
+    def add(self, rows: pl.DataFrame, n_alerts: int) -> bool:
+        """Hold typed rows, of which `n_alerts` were called rare; True when it is time to `look`."""
+        with self._add_lock:
+            self._waiting.append(rows)
+            before = self._n_waiting
+            self._n_waiting += rows.height
+            self._n_alerts_waiting += n_alerts
+            return before < _LOOK_ROWS <= self._n_waiting
+
+    def look(self) -> None:
+        """Count the rows held; some milliseconds for 1,000."""
+        with self._lock:
+            self._look()
+
+    def figures(self) -> DriftFigures:
+        """Count the rows held, and return the figures of the last full window."""
+        with self._lock:
+            self._look()
+            window = self._full or self._window
+            seen, alerts = window.seen, None
+            if self._content.has_rare_class:
+                held_out, threshold = self._content.held_out, self._content.threshold
+                alerts = alert_rate(held_out, threshold, window.n_alerts, seen.n_rows)
+            cells = seen.unseen_values | seen.outside  # of one column: the greater count
+            shares = {name: n / max(seen.n_rows, 1) for name, n in cells.items()}
+            return DriftFigures(seen.n_rows, window.columns.drifts(shares), alerts)
+
+    def _look(self) -> None:
+        with self._add_lock:
+            waiting, n_alerts = self._waiting, self._n_alerts_waiting
+            self._waiting, self._n_waiting, self._n_alerts_waiting = [], 0, 0
+        if not waiting:
+            return
+        rows, window = pl.concat(waiting, rechunk=True), self._window
+        window.n_alerts += n_alerts
+        window.columns.add(rows)
+        window.seen.n_rows += rows.height
+        self._content.count_unlike(rows, self._content.encode(rows), window.seen)
+        if window.seen.n_rows >= WINDOW_ROWS:
+            empty = _Window(ColumnTracker(self._content, with_copies=False))
+            self._window, self._full = empty, window
+
+
+class RowScores(NamedTuple):
+    """Scores of rows, and the classes that they are called."""
+
+    called: NDArray[np.intp]  # index of each row's class in `classes`
+    columns: pl.DataFrame  # score, probability, decision, percentile: as in the response
+
+
+class ServedModel:
+    """Model of a file, or of the folder of a stream or a hunt, as the service needs it.
+
+    Rows have the types of `columns`. Raises `InputError` for a model of svmlight rows, which have
+    no named columns. A table is scored in one thread, as requests share the cores.
+    """
+
+    def __init__(self, content: Model) -> None:
+        if content.facts.format == "svmlight":
+            raise InputError(
+                "A model of svmlight rows cannot be served: they have no named columns.",
+                "Fit on a CSV, Parquet or JSON lines file, or score files: rareclass score.",
+                ErrorKind.UNSUPPORTED,
+            )
+        if isinstance(content.encoder, TypedColumns):  # its estimator has threads of its own
+            alone = copy(content.estimator).set_params(n_jobs=1)  # type: ignore[attr-defined]
+            content = replace(content, estimator=alone)
+        # Errors sent to clients do not name the file.
+        self._named, self._content = content, replace(content, file=None)
+        self.target: str = content.target
+        self.columns: Sequence[Column] = list(content.encoder.columns)
+        # Majority and rare class, or levels from the lowest on.
+        self.classes: Sequence[str] = list(content.classes)
+        # Most frequent words of categorical columns, and cells of a valid row.
+        self.choices: Mapping[str, Sequence[str]] = choices_of(content)
+        typical = _medians(content)
+        self.example: Mapping[str, Any] = {
+            column.name: _cell(column, typical.get(column.name), self.choices.get(column.name, ()))
+            for column in self.columns
+        }
+        quantiles = content.facts.quantiles
+        percents = np.linspace(0.0, 100.0, len(quantiles))
+        self.score_edges = np.unique(np.interp(_SCORE_PERCENTS, percents, quantiles))
+        training = content.facts.training
+        self.facts: Mapping[str, Any] = {
+            "target": self.target,
+            "classes": self.classes,
+            "thresholds": [float(each) for each in content.thresholds],
+            "method": content.facts.method_name,
+            "trained": None if training is None else training.date,
+            "n_rows": content.facts.n_rows,
+            "versions": None if training is None else training.versions,
+        }
+
+    def answer(self, rows: pl.DataFrame) -> RowScores:
+        """Score typed rows; O(rows x landmarks) for kernel machines."""
+        content = self._content
+        scores = content.score_encoded(content.encode(rows))
+        called = content.decision.decide(scores)
+        *scored, percentile = score_columns(content, scores)
+        decision = pl.Series("decision", [self.classes[k] for k in called.tolist()], pl.String)
+        calls = content.decision.cells(called)
+        truth = [calls] if calls.dtype == pl.Boolean else []
+        return RowScores(called, pl.DataFrame([*scored, decision, *truth, percentile]))
+
+    def reasons(self, rows: pl.DataFrame, k: int) -> list[list[dict[str, Any]]]:
+        """Return for each row up to k columns that raise its score, the strongest first.
+
+        A scoring for each column and row. Raises `InputError` where the model has no reasons.
+        """
+        try:
+            explain = explainer_of(self._content, k)
+        except InputError as error:
+            raise InputError(
+                "This model gives no reasons: it is of levels, or the balls of a hunt.",
+                "Ask without them.",
+                ErrorKind.UNSUPPORTED,
+            ) from error
+        explained = explain(rows)
+        names = ("reason", "value", "effect")
+        places = [[f"{name}_{place + 1}" for name in names] for place in range(k)]
+        return [
+            [
+                {"column": row[reason], "value": row[value], "effect": row[effect]}
+                for reason, value, effect in places
+                if row[reason] is not None
+            ]
+            for row in explained.iter_rows(named=True)
+        ]
+
+    def drift(self) -> InputDrift | None:
+        """Make a counter of drift from training; None where training is not known."""
+        return InputDrift(self._content)
+
+    def check(self) -> None:
+        """Score the example row, alone and with others.
+
+        Raises `InputError` where the model fails, or gives scores that are no numbers.
+        """
+        cells = {name: [cell] * 3 for name, cell in self.example.items()}
+        typed = read_as_trained(pl.DataFrame(cells), self.columns, 1)
+        for rows in (typed.head(1), typed):
+            self._named.score_encoded(self._named.encode(rows))
+            self.answer(rows)
+
+
+def choices_of(content: Model) -> dict[str, list[str]]:
+    """List the words of categorical columns in training, most frequent first where that is known.
+
+    At most `MOST_CHOICES` words a column; text columns have none.
+    """
+    statistics, encoder = content.statistics, content.encoder
+    found: dict[str, list[str]] = {}
+    if statistics is not None:
+        for place in range(statistics.n_words_):
+            name = statistics.columns_[statistics.category_sources_[place]][0]
+            known, weights = statistics.known_[place], statistics.level_weights_[place][:-1]
+            common = np.argsort(-weights, kind="stable")[:MOST_CHOICES]
+            found[name] = [known.name(int(level)) for level in common]
+    elif isinstance(encoder, StreamEncoder):
+        found = encoder.known_words
+    elif isinstance(encoder, HuntEncoder):
+        found = encoder.choices
+    return {name: words[:MOST_CHOICES] for name, words in found.items()}
+
+
+def _medians(content: Model) -> dict[str, float]:
+    """Medians of number columns, where the model has them."""
+    statistics = content.statistics
+    if statistics is not None:
+        sources = statistics.number_sources_[: statistics.n_plain_]
+        names = [statistics.columns_[source][0] for source in sources]
+        return dict(zip(names, statistics.summaries.median.tolist(), strict=False))
+    return content.encoder.medians if isinstance(content.encoder, HuntEncoder) else {}
+
+
+def _cell(column: Column, typical: float | None, choices: Sequence[str]) -> Any:
+    """Return a cell of a valid row: a day, the median of numbers, or the first of the words."""
+    if column.reads_as == "date":
+        # A format of Python, not of polars: without fractions of a second, in UTC.
+        plain = column.date_format or "%Y-%m-%dT%H:%M:%S"
+        return _DAY.strftime(plain.replace("%.f", "").replace("%z", "+0000"))
+    if column.reads_as == "number" or column.kind == "number":
+        return 0.0 if typical is None or not np.isfinite(typical) else float(f"{typical:.6g}")
+    return choices[0] if choices else None
+
+
 class Live:
-    """Model that answers, and the counts over the rows that it scored."""
+    """Model that answers, and the counts over the rows that it scored.
 
-    served: Served
-    name: str  # the first digits of the SHA-256 of its file
-    since: float = field(default_factory=time.time)
-    scores: ScoreCounts = field(init=False)
-    drift: InputDrift | None = field(init=False)
+    `name` has the first digits of the SHA-256 of its file.
+    """
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scores", ScoreCounts(self.served.score_edges))
-        object.__setattr__(self, "drift", self.served.drift())
+    def __init__(self, served: ServedModel, name: str) -> None:
+        self.served, self.name, self.since = served, name, time.time()
+        self.scores, self.drift = ScoreCounts(served.score_edges), served.drift()
 
 
 class Look(NamedTuple):
@@ -58,7 +333,9 @@ class LiveModel:
     `open_path` opens and checks a model.
     """
 
-    def __init__(self, path: str | Path, open_path: Callable[[Path], Served] = open_served) -> None:
+    def __init__(
+        self, path: str | Path, open_path: Callable[[Path], ServedModel] = open_served
+    ) -> None:
         self.path = path = path_of(path)
         self._open, self._lock = open_path, Lock()
         self._tried = self._seen = signature(path)
@@ -93,7 +370,7 @@ class LiveModel:
             return Look("loaded")
 
 
-def check_can_replace(before: Served, after: Served) -> None:
+def check_can_replace(before: ServedModel, after: ServedModel) -> None:
     """Raise `InputError` where rows sent for the old model do not fit the new one.
 
     The new model must have the same target, and no column that is new or read as another type.

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,8 +13,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.process_collector import ProcessCollector
 
-from rareclass.serving.live_model import Live
-from rareclass.serving.served import RowScores
+from rareclass.serving.live_model import Live, RowScores
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -118,42 +116,37 @@ class _ModelMeasures:
 def _drift_measures(live: Live) -> Iterable[Metric]:
     if live.drift is None:
         return
-    n_rows, columns = live.drift.columns()
+    n_rows, columns, alerts = live.drift.figures()
     yield GaugeMetricFamily(
         "rareclass_input_window_rows", "Latest rows that the figures of inputs are of.", n_rows
     )
     if not n_rows:
         return
-    families: tuple[tuple[str, str, Callable[[Any], float | None]], ...] = (
-        (
-            "rareclass_input_stability_index",
-            "Population stability index of a column against training; 0.25 is far.",
-            lambda column: column.stability_index,
-        ),
-        (
-            "rareclass_input_unlike_training",
-            "Share of a column's cells beyond the range of training, or words it did not have.",
-            lambda column: column.outside,
-        ),
-        (
-            "rareclass_input_missing",
-            "Share of a column's cells that are empty.",
-            lambda column: column.missing_now,
-        ),
-        (
-            "rareclass_input_missing_in_training",
-            "Share of a column's cells that were empty in training.",
-            lambda column: column.missing_before,
-        ),
+    index, unlike, missing, before = (
+        GaugeMetricFamily(f"rareclass_input_{name}", meaning, labels=("column",))
+        for name, meaning in (
+            (
+                "stability_index",
+                "Population stability index of a column against training; 0.25 is far.",
+            ),
+            (
+                "unlike_training",
+                "Share of a column's cells beyond the range of training, or words it did not have.",
+            ),
+            ("missing", "Share of a column's cells that are empty."),
+            ("missing_in_training", "Share of a column's cells that were empty in training."),
+        )
     )
-    for name, meaning, value_of in families:
-        family = GaugeMetricFamily(name, meaning, labels=("column",))
-        for column in columns:
-            value = value_of(column)
+    for column in columns:
+        for family, value in (
+            (index, column.stability_index),
+            (unlike, column.outside),
+            (missing, column.missing_now),
+            (before, column.missing_before),
+        ):
             if value is not None:
                 family.add_metric((column.name,), value)
-        yield family
-    alerts = live.drift.alerts()
+    yield from (index, unlike, missing, before)
     if alerts is not None:
         family = GaugeMetricFamily(
             "rareclass_alert_share", "Share of rows above the threshold.", labels=("of",)

@@ -11,17 +11,15 @@ import re
 import secrets
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from starlette.exceptions import HTTPException
-
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.machine import size_text
 from rareclass.serving.measures import Measures
-from rareclass.serving.refused import RefusedError, refused
+from rareclass.serving.request_rows import RefusedError, refused
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -84,11 +82,7 @@ def start_log(with_requests: bool = True) -> None:
         logger = logging.getLogger(name)
         logger.handlers[:], logger.propagate = [handler], False
         logger.setLevel(level)
-    LOGGER.filters[:] = [] if with_requests else [_is_no_request]
-
-
-def _is_no_request(record: logging.LogRecord) -> bool:
-    return record.getMessage() != "request"
+    LOGGER.filters[:] = [] if with_requests else [lambda line: line.getMessage() != "request"]
 
 
 class Watched:
@@ -105,7 +99,9 @@ class Watched:
         began = time.perf_counter()
         fields: dict[str, Any] = {}
         scope[LOG_FIELDS] = fields
-        response = _Response(send, _request_id(scope))
+        sent = dict(scope["headers"]).get(b"x-request-id", b"")
+        is_safe = _REQUEST_ID.fullmatch(sent)  # to be written anywhere
+        response = _Response(send, sent if is_safe else secrets.token_hex(8).encode())
         self._measures.in_flight.inc()
         try:
             await self._answer(scope, receive, response, fields)
@@ -168,21 +164,6 @@ class _Response:
         start = {"type": "http.response.start", "status": error.status, "headers": headers}
         await self(start)
         await self({"type": "http.response.body", "body": body, "more_body": False})
-
-
-def _request_id(scope: Scope) -> bytes:
-    """Identifier sent with the request if it is safe to write anywhere, else a new one."""
-    sent = dict(scope["headers"]).get(b"x-request-id", b"")
-    return sent if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8).encode()
-
-
-def not_found(error: HTTPException, paths: Mapping[str, str]) -> RefusedError:
-    """Error for an unknown path, or for a method that a path does not take."""
-    if error.status_code == 404:
-        listed = ", ".join(f"{method} {path}" for path, method in paths.items())
-        return refused(404, "path", "There is nothing here.", f"There are: {listed}.")
-    headers = {name.replace("-", "_"): value for name, value in (error.headers or {}).items()}
-    return refused(error.status_code, "method", f"{error.detail}.", "", **headers)
 
 
 def find_token(file: Path | None) -> bytes | None:

@@ -1,10 +1,13 @@
-"""Rows of a request: JSON or an Arrow stream, read as `rareclass score` reads a file."""
+"""Rows of a request, JSON or an Arrow stream, read as `rareclass score` reads a file.
+
+A request that is refused gets a list of faults.
+"""
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -13,15 +16,64 @@ from pydantic_core import from_json
 
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
-from rareclass.serving.refused import MOST_FAULTS, Fault, refused, schema_error
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import read_words
 
+# Faults that a response lists at most.
+MOST_FAULTS = 20
 _CONTINUATION = 0xFFFFFFFF
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 # Places of fields in the tables of Message.fbs.
 _HEADER_TYPE, _HEADER, _BODY_LENGTH = 1, 2, 3
 _DICTIONARY_DATA, _COMPRESSION = 1, 3
+
+
+class Fault(NamedTuple):
+    """Message, place and remedy; `row` counts from 1 in its request."""
+
+    row: int | None
+    column: str | None
+    message: str
+    remedy: str = ""
+
+    @classmethod
+    def of(cls, error: InputError) -> Self:
+        """Fault behind an exception of the library."""
+        return cls(error.row, error.column, error.message, error.remedy)
+
+
+class RefusedError(Exception):
+    """Request that is answered with an error.
+
+    `kind` is a word for measures and log, which hold no values; `headers` go with the response.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        faults: Iterable[Fault],
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(kind)
+        self.status, self.kind = status, kind
+        self.faults = list(faults)[:MOST_FAULTS]
+        self.headers = dict(headers or {})
+
+    def body(self) -> dict[str, Any]:
+        """Body of the response, as plain data."""
+        return {"errors": [fault._asdict() for fault in self.faults]}
+
+
+def schema_error(*faults: Fault) -> RefusedError:
+    """Error for rows that do not fit the model's columns."""
+    return RefusedError(422, "schema", faults)
+
+
+def refused(status: int, kind: str, message: str, remedy: str = "", **headers: str) -> RefusedError:
+    """Error with one fault that concerns no row; header names are written with underscores."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return RefusedError(status, kind, [Fault(None, None, message, remedy)], named)
 
 
 def is_compressed(stream: bytes) -> bool:
@@ -137,7 +189,7 @@ class RequestRows:
             return read_as_trained(self._frame(columns), columns, 1)
         except InputError as error:
             faults = [found for column in columns for found in self._faults(column)]
-            raise schema_error(faults or [Fault.of(error)]) from error
+            raise schema_error(*(faults or [Fault.of(error)])) from error
 
     def _frame(self, columns: Sequence[Column]) -> pl.DataFrame:
         numbers = self._plain_numbers(columns)
@@ -175,14 +227,8 @@ class RequestRows:
         for k, cell in enumerate([] if isinstance(cells, pl.Series) else cells):
             if isinstance(cell, dict | list):
                 what = "a list" if isinstance(cell, list) else "an object"
-                return [
-                    Fault(
-                        k + 1,
-                        column.name,
-                        f"Column {column.name!r} holds {what} at row {k + 1}.",
-                        "Give one value, or null.",
-                    )
-                ]
+                message = f"Column {column.name!r} holds {what} at row {k + 1}."
+                return [Fault(k + 1, column.name, message, "Give one value, or null.")]
         try:
             read_as_trained(self._frame([column]), [column], 1)
         except InputError as error:
@@ -219,16 +265,8 @@ def rows_of_json(body: bytes, columns: Sequence[Column], most_rows: int) -> Requ
     if how == "columns":
         return _by_column(rows, columns, most_rows)
     if not isinstance(rows, list):
-        raise schema_error(
-            [
-                Fault(
-                    None,
-                    None,
-                    "The body holds no list of rows.",
-                    'Send [{"column": value, ...}, ...], or {"columns": {"column": [...], ...}}.',
-                )
-            ]
-        )
+        remedy = 'Send [{"column": value, ...}, ...], or {"columns": {"column": [...], ...}}.'
+        raise schema_error(Fault(None, None, "The body holds no list of rows.", remedy))
     _check_number(len(rows), most_rows)
     return _by_row(rows, columns)
 
@@ -268,7 +306,7 @@ def _by_row(rows: list[Any], columns: Sequence[Column]) -> RequestRows:
     try:
         cells = [cells_of(row) for row in rows]
     except (KeyError, TypeError, IndexError) as error:
-        raise schema_error(_missing(rows, names)) from error
+        raise schema_error(*_missing(rows, names)) from error
     return RequestRows(len(rows), dict(zip(names, zip(*cells, strict=True), strict=True)))
 
 
@@ -299,7 +337,7 @@ def _hint(name: str, found: Any, names: Sequence[str]) -> str:
 def _by_column(found: Any, columns: Sequence[Column], most_rows: int) -> RequestRows:
     if not isinstance(found, dict) or not all(isinstance(each, list) for each in found.values()):
         message = '"columns" is no object of lists.'
-        raise schema_error([Fault(None, None, message, 'Give {"columns": {"column": [...]}}.')])
+        raise schema_error(Fault(None, None, message, 'Give {"columns": {"column": [...]}}.'))
     _check_names(list(found), columns)
     n_rows = len(found[columns[0].name])
     for column in columns:
@@ -309,7 +347,7 @@ def _by_column(found: Any, columns: Sequence[Column], most_rows: int) -> Request
                 f"{columns[0].name!r} {n_rows:,}."
             )
             remedy = "Give a cell a row, null where it is not known."
-            raise schema_error([Fault(None, column.name, message, remedy)])
+            raise schema_error(Fault(None, column.name, message, remedy))
     _check_number(n_rows, most_rows)
     return RequestRows(n_rows, {column.name: found[column.name] for column in columns})
 
@@ -325,12 +363,12 @@ def _check_names(found: Sequence[str], columns: Sequence[Column]) -> None:
         if count != 1
     ]
     if faults:
-        raise schema_error(faults)
+        raise schema_error(*faults)
 
 
 def _check_number(n_rows: int, most_rows: int) -> None:
     if not n_rows:
-        raise schema_error([Fault(None, None, "The body has no rows.", "Send one or more.")])
+        raise schema_error(Fault(None, None, "The body has no rows.", "Send one or more."))
     if n_rows > most_rows:
         raise refused(
             413,

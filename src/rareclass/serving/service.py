@@ -1,18 +1,26 @@
-"""The service: its paths, and the layers around them."""
+"""The service: its paths, the layers around them, and the process from start to graceful stop."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, field
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from threadpoolctl import threadpool_limits
 
-from rareclass.serving.lanes import Lanes, RowLimits, ScoreRequest
+import rareclass
+from rareclass.errors import ErrorKind, InputError
+from rareclass.serving.description import openapi_of, page_of
+from rareclass.serving.lanes import Lanes, ScoreRequest
 from rareclass.serving.live_model import LiveModel, Look
 from rareclass.serving.measures import MEDIA_TYPE, Measures
 from rareclass.serving.middleware import (
@@ -22,12 +30,16 @@ from rareclass.serving.middleware import (
     Limits,
     Watched,
     log,
-    not_found,
+    start_log,
 )
-from rareclass.serving.openapi import openapi_of
-from rareclass.serving.page import page_of
-from rareclass.serving.refused import Fault, RefusedError, refused, schema_error
-from rareclass.serving.request_rows import ARROW, JSON
+from rareclass.serving.request_rows import (
+    ARROW,
+    JSON,
+    Fault,
+    RefusedError,
+    refused,
+    schema_error,
+)
 
 PATHS = {
     "/score": "POST",
@@ -40,6 +52,14 @@ PATHS = {
 }
 # Orchestrators that start and stop the service ask for these, and have no token.
 _OPEN = frozenset({"/healthz", "/readyz"})
+# Seconds that a thread may keep the interpreter: the longest that a new request waits for scoring.
+_SWITCH_SECONDS = 0.001
+# Seconds that a connection without a request is kept.
+_KEEP_ALIVE = 75
+# Seconds that requests in hand may take after the signal to stop.
+_GRACE = 30
+# Connections that wait to be taken.
+_BACKLOG = 1024
 
 
 @dataclass(frozen=True)
@@ -56,12 +76,7 @@ def service_of(model: LiveModel, settings: Settings, version: str) -> FastAPI:
     """Make the ASGI application that answers with a model."""
     measures = Measures(lambda: model.now)
     limits = settings.limits
-    lanes = Lanes(
-        lambda: model.now,
-        RowLimits(limits.rows, limits.explained_rows),
-        settings.n_large,
-        measures.scored,
-    )
+    lanes = Lanes(lambda: model.now, limits, settings.n_large, measures.scored)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -172,17 +187,14 @@ def _score_request(request: Request, body: bytes, limits: Limits) -> ScoreReques
         )
     if "content-encoding" in request.headers:
         raise refused(415, "media type", "The body is compressed.", "Send it as it is.")
-    wanted = request.headers.get("accept", "")
-    return ScoreRequest(body, media_type == ARROW, ARROW in wanted, _n_reasons(request, limits))
-
-
-def _n_reasons(request: Request, limits: Limits) -> int:
     text = request.query_params.get("reasons", "0")
-    if text.isascii() and text.isdigit() and len(text) < 9 and int(text) <= limits.reasons:
-        return int(text)
-    message = "The parameter reasons is no number of columns that can be given."
-    remedy = f"Give a whole number from 0 to {limits.reasons}."
-    raise schema_error([Fault(None, None, message, remedy)])
+    is_number = text.isascii() and text.isdigit() and len(text) < 9
+    if not is_number or int(text) > limits.reasons:
+        message = "The parameter reasons is no number of columns that can be given."
+        remedy = f"Give a whole number from 0 to {limits.reasons}."
+        raise schema_error(Fault(None, None, message, remedy))
+    as_arrow = ARROW in request.headers.get("accept", "")
+    return ScoreRequest(body, media_type == ARROW, as_arrow, int(text))
 
 
 def _looker(model: LiveModel, measures: Measures) -> Callable[[bool], Look]:
@@ -208,5 +220,99 @@ async def _look_again(look: Callable[[bool], Look], seconds: float) -> None:
 
 
 async def _framework_refuses(request: Request, error: Exception) -> Response:
+    """Raise the error of an unknown path, or of a method that a path does not take."""
     assert isinstance(error, HTTPException)
-    raise not_found(error, PATHS)
+    if error.status_code == 404:
+        listed = ", ".join(f"{method} {path}" for path, method in PATHS.items())
+        raise refused(404, "path", "There is nothing here.", f"There are: {listed}.")
+    headers = {name.replace("-", "_"): value for name, value in (error.headers or {}).items()}
+    raise refused(error.status_code, "method", f"{error.detail}.", "", **headers)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Address to listen at."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+
+    @property
+    def is_loopback(self) -> bool:
+        """True where only this machine can connect."""
+        return self.host in ("127.0.0.1", "::1", "localhost")
+
+    @property
+    def url(self) -> str:
+        """URL for a browser on this machine."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+
+class _Server(uvicorn.Server):
+    """Server that looks at the model's file at once on SIGHUP."""
+
+    async def startup(self, sockets: list | None = None) -> None:
+        await super().startup(sockets)
+        look = self.config.app.state.look  # type: ignore[union-attr]
+        if sys.platform != "win32":
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(
+                signal.SIGHUP, lambda: loop.run_in_executor(None, look, True) and None
+            )
+
+
+def serve(
+    model: LiveModel,
+    address: Address,
+    settings: Settings,
+    with_requests: bool = True,
+    announce: Callable[[Address], None] = lambda address: None,
+) -> None:
+    """Answer requests until SIGTERM or Ctrl-C, then finish those in hand.
+
+    `announce` is called with the address once the server listens; port 0 is any free port. SIGHUP
+    opens the model's file anew. BLAS gets one thread a request: requests share the cores.
+
+    Raises `InputError` where nothing can listen at the address.
+    """
+    start_log(with_requests)
+    config = uvicorn.Config(
+        service_of(model, settings, rareclass.__version__),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    with _listening(address) as listening, threadpool_limits(1), _ignoring_sigterm():
+        announce(replace(address, port=listening.getsockname()[1]))
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        _Server(config).run(sockets=[listening])
+
+
+@contextmanager
+def _listening(address: Address) -> Iterator[socket.socket]:
+    try:
+        places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        family, _, _, _, place = places[0]
+        listening = socket.create_server(place[:2], family=family, backlog=_BACKLOG)
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"Nothing can listen at {address.url}: {error}.",
+            "Give another --host or --port, or stop what is there.",
+            ErrorKind.CONNECTION,
+        ) from error
+    with listening:
+        yield listening
+
+
+@contextmanager
+def _ignoring_sigterm() -> Iterator[None]:
+    """Ignore SIGTERM, which uvicorn raises once more after it has stopped."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,9 +1,11 @@
-"""Alerts of a stream: which rows, why, and the file that they are written to."""
+"""Alerts of a stream: which rows, within a budget, why, and the file that they are written to."""
 
 import csv
+import datetime as dt
 import io
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,21 +13,162 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Feature
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, column_hint
+from rareclass.model.threshold import check_days
 from rareclass.online.ranker import OnlineRanker
-from rareclass.stream.growing_file import GrowingFile
+from rareclass.stream._threshold_jit import raise_alerts
+from rareclass.stream.log import GrowingFile
 from rareclass.stream.options import AlertBudget
-from rareclass.stream.reading import Arrivals, days_of_cells, plain_cell
-from rareclass.stream.threshold import NO_DAY, MovingThreshold
-from rareclass.tables.cells import writable
+from rareclass.stream.reading import Arrivals, plain_cell
+from rareclass.tables.batch import Batch
+from rareclass.tables.cells import is_empty, writable
 
 N_REASONS = 3
 # Records between two looks at the weights: each costs as much as some ten rows. Among the first
 # LOOK_EVERY records, while the weights are young, it is a tenth of that.
 LOOK_EVERY = 1_000
 FIELDS = ("row", "id", "time", "score", "place", "recent", "threshold", "file", "line")
+FEWEST = 100  # scores without which no row is an alert
+NO_DAY = np.iinfo(np.int64).min
+_MOST_RECENT, _FEWEST_RECENT = 100_000, 1_000
+_MOST_DAYS = 4_000
+_WEEK = 7
+_FIRST_DAY = 10_000.0  # rows that a day is taken to have before one has ended
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+_LARGEST_DAY = 2.0**53
 # What each feature of a row does to its score, given the row and weights.
 Raises = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+
+
+class AlertDecisions(NamedTuple):
+    """Decisions on rows, one entry a row."""
+
+    is_alert: NDArray[np.bool_]
+    thresholds: NDArray[np.float64]  # in force; NaN while there is none
+    places: NDArray[np.int64]  # recent scores that are higher, and one
+    recent: NDArray[np.int64]  # scores that it was compared with
+
+
+class MovingThreshold:
+    r"""Decides which rows of a stream are alerts, never more in a period than the budget has.
+
+    Periods are rows 1 to N, N + 1 to 2N, ... of those decided on, or calendar days. With b of the k
+    alerts of a period left and n of its rows to come, this one included, a row is an alert when its
+    score is above the quantile of recent scores that a share ``min(b / n, 2 k / N)`` of scores
+    exceeds, and b > 0. For scores that are exchangeable with the recent ones, and have no ties, the
+    expected number of alerts in what is left of the period is then b, but for the bound 2 k / N,
+    which keeps the last rows of a quiet period from being alerts whatever they score.
+
+    A day is taken to have as many rows as the day a week before, else as the seven days before it
+    on average (10,000 before a day has ended); n is a tenth of that at least. A row without a day
+    belongs to that of the row before it. Rows of a day are counted together however far apart they
+    come; of days before the earliest of the last 4,000, none is an alert.
+
+    Recent scores are the last ``30 N / k`` (1,000 to 100,000), brought up to date after each
+    fiftieth of them, 100 rows at least; before the first 100 no row is an alert. All of this
+    depends on the rows before alone, never on how they came in batches. O(1) a row, and O(m log m)
+    for each time that the m recent scores are sorted.
+
+    >>> threshold = MovingThreshold(AlertBudget(2, 100))
+    >>> scores = np.random.default_rng(0).normal(size=1000)
+    >>> threshold.decide(scores).is_alert.reshape(10, 100).sum(axis=1)
+    array([0, 1, 2, 2, 2, 0, 2, 2, 1, 2])
+    """
+
+    def __init__(self, budget: AlertBudget) -> None:
+        self.budget = budget
+        self._recent = np.empty(0)  # in the order of the stream, as of the last time sorted
+        self._sorted = np.empty(0)
+        self._later = np.empty(0)  # since then
+        self._n_rows = 0
+        self._periods: dict[int, tuple[int, int]] = {}  # rows and alerts of each
+        self._earliest = NO_DAY
+        self._day = NO_DAY
+
+    def decide(
+        self, scores: NDArray[np.float64], days: NDArray[np.int64] | None = None
+    ) -> AlertDecisions:
+        """Decide on the next rows; `days` are numbers of days, `NO_DAY` where that is not known."""
+        n = len(scores)
+        scores = np.ascontiguousarray(scores, np.float64)
+        periods = self._periods_of(n, days)
+        decided = AlertDecisions(
+            np.zeros(n, np.bool_), np.full(n, np.nan), np.zeros(n, np.int64), np.zeros(n, np.int64)
+        )
+        for rows in self._runs(periods):
+            period, m = int(periods[rows.start]), len(self._sorted)
+            decided.recent[rows] = m
+            decided.places[rows] = 1 + m - np.searchsorted(self._sorted, scores[rows], "right")
+            self._take(period, scores[rows], decided, rows)
+            self._remember(period, scores[rows])
+        self._n_rows += n
+        return decided
+
+    def _periods_of(self, n: int, days: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        if self.budget.rows is not None:
+            periods: NDArray[np.int64] = (self._n_rows + np.arange(n)) // self.budget.rows
+            return periods
+        if days is None:
+            raise ValueError("a budget a day needs the day of each row")
+        known = np.where(days != NO_DAY, np.arange(n), -1)
+        last = np.maximum.accumulate(known) if n else known
+        found = np.where(last >= 0, days[last], self._day)
+        if n:
+            self._day = int(found[-1])
+        return found
+
+    def _runs(self, periods: NDArray[np.int64]) -> Iterator[slice]:
+        """Yield rows in succession of one period and with the same recent scores."""
+        start = 0
+        for change in [*(np.flatnonzero(np.diff(periods)) + 1).tolist(), len(periods)]:
+            while start < change:
+                end = min(change, start + self._step() - len(self._later))
+                yield slice(start, end)
+                start = end
+
+    def _step(self) -> int:
+        return max(FEWEST, len(self._recent) // 50)
+
+    def _take(
+        self, period: int, scores: NDArray[np.float64], decided: AlertDecisions, rows: slice
+    ) -> None:
+        if period == NO_DAY or period < self._earliest:
+            return
+        seen, used = self._periods.get(period, (0, 0))
+        if len(self._sorted):
+            size = self._size(period)
+            used = raise_alerts(
+                scores, self._sorted, float(seen), used, self.budget.number, size,
+                1.0 if self.budget.rows else size / 10.0,
+                decided.thresholds[rows], decided.is_alert[rows],
+            )  # fmt: skip
+        self._periods[period] = (seen + len(scores), used)
+        if self.budget.rows is not None:
+            if len(self._periods) > 1:
+                del self._periods[min(self._periods)]
+        elif len(self._periods) > _MOST_DAYS:
+            del self._periods[min(self._periods)]
+            self._earliest = min(self._periods)
+
+    def _size(self, period: int) -> float:
+        """Rows that a period has, or is expected to have: never fewer than it may have alerts."""
+        if self.budget.rows is not None:
+            return float(self.budget.rows)
+        if period - _WEEK in self._periods:
+            return float(max(self._periods[period - _WEEK][0], self.budget.number))
+        before = sorted(day for day in self._periods if day < period)[-_WEEK:]
+        rows = [self._periods[day][0] for day in before]
+        expected = sum(rows) / len(rows) if rows else _FIRST_DAY
+        return max(expected, float(self.budget.number))
+
+    def _remember(self, period: int, scores: NDArray[np.float64]) -> None:
+        self._later = np.concatenate([self._later, scores])
+        if len(self._later) < self._step():
+            return
+        wanted = 30.0 * self._size(period) / self.budget.number
+        wanted = int(min(max(wanted, _FEWEST_RECENT), _MOST_RECENT))
+        self._recent = np.concatenate([self._recent, self._later])[-wanted:]
+        self._sorted, self._later = np.sort(self._recent), np.empty(0)
 
 
 class Reason(NamedTuple):
@@ -130,7 +273,6 @@ class AlertFile(GrowingFile):
         super().__init__(path, saved.length)
         self.count, self.threshold, self.weights = saved.n_alerts, saved.threshold, saved.weights
         self._time_column = time_column
-        self._is_csv = path.suffix.lower() == ".csv"
 
     def saved(self) -> SavedAlerts:
         """Return what a checkpoint keeps."""
@@ -167,21 +309,25 @@ class AlertFile(GrowingFile):
             reasons = reasons_of(raises(X[row], self.weights.at(number)), columns, own)
             alerts.append({**dict(zip(FIELDS, values, strict=True)), "reasons": reasons})
         if alerts:
-            self.append(self._as_csv(alerts) if self._is_csv else _as_json_lines(alerts))
+            is_csv = self.path.suffix.lower() == ".csv"
+            self.append(_as_csv(alerts, not self.length) if is_csv else _as_json_lines(alerts))
             self.count += len(alerts)
         self.weights.forget()
 
-    def _as_csv(self, alerts: list[dict[str, Any]]) -> str:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        if not self.length:
-            writer.writerow([*FIELDS, *(f"reason_{k + 1}" for k in range(N_REASONS))])
-        for alert in alerts:
-            said = [f"{each.column} = {_shown(each.value)} ({each.raises:+.3g})"
-                    for each in alert["reasons"]]  # fmt: skip
-            cells = [*(alert[name] for name in FIELDS), *said, *[""] * (N_REASONS - len(said))]
-            writer.writerow(cells)
-        return writable(text.getvalue())
+
+def _as_csv(alerts: list[dict[str, Any]], with_header: bool) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if with_header:
+        writer.writerow([*FIELDS, *(f"reason_{k + 1}" for k in range(N_REASONS))])
+    for alert in alerts:
+        reasons = [""] * N_REASONS
+        for place, (column, value, raises) in enumerate(alert["reasons"]):
+            shown = "(empty)" if value is None else value
+            shown = f"{shown:.6g}" if isinstance(shown, float) else shown
+            reasons[place] = f"{column} = {shown} ({raises:+.3g})"
+        writer.writerow([*(alert[name] for name in FIELDS), *reasons])
+    return writable(text.getvalue())
 
 
 def _as_json_lines(alerts: list[dict[str, Any]]) -> str:
@@ -189,7 +335,68 @@ def _as_json_lines(alerts: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(alert, ensure_ascii=False) + "\n" for alert in plain)
 
 
-def _shown(value: Any) -> str:
-    if value is None:
-        return "(empty)"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def days_of_cells(cells: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the number of the day of each cell; `NO_DAY` where the cell is empty or no time.
+
+    Dates and text in ISO form, ``2026-03-01`` or ``2026-03-01T12:00``, count by their own clock,
+    in days since 1970; a number is a number of days.
+
+    >>> days_of_cells(np.array(["1970-01-02T23:59", "3.5", None], object)).tolist()[:2]
+    [1, 3]
+    """
+    known: dict[Any, int] = {}
+    found = np.full(len(cells), NO_DAY, np.int64)
+    for row, cell in enumerate(cells.tolist()):
+        if isinstance(cell, (list, dict)):
+            continue
+        is_date = isinstance(cell, str) and len(cell) > 10 and cell[4] == "-" and cell[10] in "T "
+        key = cell[:10] if is_date else cell
+        if key not in known:
+            known[key] = _day(key)
+        found[row] = known[key]
+    return found
+
+
+def _day(cell: Any) -> int:
+    if isinstance(cell, dt.date):  # a datetime is one too
+        return cell.toordinal() - _EPOCH
+    if is_empty(cell) or isinstance(cell, bool):
+        return NO_DAY
+    if isinstance(cell, str):
+        try:
+            return dt.datetime.fromisoformat(cell.strip()).toordinal() - _EPOCH
+        except ValueError:
+            pass
+    try:
+        value = float(cell)
+    except (TypeError, ValueError):
+        return NO_DAY
+    return math.floor(value) if abs(value) < _LARGEST_DAY else NO_DAY
+
+
+def check_times(first: Batch, column: str) -> None:
+    """Raise `InputError` where the first rows lack the column, hold no times, or count seconds."""
+    if column not in first.columns:
+        hint = column_hint(column, first.columns, "--time")
+        message = f"{first.file} has no column {column!r}."
+        raise InputError(message, hint, ErrorKind.MISSING_COLUMN, column=column)
+    cells = first.columns[column]
+    days = days_of_cells(cells)
+    for row in np.flatnonzero(days == NO_DAY).tolist():
+        cell, line = plain_cell(cells[row]), int(first.lines[row])
+        if not is_empty(cell):
+            raise InputError(
+                f"Line {line}: column {column!r}: {cell!r} is no time.",
+                "Give --time a column of dates, such as 2026-03-01 or 2026-03-01T12:00.",
+                ErrorKind.CELL,
+                column=column,
+                row=line,
+                value=cell,
+            )
+    known = days != NO_DAY
+    try:
+        for cell in cells[known].tolist():
+            float(cell)
+    except (TypeError, ValueError):
+        return
+    check_days(days[known], f"--time {column}")

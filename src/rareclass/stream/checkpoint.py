@@ -1,6 +1,5 @@
 """The folder of a stream, one process at a time: its whole state on disk, the last two kept."""
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -9,18 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.files import lock_file, release_file, replacing
-from rareclass.model.archive import UNREADABLE, DamagedArchiveError, check_archive, seal
-from rareclass.stored import Kinds, pack, read_stored, unpack, write_stored
+from rareclass.files import lock_file, release_file, sync_folder
+from rareclass.model.archive import DamagedArchiveError, in_brief, read_archive, write_archive
+from rareclass.stored import Kinds, pack, unpack
 from rareclass.tables.folders import STREAM_LOCK as LOCK
 
 if TYPE_CHECKING:
     from rareclass.encoding.streams import OnlineEncoder
     from rareclass.stream.alerts import SavedAlerts
     from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
-    from rareclass.stream.growing_file import FileMark
-    from rareclass.stream.reading import LabelNames
-    from rareclass.stream.waiting_rows import LearnedLabels, WaitingRows
+    from rareclass.stream.log import FileMark
+    from rareclass.stream.reading import LabelNames, LearnedLabels, WaitingRows
 
 FORMAT = 2
 KEPT = 2
@@ -31,9 +29,9 @@ KINDS = Kinds(
         "learner": "rareclass.stream.checkpoint:SavedLearner",
         "encoder": "rareclass.encoding.streams:OnlineEncoder",
         "label names": "rareclass.stream.reading:LabelNames",
-        "waiting rows": "rareclass.stream.waiting_rows:WaitingRows",
-        "learned labels": "rareclass.stream.waiting_rows:LearnedLabels",
-        "file mark": "rareclass.stream.growing_file:FileMark",
+        "waiting rows": "rareclass.stream.reading:WaitingRows",
+        "learned labels": "rareclass.stream.reading:LearnedLabels",
+        "file mark": "rareclass.stream.log:FileMark",
         "rejected row": "rareclass.tables.batch:Rejected",
         "window": "rareclass.stream.drift:Window",
         "best windows": "rareclass.stream.drift:BestWindows",
@@ -42,13 +40,12 @@ KINDS = Kinds(
         "drift alarm": "rareclass.stream.drift:DriftAlarm",
         "alerts": "rareclass.stream.alerts:SavedAlerts",
         "alert budget": "rareclass.stream.options:AlertBudget",
-        "moving threshold": "rareclass.stream.threshold:MovingThreshold",
+        "moving threshold": "rareclass.stream.alerts:MovingThreshold",
         "reason weights": "rareclass.stream.alerts:ReasonWeights",
     },
     {},
 )
 _NAME = re.compile(r"checkpoint-(\d{15})\.npz")
-_UNREADABLE = (*UNREADABLE, DamagedArchiveError, ValueError, KeyError, TypeError, RecursionError)
 
 
 @dataclass
@@ -69,9 +66,9 @@ class SavedLearner(NamedTuple):
     state: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass
 class SavedStream:
-    """All that a stream knows, as a checkpoint holds it."""
+    """State of a stream, as a checkpoint holds it."""
 
     options: dict[str, Any]  # `StreamOptions.lasting`
     labels: "LabelNames"
@@ -111,12 +108,8 @@ def save_checkpoint(folder: Path, rows: int, state: SavedStream) -> Path:
     Raises `InputError` when the folder cannot be written to, or the disk is full: the older ones
     stay. `TypeError` for a state with objects of other kinds.
     """
-    stored = pack({"format": FORMAT, "rows": rows, "state": state}, KINDS)
     path = folder / f"checkpoint-{rows:015d}.npz"
-    with replacing(path) as temporary:
-        with temporary.open("wb") as file:
-            write_stored(file, stored)
-        seal(temporary)
+    write_archive(path, pack({"format": FORMAT, "rows": rows, "state": state}, KINDS))
     sync_folder(folder)
     for old in checkpoints_in(folder)[KEPT:]:
         old.unlink(missing_ok=True)
@@ -129,11 +122,11 @@ def load_checkpoint(path: Path) -> SavedStream:
     Raises `InputError` when the file is damaged, or of a format that this version does not know.
     """
     try:
-        check_archive(path)
-        with path.open("rb") as file:
-            stored = read_stored(file)
+        stored = read_archive(path)
+        if stored is None:
+            raise DamagedArchiveError("")
         found = stored.tree["format"]
-    except _UNREADABLE as error:
+    except (DamagedArchiveError, KeyError, TypeError) as error:
         raise CutShortError(
             f"The checkpoint {path} is damaged or cut short.",
             "Use the one before it.",
@@ -161,10 +154,8 @@ def sound_state(path: Path) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:  # the state of a file can be wrong in any way
-        said = str(error).strip().split("\n")[0][:200].rstrip(".")
         raise InputError(
-            f"The checkpoint {path} is damaged: its state is none of a stream: "
-            f"{type(error).__name__} {said}.",
+            f"The checkpoint {path} is damaged: its state is none of a stream: {in_brief(error)}.",
             "Remove it: the one before it is taken then. Or begin anew in another folder.",
             ErrorKind.DAMAGED_FILE,
         ) from error
@@ -202,25 +193,6 @@ def is_checkpoint(path: Path) -> bool:
     return path.suffix == ".npz" or bool(checkpoints_in(path))
 
 
-def rows_of(path: Path) -> int:
-    """Return the records of the stream that a checkpoint has behind it, from its name."""
-    match = _NAME.fullmatch(path.name)
-    if match is None:
-        raise ValueError(f"{path} is not the name of a checkpoint.")
-    return int(match[1])
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush a folder to disk, so that a rename in it outlives a power cut."""
-    if os.name == "nt":  # Windows opens no folders; its renames are on disk when they return
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 @contextmanager
 def claimed(folder: Path) -> Iterator[Path]:
     """Make the folder if need be and keep other processes out of it until the block ends.
@@ -232,6 +204,15 @@ def claimed(folder: Path) -> Iterator[Path]:
     is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / LOCK).exists() and not checkpoints_in(folder):
+            # A stream removes and cuts files: those of others stay.
+            for other in sorted(folder.iterdir()):
+                raise InputError(
+                    f"--checkpoint {folder} holds files of something else, {other.name!r} for one.",
+                    "Give a new folder, or an empty one.",
+                    ErrorKind.EXISTING_FILE,
+                )
+        (folder / LOCK).touch()
     except FileExistsError:
         raise InputError(
             f"--checkpoint {folder} is a file.",
@@ -239,48 +220,20 @@ def claimed(folder: Path) -> Iterator[Path]:
             ErrorKind.EXISTING_FILE,
         ) from None
     except OSError as error:
-        raise _unusable(folder, error) from error
-    _check_ours(folder)
-    try:
-        (folder / LOCK).touch()
-    except OSError as error:
-        raise _unusable(folder, error) from error
+        raise InputError(
+            f"Cannot use the folder {folder}: {error.strerror}.",
+            "Give another with --checkpoint.",
+            ErrorKind.UNWRITABLE,
+        ) from error
     handle = lock_file(folder / LOCK, f"--checkpoint {folder}")
     try:
         for left_over in folder.glob(".checkpoint-*.npz"):  # of a process killed while it wrote
             left_over.unlink()
         yield folder
     finally:
-        if is_new:
-            _remove_if_unused(folder)
+        if is_new and [path.name for path in folder.iterdir()] == [LOCK]:
+            with suppress(OSError):  # nothing stays of a stream that could not begin
+                (folder / LOCK).unlink()
+                folder.rmdir()
         if handle is not None:
             release_file(handle, folder / LOCK, remove=False)
-
-
-def _check_ours(folder: Path) -> None:
-    """Refuse a folder that a stream did not make: a stream removes and cuts files."""
-    if (folder / LOCK).exists() or checkpoints_in(folder):
-        return
-    other = next(iter(sorted(folder.iterdir())), None)
-    if other is not None:
-        raise InputError(
-            f"--checkpoint {folder} holds files of something else, {other.name!r} for one.",
-            "Give a new folder, or an empty one.",
-            ErrorKind.EXISTING_FILE,
-        )
-
-
-def _remove_if_unused(folder: Path) -> None:
-    """Leave nothing behind a stream that could not begin."""
-    if [path.name for path in folder.iterdir()] == [LOCK]:
-        with suppress(OSError):
-            (folder / LOCK).unlink()
-            folder.rmdir()
-
-
-def _unusable(folder: Path, error: OSError) -> InputError:
-    return InputError(
-        f"Cannot use the folder {folder}: {error.strerror}.",
-        "Give another with --checkpoint.",
-        ErrorKind.UNWRITABLE,
-    )

@@ -63,9 +63,6 @@ class Window:
         self._rare = np.zeros(size, np.bool_)
         self._added = 0
 
-    def __len__(self) -> int:
-        return min(self._added, self.size)
-
     @property
     def n_added(self) -> int:
         """Rows added so far."""
@@ -90,7 +87,8 @@ class Window:
 
     def rows(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the scores and labels in the window, in the order of the ring."""
-        return self._scores[: len(self)], self._rare[: len(self)]
+        n_rows = min(self._added, self.size)
+        return self._scores[:n_rows], self._rare[:n_rows]
 
 
 class Fall(NamedTuple):
@@ -236,39 +234,28 @@ class ColumnCounts:
         if self._rows[0] < FEWEST_ROWS or self._rows[1] + self._rows[2] < FEWEST_ROWS:
             return []
         self._widen(encoder)
-        found = [*self._numbers_moved(encoder), *self._categories_moved(encoder)]
+        shifts = []
+        for k, name in enumerate(_numbers(encoder) if len(self._edges) else []):
+            past, recent = self._bins[0, k], self._bins[1, k] + self._bins[2, k]
+            if past.sum() >= FEWEST_ROWS and recent.sum() >= FEWEST_ROWS:
+                n_outside = recent[0] + recent[len(EDGES)]
+                shifts.append(column_shift(name, recent, past, n_outside, recent.sum()))
+        past, recent = self._values[0], self._values[1] + self._values[2]
+        rows = float(self._rows[1] + self._rows[2])
+        is_value = np.array([each.role != "missing" for each in encoder.features])
+        is_new = (self._born >= self._segment - 1) & is_value
+        column_of = np.array([each.column for each in encoder.features])
+        for name, kind in encoder.schema.features.items():
+            own = np.flatnonzero(column_of == name)
+            if kind == "category" and len(own):
+                n_outside = recent[own][is_new[own]].sum()
+                shifts.append(column_shift(name, recent[own], past[own], n_outside, rows))
         moved = [
             each
-            for each in found
+            for each in shifts
             if each.stability_index > MOVED_FAR or each.outside > MUCH_OUTSIDE
         ]
         return sorted(moved, key=lambda each: (-each.stability_index, each.column))
-
-    def _numbers_moved(self, encoder: OnlineEncoder) -> list[ColumnShift]:
-        moved = []
-        for k, name in enumerate(_numbers(encoder) if len(self._edges) else []):
-            past, recent = self._bins[0, k], self._bins[1, k] + self._bins[2, k]
-            if past.sum() < FEWEST_ROWS or recent.sum() < FEWEST_ROWS:
-                continue
-            n_outside = recent[0] + recent[len(EDGES)]
-            moved.append(column_shift(name, recent, past, n_outside, recent.sum()))
-        return moved
-
-    def _categories_moved(self, encoder: OnlineEncoder) -> list[ColumnShift]:
-        past, recent = self._values[0], self._values[1] + self._values[2]
-        kinds, features = encoder.schema.features, encoder.features
-        places: dict[str, list[int]] = {}
-        for place, feature in enumerate(features):
-            if kinds[feature.column] == "category":
-                places.setdefault(feature.column, []).append(place)
-        rows = float(self._rows[1] + self._rows[2])
-        moved = []
-        for name, own in places.items():
-            is_value = np.array([features[place].role != "missing" for place in own])
-            is_new = (self._born[own] >= self._segment - 1) & is_value
-            n_outside = recent[own][is_new].sum()
-            moved.append(column_shift(name, recent[own], past[own], n_outside, rows))
-        return moved
 
     def _widen(self, encoder: OnlineEncoder) -> None:
         more = encoder.n_features - len(self._born)
@@ -297,7 +284,10 @@ class ColumnCounts:
             self._bins[:, k] = 0.0
             self._misfits[k] = 0
             self._centres[k] = mean[k], deviation[k]
-            self._edges[k] = _edges(mean[k], deviation[k])
+            self._edges[k] = mean[k] + deviation[k] * EDGES
+            if deviation[k] == 0.0:  # around a column that does not vary all others are outside
+                near = 1e-9 * max(abs(mean[k]), 1e-300)
+                self._edges[k] = np.where(EDGES < 0.0, mean[k] - near, mean[k] + near)
 
 
 class DriftAlarm:
@@ -336,20 +326,11 @@ class DriftAlarm:
 
 
 def _binned(cells: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Cells in each bin, above one edge and up to the next; the last is of empty ones."""
+    """Count cells in each bin, above one edge and up to the next; the last is of empty ones."""
     counts = np.bincount(np.searchsorted(edges, cells), minlength=_SLOTS)
     counts[-1] = np.count_nonzero(np.isnan(cells))  # sorted behind the last edge
     counts[-2] -= counts[-1]
     return counts
-
-
-def _edges(mean: float, deviation: float) -> NDArray[np.float64]:
-    """Around a column that does not vary all other values are outside."""
-    if deviation > 0.0:
-        edges: NDArray[np.float64] = mean + deviation * EDGES
-        return edges
-    near = 1e-9 * max(abs(mean), 1e-300)
-    return np.where(EDGES < 0.0, mean - near, mean + near)
 
 
 def _numbers(encoder: OnlineEncoder) -> list[str]:

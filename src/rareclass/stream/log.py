@@ -1,21 +1,27 @@
-"""The tables that a stream leaves: its log of measures, and the scores of rows without a label.
+"""Files that a stream leaves: a log of measures, scores of rows without a label, and rejected rows.
 
-Each is a folder of Parquet parts. The name of a part says after how many records of the stream it
-was written, so that a restart can take away what its checkpoint does not know of yet.
+The first two are folders of Parquet parts. The name of a part says after how many records of the
+stream it was written, so that a restart can take away what its checkpoint does not know of yet.
+Text files are cut back to the length that the checkpoint knows.
 """
 
+import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.files import replacing
-from rareclass.stream.checkpoint import sync_folder
+from rareclass.files import replacing, sync_folder
+from rareclass.tables.batch import Rejected
+
+__all__ = ["ParquetParts", "read_log", "read_scores"]  # names of the reference
 
 _INT, _FLOAT, _TEXT = pa.int64(), pa.float64(), pa.string()
 _MEASURES = {"auc": _FLOAT, "average_precision": _FLOAT, "precision_at_k": _FLOAT}
@@ -47,15 +53,13 @@ SCORES_SCHEMA = pa.schema(
         "line": _INT,
     }
 )
+REJECTED, CONTRADICTED = "rejected.jsonl", "contradicted.jsonl"
 CLOCK_COLUMNS = ("rows_per_second", "time")
 _NAME = re.compile(r"part-(\d{15})\.parquet")
 
 
 class ParquetParts:
-    """A table that grows by parts on disk.
-
-    Rows added are in memory until `write`.
-    """
+    """A table that grows by parts on disk; rows added are in memory until `write`."""
 
     def __init__(self, folder: Path, schema: pa.Schema) -> None:
         self.folder, self.schema = folder, schema
@@ -105,6 +109,92 @@ class ParquetParts:
         names = [path for path in self.folder.glob("part-*.parquet") if _NAME.fullmatch(path.name)]
         tables = [pq.read_table(path, schema=self.schema) for path in sorted(names)]
         return pa.concat_tables(tables) if tables else self.schema.empty_table()
+
+
+class GrowingFile:
+    """A text file that only grows, and whose length stands in the checkpoint.
+
+    Bytes behind `length` are cut off when the file is opened: their rows will come again.
+
+    Raises `InputError` when the file cannot be written, or is shorter than the checkpoint says.
+    """
+
+    def __init__(self, path: Path, length: int = 0) -> None:
+        self.path, self.length = path, length
+        try:
+            self._file = path.open("ab")
+            found = self._file.tell()
+            if found > length:
+                self._file.truncate(length)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        if found < length:
+            self._file.close()
+            raise InputError(
+                f"{path} has {found:,} bytes, its checkpoint knows of {length:,}.",
+                "Restore the file, or begin anew in another folder.",
+                ErrorKind.DAMAGED_FILE,
+            )
+
+    def append(self, text: str) -> None:
+        """Append text; it can be read at once and is safe after `sync`."""
+        # Half a surrogate pair, which JSON lines may hold, has no place in UTF-8.
+        content = text.encode(errors="backslashreplace")
+        try:
+            self._file.write(content)
+            self._file.flush()
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+        self.length += len(content)
+
+    def sync(self) -> None:
+        """Flush to disk, before a checkpoint counts on it."""
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+
+    def close(self) -> None:
+        """Close the file; a full disk was reported when the text was appended."""
+        with suppress(OSError):
+            self._file.close()
+
+
+class FileMark(NamedTuple):
+    """Length and rows of a file at a checkpoint."""
+
+    n_rows: int = 0
+    length: int = 0
+    last: Rejected | None = None
+
+
+class RejectedFile(GrowingFile):
+    """Rows that could not be used, or are in doubt: file, line, reason and text, as JSON lines."""
+
+    def __init__(self, path: Path, mark: FileMark = FileMark()) -> None:  # noqa: B008 (never changed)
+        super().__init__(path, mark.length)
+        self.count, self.last = mark.n_rows, mark.last
+
+    def add(self, rows: Iterable[Rejected]) -> None:
+        """Write rows; they can be read at once and are safe after `sync`."""
+        rows = list(rows)
+        if rows:
+            self.append("".join(json.dumps(r._asdict(), ensure_ascii=False) + "\n" for r in rows))
+            self.count += len(rows)
+            self.last = rows[-1]
+
+    def mark(self) -> FileMark:
+        """Return what a checkpoint keeps."""
+        return FileMark(self.count, self.length, self.last)
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"Cannot write {path}: {error.strerror}.",
+        "Make room on the disk; the same command goes on from the last checkpoint.",
+        ErrorKind.UNWRITABLE,
+    )
 
 
 def read_log(folder: str | Path) -> pa.Table:

@@ -1,7 +1,7 @@
 """The loop over a stream: read, score, learn, report, save."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +14,12 @@ from rareclass.encoding.schema import find_schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.metrics.column_drift import ColumnShift
+from rareclass.stream.alerts import check_times
 from rareclass.stream.checkpoint import (
     Counters,
     LoadedCheckpoint,
+    SavedLearner,
+    SavedStream,
     load_newest,
     save_checkpoint,
     sound_state,
@@ -30,15 +33,23 @@ from rareclass.stream.drift import (
     WindowMeasures,
     segment_size,
 )
-from rareclass.stream.growing_file import CONTRADICTED, REJECTED, RejectedFile
-from rareclass.stream.learners import make_learner
-from rareclass.stream.log import LOG_SCHEMA, SCORES_SCHEMA, ParquetParts
+from rareclass.stream.log import (
+    LOG_SCHEMA,
+    SCORES_SCHEMA,
+    FileMark,
+    ParquetParts,
+)
 from rareclass.stream.options import StreamOptions
-from rareclass.stream.reading import BoundedReader, Interruption, check_times, label_names
-from rareclass.stream.state import StreamState, alerts_of
-from rareclass.stream.waiting_rows import LearnedLabels, WaitingRows
+from rareclass.stream.reading import (
+    BoundedReader,
+    Interruption,
+    LearnedLabels,
+    WaitingRows,
+    label_names,
+)
+from rareclass.stream.state import StreamState
 from rareclass.tables.batch import Batch, Rejected, columns_fault
-from rareclass.tables.sources import Source, open_source
+from rareclass.tables.sources import open_source
 
 if TYPE_CHECKING:
     from rareclass.online.mixture import MemberStanding
@@ -71,6 +82,17 @@ class StreamReport(NamedTuple):
     resets: int = 0  # how often steps were made long again
     last_reset: int | None = None  # records when they were last
     members: "list[MemberStanding]" = []  # noqa: RUF012
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return the report as dictionaries and numbers."""
+        return {
+            **vars(self.counters),
+            **self._asdict(),
+            "measures": self.measures._asdict(),
+            "moved": [each._asdict() for each in self.moved],
+            "falls": [each._asdict() for each in self.falls],
+            "members": [each._asdict() for each in self.members],
+        }
 
 
 class Event(NamedTuple):
@@ -121,22 +143,23 @@ class StreamLoop:
 
     def report(self) -> StreamReport:
         """Return counts and measures as they are now; the rate is since the last row of the log."""
-        state, options, begun = self.state, self.options, self.state.learner.has_begun
+        state, known, options = self.state, self.state.saved, self.options
         rows_before, then = self._last_rate
+        begun = state.learner.has_begun
         return StreamReport(
-            counters=replace(state.counters),
-            held=len(state.held),
-            dropped=state.held.n_dropped,
+            counters=replace(known.counters),
+            held=len(known.held),
+            dropped=known.held.n_dropped,
             rejected=state.rejected.count,
             contradicted=state.contradicted.count,
-            features=state.encoder.n_features,
-            measures=state.window.measures(),
-            rows_per_second=(state.counters.rows - rows_before) / max(monotonic() - then, 1e-9),
-            moved=state.drift.moves(state.encoder),
-            falls=state.best.falls(state.window),
+            features=known.encoder.n_features,
+            measures=known.window.measures(),
+            rows_per_second=(known.counters.rows - rows_before) / max(monotonic() - then, 1e-9),
+            moved=known.drift.moves(known.encoder),
+            falls=known.best.falls(known.window),
             alerts=0 if state.alerts is None else state.alerts.count,
-            resets=0 if state.alarm is None else state.alarm.count,
-            last_reset=None if state.alarm is None else state.alarm.last,
+            resets=0 if known.alarm is None else known.alarm.count,
+            last_reset=None if known.alarm is None else known.alarm.last,
             members=state.learner.standing(options.window, options.top) if begun else [],
         )
 
@@ -153,7 +176,7 @@ class StreamLoop:
         n_before, n_reported = saved.counters.rows, saved.counters.reported
         with sound_state(loaded.path):
             self.options.check_same(saved.options, self.folder)
-        with closing(self._open(saved.position, saved.columns)) as source:
+        with self._reading(saved.position, saved.columns, n_before) as reader:
             for path in loaded.damaged:
                 path.unlink()
                 note = f"{path.name} was damaged and removed: going on from the one before."
@@ -161,20 +184,19 @@ class StreamLoop:
             self._log.forget_after(n_reported)
             self._scores.forget_after(n_before)
             with sound_state(loaded.path):
-                self.state = StreamState.of(saved, self.folder, self.options)
+                self.state = StreamState(saved, self.folder, self.options)
             self.has_begun, self._saved_rows = True, n_before
             yield Event("went on", n_before)
             if self.state.alerts is not None and saved.alerts is None:
                 yield self._save()  # at once: from here on their file is this stream's
-            yield from self._learn_all(self._reader(source, n_before))
+            yield from self._learn_all(reader)
 
     def _begin(self) -> Iterator[Event]:
         """Begin a stream: its first rows say what the columns hold, for good."""
         yield Event("waiting", 0)
         columns: list[str] | None = None
         while True:
-            with closing(self._open(None, columns)) as source:
-                reader = self._reader(source, 0)
+            with self._reading(None, columns, 0) as reader:
                 first = reader.look_ahead(FIRST_ROWS, PATIENCE)
                 if not self._lacks_target(first):
                     notes = self._find_columns(first, columns)
@@ -221,32 +243,39 @@ class StreamLoop:
         )
         if options.time_column is not None:
             check_times(first, options.time_column)
-        alerts = alerts_of(options, None)
-        for parts in (self._log, self._scores):
-            parts.forget_after(-1)
-        self.state = StreamState(
-            OnlineEncoder(schema, options.max_categories, options.half_life, options.tails),
-            make_learner(options.learner, options.parameters),
+        encoder = OnlineEncoder(schema, options.max_categories, options.half_life, options.tails)
+        saved = SavedStream(
+            options=options.lasting(),
+            labels=label_names(first, options.target, options.positive),
+            encoder=encoder,
+            learner=SavedLearner(None, {}),
             held=WaitingRows(options.hold),
             learned=LearnedLabels(options.hold),
             window=Window(options.window, options.top),
             counters=Counters(),
-            rejected=RejectedFile(self.folder / REJECTED),
-            contradicted=RejectedFile(self.folder / CONTRADICTED),
-            labels=label_names(first, options.target, options.positive),
+            rejected=FileMark(),
+            contradicted=FileMark(),
             drift=ColumnCounts(segment_size(options.window), options.half_life),
             best=BestWindows(),
             alarm=DriftAlarm() if options.on_drift == "reset" else None,
-            alerts=alerts,
+            alerts=None,
             columns=columns,
+            position=None,
         )
+        self.state = StreamState(saved, self.folder, options)
+        for parts in (self._log, self._scores):
+            parts.forget_after(-1)
         self.has_begun = True
         return schema.notes
 
-    def _open(self, position: dict[str, Any] | None, columns: list[str] | None) -> Source:
+    @contextmanager
+    def _reading(
+        self, position: dict[str, Any] | None, columns: list[str] | None, n_before: int
+    ) -> Iterator[BoundedReader]:
+        """Open the source at a position, `n_before` records from its beginning."""
         options = self.options
         with self._interruption.while_waiting():
-            return open_source(
+            source = open_source(
                 options.source,
                 position,
                 options.follow,
@@ -254,16 +283,14 @@ class StreamLoop:
                 separator=options.separator,
                 exact_columns=() if options.id_column is None else (options.id_column,),
             )
-
-    def _reader(self, source: Source, n_before: int) -> BoundedReader:
-        options = self.options
-        bounds = (options.report_every, options.every, segment_size(options.window))
-        return BoundedReader(source, self._interruption, bounds, n_before)
+        with closing(source):
+            bounds = (options.report_every, options.every, segment_size(options.window))
+            yield BoundedReader(source, self._interruption, bounds, n_before)
 
     # -- learning ----------------------------------------------------------------------------
 
     def _learn_all(self, reader: BoundedReader) -> Iterator[Event]:
-        options, counters = self.options, self.state.counters
+        options, counters = self.options, self.state.saved.counters
         self._check_limits()
         last_came = monotonic()
         self._last_rate = (counters.rows, last_came)
@@ -311,7 +338,7 @@ class StreamLoop:
                 }
             )
         if self._scores.n_waiting >= _MOST_WAITING:
-            self._scores.write(self.state.counters.rows)
+            self._scores.write(self.state.saved.counters.rows)
         self._in_hand = False
         return f"{arrivals.contradicted[0].reason}." if arrivals.contradicted and not known else ""
 
@@ -344,16 +371,8 @@ class StreamLoop:
     # -- reports and checkpoints -------------------------------------------------------------
 
     def _log_report(self) -> Event:
-        report, counters = self.report(), self.state.counters
-        row = {
-            **vars(counters),
-            **report.measures._asdict(),
-            **report._asdict(),
-            "moved": [each._asdict() for each in report.moved],
-            "falls": [each._asdict() for each in report.falls],
-            "members": [each._asdict() for each in report.members],
-            "time": datetime.now(UTC),
-        }
+        report, counters = self.report(), self.state.saved.counters
+        row = report.as_plain_data() | report.measures._asdict() | {"time": datetime.now(UTC)}
         self._log.add({name: [value] for name, value in row.items()})
         counters.reported = counters.rows
         self._reported = report
@@ -361,17 +380,17 @@ class StreamLoop:
         return Event("report", counters.rows, report)
 
     def _has_unsaved(self) -> bool:
-        return self.has_begun and self.state.counters.rows > self._saved_rows
+        return self.has_begun and self.state.saved.counters.rows > self._saved_rows
 
     def _save(self) -> Event:
         """Write all files, the checkpoint last: only the checkpoint says how far they count."""
-        rows = self.state.counters.rows
+        rows = self.state.saved.counters.rows
         for file in self.state.files:
             file.sync()
         # Two checkpoints may stand at one row, the second one with the last report: a part of the
         # log is named after its own last row, so that it never takes the place of another.
-        self._log.write(self.state.counters.reported)
+        self._log.write(self.state.saved.counters.reported)
         self._scores.write(rows)
-        save_checkpoint(self.folder, rows, self.state.saved(self.options))
+        save_checkpoint(self.folder, rows, self.state.snapshot())
         self._saved_rows = rows
         return Event("saved", rows)

@@ -12,7 +12,7 @@ from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.facts import ModelFacts, RareClassFacts
 from rareclass.model.model import Model
-from rareclass.model.model_file import check_content
+from rareclass.model.model_file import check_model
 from rareclass.stream.checkpoint import SavedStream, load_checkpoint, load_newest, sound_state
 from rareclass.stream.state import learner_of
 from rareclass.tables.batch import Batch
@@ -34,7 +34,6 @@ class StreamEncoder:
             Column(name, kind, _TREATMENT[kind], "string")  # type: ignore[arg-type]
             for name, kind in encoder.schema.features.items()
         ]
-        self._n_rows = 0
 
     @property
     def feature_columns(self) -> list[str]:
@@ -65,23 +64,21 @@ class StreamEncoder:
         return {}
 
     def transform(self, frame: pl.DataFrame) -> NDArray[np.float64]:
-        """Return the next rows of a file as the learner takes them.
+        """Return rows of a file as the learner takes them.
 
-        Raises `InputError` at a cell that does not fit, naming column and row.
+        Raises `InputError` at a cell that does not fit, naming column and row, from 1 on.
         """
         columns = {cells.name: np.array(cells.to_list(), object) for cells in frame.iter_columns()}
-        lines = self._n_rows + 1 + np.arange(frame.height)
-        raw = Batch(columns, lines, "", [], frame.height, {})
+        raw = Batch(columns, 1 + np.arange(frame.height), "", [], frame.height, {})
         batch, rejected = self._encoder.schema.check(raw)
         if rejected:
             first = rejected[0]
             raise InputError(
-                f"Row {first.line}: {first.reason}.",
+                f"{first.reason}.",
                 "Correct that cell or leave it empty.",
                 ErrorKind.CELL,
                 row=first.line,
             )
-        self._n_rows += frame.height
         return self._encoder.encode(batch, learn=False).X
 
     def _full_columns(self) -> set[str]:
@@ -128,7 +125,7 @@ def load_stream_model(path: Path) -> Model:
             notices=tuple(notices),
             file=path,
         )
-    check_content(path, model)
+        check_model(model)
     return model
 
 

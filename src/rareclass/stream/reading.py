@@ -1,10 +1,9 @@
-"""Rows as they come: bounded batches, and what becomes of each row by its cells."""
+"""Rows as they come: bounded batches, what becomes of each row, and rows that wait for a label."""
 
-import datetime as dt
 import math
 import signal
 import threading
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
@@ -16,10 +15,6 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.encoding.target import read_rare_or_rest
-from rareclass.errors import ErrorKind, InputError, column_hint
-from rareclass.model.threshold import check_days
-from rareclass.stream.threshold import NO_DAY
-from rareclass.stream.waiting_rows import HeldRow, LearnedLabels, WaitingRows
 from rareclass.tables.batch import Batch, Rejected
 from rareclass.tables.cells import is_empty
 from rareclass.tables.reading import read_words
@@ -30,8 +25,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 16_384
 # Records that are looked at for each of the first rows wanted.
 _MOST_BAD = 100
-_EPOCH = dt.date(1970, 1, 1).toordinal()
-_LARGEST_DAY = 2.0**53
+_NOT_YET = np.empty(0)
 _OTHER_LABEL = {"0": "1", "-1": "1", "false": "true", "no": "yes"}
 
 
@@ -143,6 +137,141 @@ def _joined(batches: list[Batch], n_rows: int) -> Batch:
     )
 
 
+class HeldRow:
+    """A row whose label is not known yet, encoded and scored as it was when it came."""
+
+    __slots__ = ("arrival", "score", "vector")
+
+    def __init__(
+        self, arrival: int, vector: NDArray[np.float64] = _NOT_YET, score: float = 0.0
+    ) -> None:
+        self.arrival, self.vector, self.score = arrival, vector, score
+
+
+class WaitingRows:
+    """Rows by id until their label comes; when there are too many, the oldest is dropped.
+
+    Memory is 8 bytes a feature of each of at most `capacity` rows, and about 300 more.
+
+    Every operation costs O(1).
+
+    >>> held = WaitingRows(capacity=2)
+    >>> for number, name in enumerate("abc", start=1):
+    ...     _ = held.hold(name, number)
+    >>> "a" in held, held.take("b").arrival, len(held), held.n_dropped
+    (False, 2, 1, 1)
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.n_dropped = 0
+        self._rows: OrderedDict[str, HeldRow] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._rows
+
+    def hold(self, name: str, arrival: int) -> HeldRow:
+        """Hold a row under an id that is not held; its vector and score may be set later.
+
+        Raises `ValueError` when a row with this id waits already.
+        """
+        if name in self._rows:
+            raise ValueError(f"id {name!r} is held already.")
+        if len(self._rows) >= self.capacity:
+            self._rows.popitem(last=False)
+            self.n_dropped += 1
+        row = self._rows[name] = HeldRow(arrival)
+        return row
+
+    def take(self, name: str) -> HeldRow | None:
+        """Take out the row with this id; None when there is none."""
+        return self._rows.pop(name, None)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return ids, vectors and scores as columns, oldest row first."""
+        rows = self._rows.values()
+        vectors = [row.vector for row in rows]
+        return {
+            "capacity": self.capacity,
+            "n_dropped": self.n_dropped,
+            "ids": list(self._rows),
+            "arrivals": np.array([row.arrival for row in rows], np.int64),
+            "scores": np.array([row.score for row in rows], np.float64),
+            "widths": np.array([len(vector) for vector in vectors], np.int64),
+            "values": np.concatenate([_NOT_YET, *vectors]),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "WaitingRows":
+        """Return the rows that `to_state` described."""
+        held = cls(int(state["capacity"]))
+        held.n_dropped = int(state["n_dropped"])
+        ends = np.cumsum(state["widths"]).tolist()
+        starts = [0, *ends]
+        columns = (state["ids"], state["arrivals"].tolist(), state["scores"].tolist(), starts, ends)
+        for name, arrival, score, start, end in zip(*columns, strict=False):
+            held._rows[name] = HeldRow(arrival, np.array(state["values"][start:end]), score)
+        return held
+
+
+class LearnedLabels:
+    """Labels of the last `capacity` ids, to notice a label that contradicts an earlier one.
+
+    About 150 bytes an id; every operation costs O(1).
+
+    >>> learned = LearnedLabels(capacity=2)
+    >>> learned.add("a", rare=False, row=1), learned.add("a", rare=False, row=2)
+    (None, None)
+    >>> learned.add("a", rare=True, row=3)
+    "id 'a' comes as rare at row 3 of the stream, and was learned from as not rare at row 2"
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._labels: OrderedDict[str, tuple[bool, int]] = OrderedDict()
+
+    def add(self, name: str, rare: bool, row: int) -> str | None:
+        """Remember the label of a row; return what it contradicts, in words."""
+        words = self.contradiction(name, rare, row)
+        self._labels.pop(name, None)
+        self._labels[name] = (rare, row)
+        if len(self._labels) > self.capacity:
+            self._labels.popitem(last=False)
+        return words
+
+    def contradiction(self, name: str, rare: bool, row: int) -> str | None:
+        """Return what the label of a row contradicts, in words; None where it agrees."""
+        was, before = self._labels.get(name, (rare, row))
+        if was == rare:
+            return None
+        now, then = ("rare", "not rare") if rare else ("not rare", "rare")
+        return (
+            f"id {name!r} comes as {now} at row {row:,} of the stream, and was learned from as "
+            f"{then} at row {before:,}"
+        )
+
+    def to_state(self) -> dict[str, Any]:
+        """Return ids, labels and rows as columns, oldest first."""
+        labels = self._labels.values()
+        return {
+            "capacity": self.capacity,
+            "ids": list(self._labels),
+            "rare": np.array([rare for rare, _ in labels], np.bool_),
+            "rows": np.array([row for _, row in labels], np.int64),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "LearnedLabels":
+        """Return the labels that `to_state` described."""
+        learned = cls(int(state["capacity"]))
+        kept = zip(state["ids"], state["rare"].tolist(), state["rows"].tolist(), strict=True)
+        learned._labels.update((name, (rare, row)) for name, rare, row in kept)
+        return learned
+
+
 class Arrivals(NamedTuple):
     """The rows of a batch that reach the learner, in their order."""
 
@@ -169,15 +298,14 @@ def sort_arrivals(
     checked, faults = schema.check(batch)
     rejected = [*batch.rejected, *faults]
     lines = np.sort(np.concatenate([batch.lines, [row.line for row in batch.rejected]]))
-    if schema.id_column is None:
-        numbers = n_before + 1 + np.searchsorted(lines, checked.lines)
-        places = np.arange(checked.n_rows)
-        rejected.sort(key=lambda row: row.line)
-        nobody: list[str | None] = [None] * checked.n_rows
-        labels = checked.columns[schema.target]
-        return Arrivals(checked, places, labels, numbers, nobody, [], [], rejected, [])
-    numbers = n_before + 1 + np.searchsorted(lines, batch.lines)
-    return _sorted_by_id(batch, checked, rejected, schema, held, learned, numbers)
+    if schema.id_column is not None:
+        numbers = n_before + 1 + np.searchsorted(lines, batch.lines)
+        return _sorted_by_id(batch, checked, rejected, schema, held, learned, numbers)
+    numbers = n_before + 1 + np.searchsorted(lines, checked.lines)
+    rejected.sort(key=lambda row: row.line)
+    nobody: list[str | None] = [None] * checked.n_rows
+    places, labels = np.arange(checked.n_rows), checked.columns[schema.target]
+    return Arrivals(checked, places, labels, numbers, nobody, [], [], rejected, [])
 
 
 def _sorted_by_id(
@@ -218,12 +346,21 @@ def _sorted_by_id(
         if good and row not in bad:
             encoded.append(row)
             reached.append(row)
+    contradicted = [
+        rejected_row(batch, row, words)
+        for row in sorted({*reached, *bad})
+        if (words := _contradiction(learned, ids[row], labels[row], numbers[row], row in bad))
+    ]
     # A row that brings a label waited for is known by its id: its own cells do not matter.
     rejected = [each for each in rejected if each.line not in of_known]
     rejected += [rejected_row(batch, row, reason) for row, reason in bad.items()]
     rejected.sort(key=lambda row: row.line)
+    if len(encoded) < checked.n_rows:
+        which = np.searchsorted(checked.lines, batch.lines[encoded])
+        columns = {name: cells[which] for name, cells in checked.columns.items()}
+        checked = checked._replace(columns=columns, lines=checked.lines[which])
     return Arrivals(
-        rows=_rows_at(checked, batch.lines[encoded]),
+        rows=checked,
         places=np.searchsorted(np.array(reached, np.int64), np.array(encoded, np.int64)),
         labels=labels[reached],
         numbers=numbers[reached],
@@ -231,12 +368,19 @@ def _sorted_by_id(
         waited_for=waited_for,
         held=waiting,
         rejected=rejected,
-        contradicted=[
-            rejected_row(batch, row, words)
-            for row in sorted({*reached, *bad})
-            if (words := _contradiction(learned, ids[row], labels[row], numbers[row], row in bad))
-        ],
+        contradicted=contradicted,
     )
+
+
+def _ids_and_labels(batch: Batch, schema: Schema) -> tuple[list[str | None], NDArray[np.float64]]:
+    """Read ids and labels of all rows: rows with bad features may still bring a label."""
+    ids: list[str | None] = [None] * batch.n_rows
+    labels = np.full(batch.n_rows, np.nan)
+    if schema.id_column in batch.columns:
+        ids = read_words(batch.columns[schema.id_column])[0].tolist()
+    if schema.target in batch.columns:
+        labels = read_rare_or_rest(batch.columns[schema.target], schema.positive)[0]
+    return ids, labels
 
 
 def _contradiction(
@@ -255,25 +399,6 @@ def _why_alone(name: str | None) -> str:
         f"a label without a row: no row with id {name!r} is held (it never came, has its label "
         "already, or was dropped for newer ones: see --hold)"
     )
-
-
-def _ids_and_labels(batch: Batch, schema: Schema) -> tuple[list[str | None], NDArray[np.float64]]:
-    """Read ids and labels of all rows: rows with bad features may still bring a label."""
-    ids: list[str | None] = [None] * batch.n_rows
-    labels = np.full(batch.n_rows, np.nan)
-    if schema.id_column in batch.columns:
-        ids = read_words(batch.columns[schema.id_column])[0].tolist()
-    if schema.target in batch.columns:
-        labels = read_rare_or_rest(batch.columns[schema.target], schema.positive)[0]
-    return ids, labels
-
-
-def _rows_at(batch: Batch, lines: NDArray[np.int64]) -> Batch:
-    which = np.searchsorted(batch.lines, lines)
-    if len(which) == batch.n_rows:
-        return batch
-    columns = {name: cells[which] for name, cells in batch.columns.items()}
-    return batch._replace(columns=columns, lines=batch.lines[which])
 
 
 class LabelNames(NamedTuple):
@@ -298,85 +423,6 @@ def label_names(first: Batch, target: str, positive: str | None) -> LabelNames:
     rest = names.get(0.0, "0" if positive is None else "rest")
     rare = positive if positive is not None else names.get(1.0)
     return LabelNames(rare or _OTHER_LABEL.get(rest.lower(), "1"), rest)
-
-
-def days_of_cells(cells: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the number of the day of each cell; `NO_DAY` where the cell is empty or no time.
-
-    Dates and text in ISO form, ``2026-03-01`` or ``2026-03-01T12:00``, count by their own clock,
-    in days since 1970; a number is a number of days.
-
-    >>> days_of_cells(np.array(["1970-01-02T23:59", "3.5", None], object)).tolist()[:2]
-    [1, 3]
-    """
-    if cells.dtype != object:
-        return np.array([_day_of_number(value) for value in cells.tolist()], np.int64)
-    known: dict[Any, int] = {}
-    found = np.empty(len(cells), np.int64)
-    for row, cell in enumerate(cells.tolist()):
-        if isinstance(cell, (list, dict)):
-            found[row] = NO_DAY
-            continue
-        is_date = isinstance(cell, str) and len(cell) > 10 and cell[4] == "-" and cell[10] in "T "
-        key = cell[:10] if is_date else cell
-        day = known.get(key)
-        if day is None:
-            day = known[key] = _day(key)
-        found[row] = day
-    return found
-
-
-def _day(cell: Any) -> int:
-    if isinstance(cell, dt.date):  # a datetime is one too
-        return cell.toordinal() - _EPOCH
-    if is_empty(cell) or isinstance(cell, bool):
-        return NO_DAY
-    if isinstance(cell, str):
-        text = cell.strip()
-        try:
-            return dt.datetime.fromisoformat(text).toordinal() - _EPOCH
-        except ValueError:
-            pass
-    try:
-        return _day_of_number(float(cell))
-    except (TypeError, ValueError):
-        return NO_DAY
-
-
-def _day_of_number(value: float) -> int:
-    return math.floor(value) if abs(value) < _LARGEST_DAY else NO_DAY
-
-
-def check_times(first: Batch, column: str) -> None:
-    """Raise `InputError` where the first rows lack the column, hold no times, or count seconds."""
-    if column not in first.columns:
-        hint = column_hint(column, first.columns, "--time")
-        message = f"{first.file} has no column {column!r}."
-        raise InputError(message, hint, ErrorKind.MISSING_COLUMN, column=column)
-    cells = first.columns[column]
-    days = days_of_cells(cells)
-    for row in np.flatnonzero(days == NO_DAY).tolist():
-        cell, line = plain_cell(cells[row]), int(first.lines[row])
-        if not is_empty(cell):
-            raise InputError(
-                f"Line {line}: column {column!r}: {cell!r} is no time.",
-                "Give --time a column of dates, such as 2026-03-01 or 2026-03-01T12:00.",
-                ErrorKind.CELL,
-                column=column,
-                row=line,
-                value=cell,
-            )
-    known = days != NO_DAY
-    if all(_is_number(cell) for cell in cells[known].tolist()):
-        check_days(days[known], f"--time {column}")
-
-
-def _is_number(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def plain_cell(cell: Any) -> Any:

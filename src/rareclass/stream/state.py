@@ -1,23 +1,23 @@
-"""All that a stream knows, and how a batch moves it: each row is scored before it is learned."""
+"""State of a stream, and how a batch moves it: each row is scored before it is learned."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.encoding.streams import Encoded, OnlineEncoder
+from rareclass.encoding.streams import Encoded
 from rareclass.errors import ErrorKind, InputError
 from rareclass.online.state import flatten
 from rareclass.stream.alerts import AlertFile, blocks_of
-from rareclass.stream.checkpoint import Counters, SavedLearner, SavedStream
-from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
-from rareclass.stream.growing_file import CONTRADICTED, REJECTED, RejectedFile
-from rareclass.stream.learners import make_learner
-from rareclass.stream.options import StreamOptions
-from rareclass.stream.reading import Arrivals, LabelNames, sort_arrivals
-from rareclass.stream.waiting_rows import LearnedLabels, WaitingRows
+from rareclass.stream.checkpoint import SavedLearner, SavedStream, load_newest, sound_state
+from rareclass.stream.log import CONTRADICTED, REJECTED, RejectedFile
+from rareclass.stream.options import DEFAULT, StreamOptions, make_learner, parse_parameters
+from rareclass.stream.reading import (
+    Arrivals,
+    sort_arrivals,
+)
 from rareclass.tables.batch import Batch
 
 if TYPE_CHECKING:
@@ -27,78 +27,34 @@ CLASSES = (0, 1)  # the rest, the rare class
 FloatArray = NDArray[np.float64]
 
 
-class TakenBatch(NamedTuple):
-    """A batch that was learned, with each row's score before."""
-
-    arrivals: Arrivals
-    scores: FloatArray  # of rows that brought a label waited for: as scored when the row came
-
-
-@dataclass
 class StreamState:
-    """All that a stream knows."""
+    """Knowledge of a stream, its learner, which begins with the first row, and its open files.
 
-    encoder: OnlineEncoder
-    learner: "OnlineRanker"  # begun with the first row
-    held: WaitingRows
-    learned: LearnedLabels
-    window: Window
-    counters: Counters
-    rejected: RejectedFile
-    contradicted: RejectedFile
-    labels: LabelNames
-    drift: ColumnCounts
-    best: BestWindows
-    alarm: DriftAlarm | None  # None: drift is reported only
-    alerts: AlertFile | None
-    columns: list[str] | None = None  # where the source's first row does not name them all
-    position: dict[str, Any] | None = None  # where the source goes on; None: at its beginning
+    Files are cut back to the marks of `saved`. Learner, marks and alerts of `saved` itself are
+    brought up to date by `snapshot` alone.
+    """
 
-    def saved(self, options: StreamOptions) -> SavedStream:
+    def __init__(self, saved: SavedStream, folder: Path, options: StreamOptions) -> None:
+        self.saved = replace(saved, options=options.lasting())
+        self.alerts: AlertFile | None = None
+        if options.alerts is not None:  # first: the file may be refused
+            path = Path(options.alerts)
+            self.alerts = AlertFile(path, options.budget, options.time_column, saved.alerts)
+        self.learner = learner_of(saved)
+        self.rejected = RejectedFile(folder / REJECTED, saved.rejected)
+        self.contradicted = RejectedFile(folder / CONTRADICTED, saved.contradicted)
+
+    def snapshot(self) -> SavedStream:
         """Return what a checkpoint holds."""
-        learner = self.learner
-        learned = SavedLearner(None, {})
+        learner, learned = self.learner, SavedLearner(None, {})
         if learner.has_begun:
             learned = SavedLearner(learner.n_features_in_, flatten(learner.state_))
-        return SavedStream(
-            options=options.lasting(),
-            labels=self.labels,
-            encoder=self.encoder,
+        return replace(
+            self.saved,
             learner=learned,
-            held=self.held,
-            learned=self.learned,
-            window=self.window,
-            counters=self.counters,
             rejected=self.rejected.mark(),
             contradicted=self.contradicted.mark(),
-            drift=self.drift,
-            best=self.best,
-            alarm=self.alarm,
             alerts=None if self.alerts is None else self.alerts.saved(),
-            columns=self.columns,
-            position=self.position,
-        )
-
-    @classmethod
-    def of(cls, saved: SavedStream, folder: Path, options: StreamOptions) -> "StreamState":
-        """Return the state of a checkpoint, and cut back the files beside it."""
-        alerts = alerts_of(options, saved)  # first: the file may be refused
-        return cls(
-            encoder=saved.encoder,
-            learner=learner_of(saved),
-            held=saved.held,
-            learned=saved.learned,
-            window=saved.window,
-            counters=saved.counters,
-            rejected=RejectedFile(folder / REJECTED, saved.rejected),
-            contradicted=RejectedFile(folder / CONTRADICTED, saved.contradicted),
-            labels=saved.labels,
-            drift=saved.drift,
-            best=saved.best,
-            alarm=saved.alarm,
-            alerts=alerts,
-            columns=saved.columns,
-            position=saved.position,
         )
 
     @property
@@ -107,50 +63,51 @@ class StreamState:
         always = (self.rejected, self.contradicted)
         return always if self.alerts is None else (*always, self.alerts)
 
-    def take(self, batch: Batch) -> TakenBatch:
+    def take(self, batch: Batch) -> tuple[Arrivals, FloatArray]:
         """Score and learn the rows of a batch in their order; write alerts and rejected rows.
 
-        An exception leaves a state of no use. Raises `InputError` when the learner has run off to
-        infinity.
+        Return the rows, and the score that each had when it came. An exception leaves a state of no
+        use. Raises `InputError` when the learner has run off to infinity.
         """
-        counters = self.counters
-        schema = self.encoder.schema
-        arrivals = sort_arrivals(batch, schema, self.held, self.learned, counters.rows)
+        known, counters = self.saved, self.saved.counters
+        encoder, drift = known.encoder, known.drift
+        arrivals = sort_arrivals(batch, encoder.schema, known.held, known.learned, counters.rows)
         scores = np.empty(0)
         if len(arrivals.labels):
             encoded, scores = self._learn(arrivals)
             if self.alerts is not None:
-                usual, features = self.drift.usual(self.encoder), self.encoder.features
+                usual = drift.usual(encoder)
                 self.alerts.take(
-                    arrivals, encoded.X, scores[arrivals.places], features,
+                    arrivals, encoded.X, scores[arrivals.places], encoder.features,
                     lambda row, weights: self.learner.raises(row, usual, weights),
                 )  # fmt: skip
         self.rejected.add(arrivals.rejected)
         self.contradicted.add(arrivals.contradicted)
         labelled = ~np.isnan(arrivals.labels)
         counters.rows += batch.n_read
-        if counters.rows % self.drift.size == 0:
+        if counters.rows % drift.size == 0:
             self._end_segment()
         counters.labelled += int(labelled.sum())
         counters.rare += int((arrivals.labels == 1.0).sum())
         counters.unlabelled += int((~labelled).sum())
-        self.position = batch.position
-        return TakenBatch(arrivals, scores)
+        known.position = batch.position
+        return arrivals, scores
 
     def _end_segment(self) -> None:
         """Move the counts on; where drift has begun, let the learner learn quickly again."""
-        self.drift.end_segment(self.encoder)
-        if self.alarm is None or not self.learner.has_begun:
+        known, encoder = self.saved, self.saved.encoder
+        known.drift.end_segment(encoder)
+        if known.alarm is None or not self.learner.has_begun:
             return
-        moved, falls = self.drift.moves(self.encoder), self.best.falls(self.window)
-        n_columns = len(self.encoder.schema.features)
-        if self.alarm.rings(self.counters.rows, moved, falls, n_columns):
+        moved, falls = known.drift.moves(encoder), known.best.falls(known.window)
+        if known.alarm.rings(known.counters.rows, moved, falls, len(encoder.schema.features)):
             self.learner.reset_steps()
 
     def _learn(self, arrivals: Arrivals) -> tuple[Encoded, FloatArray]:
         """Encode, score and learn; rows that are held from now on get vector and score."""
-        encoded = self.encoder.encode(arrivals.rows)
-        self.drift.add(arrivals.rows, encoded, self.encoder)
+        known = self.saved
+        encoded = known.encoder.encode(arrivals.rows)
+        known.drift.add(arrivals.rows, encoded, known.encoder)
         born = encoded.births
         if len(arrivals.places):
             born = arrivals.places[born]
@@ -170,7 +127,7 @@ class StreamState:
         for place, waited in arrivals.waited_for:
             scores[place] = waited.score
         labelled = ~np.isnan(arrivals.labels)
-        self.best.add(self.window, scores[labelled], arrivals.labels[labelled] == 1.0)
+        known.best.add(known.window, scores[labelled], arrivals.labels[labelled] == 1.0)
         return encoded, scores
 
     def _test_then_train(
@@ -208,14 +165,6 @@ class StreamState:
         return scores
 
 
-def alerts_of(options: StreamOptions, saved: SavedStream | None) -> AlertFile | None:
-    """Return the alerts of a stream, gone on with or new; None where none are wanted."""
-    if options.alerts is None:
-        return None
-    before = None if saved is None else saved.alerts
-    return AlertFile(Path(options.alerts), options.budget, options.time_column, before)
-
-
 def learner_of(saved: SavedStream) -> "OnlineRanker":
     """Return the learner of a checkpoint, ready to score and to go on.
 
@@ -242,3 +191,31 @@ def learner_of(saved: SavedStream) -> "OnlineRanker":
         )
     learner.take_up(kept)
     return learner
+
+
+def settled(learner: str, on_drift: str, folder: Path) -> tuple[str, str]:
+    """Return the learner, and what it does on drift, with "auto" resolved.
+
+    "auto" is what the folder began with; in a new folder `DEFAULT`, and "reset" for a mixture,
+    whose members make up for each other where there was no drift (docs/decisions/0039).
+
+    Raises `InputError` for "reset" with another learner.
+    """
+    before = load_newest(folder) if "auto" in (learner, on_drift) else None
+    if before is not None:
+        with sound_state(before.path):
+            begun = before.state.options
+            learner = str(begun["learner"]) if learner == "auto" else learner
+            on_drift = str(begun["on-drift"]) if on_drift == "auto" else on_drift
+    learner = DEFAULT if learner == "auto" else learner
+    shrink = make_learner(learner, parse_parameters(learner, ()))._steps_shrink
+    if on_drift == "reset" and not shrink:
+        raise InputError(
+            f"--on-drift reset: the steps of {learner} do not shrink, so that there is nothing to "
+            "reset.",
+            "Leave it out, or take another learner, such as mixture.",
+            ErrorKind.COMBINATION,
+        )
+    if on_drift == "auto":
+        on_drift = "reset" if learner == "mixture" else "report"
+    return learner, on_drift

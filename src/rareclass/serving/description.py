@@ -1,13 +1,19 @@
-"""OpenAPI description of the service, with the columns of the model that answers now."""
+"""Descriptions of the service by the model that answers: OpenAPI, and the page at /, a form."""
 
+import base64
+import hashlib
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
+from rareclass.serving.live_model import ServedModel
 from rareclass.serving.middleware import Limits
 from rareclass.serving.request_rows import ARROW, JSON
-from rareclass.serving.served import Served
 from rareclass.tables.columns import Column
 
+# Reasons that the page asks for.
+_REASONS = 5
 _BINARY = {"type": "string", "format": "binary"}
 _NUMBER = {"type": "number"}
 _ERRORS = {
@@ -23,8 +29,26 @@ _ERRORS = {
 }
 
 
-def openapi_of(served: Served, version: str, limits: Limits, has_token: bool) -> dict[str, Any]:
+def _object(properties: dict[str, Any], required: Sequence[str] | None = None) -> dict[str, Any]:
+    names = list(properties if required is None else required)
+    return {"type": "object", "properties": properties, "required": names}
+
+
+_FAULT = _object(
+    {
+        "row": {"type": ["integer", "null"], "description": "In this request, from 1."},
+        "column": {"type": ["string", "null"]},
+        "message": {"type": "string"},
+        "remedy": {"type": "string"},
+    }
+)
+
+
+def openapi_of(
+    served: ServedModel, version: str, limits: Limits, has_token: bool
+) -> dict[str, Any]:
     """OpenAPI 3.1 description of the service."""
+    cells = {column.name: _cell(column, served) for column in served.columns}
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
@@ -41,10 +65,23 @@ def openapi_of(served: Served, version: str, limits: Limits, has_token: bool) ->
         },
         "components": {
             "schemas": {
-                "Row": _row(served),
-                "Columns": _columns(served),
+                "Row": {
+                    **_object(cells),
+                    "description": "Every column; null where a value is not known. Other names are "
+                    "not looked at.",
+                    "examples": [dict(served.example)],
+                },
+                "Columns": {
+                    **_object(
+                        {
+                            name: {"type": "array", "minItems": 1, "items": cell}
+                            for name, cell in cells.items()
+                        }
+                    ),
+                    "description": "A list for each column, all of one length.",
+                },
                 "Scores": _scores(served),
-                "Errors": _errors(),
+                "Errors": _object({"errors": {"type": "array", "items": _FAULT, "minItems": 1}}),
             }
         },
     }
@@ -56,7 +93,7 @@ def openapi_of(served: Served, version: str, limits: Limits, has_token: bool) ->
     return document
 
 
-def _score(served: Served, limits: Limits) -> dict[str, Any]:
+def _score(served: ServedModel, limits: Limits) -> dict[str, Any]:
     row = {"$ref": "#/components/schemas/Row"}
     rows = {"type": "array", "items": row, "minItems": 1, "maxItems": limits.rows}
     by_column = {name: [cell] for name, cell in served.example.items()}
@@ -122,26 +159,7 @@ def _error(description: str) -> dict[str, Any]:
     return {"description": description, "content": {JSON: {"schema": schema}}}
 
 
-def _object(properties: dict[str, Any], required: Sequence[str] | None = None) -> dict[str, Any]:
-    names = list(properties if required is None else required)
-    return {"type": "object", "properties": properties, "required": names}
-
-
-def _row(served: Served) -> dict[str, Any]:
-    cells = {column.name: _cell(column, served) for column in served.columns}
-    described = "Every column; null where a value is not known. Other names are not looked at."
-    return {**_object(cells), "description": described, "examples": [dict(served.example)]}
-
-
-def _columns(served: Served) -> dict[str, Any]:
-    cells = {
-        column.name: {"type": "array", "minItems": 1, "items": _cell(column, served)}
-        for column in served.columns
-    }
-    return {**_object(cells), "description": "A list for each column, all of one length."}
-
-
-def _cell(column: Column, served: Served) -> dict[str, Any]:
+def _cell(column: Column, served: ServedModel) -> dict[str, Any]:
     choices = ", ".join(served.choices.get(column.name, ())[:8])
     known = f" Known words: {choices}." if choices else ""
     schema: dict[str, Any] = {"examples": [served.example[column.name]]}
@@ -156,7 +174,7 @@ def _cell(column: Column, served: Served) -> dict[str, Any]:
     return schema | {"description": f"A word ({column.kind}).{known}"}
 
 
-def _scores(served: Served) -> dict[str, Any]:
+def _scores(served: ServedModel) -> dict[str, Any]:
     reason = _object(
         {
             "column": {"type": "string"},
@@ -192,13 +210,71 @@ def _scores(served: Served) -> dict[str, Any]:
     return _object({"model": model, "rows": {"type": "array", "items": scored}})
 
 
-def _errors() -> dict[str, Any]:
-    fault = _object(
-        {
-            "row": {"type": ["integer", "null"], "description": "In this request, from 1."},
-            "column": {"type": ["string", "null"]},
-            "message": {"type": "string"},
-            "remedy": {"type": "string"},
-        }
+def page_of(served: ServedModel, limits: Limits) -> tuple[str, dict[str, str]]:
+    """Page as HTML, and the headers that restrict its requests to this service."""
+    css, script = _part("page.css"), _part("page.js")
+    content = _template().render(
+        target=served.target,
+        classes=list(served.classes),
+        fields=[_field(number, column, served) for number, column in enumerate(served.columns)],
+        n_reasons=min(_REASONS, limits.reasons, len(served.columns)),
+        css=css,
+        script=script,
     )
-    return _object({"errors": {"type": "array", "items": fault, "minItems": 1}})
+    policy = (
+        f"default-src 'none'; style-src '{_digest(css)}'; script-src '{_digest(script)}'; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
+    return content, {"content-security-policy": policy, "referrer-policy": "no-referrer"}
+
+
+def _field(number: int, column: Column, served: ServedModel) -> dict[str, Any]:
+    """Facts of a column that the form needs."""
+    example = served.example[column.name]
+    how, hint = "word", "a word"
+    if column.reads_as == "number" or column.kind == "number":
+        how, hint = "number", "a number"
+        example = "" if example is None else f"{example:g}"
+    elif column.reads_as == "date":
+        how, hint = "date", f"a date written as {_in_words(column.date_format)}"
+    elif column.kind == "text":
+        how, hint = "text", "text"
+    return {
+        "id": f"c{number}",
+        "name": column.name,
+        "how": how,
+        "hint": hint,
+        "example": example or "",
+        "choices": list(served.choices.get(column.name, ())),
+    }
+
+
+def _in_words(date_format: str | None) -> str:
+    """Date format in letters, for a person who types a date.
+
+    >>> _in_words("%d.%m.%Y %H:%M"), _in_words(None)
+    ('DD.MM.YYYY hh:mm', 'YYYY-MM-DD')
+    """
+    words = {"%Y": "YYYY", "%m": "MM", "%d": "DD", "%b": "Jan", "%H": "hh", "%M": "mm", "%S": "ss"}
+    found = date_format or "%Y-%m-%d"
+    for code, word in (words | {"%.f": "", "%z": "+0000"}).items():
+        found = found.replace(code, word)
+    return found
+
+
+def _digest(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+@cache
+def _template() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    return environment.from_string(_part("page.html.j2"))
+
+
+@cache
+def _part(name: str) -> str:
+    return (files("rareclass.serving") / name).read_text(encoding="utf-8")

@@ -1,29 +1,115 @@
-"""Labels that have an order: levels, each called between the thresholds of its scores."""
+"""Targets: what the labels of a training file mean, as codes that encoders and methods learn from.
 
-from collections.abc import Sequence
+Of both kinds of target the greater code is to be ranked higher, a code may stand for many labels,
+and methods hold the rows of all codes but `majority` whole.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.encoding.target import RareClass, rare_class_among
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.labels.two_classes import label_value
-from rareclass.metrics import mauc_interval, roc_auc_interval
-from rareclass.model.facts import LevelFacts, RankingEstimate, as_measure
-from rareclass.model.target import Confusion, FoundLabels
+from rareclass.model.decisions import as_numbers, codes_among
+from rareclass.model.facts import LevelFacts, RankingEstimate, RareClassFacts
 
 # Numbers with more different values than this are a measurement; those of levels are few.
 MOST_LEVELS = 100
-# Fewer held-out rows of a level than this make for rough measures of it.
-_FEW_ROWS = 5
-_MOST_SHOWN = 20
+# Fewer held-out rows than this, rare or of a level, make for rough measures.
+_FEW_RARE, _FEW_OF_LEVEL = 10, 5
+_MOST_OTHERS, _MOST_SHOWN = 5, 20
+
+
+class FoundLabels(NamedTuple):
+    """Labels of a training file, before it is known what they mean."""
+
+    column: str
+    counts: dict[str, int]  # by label as text, the most frequent first
+    row_of: Callable[[str], int]  # first row with a label, from 1: the file is read again
+
+
+@dataclass(frozen=True)
+class RareTarget:
+    """Code 1 is the rare class; code 0 stands for all other labels."""
+
+    n_codes: ClassVar[int] = 2
+    majority: ClassVar[int] = 0  # even where it is less than half of the rows
+
+    column: str
+    rare_class: RareClass
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows of every label, copies included."""
+        return self.rare_class.counts
+
+    @property
+    def code_of(self) -> dict[str, int]:
+        """The code of every label."""
+        return {label: int(label == self.rare_class.label) for label in self.counts}
+
+    @property
+    def n_rare(self) -> int:
+        """Rare rows, copies included."""
+        return self.counts[self.rare_class.label]
+
+    def description(self) -> list[str]:
+        """Return the rare class and the others, with their rows."""
+        rare = self.rare_class
+        others = [f"{label} ({rare.counts[label]:,})" for label in rare.others[:_MOST_OTHERS]]
+        n_more = len(rare.others) - _MOST_OTHERS
+        more = f" and {n_more} more" if n_more > 0 else ""
+        share = self.n_rare / sum(self.counts.values())
+        return [
+            f"Rare class: {self.column} = {rare.label}, "
+            f"{counted(self.n_rare, 'row')} ({share:.2%})",
+            f"Rest: {', '.join(others)}{more}",
+        ]
+
+    def notes(self) -> list[str]:
+        """Return a doubt where the rare class is not rare."""
+        if 2 * self.n_rare > sum(self.counts.values()):
+            return [f"{self.rare_class.label} is more than half of the rows: is it the rare class?"]
+        return []
+
+    def notes_on_held_out(self, y: NDArray[np.int16], estimate: RankingEstimate) -> list[str]:
+        """Say when intervals stand on few rare rows, or on copies; `y` are the codes held out."""
+        n_distinct, n_rare = int((y == 1).sum()), estimate.n_rare
+        assert n_rare is not None
+        notes = []
+        if n_distinct < _FEW_RARE:
+            notes.append(
+                f"Rare rows held out: only {n_distinct}, so the intervals are wide and rough."
+                if round(n_rare) == n_distinct
+                else f"Distinct rare rows held out: only {n_distinct}, so the intervals are rough."
+            )
+        if round(n_rare) > n_distinct:
+            notes.append(
+                f"The {counted(n_rare, 'rare row')} held out are copies of {n_distinct:,} distinct "
+                "ones. The intervals take every copy as a row of its own, so they are too short "
+                "unless copies are independent observations; --copies drop counts distinct rows."
+            )
+        return notes
+
+    def compared_with(self, y: NDArray[np.int16]) -> NDArray[np.bool_]:
+        """Return the training rows that the percentile of a new score is among: the majority."""
+        return y == 0
+
+    def facts(self) -> RareClassFacts:
+        """Return what a model file says of the target."""
+        rare = self.rare_class
+        return RareClassFacts(
+            self.column, rare.label, rare.rest_label, self.n_rare, dict(self.counts)
+        )
 
 
 @dataclass(frozen=True)
 class LevelTarget:
-    """Codes are positions of levels; see `rareclass.model.target.Target`."""
+    """Codes are positions of levels; methods are those of `RareTarget`."""
 
     column: str
     counts: dict[str, int]  # by label; several may be of one level, as 1 and 01
@@ -60,9 +146,8 @@ class LevelTarget:
 
     def notes(self) -> list[str]:
         """Return the levels that no row has, and labels that were taken for a level."""
-        counts = self.level_counts
         notes = []
-        empty = [name for name, n in zip(self.levels, counts, strict=True) if not n]
+        empty = [name for name, n in zip(self.levels, self.level_counts, strict=True) if not n]
         if empty:
             notes.append(f"no row is of {_level_word(empty)} {_some(empty)}.")
         others = [
@@ -82,13 +167,9 @@ class LevelTarget:
 
     def notes_on_held_out(self, y: NDArray[np.int16], estimate: RankingEstimate) -> list[str]:
         """Say of which levels few distinct rows were held out, or none."""
-        counts = np.bincount(y, minlength=len(self.levels))
-        present = self.level_counts > 0
-        few = [
-            f"{self.levels[k]} ({counts[k]})"
-            for k in np.flatnonzero(present)
-            if 0 < counts[k] < _FEW_ROWS
-        ]
+        counts, present = np.bincount(y, minlength=len(self.levels)), self.level_counts > 0
+        is_few = present & (counts > 0) & (counts < _FEW_OF_LEVEL)
+        few = [f"{self.levels[k]} ({counts[k]})" for k in np.flatnonzero(is_few)]
         none = [self.levels[k] for k in np.flatnonzero(present & (counts == 0))]
         notes = []
         if few:
@@ -99,10 +180,7 @@ class LevelTarget:
         if none:
             notes.append(
                 f"No row was held out of {_level_word(none)} {_some(none)}: the measures say "
-                "nothing of it."
-                if len(none) == 1
-                else f"No row was held out of {_level_word(none)} {_some(none)}: the measures say "
-                "nothing of them."
+                f"nothing of {'it' if len(none) == 1 else 'them'}."
             )
         if estimate.n_rows > len(y):
             notes.append(
@@ -123,125 +201,15 @@ class LevelTarget:
         return LevelFacts(self.column, self.levels, counts, name, dict(self.counts))
 
 
-class LevelDecision:
-    """Code k where ``thresholds[k - 1] < score <= thresholds[k]``.
+Target = RareTarget | LevelTarget
 
-    See `rareclass.model.target.Decision`.
+
+def rare_target(found: FoundLabels, positive: str | None) -> RareTarget:
+    """Return the target whose rare class is `positive`, else the rarer one of two.
+
+    Raises `InputError` as `rare_class_among`.
     """
-
-    column: ClassVar[str] = "level"
-
-    def __init__(self, facts: LevelFacts, thresholds: NDArray[np.float64]) -> None:
-        self.thresholds = thresholds
-        self.names = list(facts.levels)
-        self.n_codes = len(self.names)
-
-    def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return the position of the level of each score."""
-        return np.searchsorted(self.thresholds, scores, side="left")
-
-    def cells(self, called: NDArray[np.intp]) -> pl.Series:
-        """Return levels, as numbers where all of them are."""
-        numbers = as_numbers(self.names)
-        names = pl.Series(self.column, self.names if numbers is None else numbers)
-        return names.gather(called)
-
-    def rules(self) -> list[str]:
-        """Return the scores of each level, and the levels that no score is called."""
-        ends = [-np.inf, *self.thresholds, np.inf]
-        called = [k for k in range(self.n_codes) if ends[k] < ends[k + 1]]
-        named = [f"{self.names[k]} up to {ends[k + 1]:.3g}" for k in called[:-1]]
-        named.append(f"{self.names[called[-1]]} above" if named else self.names[called[-1]])
-        lines = [f"Levels by score: {', '.join(named)}"]
-        never = [self.names[k] for k in range(self.n_codes) if k not in called]
-        if never:
-            lines.append(f"Never called, for others are nearer at any score: {', '.join(never)}")
-        return lines
-
-    def sentence(self, n_called: NDArray[np.intp]) -> str:
-        """Say how many were called each level."""
-        each = zip(self.names, n_called, strict=True)
-        named = ", ".join(f"{name} ({n:,})" for name, n in each if n)
-        n_rows = int(n_called.sum())
-        return f"Scored {counted(n_rows, 'row; it is', 'rows; they are')} called {named}."
-
-    def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
-        """Return positions of levels, however the new file writes them."""
-        code_of = codes_among(labels.drop_nulls().unique().to_list(), self.names)
-        codes = labels.replace_strict(code_of, default=-1, return_dtype=pl.Int64).to_numpy()
-        unknown = np.flatnonzero((codes < 0) & labels.is_not_null().to_numpy())
-        if len(unknown):
-            row = int(unknown[0])
-            raise InputError(
-                f"{file}: the target value {labels[row]!r} at row {row + 1} is not among the "
-                f"levels of the model: {', '.join(self.names)}.",
-                "Correct it, or leave it empty: rows without a target are left out.",
-                ErrorKind.LABELS,
-            )
-        present = np.unique(codes[codes >= 0])
-        if len(present) < 2:
-            held = f"only {self.names[present[0]]!r}" if len(present) else "nothing"
-            raise InputError(
-                f"{file}: the target holds {held}.",
-                "Rows of two levels are needed to measure a ranking.",
-                ErrorKind.LABELS,
-            )
-        return codes.astype(np.intp)
-
-    def estimate(
-        self,
-        y: NDArray[np.integer],
-        scores: NDArray[np.float64],
-        weight: NDArray[np.float64] | None = None,
-    ) -> RankingEstimate:
-        """Return MAUC, and the AUC of the rows above each level that some are above."""
-        order = range(self.n_codes)
-        measures = [as_measure("MAUC", mauc_interval(y, scores, weight, levels=order))]
-        present = np.unique(y)
-        if len(present) > 2:  # of two levels it is the MAUC
-            for code in present[:-1]:
-                interval = roc_auc_interval(y > code, scores, weight)
-                measures.append(as_measure(f"AUC above {self.names[code]}", interval))
-        return RankingEstimate(measures, float(len(y) if weight is None else weight.sum()))
-
-    def confusion(
-        self,
-        y: NDArray[np.integer],
-        scores: NDArray[np.float64],
-        weight: NDArray[np.float64] | None = None,
-    ) -> Confusion:
-        """Return rows by level and called level, and how far these are apart."""
-        called, n = self.decide(scores), self.n_codes
-        counts = np.bincount(n * np.asarray(y, dtype=np.intp) + called, weight, n * n)
-        counts = counts.reshape(n, n)
-        distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
-        n_rows = counts.sum(axis=1)
-        present = n_rows > 0
-        errors = (counts * distance).sum(axis=1)
-        right, near = counts.trace() / n_rows.sum(), counts[distance <= 1].sum() / n_rows.sum()
-        error = errors.sum() / n_rows.sum()
-        balanced = (errors[present] / n_rows[present]).mean()
-        within = f", {near:.1%} within one level" if n > 2 else ""
-        lines = [
-            f"Called the right level: {right:.1%} of the rows{within}",
-            f"Distance to the right level: {error:.3f} levels on average; {balanced:.3f} when each "
-            "level counts the same",
-        ]
-        return Confusion(
-            "At the model's thresholds",
-            self.names,
-            self.names,
-            counts,
-            lines,
-            {
-                "confusion": {"levels": self.names, "is_by_called": counts.tolist()},
-                "right": float(right),
-                "within_one_level": float(near),
-                "mean_distance": float(error),
-                "mean_distance_levels_alike": float(balanced),
-            },
-            in_brief=lines,
-        )
+    return RareTarget(found.column, rare_class_among(found.counts, positive))
 
 
 def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> LevelTarget:
@@ -267,39 +235,6 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
             ErrorKind.LABELS,
         )
     return LevelTarget(found.column, found.counts, levels, code_of)
-
-
-def codes_among(labels: Sequence[str] | dict[str, int], levels: Sequence[str]) -> dict[str, int]:
-    """Return the position of each label's level; labels of no level are left out.
-
-    A label is a level written the same, or else one of the same value: 1.0 and 1, High and high.
-
-    >>> codes_among(["high", "Low", "2"], ["low", "high"])
-    {'high': 1, 'Low': 0}
-    """
-    exact = {level: code for code, level in enumerate(levels)}
-    by_value: dict[Any, list[int]] = {}
-    for code, level in enumerate(levels):
-        by_value.setdefault(label_value(level), []).append(code)
-    codes = {}
-    for label in labels:
-        same = [exact[label]] if label in exact else by_value.get(label_value(label), [])
-        if len(same) == 1:
-            codes[label] = same[0]
-    return codes
-
-
-def as_numbers(labels: Sequence[str]) -> list[float] | None:
-    """Return labels as numbers, whole ones as such; None when one of them is text.
-
-    >>> as_numbers(["3", "10"]), as_numbers(["0.5", "1"]), as_numbers(["3", "low"])
-    ([3, 10], [0.5, 1.0], None)
-    """
-    if not all(isinstance(label_value(label), float) for label in labels):
-        return None
-    numbers = [float(label) for label in labels]
-    is_whole = all(np.isfinite(number) and number == int(number) for number in numbers)
-    return [int(number) for number in numbers] if is_whole else numbers
 
 
 def _numbers_in_order(found: FoundLabels) -> tuple[tuple[str, ...], dict[str, int]]:
@@ -362,7 +297,7 @@ def _refuse_unknown(found: FoundLabels, levels: Sequence[str], code_of: dict[str
 
 
 def _too_many(found: FoundLabels, value_of: dict[str, float]) -> InputError:
-    """The numbers are a measurement: say at which values they could be cut."""
+    """Return the error of numbers that are a measurement, with values at which to cut them."""
     values = np.array([value_of[label] for label in found.counts])
     order = np.argsort(values)
     rows = np.cumsum(np.array(list(found.counts.values()))[order])

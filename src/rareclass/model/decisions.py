@@ -1,0 +1,337 @@
+"""Decisions of a model: from scores to a rare class and all other rows, or to levels in order.
+
+Both kinds of decision give codes: code k is called where ``thresholds[k - 1] < score`` and
+``score <= thresholds[k]``. `decision_of` chooses the kind by the target.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rareclass.encoding.target import is_rare, unknown_labels
+from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.findings import Finding, FindingKind, warn
+from rareclass.labels.two_classes import label_value
+from rareclass.metrics import (
+    Interval,
+    average_precision_interval,
+    mauc_interval,
+    precision_at_k_interval,
+    roc_auc_interval,
+)
+from rareclass.metrics.interval import exact_interval
+from rareclass.model.facts import (
+    LevelFacts,
+    RankingEstimate,
+    RareClassFacts,
+    TargetFacts,
+)
+from rareclass.tables import TableWarning
+
+# Precision among this many top rows is shown as well when there are enough rows.
+SECOND_TOP = 100
+_MOST_SHOWN = 5
+# Of the intervals of precision and recall.
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Rows counted by their class and the class that they are called."""
+
+    title: str  # what decides
+    is_names: list[str]
+    called_names: list[str]
+    counts: NDArray[Any]  # (n_is, n_called), copies included
+    lines: list[str]  # what the counts come to
+    numbers: dict[str, Any]  # the same as plain data
+    in_brief: list[str] = field(default_factory=list)  # what ``rareclass fit`` prints
+
+
+class RareDecision:
+    """Code 1, the rare class, above the threshold; code 0 elsewhere."""
+
+    column: ClassVar[str] = "called_rare"  # of decisions in a file of scores
+    n_codes = 2
+
+    def __init__(self, facts: RareClassFacts, thresholds: NDArray[np.float64]) -> None:
+        self.thresholds = thresholds
+        self._rare, self._rest = facts.rare_label, facts.rest_label
+        self.names = [self._rest, self._rare]
+        self._known = facts.label_counts
+
+    def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the code that each score is called."""
+        return (scores > self.thresholds[0]).astype(np.intp)
+
+    def cells(self, called: NDArray[np.intp]) -> pl.Series:
+        """Return codes as a file of scores has them: truth values."""
+        return pl.Series(self.column, called == 1)
+
+    def rules(self) -> list[str]:
+        """Return nothing: a threshold of scores says little."""
+        return []
+
+    def sentence(self, n_called: NDArray[np.intp]) -> str:
+        """Say how many rows are above the threshold; `n_called` counts the rows of each code."""
+        n_rows, n_rare = int(n_called.sum()), int(n_called[1])
+        return (
+            f"Scored {counted(n_rows, 'row')}; {n_rare:,} ({n_rare / n_rows:.2%}) "
+            f"{'is' if n_rare == 1 else 'are'} above the threshold "
+            f"for {self._rare}."
+        )
+
+    def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
+        """Return the codes of labels of a new file as text, however they are written; -1 if empty.
+
+        Raises `InputError` where all rows are of one class. Warns of labels that training had not.
+        """
+        labelled = labels.is_not_null().to_numpy()
+        given = labels.filter(pl.Series(labelled))
+        rare = is_rare(given, self._rare, self._known)
+        if not rare.any() or rare.all():
+            share = "every" if len(rare) and rare.all() else "no"
+            raise InputError(
+                f"{file}: {share} row has the target value {self._rare!r}.",
+                "Both classes are needed to measure a ranking.",
+                ErrorKind.LABELS,
+            )
+        others = given.filter(pl.Series(~rare))
+        unknown = unknown_labels(others, {*self._known} - {self._rare}) if self._known else {}
+        if unknown:
+            shown = [f"{label} ({n:,})" for label, n in unknown.items()][:_MOST_SHOWN]
+            more = ", ..." if len(unknown) > _MOST_SHOWN else ""
+            warn(
+                f"target values that training had not count as the rest: {', '.join(shown)}{more}.",
+                TableWarning,
+                Finding(FindingKind.UNKNOWN_LABELS, {"rows": unknown}),
+            )
+        codes = np.full(len(labels), -1, dtype=np.intp)
+        codes[labelled] = rare
+        return codes
+
+    def estimate(
+        self,
+        y: NDArray[np.integer],
+        scores: NDArray[np.float64],
+        weight: NDArray[np.float64] | None = None,
+    ) -> RankingEstimate:
+        """Return AUC, average precision and precision at k, with 95 % intervals."""
+        rare = y == 1
+        counts = np.ones(len(rare)) if weight is None else weight
+        n_rows, n_rare = float(counts.sum()), float(counts[rare].sum())
+        auc = roc_auc_interval(rare, scores, sample_weight=weight)
+        precision = average_precision_interval(rare, scores, sample_weight=weight)
+        measures = {"AUC": auc, "average precision": precision}
+        first = max(1, round(n_rare))
+        for k in sorted({first, SECOND_TOP}) if n_rows >= 10 * SECOND_TOP else [first]:
+            interval = precision_at_k_interval(rare, scores, k, sample_weight=weight)
+            measures[f"precision at {k}"] = interval
+        return RankingEstimate(measures, n_rows, n_rare)
+
+    def confusion(
+        self,
+        y: NDArray[np.integer],
+        scores: NDArray[np.float64],
+        weight: NDArray[np.float64] | None = None,
+    ) -> Confusion:
+        """Return the four counts, precision and recall."""
+        called, rare = self.decide(scores), (y == 1).astype(np.intp)
+        counts = np.bincount(2 * rare + called, weight, 4).reshape(2, 2)[::-1, ::-1]
+        (true_rare, missed_rare), (false_rare, true_rest) = counts
+        n_called = true_rare + false_rare
+        precision = exact_interval(true_rare, n_called, _LEVEL) if n_called else None
+        recall = exact_interval(true_rare, true_rare + missed_rare, _LEVEL)
+        shown = "none called" if precision is None else _with_bounds(precision)
+        measures = f"precision {shown}, recall {_with_bounds(recall)}"
+        return Confusion(
+            "At the model's threshold",
+            [self._rare, self._rest],
+            ["rare", "rest"],
+            counts,
+            [measures[0].upper() + measures[1:]],
+            {
+                "at_threshold": {
+                    "true_rare": int(true_rare),
+                    "false_rare": int(false_rare),
+                    "missed_rare": int(missed_rare),
+                    "true_rest": int(true_rest),
+                    "precision": None if precision is None else precision.value,
+                    "recall": recall.value,
+                },
+                "intervals_at_threshold": {
+                    "precision": None if precision is None else list(precision[1:]),
+                    "recall": list(recall[1:]),
+                },
+            },
+            [f"Called rare: {counted(round(n_called), 'row')}, {measures}"],
+        )
+
+
+def _with_bounds(interval: Interval) -> str:
+    return f"{interval.value:.3f} ({interval.low:.3f} to {interval.high:.3f})"
+
+
+class LevelDecision:
+    """Codes are positions of levels, the lowest first; methods are those of `RareDecision`."""
+
+    column: ClassVar[str] = "level"
+
+    def __init__(self, facts: LevelFacts, thresholds: NDArray[np.float64]) -> None:
+        self.thresholds = thresholds
+        self.names = list(facts.levels)
+        self.n_codes = len(self.names)
+
+    def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the position of the level that each score is called."""
+        return np.searchsorted(self.thresholds, scores, side="left")
+
+    def cells(self, called: NDArray[np.intp]) -> pl.Series:
+        """Return levels, as numbers where all of them are."""
+        numbers = as_numbers(self.names)
+        names = pl.Series(self.column, self.names if numbers is None else numbers)
+        return names.gather(called)
+
+    def rules(self) -> list[str]:
+        """Return the scores of each level, and the levels that no score is called."""
+        ends = [-np.inf, *self.thresholds, np.inf]
+        called = [k for k in range(self.n_codes) if ends[k] < ends[k + 1]]
+        named = [f"{self.names[k]} up to {ends[k + 1]:.3g}" for k in called[:-1]]
+        named.append(f"{self.names[called[-1]]} above" if named else self.names[called[-1]])
+        lines = [f"Levels by score: {', '.join(named)}"]
+        never = [self.names[k] for k in range(self.n_codes) if k not in called]
+        if never:
+            lines.append(f"Never called, for others are nearer at any score: {', '.join(never)}")
+        return lines
+
+    def sentence(self, n_called: NDArray[np.intp]) -> str:
+        """Say how many were called each level."""
+        each = zip(self.names, n_called, strict=True)
+        named = ", ".join(f"{name} ({n:,})" for name, n in each if n)
+        n_rows = int(n_called.sum())
+        return f"Scored {counted(n_rows, 'row; it is', 'rows; they are')} called {named}."
+
+    def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
+        """Return positions of levels; raises `InputError` as well on a label of no level."""
+        code_of = codes_among(labels.drop_nulls().unique().to_list(), self.names)
+        codes = labels.replace_strict(code_of, default=-1, return_dtype=pl.Int64).to_numpy()
+        unknown = np.flatnonzero((codes < 0) & labels.is_not_null().to_numpy())
+        if len(unknown):
+            row = int(unknown[0])
+            raise InputError(
+                f"{file}: the target value {labels[row]!r} at row {row + 1} is not among the "
+                f"levels of the model: {', '.join(self.names)}.",
+                "Correct it, or leave it empty: rows without a target are left out.",
+                ErrorKind.LABELS,
+            )
+        present = np.unique(codes[codes >= 0])
+        if len(present) < 2:
+            held = f"only {self.names[present[0]]!r}" if len(present) else "nothing"
+            raise InputError(
+                f"{file}: the target holds {held}.",
+                "Rows of two levels are needed to measure a ranking.",
+                ErrorKind.LABELS,
+            )
+        return codes.astype(np.intp)
+
+    def estimate(
+        self,
+        y: NDArray[np.integer],
+        scores: NDArray[np.float64],
+        weight: NDArray[np.float64] | None = None,
+    ) -> RankingEstimate:
+        """Return MAUC, and the AUC of the rows above each level that some are above."""
+        order = range(self.n_codes)
+        measures = {"MAUC": mauc_interval(y, scores, weight, levels=order)}
+        present = np.unique(y)
+        if len(present) > 2:  # of two levels it is the MAUC
+            for code in present[:-1]:
+                interval = roc_auc_interval(y > code, scores, weight)
+                measures[f"AUC above {self.names[code]}"] = interval
+        return RankingEstimate(measures, float(len(y) if weight is None else weight.sum()))
+
+    def confusion(
+        self,
+        y: NDArray[np.integer],
+        scores: NDArray[np.float64],
+        weight: NDArray[np.float64] | None = None,
+    ) -> Confusion:
+        """Return rows by level and called level, and how far these are apart."""
+        called, n = self.decide(scores), self.n_codes
+        counts = np.bincount(n * np.asarray(y, dtype=np.intp) + called, weight, n * n)
+        counts = counts.reshape(n, n)
+        distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+        n_rows = counts.sum(axis=1)
+        present = n_rows > 0
+        errors = (counts * distance).sum(axis=1)
+        right, near = counts.trace() / n_rows.sum(), counts[distance <= 1].sum() / n_rows.sum()
+        error = errors.sum() / n_rows.sum()
+        balanced = (errors[present] / n_rows[present]).mean()
+        within = f", {near:.1%} within one level" if n > 2 else ""
+        lines = [
+            f"Called the right level: {right:.1%} of the rows{within}",
+            f"Distance to the right level: {error:.3f} levels on average; {balanced:.3f} when each "
+            "level counts the same",
+        ]
+        return Confusion(
+            "At the model's thresholds",
+            self.names,
+            self.names,
+            counts,
+            lines,
+            {
+                "confusion": {"levels": self.names, "is_by_called": counts.tolist()},
+                "right": float(right),
+                "within_one_level": float(near),
+                "mean_distance": float(error),
+                "mean_distance_levels_alike": float(balanced),
+            },
+            in_brief=lines,
+        )
+
+
+Decision = RareDecision | LevelDecision
+
+
+def decision_of(target: TargetFacts, thresholds: NDArray) -> Decision:
+    """Return what decides by these thresholds for a model of this target."""
+    if isinstance(target, RareClassFacts):
+        return RareDecision(target, thresholds)
+    return LevelDecision(target, thresholds)
+
+
+def codes_among(labels: Sequence[str] | dict[str, int], levels: Sequence[str]) -> dict[str, int]:
+    """Return the position of each label's level; labels of no level are left out.
+
+    A label is a level written the same, or else one of the same value: 1.0 and 1, High and high.
+
+    >>> codes_among(["high", "Low", "2"], ["low", "high"])
+    {'high': 1, 'Low': 0}
+    """
+    exact = {level: code for code, level in enumerate(levels)}
+    by_value: dict[Any, list[int]] = {}
+    for code, level in enumerate(levels):
+        by_value.setdefault(label_value(level), []).append(code)
+    codes = {}
+    for label in labels:
+        same = [exact[label]] if label in exact else by_value.get(label_value(label), [])
+        if len(same) == 1:
+            codes[label] = same[0]
+    return codes
+
+
+def as_numbers(labels: Sequence[str]) -> list[float] | None:
+    """Return labels as numbers, whole ones as such; None when one of them is text.
+
+    >>> as_numbers(["3", "10"]), as_numbers(["0.5", "1"]), as_numbers(["3", "low"])
+    ([3, 10], [0.5, 1.0], None)
+    """
+    if not all(isinstance(label_value(label), float) for label in labels):
+        return None
+    numbers = [float(label) for label in labels]
+    is_whole = all(np.isfinite(number) and number == int(number) for number in numbers)
+    return [int(number) for number in numbers] if is_whole else numbers
