@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -225,7 +226,9 @@ def test_unwritable_output_is_found_before_training(
 def test_damaged_model_files(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     whole = (fitted / "model.rareclass").read_bytes()
     flipped = bytearray(whole)
-    flipped[len(whole) // 2] ^= 0xFF
+    with zipfile.ZipFile(fitted / "model.rareclass") as archive:
+        largest = max(archive.infolist(), key=lambda entry: entry.compress_size)
+    flipped[largest.header_offset + largest.compress_size // 2] ^= 0xFF
     for name, content in (
         ("cut.rareclass", whole[: len(whole) // 2]),
         ("flipped.rareclass", bytes(flipped)),
