@@ -2,16 +2,19 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rareclass.encoding.typed_table import TypedTable
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.estimators.search import Fold, make_folds
 from rareclass.folds.dealing import dealt, places, read_times, stretches
 from rareclass.labels.two_classes import Labels
 from rareclass.parameters import is_whole
+
+if TYPE_CHECKING:
+    from rareclass.encoding.typed_table import TypedTable
+
 
 # Rows that every fold learns from, and none scores.
 ALWAYS_LEARNED = -1
@@ -127,7 +130,7 @@ def _split(
 
 
 def with_equal_rows_together(
-    table: TypedTable, is_rare: np.ndarray, fold: np.ndarray
+    table: "TypedTable", is_rare: np.ndarray, fold: np.ndarray
 ) -> np.ndarray:
     """Move each majority row that equals a rare row to the fold of that rare row.
 

@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from rareclass.decide.threshold import balanced_accuracy_threshold
-from rareclass.encoding.typed_table import TypedTable
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, in_memory, read_training_rows
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
@@ -18,6 +17,7 @@ from rareclass.rows.memory import count_threads
 
 # Modules that only `fit` needs are imported there: a model is opened and scores without them.
 if TYPE_CHECKING:
+    from rareclass.encoding.typed_table import TypedTable
     from rareclass.ensemble.combination import Combination
     from rareclass.ensemble.members.member import Member
     from rareclass.ensemble.race import Race, TimeBudget
@@ -263,7 +263,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         check_is_fitted(self)
         return self.score_typed(self._typed(X))
 
-    def score_typed(self, table: TypedTable) -> np.ndarray:
+    def score_typed(self, table: "TypedTable") -> np.ndarray:
         """`score_samples` of a table that was read already, as one of training."""
         rarity = np.zeros(table.n_rows)
         for first in range(0, table.n_rows, _SCORED_ROWS):
@@ -296,7 +296,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     # -- inside ------------------------------------------------------------------------------
 
-    def _typed(self, X: Any) -> TypedTable:
+    def _typed(self, X: Any) -> "TypedTable":
         from rareclass.encoding.typed_table import read_table
 
         return read_table(in_memory(X), self.columns_)

@@ -6,12 +6,12 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from rareclass.encoding.typed_table import TypedTable
 from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.rows import LabelledRows, RowSource
 
 if TYPE_CHECKING:
+    from rareclass.encoding.typed_table import TypedTable
     from rareclass.estimators.search import Scoring
 
 # Folds of cv="auto", and where there is no time for so many on all rows: each fold learns from
@@ -45,7 +45,7 @@ class FoldedRows(NamedTuple):
     is short, None where the user chose their number.
     """
 
-    table: TypedTable
+    table: "TypedTable"
     is_rare: np.ndarray
     weight: np.ndarray | None
     fold: np.ndarray
