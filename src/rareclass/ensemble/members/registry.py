@@ -8,6 +8,7 @@ from rareclass.ensemble.members.boosters import CatBoost, LightGBM, XGBoost
 from rareclass.ensemble.members.machines import (
     GaussianOnNumbers,
     GaussianOnTails,
+    KernelMember,
     LaplaceOnQuantiles,
     LaplaceOnTails,
     LogisticOnIndicators,
@@ -51,25 +52,15 @@ MEMBERS: dict[str, type[Member]] = {
 PORTFOLIOS: dict[str, tuple[str, ...]] = {
     "auto": tuple(name for name, kind in MEMBERS.items() if kind.package is None),
     "kernel": tuple(
-        kind.name
-        for kind in (
-            LaplaceOnQuantiles,
-            LaplaceOnTails,
-            GaussianOnTails,
-            GaussianOnNumbers,
-            MomentMember,
-        )
+        name for name, kind in MEMBERS.items() if issubclass(kind, KernelMember | MomentMember)
     ),
-    "trees": tuple(
-        kind.name
-        for kind in (
-            HistogramBoosting,
-            ExtraTrees,
-            BalancedForest,
-            SlowHistogramBoosting,
-            DeepHistogramBoosting,
-            RandomForest,
-        )
+    "trees": (
+        HistogramBoosting.name,
+        ExtraTrees.name,
+        BalancedForest.name,
+        SlowHistogramBoosting.name,
+        DeepHistogramBoosting.name,
+        RandomForest.name,
     ),
 }
 
