@@ -252,16 +252,9 @@ def test_screens_fit_the_width(
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
     shown = rareclass(
-        "fit",
-        folder / "train.csv",
-        "-t",
-        "days",
-        *METHOD,
-        "--lam",
-        1,
-        "-o",
+        "fit", folder / "train.csv", "-t", "days", *METHOD, "--lam", 1, "-o",
         tmp_path / "m.rareclass",
-    ).stdout
+    ).stdout  # fmt: skip
     shown += rareclass("evaluate", tmp_path / "m.rareclass", folder / "new.csv").stdout
     too_wide = [line for line in shown.splitlines() if len(line.rstrip()) > int(width)]
     assert all(line.startswith("  rareclass ") for line in too_wide)
