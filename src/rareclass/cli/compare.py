@@ -132,17 +132,7 @@ def compare(
     of_scores = {
         "--truth": truth, "--score": score, "--id": id_column, "--weight": weight, "--by": by,
     }  # fmt: skip
-    for option, value in (of_methods if scores else of_scores).items():
-        if value:
-            kind = "methods on a training file" if scores else "files of scores"
-            remedy = f"Leave out {option}{' or --scores' if scores else ', or give --scores'}."
-            raise InputError(f"{option} is for comparing {kind}.", remedy, ErrorKind.COMBINATION)
-    if not scores and len(data) > 1:
-        raise InputError(
-            f"{counted(len(data), 'file')} are given.",
-            "Give one training file, or --scores where they hold scores.",
-            ErrorKind.COMBINATION,
-        )
+    _check_kind(data, scores, of_methods if scores else of_scores)
     if out is not None and out.suffix not in (".csv", ".json"):
         raise InputError(
             f"--out {out} is neither .csv nor .json.",
@@ -183,6 +173,21 @@ def compare(
         (_write_table if out.suffix == ".csv" else write_json)(out, board.rows())
         output().print(f"Saved {file_text(out)}")
     written.give(board.to_dict())
+
+
+def _check_kind(data: "list[TablePlace]", scores: bool, misplaced: dict[str, Any]) -> None:
+    """Refuse options, and a number of files, that are for the other kind of comparison."""
+    for option, value in misplaced.items():
+        if value:
+            kind = "methods on a training file" if scores else "files of scores"
+            remedy = f"Leave out {option}{' or --scores' if scores else ', or give --scores'}."
+            raise InputError(f"{option} is for comparing {kind}.", remedy, ErrorKind.COMBINATION)
+    if not scores and len(data) > 1:
+        raise InputError(
+            f"{counted(len(data), 'file')} are given.",
+            "Give one training file, or --scores where they hold scores.",
+            ErrorKind.COMBINATION,
+        )
 
 
 def _compare_methods(

@@ -157,7 +157,6 @@ def fit(
     from rareclass.fit.memory_plan import ENCODED_COPIES, VIEW_COPIES, plan_memory
     from rareclass.fit.rows_elsewhere import dask_client
     from rareclass.fit.training_set import FitSettings
-    from rareclass.machine import available_memory, parse_bytes
     from rareclass.scratch_file import scratch_folder
     from rareclass.tables.table_file import open_table
 
@@ -174,13 +173,9 @@ def fit(
     if report is not None:
         check_output(report, "--report", written.overwrite, read)
     file = open_table(train, character, scratch=scratch)
-    try:
-        limit = available_memory() if memory is None else parse_bytes(memory)
-    except ValueError as error:
-        raise InputError(
-            f"--memory {memory} is not a size.", "Give one such as 4GiB.", ErrorKind.SETTING
-        ) from error
-    plan = plan_memory(file, limit, VIEW_COPIES if learner.reads_types else ENCODED_COPIES)
+    plan = plan_memory(
+        file, _memory_limit(memory), VIEW_COPIES if learner.reads_types else ENCODED_COPIES
+    )
     settings = FitSettings(
         target=target,
         positive=positive,
@@ -210,15 +205,31 @@ def fit(
         trained = fit_and_save(console, file, out, settings)
     written.give(trained.as_plain_data())
     if report is not None:
-        from rareclass.report.model_report import report_on_held_out
-
-        try:
-            page = report_on_held_out(trained.content, out).page
-        except InputError as error:  # no scores of rows held out, or a model of levels
-            print_notes(console, [f"no report was written: {error}"])
-        else:
-            write_page(report, page)
+        _write_report(console, report, out, trained)
     print_command(console, "Next:", f"rareclass score {out} NEW_ROWS.csv --out scores.csv")
+
+
+def _memory_limit(memory: str | None) -> int:
+    from rareclass.machine import available_memory, parse_bytes
+
+    try:
+        return available_memory() if memory is None else parse_bytes(memory)
+    except ValueError as error:
+        raise InputError(
+            f"--memory {memory} is not a size.", "Give one such as 4GiB.", ErrorKind.SETTING
+        ) from error
+
+
+def _write_report(console: Console, report: Path, out: Path, trained: "Trained") -> None:
+    """Write the page; a model without scores of rows held out, or of levels, has none."""
+    from rareclass.report.model_report import report_on_held_out
+
+    try:
+        page = report_on_held_out(trained.content, out).page
+    except InputError as error:
+        print_notes(console, [f"no report was written: {error}"])
+    else:
+        write_page(report, page)
 
 
 def fit_and_save(

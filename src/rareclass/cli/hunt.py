@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -27,7 +27,7 @@ from rareclass.errors import ErrorKind, InputError, counted
 if TYPE_CHECKING:
     from rareclass.files import Location
     from rareclass.hunt.files import TypicalValue
-    from rareclass.hunt.hunting import ChosenParameters, Hunt
+    from rareclass.hunt.hunting import ChosenParameters, Hunt, HuntSettings
     from rareclass.hunt.table import HuntTable
     from rareclass.hyperball.description import Description
 
@@ -40,6 +40,94 @@ class KernelName(StrEnum):
 
     none = "none"
     gaussian = "gaussian"
+
+
+@dataclass(frozen=True)
+class BallOptions:
+    """Options on the shape of balls, and on the rows that are written."""
+
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, help="Write so many nearest rows, also from outside the ball."),
+    ] = None
+    kernel: Annotated[
+        KernelName | None,
+        typer.Option(
+            help="Shape of the ball: none is round, gaussian is free.",
+            show_default="both are tried",
+        ),
+    ] = None
+    c1: Annotated[
+        str | None,
+        typer.Option(
+            help="Price of a cleared row inside; larger: smaller balls.", show_default="chosen"
+        ),
+    ] = None
+    c2: Annotated[
+        str | None,
+        typer.Option(
+            help="Price of an unlabelled row outside; larger: larger balls.", show_default="chosen"
+        ),
+    ] = None
+    width: Annotated[
+        str | None,
+        typer.Option(
+            help="Sigma of the gaussian kernel, in standard deviations; implies that kernel.",
+            show_default="chosen",
+        ),
+    ] = None
+    share: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, max=1.0, help="Share of the unlabelled rows that is rare, if it is known."
+        ),
+    ] = None
+    balls: Annotated[
+        str | None,
+        typer.Option(
+            help="Balls for each rare value: a number, or auto.", show_default="1 to 3, chosen"
+        ),
+    ] = None
+    filter_rows: Annotated[
+        str,
+        typer.Option(
+            "--filter",
+            help="Leave out unlabelled rows far from every case before the ball is drawn: yes, no, "
+            "or how far, 3 being yes.",
+        ),
+    ] = "yes"
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same rows.")] = 0
+
+    def settings(self) -> "HuntSettings":
+        """Return how to hunt; raises `InputError` on options that do not go together."""
+        from rareclass.hunt.hunting import HuntSettings
+
+        settings = HuntSettings(
+            kernel=None if self.kernel is None else self.kernel.value,
+            c1=parse_strength("--c1", self.c1),
+            c2=parse_strength("--c2", self.c2),
+            width=parse_strength("--width", self.width),
+            share=self.share,
+            n_balls=None if self.balls is None else parse_balls(self.balls),
+            filter=parse_filter(self.filter_rows),
+            folds=self.folds,
+            top=self.top,
+            seed=self.seed,
+        )
+        if self.width is not None and self.kernel is KernelName.none:
+            raise InputError(
+                f"--width {self.width} belongs to --kernel gaussian.",
+                "Leave one of the two out.",
+                ErrorKind.COMBINATION,
+            )
+        if self.share == 0:
+            raise InputError(
+                "--share 0 leaves nothing to find.",
+                "Give a share such as 0.001.",
+                ErrorKind.SETTING,
+            )
+        return settings
 
 
 @command
@@ -68,58 +156,7 @@ def hunt(
         list[str] | None, typer.Option(help="Value that counts as an empty cell. Many times.")
     ] = None,
     columns: ColumnOptions,
-    top: Annotated[
-        int | None,
-        typer.Option(min=1, help="Write so many nearest rows, also from outside the ball."),
-    ] = None,
-    kernel: Annotated[
-        KernelName | None,
-        typer.Option(
-            help="Shape of the ball: none is round, gaussian is free.",
-            show_default="both are tried",
-        ),
-    ] = None,
-    c1: Annotated[
-        str | None,
-        typer.Option(
-            help="Price of a cleared row inside; larger: smaller balls.", show_default="chosen"
-        ),
-    ] = None,
-    c2: Annotated[
-        str | None,
-        typer.Option(
-            help="Price of an unlabelled row outside; larger: larger balls.", show_default="chosen"
-        ),
-    ] = None,
-    width: Annotated[
-        str | None,
-        typer.Option(
-            help="Sigma of the gaussian kernel, in standard deviations; implies that kernel.",
-            show_default="chosen",
-        ),
-    ] = None,
-    share: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0, max=1.0, help="Share of the unlabelled rows that is rare, if it is known."
-        ),
-    ] = None,
-    balls: Annotated[
-        str | None,
-        typer.Option(
-            help="Balls for each rare value: a number, or auto.", show_default="1 to 3, chosen"
-        ),
-    ] = None,
-    filter_rows: Annotated[
-        str,
-        typer.Option(
-            "--filter",
-            help="Leave out unlabelled rows far from every case before the ball is drawn: yes, no, "
-            "or how far, 3 being yes.",
-        ),
-    ] = "yes",
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same rows.")] = 0,
+    how: BallOptions,
     written: OutputOptions,
     table: TableOptions,
 ) -> None:
@@ -135,7 +172,6 @@ def hunt(
         typical_values,
         write_hunt,
     )
-    from rareclass.hunt.hunting import HuntSettings
     from rareclass.hunt.hunting import hunt as hunt_in
     from rareclass.hunt.table import LabelRoles, read_hunt_table
     from rareclass.machine import available_memory, track
@@ -143,28 +179,7 @@ def hunt(
     character = table.character
     on_this_machine(out, "--out")
     data = table.place(given, "DATA")
-    settings = HuntSettings(
-        kernel=None if kernel is None else kernel.value,
-        c1=parse_strength("--c1", c1),
-        c2=parse_strength("--c2", c2),
-        width=parse_strength("--width", width),
-        share=share,
-        n_balls=None if balls is None else parse_balls(balls),
-        filter=parse_filter(filter_rows),
-        folds=folds,
-        top=top,
-        seed=seed,
-    )
-    if width is not None and kernel is KernelName.none:
-        raise InputError(
-            f"--width {width} belongs to --kernel gaussian.",
-            "Leave one of the two out.",
-            ErrorKind.COMBINATION,
-        )
-    if share == 0:
-        raise InputError(
-            "--share 0 leaves nothing to find.", "Give a share such as 0.001.", ErrorKind.SETTING
-        )
+    settings = how.settings()
     check_not_inside(out, "--out", data)
     check_folder(out, written.overwrite)
     written.check({"the file to be read": data, "--out": out}, written.overwrite)
