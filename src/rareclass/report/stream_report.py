@@ -86,7 +86,6 @@ class LoggedAlert(NamedTuple):
     """An alert of a stream."""
 
     row: int
-    score: float
     threshold: float
 
 
