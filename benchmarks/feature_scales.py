@@ -119,7 +119,7 @@ def agop_features(X: np.ndarray, y: np.ndarray, lam: float) -> np.ndarray:
         squares *= X.shape[1] / squares.sum()
         scaled = X * np.sqrt(squares)
         model = RankRC(lam=lam, verbose=False, pos_label=True).fit(scaled, y)
-        Z, b = model.landmarks_, model.coef_
+        Z, b = model.landmarks_, model.dual_coef_
         K = model._expansion().kernel.block(scaled, Z)
         slopes = np.sqrt(squares) * (scaled * (K @ b)[:, None] - K @ (b[:, None] * Z))
         squares = np.sqrt(weight @ slopes**2)

@@ -70,5 +70,5 @@ def _choose(task: Task, landmarks: Any, widths: Sequence[float]) -> Chosen:
     parameter = f"lam 2^{np.log2(lam):.0f}"
     if len(widths) > 1:
         parameter += f", width x {widths[best]:g}"
-    size = int(np.count_nonzero(model.coef_))
+    size = int(np.count_nonzero(model.dual_coef_))
     return Chosen(model.score_samples, parameter, middle - start, end - middle, size, len(caught))

@@ -50,7 +50,7 @@ def _as_path(models: Sequence[RankRC], lams: Params, stopped: int) -> FittedPath
     def scores(rows: np.ndarray, indices: Sequence[int]) -> np.ndarray:
         return np.column_stack([models[index].score_samples(rows) for index in indices])
 
-    sizes = [int(np.count_nonzero(model.coef_)) for model in models]
+    sizes = [int(np.count_nonzero(model.dual_coef_)) for model in models]
     return FittedPath(list(lams), scores, sizes, stopped)
 
 

@@ -95,6 +95,6 @@ def _details(model: RankRC) -> dict[str, Any]:
         "objective": model.objective_,
         "optimality": model.optimality_,
         "status": str(model.status_),
-        "landmarks": len(model.coef_),
+        "landmarks": len(model.dual_coef_),
         "log2_lam": float(np.log2(model.lam)),
     }

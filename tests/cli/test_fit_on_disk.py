@@ -52,7 +52,7 @@ def test_same_model_and_messages_and_a_note(
     assert len(folders) == 3  # typed cells, and the encoded rows of both trainings
     assert list((tmp_path / "scratch").iterdir()) == []
     one, other = load_model(fitted / "model.rareclass"), load_model(tmp_path / "m.rareclass")
-    assert other.estimator.coef_ == pytest.approx(one.estimator.coef_, rel=1e-8)
+    assert other.estimator.dual_coef_ == pytest.approx(one.estimator.dual_coef_, rel=1e-8)
     assert facts_as_json(other.facts)["columns"] == facts_as_json(one.facts)["columns"]
     assert facts_as_json(other.facts)["label_counts"] == facts_as_json(one.facts)["label_counts"]
     held = [

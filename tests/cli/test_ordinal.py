@@ -155,7 +155,7 @@ def test_a_table_on_disk(
         )
         assert ("read from disk in pieces" in result) == (share > 4)
         models.append(load_model(out).estimator)
-    np.testing.assert_allclose(models[1].coef_, models[0].coef_, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(models[1].dual_coef_, models[0].dual_coef_, rtol=1e-7, atol=1e-12)
     np.testing.assert_allclose(models[1].thresholds_, models[0].thresholds_, rtol=1e-7)
 
 

@@ -266,7 +266,7 @@ def test_same_seed_same_scores(fitted: Path, tmp_path: Path, rareclass: Run) -> 
         "-o", again,
     )  # fmt: skip
     first, second = load_model(fitted / "model.rareclass"), load_model(again)
-    np.testing.assert_array_equal(first.estimator.coef_, second.estimator.coef_)
+    np.testing.assert_array_equal(first.estimator.dual_coef_, second.estimator.dual_coef_)
 
 
 @pytest.mark.parametrize("width", ["60", "80"])

@@ -102,7 +102,7 @@ def test_the_model_is_the_same(tmp_path: Path, settings: FitSettings) -> None:
     assert other.summary == one.summary
     assert other.notes == one.notes
     np.testing.assert_allclose(
-        other.content.estimator.coef_, one.content.estimator.coef_, rtol=1e-7
+        other.content.estimator.dual_coef_, one.content.estimator.dual_coef_, rtol=1e-7
     )
     assert other.content.threshold == pytest.approx(one.content.threshold, rel=1e-7)
     forget = {"date", "quantiles", "held_out", "threshold"}

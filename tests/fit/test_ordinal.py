@@ -98,7 +98,7 @@ def test_rows_on_disk_give_the_same_model(
     assert other.summary == one.summary
     assert other.notes == one.notes
     models = [outcome.content.estimator for outcome in (one, other)]
-    np.testing.assert_allclose(models[1].coef_, models[0].coef_, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(models[1].dual_coef_, models[0].dual_coef_, rtol=1e-7, atol=1e-12)
     np.testing.assert_allclose(models[1].thresholds_, models[0].thresholds_, rtol=1e-7)
 
 

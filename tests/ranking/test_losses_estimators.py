@@ -139,7 +139,7 @@ def test_rows_that_are_all_equal_are_solved_without_a_warning(loss, dtype):
     y = (np.random.default_rng(0).random(300) < 0.1).astype(int)
     model = RankRC(loss=loss, width=1.0).fit(np.ones((300, 4), dtype=dtype), y)
     assert model.status_ == "converged"
-    np.testing.assert_allclose(model.coef_, 0.0, atol=1e-6)
+    np.testing.assert_allclose(model.dual_coef_, 0.0, atol=1e-6)
 
 
 @pytest.mark.parametrize("losses", [1, "logistic", []])

@@ -67,7 +67,7 @@ def test_the_sparse_model_is_the_minimum_over_all_pairs(
     wanted = split_minimum(objective, lam * sizes, len(points))
     assert model.objective_ <= wanted + 1e-7 * abs(wanted)
     beta = np.zeros(len(points))
-    for point, coefficient in zip(model.landmarks_, model.coef_, strict=True):
+    for point, coefficient in zip(model.landmarks_, model.dual_coef_, strict=True):
         beta[np.flatnonzero((points == point).all(axis=1))] = coefficient
     value, gradient = objective(beta)
     assert model.objective_ == pytest.approx(value, rel=1e-9)

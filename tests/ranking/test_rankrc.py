@@ -118,9 +118,9 @@ def test_every_container_gives_the_same_model(kind):
 
 
 def test_labels_come_as_series_of_any_kind():
-    wanted = RankRC().fit(X, Y).coef_
+    wanted = RankRC().fit(X, Y).dual_coef_
     for y in (pd.Series(Y), pl.Series(Y), pa.chunked_array([Y]), Y.tolist(), Y[:, None].ravel()):
-        np.testing.assert_array_equal(RankRC().fit(X, y).coef_, wanted)
+        np.testing.assert_array_equal(RankRC().fit(X, y).dual_coef_, wanted)
 
 
 def test_the_majority_is_not_copied():
@@ -168,9 +168,9 @@ def test_the_order_of_the_rows_does_not_matter():
 
 
 def test_memory_and_threads_do_not_matter():
-    wanted = RankRC().fit(X, Y).coef_
+    wanted = RankRC().fit(X, Y).dual_coef_
     for memory, n_jobs in [("100kB", 1), ("40 kB", 2), ("1GiB", 5)]:
-        found = RankRC(memory=memory, n_jobs=n_jobs).fit(X, Y).coef_
+        found = RankRC(memory=memory, n_jobs=n_jobs).fit(X, Y).dual_coef_
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8)
 
 
@@ -206,7 +206,7 @@ def test_landmarks_of_every_kind():
     points = np.random.default_rng(0).normal(size=(5, 4))
     model = RankRC(landmarks=points).fit(X, Y)
     assert model.landmark_rows_ is None
-    assert model.coef_.shape == (5,)
+    assert model.dual_coef_.shape == (5,)
     for wrong in (
         "some",
         0,

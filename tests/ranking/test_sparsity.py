@@ -92,7 +92,7 @@ def test_the_model_is_the_minimum_over_all_pairs(
     assert model.objective_ <= wanted + 1e-7 * abs(wanted)
     # What the model says of itself is so.
     beta = np.zeros(len(points))
-    for point, coefficient in zip(model.landmarks_, model.coef_, strict=True):
+    for point, coefficient in zip(model.landmarks_, model.dual_coef_, strict=True):
         beta[np.flatnonzero((points == point).all(axis=1))] = coefficient
     value, gradient = objective(beta)
     assert model.objective_ == pytest.approx(value, rel=1e-9)
@@ -182,7 +182,7 @@ def test_from_the_largest_lam_on_no_landmark_is_used():
     assert largest == pytest.approx(closed_form, rel=1e-12)
     with pytest.warns(UserWarning, match=f"below {largest:.3g}"):
         none = RankRC(penalty="l1", lam=1.0001 * largest).fit(X, Y)
-    assert (none.n_landmarks_, none.landmarks_.shape, none.coef_.shape) == (0, (0, 4), (0,))
+    assert (none.n_landmarks_, none.landmarks_.shape, none.dual_coef_.shape) == (0, (0, 4), (0,))
     assert not none.score_samples(X).any()
     assert none.transform(X).shape == (400, 0)
     assert none.n_iter_ == 0
@@ -274,9 +274,11 @@ def test_scoring_costs_what_the_landmarks_in_use_cost():
         scores = model.score_samples(X)
         cost[penalty, lam] = kernel.entries
         assert kernel.entries == len(X) * model.n_landmarks_
-        assert model.landmarks_.shape[0] == len(model.coef_) == model.n_landmarks_
+        assert model.landmarks_.shape[0] == len(model.dual_coef_) == model.n_landmarks_
         np.testing.assert_array_equal(X[model.landmark_rows_], model.landmarks_)
-        np.testing.assert_allclose(kernel(X, model.landmarks_) @ model.coef_, scores, rtol=1e-9)
+        np.testing.assert_allclose(
+            kernel(X, model.landmarks_) @ model.dual_coef_, scores, rtol=1e-9
+        )
         features = model.transform(X)
         assert features.shape == (400, model.whitener_.shape[1])
         assert model.get_feature_names_out().shape == (features.shape[1],)

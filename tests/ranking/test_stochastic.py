@@ -38,7 +38,7 @@ def objective(model, X, y, lam, weight=None, eps=0.5):
     Z = model.landmarks_
     K = np.exp(-((Z[:, None] - Z[None]) ** 2).sum(-1) / model.width_**2)
     w, v = weight[rare] / weight[rare].sum(), weight[~rare] / weight[~rare].sum()
-    return w @ loss @ v + 0.5 * lam * model.coef_ @ K @ model.coef_
+    return w @ loss @ v + 0.5 * lam * model.dual_coef_ @ K @ model.dual_coef_
 
 
 def streamed(model, X, y, cuts, weight=None):
@@ -53,7 +53,7 @@ def streamed(model, X, y, cuts, weight=None):
 
 
 def assert_same(one, other, rtol=1e-9):
-    np.testing.assert_allclose(one.coef_, other.coef_, rtol=rtol, atol=1e-9)
+    np.testing.assert_allclose(one.dual_coef_, other.dual_coef_, rtol=rtol, atol=1e-9)
     assert one.offset_ == pytest.approx(other.offset_, rel=1e-9)
     assert one.objective_ == pytest.approx(other.objective_, rel=1e-9)
 
@@ -263,7 +263,9 @@ def test_threads_and_containers_do_not_change_the_model(container):
     rows = container(X)
     other = StochasticRankRC(**kwargs).fit(rows, Y)
     np.testing.assert_allclose(other.score_samples(rows), one.score_samples(X), rtol=1e-6)
-    assert (one.coef_ != StochasticRankRC(**{**kwargs, "random_state": 5}).fit(X, Y).coef_).any()
+    assert (
+        one.dual_coef_ != StochasticRankRC(**{**kwargs, "random_state": 5}).fit(X, Y).dual_coef_
+    ).any()
 
 
 @quiet
@@ -276,7 +278,7 @@ def test_rows_on_disk_give_the_model_of_rows_in_memory(tmp_path, shuffle):
     with from_parquet(tmp_path / "rows.parquet", target="y") as rows:
         disk = StochasticRankRC(**kwargs, max_iter=3).fit_rows(rows)
     memory = StochasticRankRC(**kwargs, max_iter=3).fit(X, Y)
-    np.testing.assert_array_equal(disk.coef_, memory.coef_)
+    np.testing.assert_array_equal(disk.dual_coef_, memory.dual_coef_)
     assert disk.offset_ == memory.offset_
     assert list(disk.feature_names_in_) == names
     assert_same(StochasticRankRC(**kwargs, max_iter=3).fit_rows(from_arrays(X, Y)), memory)

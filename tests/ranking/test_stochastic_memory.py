@@ -37,7 +37,7 @@ def test_a_stream_of_any_length_takes_the_same_memory():
         for rows, y in parts(n):
             model.partial_fit(rows, y)
             gc.collect(1)  # threadpoolctl 3.5 leaves 18 KB a call to Python's collector
-        model.coef_  # noqa: B018 - what waits is learned
+        model.dual_coef_  # noqa: B018 - what waits is learned
         return model
 
     run(1)  # compiled and imported

@@ -109,7 +109,7 @@ def test_what_is_foreseen_holds_for_all_rows(many):
     for model in models:
         assert model.status_ == str(Status.CONVERGED)
         problem = settings.problem(model.lam)
-        w = np.linalg.lstsq(problem.whitener, model.coef_, rcond=None)[0]
+        w = np.linalg.lstsq(problem.whitener, model.dual_coef_, rcond=None)[0]
         optimality = np.linalg.norm(problem.evaluate(w).gradient) / norm
         assert optimality <= 1.5e-3
     assert sum(model.history_[-1].foreseen for model in models if model.history_) >= 2

@@ -55,7 +55,7 @@ def test_kernel_machines_work_in_float32_on_many_rows(monkeypatch: pytest.Monkey
     np.testing.assert_allclose(narrow.score_samples(X), wide.score_samples(X), atol=1e-4)
     monkeypatch.setattr(machine, "_MANY_ROWS", 299)
     many = RankRC(lam=0.01).fit(X, y)
-    np.testing.assert_array_equal(many.coef_, narrow.coef_)
+    np.testing.assert_array_equal(many.dual_coef_, narrow.dual_coef_)
     assert RankRC(lam=0.01, kernel_dtype="float64").fit(X, y).landmarks_.dtype == np.float64
     with pytest.raises(ValueError, match="kernel_dtype='half' is not one of"):
         RankRC(kernel_dtype="half").fit(X, y)

@@ -84,7 +84,7 @@ def test_a_model_of_other_columns_or_another_target_does_not_take_over(
 
 def test_a_model_whose_scores_are_no_numbers_does_not_take_over(watched: LiveModel) -> None:
     content = load_model(watched.path)
-    content.estimator.coef_[:] = float("nan")
+    content.estimator.dual_coef_[:] = float("nan")
     save_model(watched.path, content)
     found = watched.look(at_once=True)
     assert found.outcome == "refused"

@@ -281,6 +281,8 @@ class RankScorer(ClassifierMixin):
         is_last = self.pos_label_ == self.classes_[1]
         return np.column_stack(columns if is_last else columns[::-1])
 
+    _predict_proba.__name__ = "predict_proba"  # by which scikit-learn takes one of its columns
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distance from the threshold, above 0 where ``classes_[1]`` is predicted.
 

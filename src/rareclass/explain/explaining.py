@@ -256,7 +256,7 @@ def explain_kernel(model: KernelModel, rows: ExplainedRows) -> KernelExplanation
     squared distance, or inner product, is worked out again. O(n n_landmarks n_features) time.
     """
     kernel, Z = plain_kernel(model)
-    beta = np.asarray(model.coef_, dtype=np.float64)
+    beta = np.asarray(model.dual_coef_, dtype=np.float64)
     X, typical = rows.X, rows.typical
     if isinstance(kernel, FeatureScaled):
         Z, X, typical = Z * kernel.scales, X * kernel.scales, typical * kernel.scales

@@ -89,7 +89,7 @@ class KernelMethod(Method):
             lam_chosen_by_cross_validation=self.lam is None and terms.folds >= 2,
             width=float(model.width_),
             width_chosen_by_cross_validation=chosen_on is not None,
-            n_landmarks=int(model.coef_.shape[0]),
+            n_landmarks=int(model.dual_coef_.shape[0]),
             solver=SolverFacts(model.status_, int(model.n_iter_)),
             chosen_on_rows=chosen_on,
         )
@@ -99,7 +99,7 @@ class KernelMethod(Method):
     ) -> list[str]:
         """The lines on landmarks and lam."""
         return [
-            f"Landmarks: {counted(len(model.coef_), 'row carries', 'rows carry')} the model",
+            f"Landmarks: {counted(len(model.dual_coef_), 'row carries', 'rows carry')} the model",
             f"Regulariser lam = {model.lam:.4g} (2^{log2(model.lam):.4g}), "
             f"{how_chosen(self.lam, terms, self.chosen_on(terms))}",
         ]

@@ -46,7 +46,7 @@ _MANY_ROWS = 100_000
 class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FitsRows, BaseEstimator):
     """Scores and features of a model that kernel functions of landmarks carry.
 
-    Whoever inherits has ``kernel``, ``n_jobs``, ``width_``, ``landmarks_``, ``coef_`` and
+    Whoever inherits has ``kernel``, ``n_jobs``, ``width_``, ``landmarks_``, ``dual_coef_`` and
     ``whitener_``.
     """
 
@@ -69,7 +69,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FitsRows, B
         Cost: O(n_landmarks n_features) a row, in blocks; no memory but the result.
         """
         check_is_fitted(self)
-        return finite_scores(self._map(X, self.coef_))
+        return finite_scores(self._map(X, self.dual_coef_))
 
     def transform(self, X: Any) -> np.ndarray:
         """Nyström features of every row: the paper's linearisation, section 5.1.
@@ -107,8 +107,10 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FitsRows, B
     def check_parts(self) -> None:
         """Raise `ValueError` where the parts of the expansion are not of one size."""
         shape = n_landmarks, n_features = self.landmarks_.shape
-        if self.coef_.shape != (n_landmarks,) or self.coef_.dtype.kind != "f":
-            raise ValueError(f"coef_ does not have a number for each of {n_landmarks} landmarks")
+        if self.dual_coef_.shape != (n_landmarks,) or self.dual_coef_.dtype.kind != "f":
+            raise ValueError(
+                f"dual_coef_ does not have a number for each of {n_landmarks} landmarks"
+            )
         if n_features != self.n_features_in_ or not self.width_ > 0:
             raise ValueError(f"landmarks_ of shape {shape} for {self.n_features_in_} features")
 
@@ -200,7 +202,7 @@ class KernelMachine(KernelModel):
         """Assign all attributes that `fit` leaves."""
         solution = learned.solution
         self.landmarks_, self.landmark_rows_ = learned.landmarks, learned.landmark_rows
-        self.coef_, self.whitener_ = learned.coef, learned.whitener
+        self.dual_coef_, self.whitener_ = learned.coef, learned.whitener
         self.n_landmarks_ = int(np.count_nonzero(learned.coef))
         self.width_, self.feature_scales_ = prepared.width, prepared.scales
         self.objective_, self.optimality_ = solution.at.value, solution.optimality
@@ -269,6 +271,8 @@ class RanksLevels(ClassifierMixin):
     def _predict_proba(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         return self.calibration_(self.score_samples(X))
+
+    _predict_proba.__name__ = "predict_proba"  # by which scikit-learn takes one of its columns
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """MAUC: share of the pairs of rows of different levels that are in order, in [0, 1].

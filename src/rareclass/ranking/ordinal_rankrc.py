@@ -67,7 +67,7 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
         over levels (`rareclass.decide.level_thresholds`). -inf or inf where a level is never worth
         predicting. Training scores of landmarks are optimistic; `OrdinalRankRCCV` learns the
         thresholds on held-out scores.
-    landmarks_, landmark_rows_, n_landmarks_, coef_, whitener_, width_ : as in `RankRC`
+    landmarks_, landmark_rows_, n_landmarks_, dual_coef_, whitener_, width_ : as in `RankRC`
     feature_scales_, duality_gap_ : as in `RankRC`
     objective_, optimality_, n_iter_, status_, history_ : as in `RankRC`
     n_features_in_, feature_names_in_ : as in `RankRC`

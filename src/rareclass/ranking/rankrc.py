@@ -115,12 +115,12 @@ class RankRC(RankScorer, KernelMachine):
         The rare class.
     landmarks_ : ndarray or CSR of shape (n_landmarks, n_features)
         The distinct rows that carry the model: equal rows are one landmark. With "l1" those that
-        dropped out are left out here, in ``landmark_rows_``, ``coef_`` and ``whitener_``.
+        dropped out are left out here, in ``landmark_rows_``, ``dual_coef_`` and ``whitener_``.
     n_landmarks_ : int
         Landmarks in use, with a coefficient that is not zero: what a row's score costs.
     landmark_rows_ : ndarray of int or None
         A training row for each; None when points were given.
-    coef_ : ndarray of shape (n_landmarks,)
+    dual_coef_ : ndarray of shape (n_landmarks,)
         beta.
     whitener_ : ndarray of shape (n_landmarks, rank)
         What `transform` multiplies the kernel by. It is kept because eigenvectors of nearly equal

@@ -306,7 +306,7 @@ class LandmarkMapDisplay(Display):
         than two features.
         """
         model = getattr(estimator, "best_estimator_", estimator)
-        landmarks, coef = getattr(model, "landmarks_", None), getattr(model, "coef_", None)
+        landmarks, coef = getattr(model, "landmarks_", None), getattr(model, "dual_coef_", None)
         if landmarks is None or coef is None or len(coef) != landmarks.shape[0]:
             raise ValueError(f"{type(estimator).__name__} has no landmarks: fit a kernel machine.")
         if issparse(landmarks) or issparse(X):

@@ -129,7 +129,7 @@ def score_of(model: Any, inputs: TableInputs) -> Tensor:
         )
     assert inputs.matrix is not None
     if isinstance(inner, KernelModel):
-        return expanded(inputs.matrix, inner._expansion(), inner.coef_).upright()
+        return expanded(inputs.matrix, inner._expansion(), inner.dual_coef_).upright()
     return (inputs.matrix @ np.asarray(inner.coef_, np.float64)).upright()
 
 

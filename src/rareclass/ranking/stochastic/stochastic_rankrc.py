@@ -113,7 +113,7 @@ class StochasticRankRC(RankScorer, KernelModel):
     classes_ : ndarray of shape (2,)
     pos_label_ : label
         The rare class.
-    landmarks_, coef_, whitener_, width_ : as in `RankRC`
+    landmarks_, dual_coef_, whitener_, width_ : as in `RankRC`
     n_landmarks_, n_rare_ : int
         Landmarks, and rare rows held.
     offset_ : float
@@ -398,7 +398,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         return self._published
 
     landmarks_ = _of_model("landmarks", "Rows whose kernel functions carry the model.")
-    coef_ = _of_model("coef", "Coefficients of the landmarks.")
+    dual_coef_ = _of_model("coef", "Coefficients of the landmarks.")
     whitener_ = _of_model("whitener", "Matrix from kernel values to coordinates.")
     width_ = _of_model("width", "Sigma.")
     n_rare_ = _of_model("n_rare", "Rare rows held.")
@@ -409,7 +409,7 @@ class StochasticRankRC(RankScorer, KernelModel):
     @property
     def n_landmarks_(self) -> int:
         """Number of landmarks."""
-        return len(self.coef_)
+        return len(self.dual_coef_)
 
 
 def _generator(chooser: np.random.RandomState) -> np.random.Generator:
