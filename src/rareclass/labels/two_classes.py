@@ -6,6 +6,9 @@ Which label is rare is decided here for everybody: `rarest` by weight, `class_po
 
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Real
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -217,8 +220,17 @@ def _two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         classes = np.sort(y[[0, second]])
         check_classification_targets(classes)
         return classes, y == classes[1]
-    classes, code = np.unique(y, return_inverse=True)
-    check_classification_targets(classes)
+    if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
+        # Text beside numbers has no order: numbers first, then by what is written.
+        values = sorted(set(y.tolist()), key=lambda label: (isinstance(label, str), str(label)))
+        place = {label: k for k, label in enumerate(values)}
+        classes, code = np.empty(len(values), object), np.array([place[label] for label in y])
+        classes[:] = values
+        if len(classes) == 2:
+            return classes, code == 1
+    else:
+        classes, code = np.unique(y, return_inverse=True)
+        check_classification_targets(classes)
     if len(classes) == 1:
         raise ValueError(
             f"the target holds one class only, {plain(classes[0])!r}: there is nothing to rank it "
@@ -227,7 +239,7 @@ def _two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(y)} with {len(classes)} labels. Use y == label to learn one label "
+            f"{type_of_target(code)} with {len(classes)} labels. Use y == label to learn one label "
             "against the rest (--positive on the command line), or OrdinalRankRC for levels "
             "that have an order."
         )
@@ -278,14 +290,29 @@ def label_column(y: Any, n_rows: int | None) -> np.ndarray:
 def label_array(y: Any) -> np.ndarray:
     """Labels as an array in which a missing one can be told: beside text, NaN would become text.
 
-    Refuses None.
+    Objects that all are truth values, or all numbers, become those: pandas leaves such columns
+    where it has dropped empty cells. Refuses None.
+
+    >>> label_array(np.array([True, False], object)).dtype.kind, label_array([1, "a"]).tolist()
+    ('b', [1, 'a'])
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     array = np.asarray(y)
     if array.dtype.kind == "U" and not isinstance(y, np.ndarray):
-        return np.array(y, dtype=object)
+        array = np.array(y, dtype=object)
+    if array.dtype != object or array.ndim != 1 or len(missing_labels(array)):
+        return array
+    kinds = {type(label) for label in array}
+    if kinds and kinds <= {bool, np.bool_}:
+        return array.astype(bool)
+    if all(issubclass(kind, Real | Decimal) for kind in kinds):
+        return np.array([_plain_number(label) for label in array])
     return array
+
+
+def _plain_number(label: Any) -> float | int:
+    return float(label) if isinstance(label, Decimal | Fraction) else label
 
 
 def missing_labels(y: np.ndarray) -> np.ndarray:

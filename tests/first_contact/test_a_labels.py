@@ -1,0 +1,77 @@
+"""Two labels of any type, in any container: the same rows are rare, and come back as they were."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+
+from rareclass import MIBC, RankRC, RareClassifier, StochasticRankRC
+from rareclass.ensemble.members.machines import LogisticOnQuantiles
+from rareclass.online import CBR
+
+N = 120
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(N, 2))
+RARE = X[:, 0] + 0.5 * RANDOM.normal(size=N) > 1.2
+MODELS = [
+    RankRC(),
+    MIBC(),
+    StochasticRankRC(random_state=0),
+    CBR(random_state=0),
+    RareClassifier(members=[LogisticOnQuantiles(strengths=(0.1,))], cv=2, n_jobs=1),
+]
+
+
+def objects(rare: Any, rest: Any) -> np.ndarray:
+    labels = np.empty(N, object)
+    labels[:] = [rare if each else rest for each in RARE]
+    return labels
+
+
+LABELS: dict[str, tuple[Callable[[], Any], Any]] = {
+    "truth values as objects": (lambda: pd.Series(RARE).astype(object), True),
+    "truth values of NumPy as objects": (lambda: objects(np.True_, np.False_), True),
+    "floats as objects": (lambda: objects(1.0, 0.0), 1.0),
+    "decimals": (lambda: objects(Decimal("1.00"), Decimal("0.00")), 1.0),
+    "text beside numbers": (lambda: objects("fraud", 0), "fraud"),
+    "a number beside text": (lambda: objects(7, "none"), 7),
+    "text": (lambda: objects("yes", "no"), "yes"),
+    "a pandas category": (lambda: pd.Series(objects("yes", "no")).astype("category"), "yes"),
+    "text of Arrow": (lambda: pd.Series(objects("yes", "no")).astype("string[pyarrow]"), "yes"),
+    "nullable numbers": (lambda: pd.Series(RARE.astype(int)).astype("Int64"), 1),
+    "nullable truth values": (lambda: pd.Series(RARE).astype("boolean"), True),
+    "polars": (lambda: pl.Series(RARE), True),
+    "polars text": (lambda: pl.Series(objects("yes", "no").tolist()), "yes"),
+    "a column of Arrow": (lambda: pa.array(RARE.astype(int)), 1),
+    "a list": (lambda: objects("b", "a").tolist(), "b"),
+}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("name", list(LABELS))
+def test_two_labels_of_any_type(name: str, model: Any) -> None:
+    labels, rare = LABELS[name][0](), LABELS[name][1]
+    fitted = clone(model).fit(X, labels)
+    assert fitted.pos_label_ == rare
+    assert len(fitted.classes_) == 2
+    expected = clone(model).fit(X, RARE)
+    sign = 1.0 if fitted.pos_label_ == fitted.classes_[1] else -1.0
+    np.testing.assert_allclose(fitted.score_samples(X), expected.score_samples(X), rtol=1e-9)
+    called = fitted.predict(X)
+    np.testing.assert_array_equal(called == rare, sign * fitted.decision_function(X) > 0)
+    assert fitted.score(X, labels) == pytest.approx(expected.score(X, RARE))
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, pd.NaT])
+@pytest.mark.parametrize("labels", [("yes", "no"), (1, 0), (True, False), ("fraud", 0)])
+def test_a_row_without_a_label_is_named(labels: tuple[Any, Any], nothing: Any) -> None:
+    y = objects(*labels)
+    y[17] = nothing
+    with pytest.raises(ValueError, match="row 17"):
+        RankRC().fit(X, y)
