@@ -11,8 +11,11 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
+from faults import refused
 from rareclass import MIBC, RankRC, RareClassifier, StochasticRankRC
 from rareclass.ensemble.members.machines import LogisticOnQuantiles
+from rareclass.errors import ErrorKind
+from rareclass.metrics import roc_auc
 from rareclass.online import CBR
 
 N = 120
@@ -75,3 +78,14 @@ def test_a_row_without_a_label_is_named(labels: tuple[Any, Any], nothing: Any) -
     y[17] = nothing
     with pytest.raises(ValueError, match="row 17"):
         RankRC().fit(X, y)
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, pd.NaT])
+def test_a_measure_names_the_row_without_a_label(nothing: Any) -> None:
+    y = objects(1, 0)
+    scores = X[:, 0]
+    assert roc_auc(y, scores) == roc_auc(RARE, scores)
+    assert roc_auc(objects(True, False), scores) == roc_auc(RARE, scores)
+    y[17] = nothing
+    with refused(ErrorKind.CELL, row=17):
+        roc_auc(y, scores)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rareclass.errors import ErrorKind, InputError
+from rareclass.labels.two_classes import label_array, missing_labels
 
 FloatArray = NDArray[np.float64]
 
@@ -78,6 +79,10 @@ def label_column(
 ) -> NDArray[np.bool_]:
     """True where the label is 1 or True; anything but 0 and 1 is refused."""
     label = read_column(y, "y", n_rows, beside)
+    if label.dtype == object:
+        bad = np.isin(np.arange(len(label)), missing_labels(label))
+        _refuse(bad, label, "y", "is no label", "Leave the row out.")
+        label = label_array(label)
     if label.dtype == np.bool_:
         return label
     ones = np.asarray(label == 1, dtype=np.bool_)
