@@ -239,13 +239,8 @@ def _table_source(X: Any) -> RowSource:
             f"Found array with {table.shape[0]} sample(s) and {table.shape[1]} feature(s) "
             "while a minimum of 1 of each is required."
         )
-    for name, dtype in table.schema.items():
-        if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise ValueError(
-                f"column {name!r} holds {dtype}, not numbers. Encode it first "
-                "(skrub.TableVectorizer does), or use RareClassifier or the command line, which "
-                "encode tables."
-            )
+    if not _is_plain(table):
+        table = nw.from_native(_numbers_of(X))
     is_narrow = all(dtype in NARROW for dtype in table.schema.values())
     wanted = nw.Float32 if is_narrow else nw.Float64
 
@@ -253,6 +248,39 @@ def _table_source(X: Any) -> RowSource:
         return table[rows].select(nw.all().cast(wanted)).to_numpy()
 
     return RowSource(table.shape, np.float32 if is_narrow else np.float64, take, False)
+
+
+def _is_plain(table: nw.DataFrame[Any]) -> bool:
+    """Say whether all columns are numbers or truth values that convert a block at a time."""
+    native = table.to_native()
+    if table.implementation.is_pandas_like():
+        return all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in native.dtypes)
+    return all(
+        dtype == nw.Boolean or (dtype.is_numeric() and dtype != nw.Decimal)
+        for dtype in table.schema.values()
+    )
+
+
+def _numbers_of(X: Any) -> Any:
+    """Read columns of any make as numbers: nullable, sparse, decimals, objects, categories.
+
+    Raises `ValueError` for a column of words or dates.
+    """
+    from polars import Boolean, DataFrame, Float64, Null  # late: few tables need it
+
+    from rareclass.tables.frames import read_frame
+
+    columns = []
+    for cells, _ in read_frame(X).columns:
+        dtype = cells.dtype
+        if not (dtype.is_numeric() or dtype in (Boolean, Null)):
+            raise ValueError(
+                f"column {cells.name!r} holds {dtype}, not numbers. Encode it first "
+                "(skrub.TableVectorizer does), or use RareClassifier or the command line, which "
+                "encode tables."
+            )
+        columns.append(cells.cast(Float64) if dtype.is_decimal() or dtype == Null else cells)
+    return DataFrame(columns)
 
 
 class _Cell(NamedTuple):
