@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 class NumberSummaries(NamedTuple):
-    """What the three ways of bounding need of the training columns: arrays of shape (n_columns,).
+    """Statistics of training columns, for all ways of bounding: arrays of shape (n_columns,).
 
     Knots are values of a column in increasing order and their ranks (the share of rows below plus
     half of those equal), those of column j in ``[starts[j]:starts[j + 1]]``.
@@ -123,7 +123,7 @@ def _spread(values: Floats, weight: Floats, median: float) -> float:
 
 
 def _knots_among(ranks: Floats) -> NDArray[np.intp]:
-    """Which distinct values are knots: all, or some even in rank and some even in quantile."""
+    """Choose the values that are knots: all, or some even in rank and some in quantile."""
     if len(ranks) <= MOST_KNOTS:
         return np.arange(len(ranks))
     half = MOST_KNOTS // 2

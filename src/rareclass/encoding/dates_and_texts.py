@@ -65,7 +65,7 @@ class RecurringDates(BaseEstimator):
         return self
 
     def transform(self, dates: Floats) -> Floats:
-        """What recurs: (n_rows, n_features), NaN where a date is missing; F order."""
+        """Return the recurring parts: (n_rows, n_features), NaN for a missing date; F order."""
         parts = np.empty((len(dates), len(self.features_)), order="F")
         for k, (part, first, second) in enumerate(self.features_):
             if part == "days":

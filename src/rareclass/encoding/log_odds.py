@@ -231,7 +231,7 @@ class CategoryStatistics(BaseEstimator):
         weight: Floats,
         fold: Codes,
     ) -> tuple[float | Floats, Floats]:
-        """What levels are smoothed towards, and the log-odds in the other folds then."""
+        """Shares that levels are smoothed towards, and the log-odds in the other folds then."""
         of_groups = count_levels(groups[codes], int(groups.max()) + 1, y, weight)
         smoothing = self.smoothing_
         self.group_smoothing_ = choose_smoothing(of_groups, self.prior_)

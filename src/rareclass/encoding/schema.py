@@ -1,4 +1,4 @@
-"""What each column of a stream holds, and the rows that do not keep to it."""
+"""Kinds of the columns of a stream, and the rows that do not keep to them."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class OnlineEncoder:
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        """What each column of X says."""
+        """Meaning of each column of X."""
         return tuple(self._features)
 
     @property

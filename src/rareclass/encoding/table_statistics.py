@@ -1,4 +1,4 @@
-"""What all views of a table share: learned once, and encoded once for a set of rows."""
+"""Statistics that all views of a table share, learned once and encoded once for a set of rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

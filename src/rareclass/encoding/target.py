@@ -22,7 +22,7 @@ _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
 
 @dataclass(frozen=True)
 class RareClass:
-    """Which label is the rare class."""
+    """Rare label of a target, and the others."""
 
     label: str
     others: list[str]

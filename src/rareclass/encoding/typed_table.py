@@ -63,7 +63,7 @@ class TypedColumn:
         return words
 
     def take(self, rows: Any) -> "TypedColumn":
-        """These rows of the column."""
+        """Take some rows of the column."""
         return TypedColumn(self.name, self.kind, self.values[rows], self.levels)
 
 
@@ -105,7 +105,7 @@ class TypedTable:
         return [k for k, column in enumerate(self.columns) if column.kind in kinds]
 
     def take(self, rows: Any) -> "TypedTable":
-        """These rows of the table; `rows` are row numbers, a mask or a slice."""
+        """Take some rows of the table; `rows` are row numbers, a mask or a slice."""
         if not isinstance(rows, slice):
             rows = np.asarray(rows)
         n_rows = len(np.empty(self.n_rows, np.bool_)[rows])
@@ -219,7 +219,7 @@ def _places(codes: NDArray[np.int32]) -> pl.Series:
 
 
 def _understood(given: FrameColumn) -> tuple[Column, TypedColumn]:
-    """What a column of training holds, and its cells read as that; warns of one that names rows."""
+    """Decide what a column of training holds and read its cells; warn of one that names rows."""
     is_text = is_text_type(given.cells.dtype)
     cells = _coded(given.cells) if is_text else given.cells
     reading, integers = _reading_of(given, cells)

@@ -233,11 +233,11 @@ class DenseView(BaseEstimator):
         return _joined(self._blocks(table), table.n_rows)
 
     def outside(self, table: TypedTable) -> dict[str, int]:
-        """As `TableStatistics.outside`: cells of each column unlike any of training."""
+        """Count the cells of each column that are unlike any of training."""
         return self.statistics_.outside(table)
 
     def markers(self) -> tuple[NDArray[np.intp], Floats, Floats]:
-        """Which numbers have a marker of where they are missing, its mean and its deviation."""
+        """Return the numbers with a marker of missing cells, its mean and its deviation."""
         share = self.statistics_.missing_share_
         marked = np.flatnonzero(share > 0)
         share = share[marked]

@@ -1,4 +1,4 @@
-"""What plain methods reach on the same held-out rows: is the model worth its time?"""
+"""Plain methods on the same held-out rows: is the model worth its time?"""
 
 import time
 from collections.abc import Callable, Iterable

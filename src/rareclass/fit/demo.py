@@ -85,7 +85,7 @@ class _World:
         self.visits = rng.gamma(2.0, size=settings.n_shops) + 0.2
 
     def usual(self) -> pl.DataFrame:
-        """What card holders pay."""
+        """Payments of card holders."""
         settings, rng = self.settings, self.rng
         n = settings.n_days * settings.payments_a_day
         weekday = np.tile([1, 1, 1, 1.05, 1.2, 1.25, 0.8], settings.n_days // 7 + 1)
@@ -232,7 +232,7 @@ class Weeks(NamedTuple):
 
 @dataclass(frozen=True)
 class Alerts:
-    """What some alerts caught."""
+    """Frauds that some alerts caught."""
 
     name: str
     per_day: float
@@ -250,7 +250,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What each way to raise alerts caught, and whether the rankings are told apart."""
+    """Frauds that each way to raise alerts caught, and whether the rankings differ."""
 
     alerts: list[Alerts]
     n_frauds: int

@@ -1,4 +1,4 @@
-"""Which rows are held out for the estimate: at random, whole groups, or the latest."""
+"""Rows that are held out for the estimate: at random, whole groups, or the latest."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

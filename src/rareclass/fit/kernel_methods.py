@@ -46,7 +46,7 @@ _ENTRY_BYTES = 4
 
 @dataclass(frozen=True)
 class KernelMethod(Method):
-    """What the kernel machines have in common; ``lam`` None chooses it by cross-validation.
+    """Base of the kernel machines; ``lam`` None chooses it by cross-validation.
 
     See `rareclass.fit.method.Method`.
     """
@@ -185,7 +185,7 @@ class RankRCMethod(KernelMethod):
         return model
 
     def _search(self, rows: EncodedRows, terms: Terms) -> dict[str, Any]:
-        """What is tried, and on which rows."""
+        """Parameters that are tried, and the rows that they are tried on."""
         lams, width = self.lams(), self.width or "mean"
         if self.chosen_on(terms) is None and not self.on_part:
             return {"lams": lams, "width": width, "cv": rows.cv(terms)}
@@ -260,7 +260,7 @@ class OrdinalMethod(KernelMethod):
 
 
 def choose_landmarks(n_rare: int) -> tuple[str, int]:
-    """Which rows carry a model of so many rare rows, as `RankRC` names them."""
+    """Return which rows carry a model of so many rare rows, as `RankRC` names them."""
     if n_rare > MOST_RARE_LANDMARKS:
         return "rare", MOST_RARE_LANDMARKS
     return "rare+majority", MAJORITY_LANDMARKS

@@ -1,4 +1,4 @@
-"""What training knows of a method: a few verbs, the same for all of them."""
+"""Methods as training knows them: a few verbs, the same for all."""
 
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
@@ -68,7 +68,7 @@ class EncodedRows(NamedTuple):
 
     @property
     def folds(self) -> dict[str, NDArray[Any]]:
-        """What rows are held out by, as `fit` calls it."""
+        """Columns that rows are held out by, as `fit` names them."""
         columns = {"groups": self.groups, "time": self.time}
         return {name: column for name, column in columns.items() if column is not None}
 

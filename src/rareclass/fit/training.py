@@ -220,7 +220,7 @@ def _to_saved(
     held_out: NDArray[np.int64],
     is_rate: bool,
 ) -> ScoreMap:
-    """What makes scores of the model that was judged those of the one that is saved.
+    """Return the map from scores of the judged model to those of the saved one.
 
     Scores of a method that cross-fits are false-positive rates, which lie where they lie.
     """

@@ -107,7 +107,7 @@ class TrainingSet:
 
     @property
     def rare(self) -> NDArray[np.bool_]:
-        """Which rows are not of the majority."""
+        """Mask of the rows that are not of the majority."""
         return self.y != self.target.majority
 
     @property

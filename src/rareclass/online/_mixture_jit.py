@@ -244,7 +244,7 @@ def mix(
 
 @njit(cache=True, nogil=True)
 def counts(weights, mean):
-    """What a natural logarithm of each member's rate adds to the score, by itself and the stack."""
+    """Share of the score that a natural log of each member's rate adds, with the stack."""
     n_members = mean.shape[0] - 1
     out = weights[:n_members].copy()
     if weights.shape[0] > n_members:

@@ -340,7 +340,7 @@ def _kind_of_numbers(facts: ColumnFacts, integers: bool) -> tuple[Kind, str]:
             return "id-like", "dropped: named like an identifier and different in every row"
     if facts.n_distinct == 2 and {facts.low, facts.high} == {0.0, 1.0}:
         return "boolean", "0 or 1"
-    return "number", "value, rank"
+    return "number", "value, rank, logarithm"
 
 
 def _kind_of_strings(facts: ColumnFacts, is_category: bool) -> tuple[Kind, str]:
