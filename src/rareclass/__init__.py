@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rareclass.ensemble import RareClassifier
     from rareclass.hyperball import RACH, RACHCV
-    from rareclass.model.skops_trusted import SKOPS_TRUSTED
+    from rareclass.model.kinds import SKOPS_TRUSTED
     from rareclass.model.to_onnx import to_onnx
     from rareclass.moments import MIBC, MIBCCV
     from rareclass.opening import load
@@ -64,7 +64,7 @@ _HOME = {
     **dict.fromkeys(("RACH", "RACHCV"), "rareclass.hyperball"),
     "RareClassifier": "rareclass.ensemble",
     "load": "rareclass.opening",
-    "SKOPS_TRUSTED": "rareclass.model.skops_trusted",
+    "SKOPS_TRUSTED": "rareclass.model.kinds",
     "to_onnx": "rareclass.model.to_onnx",
 }
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from cli.conftest import QUICK, Run, output_of
-from rareclass.fit.baselines import JudgedRows, baselines
+from rareclass.fit.hold_out import JudgedRows, baselines
 
 
 def test_they_are_scikit_learns_with_their_defaults():

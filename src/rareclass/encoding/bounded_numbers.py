@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator
 
-from rareclass.encoding._bounded_numbers_jit import interpolate_columns
+from rareclass.encoding._numbers_jit import interpolate_columns
 
 How = Literal["quantiles", "asinh", "clipped"]
 HOWS: tuple[How, ...] = ("quantiles", "asinh", "clipped")

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rareclass.encoding._scaling_jit import ASINH, CLIP, LINEAR, scale_and_learn, scale_only
+from rareclass.encoding._numbers_jit import ASINH, CLIP, LINEAR, scale_and_learn, scale_only
 from rareclass.encoding.schema import Schema
 from rareclass.tables.batch import Batch
 

@@ -1,18 +1,24 @@
-"""Rows that are held out for the estimate: at random, whole groups, or the latest."""
+"""Rows that are held out for the estimate, and what plain methods reach on the same rows."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training_set import FitSettings, TrainingSet
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import most_folds, places
-from rareclass.folds.score_scale import Scores
+from rareclass.folds.score_scale import MajorityScores, Scores, match_majority
+from rareclass.metrics import average_precision, roc_auc
 from rareclass.model.facts import ScoredRows
 from rareclass.model.targets import RareTarget
+from rareclass.rows.memory import count_threads
 
 
 def pooled(parts: Sequence[tuple[ScoredRows, Callable[[Scores], Scores]]]) -> ScoredRows:
@@ -123,3 +129,79 @@ def _whole_groups(data: TrainingSet, name: str, holdout: float, seed: int) -> Sp
     n_parts = max(2, min(round(1.0 / holdout), len(np.unique(group[data.rare]))))
     parts = RareGroupKFold(n_parts, random_state=seed, pos_label=True)
     return next(iter(parts.split(data.y, data.rare, group)))
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A plain method on the held-out rows."""
+
+    name: str
+    auc: float
+    average_precision: float
+    seconds: float  # of learning
+
+
+class JudgedRows(NamedTuple):
+    """Encoded rows to learn from and to be judged on, with codes of a rare class 1."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray | None
+    tested: Any
+    y_tested: np.ndarray
+    weight_tested: np.ndarray | None
+
+
+def baselines(parts: Iterable[JudgedRows]) -> list[Baseline]:
+    """scikit-learn's histogram boosting and logistic regression, with their defaults.
+
+    On the rows judged in all parts together, with scores of each part measured from the mean of its
+    majority in deviations. Boosting takes no sparse rows.
+    """
+    parts = list(parts)
+    y = np.concatenate([part.y_tested for part in parts]) == 1
+    weights = [part.weight_tested for part in parts if part.weight_tested is not None]
+    weight = np.concatenate(weights) if weights else None
+    found = []
+    for name, make in _MAKERS.items():
+        if sparse.issparse(parts[0].X) and name == "histogram boosting":
+            continue
+        start = time.perf_counter()
+        with threadpool_limits(count_threads(None), user_api="openmp"):
+            models = [make().fit(part.X, part.y, sample_weight=part.weight) for part in parts]
+        seconds = time.perf_counter() - start
+        scores = np.concatenate(
+            [_standardised(model, part) for model, part in zip(models, parts, strict=True)]
+        )
+        found.append(
+            Baseline(
+                name,
+                roc_auc(y, scores, weight),
+                average_precision(y, scores, weight),
+                seconds,
+            )
+        )
+    return found
+
+
+def _standardised(model: Any, part: JudgedRows) -> np.ndarray:
+    scores: np.ndarray = model.decision_function(part.tested)
+    return match_majority(MajorityScores.of(scores[part.y_tested != 1]))(scores)
+
+
+def _boosting() -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(random_state=0)
+
+
+def _logistic() -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=1000)
+
+
+_MAKERS: dict[str, Callable[[], Any]] = {
+    "histogram boosting": _boosting,
+    "logistic regression": _logistic,
+}

@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 from rareclass.decide.threshold_rule import ChosenThreshold
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warnings_as
-from rareclass.fit.baselines import Baseline, JudgedRows, baselines
-from rareclass.fit.hold_out import NO_ESTIMATE, HoldOutPlan, Split, plan_hold_out, pooled
+from rareclass.fit.hold_out import (
+    NO_ESTIMATE,
+    Baseline,
+    HoldOutPlan,
+    JudgedRows,
+    Split,
+    baselines,
+    plan_hold_out,
+    pooled,
+)
 from rareclass.fit.method import EncodedRows, Method, Terms
 from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory

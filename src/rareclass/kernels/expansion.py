@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from rareclass.kernels import _expansion_jit as jit
+from rareclass.kernels import _kernels_jit as jit
 from rareclass.kernels.kernels import (
     CentredPoints,
     DistanceKernel,

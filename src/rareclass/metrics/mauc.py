@@ -167,7 +167,7 @@ def _cells(y: Any, scores: ArrayLike, sample_weight: ArrayLike | None, levels: A
 
 def _mauc(cells: _Cells) -> float:
     # Not at the top: numba takes longer to load than small samples take to sort.
-    from rareclass.metrics import _concordance_jit as jit
+    from rareclass.metrics import _ranking_jit as jit
 
     # Shares first: the products of two extreme weights could overflow.
     # A power of two leaves every digit of a weight as it is.

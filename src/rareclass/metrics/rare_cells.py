@@ -122,7 +122,7 @@ def search(
 ) -> FloatArray:
     """Weight of the rows in each of the 2 d + 1 cells; into `out` the entry of `table` of each."""
     # Not at the top: numba takes longer to load than small samples take to sort.
-    from rareclass.metrics import _rare_cells_jit as jit
+    from rareclass.metrics import _ranking_jit as jit
 
     cells = np.zeros(2 * distinct.size + 1)
     by_bucket = distinct.size >= _BUCKETS_FROM

@@ -1,0 +1,145 @@
+"""Compiled numbers of columns: interpolation on knots, and a running mean and variance."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.compiling import njit
+
+_CELLS = 1024
+_BLOCK = 512
+# Of fewer rows a search among all knots takes less time than to lay a grid over them.
+_ROWS_OF_GRID = 256
+
+
+@njit(cache=True, nogil=True)
+def interpolate_columns(X, knots, heights, starts, mean, scale, out):
+    """Piecewise linear height of every number, at both ends that of the last knot; NaN stays.
+
+    What is written is ``(height - mean[j]) / scale[j]``. X, out: (n_rows, n_columns); column j has
+    the increasing ``knots[starts[j]:starts[j + 1]]``, at least one, and as many heights. An even
+    grid over the range of a column tells where among the knots to look: time O(n_rows * n_columns)
+    where knots are spread evenly, at worst times log2 of their number. Of few rows it has one cell.
+    """
+    n_rows, n_columns = X.shape
+    n_cells = _CELLS if n_rows >= _ROWS_OF_GRID else 1
+    first = np.empty((n_columns, n_cells + 1), np.int64)
+    for j in range(n_columns):
+        _lay_grid(knots[starts[j] : starts[j + 1]], first[j])
+    for begin in range(0, n_rows, _BLOCK):
+        end = min(n_rows, begin + _BLOCK)
+        for j in range(n_columns):
+            at = knots[starts[j] : starts[j + 1]]
+            height = heights[starts[j] : starts[j + 1]]
+            width = at[-1] - at[0]
+            per_unit = n_cells / width if width > 0.0 else 0.0
+            for i in range(begin, end):
+                z = _height_of(X[i, j], at, height, first[j], per_unit)
+                out[i, j] = (z - mean[j]) / scale[j]
+
+
+@njit(cache=True, nogil=True)
+def _lay_grid(at, first):
+    """Of each edge of the even cells over the knots, the last knot that is not beyond it."""
+    k = 0
+    n_cells = len(first) - 1
+    for cell in range(n_cells + 1):
+        edge = at[0] + (at[-1] - at[0]) * (cell / n_cells)
+        while k + 1 < len(at) and at[k + 1] <= edge:
+            k += 1
+        first[cell] = k
+
+
+@njit(cache=True, nogil=True)
+def _height_of(x, at, height, first, per_unit):
+    """The height of one number."""
+    last = len(at) - 1
+    if np.isnan(x):
+        return np.nan
+    if x <= at[0]:
+        return height[0]
+    if x >= at[last]:
+        return height[last]
+    cell = min(int((x - at[0]) * per_unit), len(first) - 2)
+    # One knot more on either side: the edges of the cells are rounded.
+    low = max(first[cell] - 1, 0)
+    size = min(first[cell + 1] + 1, last) - low + 1
+    while size > 1:
+        half = size >> 1
+        if at[low + half] <= x:
+            low += half
+        size -= half
+    step = (x - at[low]) / (at[low + 1] - at[low])
+    return height[low] + step * (height[low + 1] - height[low])
+
+
+# What is done with scaled values far from 0.
+ASINH, CLIP, LINEAR = 0, 1, 2
+LARGEST = 10.0  # scaled values are clipped to +- this
+# A spread below this share of the mean is rounding, not variation.
+_ROUNDING = 2e-15
+
+
+@njit(cache=True, nogil=True)
+def scale_and_learn(
+    cells: NDArray[np.float64],
+    statistics: NDArray[np.float64],
+    slowest: float,
+    tails: int,
+    X: NDArray[np.float64],
+    column: int,
+) -> None:
+    """Write (x - mean) / deviation of each row into X, tails drawn in; statistics include the row.
+
+    `statistics` is (count, mean, what the mean lost to rounding, variance). With
+    a = max(1 / count, slowest) and d = x - mean:
+
+        mean <- mean + a d,    variance <- (1 - a) (variance + a d^2),
+
+    which is Welford's exact recurrence while 1 / count is the larger. X holds zeros.
+    """
+    count, mean, lost, variance = statistics[0], statistics[1], statistics[2], statistics[3]
+    for i in range(cells.shape[0]):
+        x = cells[i]
+        if not np.isfinite(x):
+            continue
+        count += 1.0
+        a = max(1.0 / count, slowest)
+        d = (x - mean) - lost
+        # The exact error of the sum is carried along (Knuth's TwoSum): a step of a d below the
+        # last digit of the mean would otherwise be lost for ever, and a column that has become
+        # constant would keep a distance from its mean.
+        step = a * d + lost
+        total = mean + step
+        part = total - mean
+        lost = (mean - (total - part)) + (step - part)
+        mean = total
+        variance = (1.0 - a) * (variance + a * d * d)
+        X[i, column] = _scaled(x, mean, lost, variance, tails)
+    statistics[0], statistics[1], statistics[2], statistics[3] = count, mean, lost, variance
+
+
+@njit(cache=True, nogil=True)
+def scale_only(
+    cells: NDArray[np.float64],
+    statistics: NDArray[np.float64],
+    tails: int,
+    X: NDArray[np.float64],
+    column: int,
+) -> None:
+    """Write the same into X with the statistics as they are."""
+    for i in range(cells.shape[0]):
+        if np.isfinite(cells[i]):
+            X[i, column] = _scaled(cells[i], statistics[1], statistics[2], statistics[3], tails)
+
+
+@njit(cache=True, nogil=True)
+def _scaled(x: float, mean: float, lost: float, variance: float, tails: int) -> float:
+    deviation = np.sqrt(variance)
+    if deviation <= _ROUNDING * abs(mean):
+        return 0.0
+    z = ((x - mean) - lost) / deviation
+    if tails == ASINH:
+        return np.arcsinh(z)
+    if tails == CLIP:
+        return min(max(z, -LARGEST), LARGEST)
+    return z
