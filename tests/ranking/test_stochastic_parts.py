@@ -11,14 +11,7 @@ from oracles.pairs import ranking_loss
 from rareclass.kernels.kernels import Gaussian, Linear
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.stochastic import learner as mini_batch
-from rareclass.ranking.stochastic.feeding import (
-    CAPACITY,
-    Reservoir,
-    WeightedRows,
-    WeightedTable,
-    joined,
-    visits,
-)
+from rareclass.ranking.stochastic.feeding import CAPACITY, Reservoir
 from rareclass.ranking.stochastic.learner import (
     BatchModel,
     HeldRare,
@@ -30,6 +23,7 @@ from rareclass.ranking.stochastic.learner import (
     span,
     widened,
 )
+from rareclass.ranking.stochastic.weighted_rows import WeightedRows, WeightedTable, joined, visits
 from rareclass.rows import as_source
 
 KERNEL, LAM, EPS = Gaussian(2.0), 0.01, 0.3

@@ -152,7 +152,8 @@ class EstimatorWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Label of every row: ``classes_[1]`` where `decision_function` is above 0."""
-        return self.classes_[(self.decision_function(X) > 0.0).astype(int)]
+        is_second = self.decision_function(X) > 0.0  # says where it is not fitted
+        return self.classes_[is_second.astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Area under the ROC curve of the rare class against the majority, in [0, 1]."""

@@ -198,7 +198,7 @@ _OF_ESTIMATORS = (
     "rareclass.ranking.stochastic.learner.LearnedFunction",
     "rareclass.ranking.stochastic.learner.RunningModel",
     "rareclass.ranking.stochastic.stochastic_rankrc.StochasticRankRC",
-    "rareclass.ranking.stochastic.feeding.WeightedRows",
+    "rareclass.ranking.stochastic.weighted_rows.WeightedRows",
 )
 
 SKOPS_TRUSTED: tuple[str, ...] = tuple(

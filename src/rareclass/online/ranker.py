@@ -351,14 +351,14 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         Where names are still open, after `start` and `add_features`, the rows that are learned
         from next settle them.
         """
-        head = header(X)
+        source, head = as_source(X, vars(self).get("feature_names_in_")), header(X)
         if first or "_open_names" not in vars(self):
             validate_data(self, head, reset=first, skip_check_array=True)
         else:
             _check_n_features(self, head, reset=False)
             if learns:
                 self._settle_names(head)
-        return as_source(X, vars(self).get("feature_names_in_"))
+        return source
 
     def _settle_names(self, head: Any) -> None:
         _check_feature_names(self, head, reset=True)

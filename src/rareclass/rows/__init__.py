@@ -8,16 +8,15 @@ same answer.
 from importlib import import_module
 from typing import Any
 
-from rareclass.rows.labelled import LabelledRows, from_arrays
-from rareclass.rows.labelled import header as header
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.memory import rows_of as rows_of
 from rareclass.rows.protocol import Block as Block
 from rareclass.rows.protocol import Budget as Budget
-from rareclass.rows.protocol import Rows
+from rareclass.rows.protocol import LabelledRows, Rows, from_arrays
 from rareclass.rows.protocol import RowValues as RowValues
 from rareclass.rows.protocol import SentOnce as SentOnce
 from rareclass.rows.protocol import Token as Token
+from rareclass.rows.protocol import header as header
 from rareclass.rows.readers import from_csv, from_lazy, from_parquet, from_sql, parquet_batches
 from rareclass.rows.source import RowSource, as_source
 from rareclass.rows.source import consecutive as consecutive

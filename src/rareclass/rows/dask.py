@@ -12,9 +12,9 @@ from typing import Any
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.rows.decoding import ColumnRoles
-from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.partitioned import Engine, labelled
 from rareclass.rows.places import PartFacts, PartHolder, Reply, Request, read_part
+from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.source import delayed_parts
 
 # Shares of a worker's memory for features and for values that blocks remember. Dask and the work

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.files import Location
-from rareclass.rows.labelled import LabelledRows
+from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.source import ScratchRows
 from rareclass.tables.folders import check_columns_agree
 

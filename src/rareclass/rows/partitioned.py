@@ -22,7 +22,6 @@ import numpy as np
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import let_go, take_hold
 from rareclass.labels.two_classes import RowNumbers
-from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.memory import ArrayRows, count_threads
 from rareclass.rows.places import (
     BlockSettings,
@@ -35,7 +34,7 @@ from rareclass.rows.places import (
     pack,
     pickled_for,
 )
-from rareclass.rows.protocol import Budget, SentOnce
+from rareclass.rows.protocol import Budget, LabelledRows, SentOnce
 from rareclass.rows.source import RowSource, stacked
 
 # A place that is lost takes one attempt; more in a row mean that something else is wrong.

@@ -21,8 +21,8 @@ from rareclass.rows.decoding import (
     no_rows,
     select_columns,
 )
-from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.memory import read_ahead
+from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.source import RowSource
 from rareclass.tables.batch import plain_batch, plain_schema
 from rareclass.tables.csv_file import CsvFile

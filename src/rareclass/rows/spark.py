@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.rows.decoding import ColumnRoles
-from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.partitioned import Engine, labelled
 from rareclass.rows.places import (
     LoadedPart,
@@ -26,6 +25,7 @@ from rareclass.rows.places import (
     Request,
     read_part,
 )
+from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.source import is_spark
 
 # Spark keeps a partition as decoded pieces of consecutive rows, each of about so many bytes.

@@ -11,7 +11,7 @@ from rareclass.kernels.landmarks import pivots_of
 from rareclass.machine import size_text
 from rareclass.ranking.losses import PairLoss
 from rareclass.ranking.ranking_data import landmark_kernel
-from rareclass.ranking.stochastic.feeding import WeightedRows
+from rareclass.ranking.stochastic.weighted_rows import WeightedRows
 from rareclass.rows import ArrayRows, Block, RowSource
 from rareclass.rows.source import stacked
 

@@ -26,14 +26,13 @@ from rareclass.ranking.stochastic.feeding import (
     Published,
     Reservoir,
     State,
-    WeightedTable,
     batch_size_of,
     most_landmarks,
     publish,
     undone_unless_learned,
-    visits,
 )
 from rareclass.ranking.stochastic.learner import LearnerSettings
+from rareclass.ranking.stochastic.weighted_rows import WeightedTable, visits
 from rareclass.rows.memory import count_threads
 
 # Rows that are read at a time, at least.
