@@ -56,7 +56,7 @@ ESTIMATORS = [
     MIBCCV(Cs=[0.1, 1.0], cv=3, tol=1e-10),
     RACH(tol=1e-10),
     RACH(kernel="gaussian", tol=1e-10),
-    RACHCV(C1s=[3.0], cv=2, tol=1e-10),
+    RACHCV(C1s=[3.0], n_balls=1, cv=2, tol=1e-10),
     RareClassifier(members=[LogisticOnQuantiles(strengths=(0.1,))], cv=2),
     DecisionClassifier(LogisticRegression(), ThresholdRule.f_beta(), cv=3),
     CalibratedRanker(LogisticRegression(C=0.1), cv=3),
@@ -72,6 +72,7 @@ MORE_ESTIMATORS = [
     MIBC(covariance="shrunk"),
     MIBC(ridge=0.1, C=100.0),
     MIBCCV(Cs=[0.1, 1.0], ridges=["auto", 0.1], covariance="diagonal", cv=3, tol=1e-10),
+    RACHCV(C1s=[3.0], cv=2, tol=1e-10),
     RACHCV(kernel="gaussian", C1s=[3.0], widths=[1.0], margins=[0.5], cv=2, tol=1e-10),
     RareClassifier(members=DRAWN_BY_NUMBER, cv=2),
     DecisionClassifier(

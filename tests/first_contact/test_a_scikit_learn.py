@@ -42,6 +42,7 @@ from sklearn.model_selection import (
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import SVC
 
+from rareclass import RankRCCV
 from registered import ESTIMATORS, MORE_ESTIMATORS
 
 plt.switch_backend("Agg")
@@ -53,8 +54,8 @@ Y = (X[:, 0] + 0.5 * RANDOM.normal(size=N) > 0.9).astype(int)
 RESPONSES = ("predict_proba", "decision_function", "predict")
 CLASSIFIERS = [each for each in ESTIMATORS if is_classifier(each)]
 MORE_CLASSIFIERS = [each for each in MORE_ESTIMATORS if is_classifier(each)]
-# Containers are read in one place: one estimator of each room is tried with all of them.
-EVERY_CONTAINER = ("RankRCCV", "MIBCCV", "OnlineLogistic", "CalibratedRanker")
+# What scikit-learn calls stands in base classes: one of each room is tried in every run.
+OFTEN = ("MIBCCV", "OnlineLogistic", "CalibratedRanker", "RareClassifier", "StochasticRankRC")
 
 
 def table(kind: str) -> Any:
@@ -202,12 +203,22 @@ def quiet() -> Any:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-@pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda each: repr(each)[:40])
+@pytest.mark.parametrize(
+    "model",
+    [
+        each if type(each).__name__ in OFTEN else pytest.param(each, marks=pytest.mark.thorough)
+        for each in CLASSIFIERS
+    ],
+    ids=lambda each: repr(each)[:40],
+)
 def test_a_way_of_scikit_learn_takes_the_estimator(way: Any, model: Any) -> None:
     way(model, table("array"))
-    if type(model).__name__ in EVERY_CONTAINER:
-        way(model, table("pandas"))
-        way(model, table("polars"))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_a_way_of_scikit_learn_takes_data_frames(way: Any, kind: str) -> None:
+    way(RankRCCV(lams=[0.1], cv=2), table(kind))
 
 
 @pytest.mark.thorough
