@@ -178,6 +178,9 @@ class DenseView(BaseEstimator):
     Parameters
     ----------
     numbers : {"quantiles", "asinh", "clipped", "raw"}
+    keeps_codes : bool
+        Whether bounded numbers keep those that are codes and, by themselves, tell nothing by where
+        they lie. A model that is alone may need them beside other columns.
 
     Attributes
     ----------
@@ -188,8 +191,9 @@ class DenseView(BaseEstimator):
         The second column of a pair; -1 elsewhere.
     """
 
-    def __init__(self, numbers: str = "quantiles") -> None:
+    def __init__(self, numbers: str = "quantiles", keeps_codes: bool = False) -> None:
         self.numbers = numbers
+        self.keeps_codes = keeps_codes
 
     def fit_transform(
         self,
@@ -235,6 +239,11 @@ class DenseView(BaseEstimator):
     def outside(self, table: TypedTable) -> dict[str, int]:
         """Count the cells of each column that are unlike any of training."""
         return self.statistics_.outside(table)
+
+    def shown_numbers(self) -> NDArray[np.intp]:
+        """Return the places of the bounded numbers that are features."""
+        is_ordered = self.statistics_.is_ordered_
+        return np.flatnonzero(is_ordered | self.keeps_codes)
 
     def markers(self) -> tuple[NDArray[np.intp], Floats, Floats]:
         """Return the numbers with a marker of missing cells, its mean and its deviation."""
@@ -291,7 +300,7 @@ class DenseView(BaseEstimator):
         markers = (missing[:, marked] - share) / deviation
         cycles = np.nan_to_num(self.cycles_.transform(encoded.cycles), copy=False)
         texts = self.texts_.transform(encoded.texts) / np.sqrt(COMPONENTS)
-        shown = np.flatnonzero(known.is_ordered_)
+        shown = self.shown_numbers()
         numbers = numbers if len(shown) == numbers.shape[1] else numbers[:, shown]
         names, sources = known.number_names_, known.number_sources_
         return _FeatureBlock(

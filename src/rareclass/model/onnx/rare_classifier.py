@@ -116,7 +116,9 @@ def dense_rows(row: EncodedRow, view: DenseView) -> Tensor:
     parts = []
     if row.numbers is not None:
         parts.append(_raw_numbers(row) if is_raw else _bounded_numbers(row, view))
-    n_numbers = _n_number_features(row.known, is_raw)
+    n_numbers = len(row.known.number_names_)
+    if not is_raw:
+        n_numbers = len(view.shown_numbers()) + len(view.markers()[0])
     order = list(range(n_numbers))
     places = np.arange(n_numbers, len(view.source_column_))
     sources, seconds = view.source_column_[places], view.second_column_[places]
@@ -216,12 +218,6 @@ def _level_of_number(X: Tensor, known: Any) -> Tensor:
     return X.graph.op("Where", X.is_nan(), np.int64(known.n_known), level)
 
 
-def _n_number_features(known: TableStatistics, is_raw: bool) -> int:
-    if is_raw:
-        return len(known.number_names_)
-    return int(known.is_ordered_.sum()) + int(np.count_nonzero(known.missing_share_ > 0))
-
-
 def _raw_numbers(row: EncodedRow) -> Tensor:
     assert row.numbers is not None
     return row.numbers.clip(row.known.low_, row.known.high_)
@@ -233,7 +229,7 @@ def _bounded_numbers(row: EncodedRow, view: DenseView) -> Tensor:
     numbers = bounded(row.numbers, view.bounded_)
     missing = row.numbers.is_nan()
     filled = row.graph.op("Where", missing, view.bounded_.typical_, numbers)
-    parts = [filled.columns(np.flatnonzero(row.known.is_ordered_))]
+    parts = [filled.columns(view.shown_numbers())]
     marked, share, deviation = view.markers()
     if len(marked):
         parts.append((missing.columns(marked).to(np.float64) - share) / deviation)
