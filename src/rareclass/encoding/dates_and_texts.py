@@ -50,7 +50,7 @@ class RecurringDates(BaseEstimator):
 
     def fit(self, dates: Floats, weight: Floats | None = None) -> "RecurringDates":
         """Find what varies: dates are seconds since 1970 (n_rows, n_dates), NaN where missing."""
-        self.features_ = [(part, k, k) for k in range(dates.shape[1]) for part in _CYCLES]
+        self.features_ = [(part, k, k) for k in range(dates.shape[1]) for part in CYCLES]
         self.n_cycles_ = len(self.features_)
         self.features_ += [("day of the month", k, k) for k in range(dates.shape[1])]
         self.features_ += [("days", i, j) for i, j in combinations(range(dates.shape[1]), 2)]
@@ -79,7 +79,7 @@ class RecurringDates(BaseEstimator):
         return parts
 
 
-_CYCLES = tuple(
+CYCLES = tuple(
     f"{unit} ({wave})" for unit in ("hour", "weekday", "month") for wave in ("sine", "cosine")
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.dates_and_texts import RecurringDates
+from rareclass.encoding.dates_and_texts import CYCLES, RecurringDates
 from rareclass.encoding.encoders import DOUBLE_PRECISION_ROWS
 from rareclass.encoding.table_statistics import (
     known_words,
@@ -198,7 +198,8 @@ class HuntEncoder:
                 name = f"{dates[first]} to {dates[second]}: days"
             elif part == "time":
                 name = f"{dates[first]} (year)"
-            meant.append(Coordinate(name, dates[first], is_number=True))
+            is_number = part not in CYCLES  # a sine says nothing to a reader
+            meant.append(Coordinate(name, dates[first], is_number=is_number))
         return meant
 
     def _varying(self, parts: list[CoordinateValues]) -> NDArray[np.intp]:
