@@ -24,7 +24,7 @@ def save(folder: Path, X: np.ndarray, y: np.ndarray) -> None:
 
 
 class ServedBooster:
-    """What the service asks of a model, by a booster of numbers; see `ServedModel`."""
+    """A booster of numbers behind the interface of a served model; see `ServedModel`."""
 
     target, classes = "target", ("0", "1")
     choices: Mapping[str, Sequence[str]] = {}

@@ -1,4 +1,4 @@
-"""What scikit-learn does with an estimator: every meta-estimator, selection and display of it.
+"""Meta-estimators, selections and displays of scikit-learn, with every estimator.
 
 Each either gives what it gives of scikit-learn's own classifiers, or refuses as it does there.
 """

@@ -205,3 +205,11 @@ def test_labels_do_not_reach_the_points(tmp_path: Path) -> None:
     _, first, _ = encoded(tmp_path, table)
     _, second, _ = encoded(tmp_path, table.with_columns(case=table["case"].reverse()))
     np.testing.assert_array_equal(first, second)
+
+
+def test_a_number_that_is_called_as_a_year_stays_itself(tmp_path: Path) -> None:
+    table = messy().with_columns(pl.col("amount").alias("day (year)"))
+    encoder, X, _ = encoded(tmp_path, table)
+    place = next(k for k, one in enumerate(encoder.coordinates_) if one.column == "day (year)")
+    own = encoder.coordinates_[place]
+    np.testing.assert_allclose(X[:, place] * own.unit + own.zero, table["amount"], rtol=1e-6)

@@ -161,10 +161,11 @@ class HuntEncoder:
         numbers = self._numbers(table)
         missing = np.isnan(numbers)
         meant = self._meant_by_numbers(table)
+        n_plain = len(meant) - len(self.dates_.features_)
         for k, coordinate in enumerate(meant):
             values = np.where(missing[:, k], self.median_[k], numbers[:, k])
             values = np.clip(values, self.low_[k], self.high_[k])
-            if coordinate.name.endswith(" (year)"):
+            if k >= n_plain and self.dates_.features_[k - n_plain][0] == "time":
                 values = 1970.0 + values / _DAYS_A_YEAR
             yield CoordinateValues(coordinate, values)
         once: set[str] = set()
@@ -204,7 +205,7 @@ class HuntEncoder:
 
     def _varying(self, parts: list[CoordinateValues]) -> NDArray[np.intp]:
         """Places of coordinates that vary; of a category with two values, of the rarer one."""
-        own = {name: [] for name in self.choices}  # type: dict[str, list[int]]
+        own: dict[str, list[int]] = {name: [] for name in self.choices}
         kept = [k for k, part in enumerate(parts) if np.ptp(part.values) > 0.0]
         for k in kept:
             if parts[k].coordinate.column in own:
