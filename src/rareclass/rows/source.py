@@ -240,7 +240,9 @@ def _table_source(X: Any) -> RowSource:
             "while a minimum of 1 of each is required."
         )
     if not _is_plain(table):
-        table = nw.from_native(_numbers_of(X))
+        from rareclass.tables.frames import numbers_of  # late: few tables need it
+
+        table = nw.from_native(numbers_of(X))
     is_narrow = all(dtype in NARROW for dtype in table.schema.values())
     wanted = nw.Float32 if is_narrow else nw.Float64
 
@@ -259,28 +261,6 @@ def _is_plain(table: nw.DataFrame[Any]) -> bool:
         dtype == nw.Boolean or (dtype.is_numeric() and dtype != nw.Decimal)
         for dtype in table.schema.values()
     )
-
-
-def _numbers_of(X: Any) -> Any:
-    """Read columns of any make as numbers: nullable, sparse, decimals, objects, categories.
-
-    Raises `ValueError` for a column of words or dates.
-    """
-    from polars import Boolean, DataFrame, Float64, Null  # late: few tables need it
-
-    from rareclass.tables.frames import read_frame
-
-    columns = []
-    for cells, _ in read_frame(X).columns:
-        dtype = cells.dtype
-        if not (dtype.is_numeric() or dtype in (Boolean, Null)):
-            raise ValueError(
-                f"column {cells.name!r} holds {dtype}, not numbers. Encode it first "
-                "(skrub.TableVectorizer does), or use RareClassifier or the command line, which "
-                "encode tables."
-            )
-        columns.append(cells.cast(Float64) if dtype.is_decimal() or dtype == Null else cells)
-    return DataFrame(columns)
 
 
 class _Cell(NamedTuple):

@@ -82,6 +82,24 @@ def read_frame(X: Any) -> Frame:
     return Frame(names, len(array), of_array, False)
 
 
+def numbers_of(X: Any) -> pl.DataFrame:
+    """Read columns of any make as numbers: nullable, sparse, decimals, objects, categories.
+
+    Raises `ValueError` for a column of words or dates.
+    """
+    columns = []
+    for cells, _ in read_frame(X).columns:
+        dtype = cells.dtype
+        if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+            raise ValueError(
+                f"column {cells.name!r} holds {dtype}, not numbers. Encode it first "
+                "(skrub.TableVectorizer does), or use RareClassifier or the command line, which "
+                "encode tables."
+            )
+        columns.append(cells.cast(pl.Float64) if dtype.is_decimal() or dtype == pl.Null else cells)
+    return pl.DataFrame(columns)
+
+
 def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
     """Read Python objects: of one type as that type, numbers of several as float64, else as words.
 
