@@ -47,7 +47,7 @@ class MeanDifference(FoldByFold):
 
 
 class Clock:
-    """Stands in for the module `time`: seconds go by when somebody says so."""
+    """Stands in for the clock of the race: seconds go by when somebody says so."""
 
     def __init__(self):
         self.now = 1000.0

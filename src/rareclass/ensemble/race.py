@@ -5,7 +5,7 @@
 2. where none is, the first that is likely to end at all
 
 The time of a member is predicted from a small piece of the table (`rows_in_time`), then from what
-the member took.
+the member took. What only the first run on a machine takes, compiling, is no part of it.
 """
 
 import time
@@ -15,9 +15,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from rareclass.compiling import compiled_seconds
 from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Size, Stopped
 from rareclass.ensemble.score_functions import ScoreFunction
-from rareclass.ensemble.training_rows import FoldedRows, HeldOutRows, TrainingViews
+from rareclass.ensemble.training_rows import (
+    FoldedRows,
+    HeldOutRows,
+    TrainingViews,
+    draw_piece,
+)
 from rareclass.folds.majority_part import draw_majority
 
 # A member that takes longer than predicted is stopped at this multiple of the budget.
@@ -27,6 +33,8 @@ LEAST_ROWS, LEAST_PER_RARE = 20_000, 5
 # Tables of fewer rows are learned without a look at a piece of them first.
 SMALL_ROWS = 10_000
 _PILOT_MEMBERS = 3
+# Folds of a small piece, and the part of the time left that a look at it may be likely to take.
+_PIECE_FOLDS, _MEASURING_PART = 2, 0.1
 # The part of the time that the first member may be likely to take on all rows: the table is
 # thinned to as many. Each of the others then takes as many of these as it has time for.
 _FIRST_PART = 0.25
@@ -56,17 +64,22 @@ _FOLD_SECONDS = 0.05  # for a fold of a few rows
 _LIKE = dict.fromkeys(("slow histogram boosting", "deep histogram boosting"), "histogram boosting")
 
 
+def learning_clock() -> float:
+    """Return seconds since some moment, compiling left out: only the first run has to compile."""
+    return time.perf_counter() - compiled_seconds()
+
+
 @dataclass(frozen=True)
 class TimeBudget:
-    """Seconds for a fit, counted from when the budget is made."""
+    """Seconds for a fit, counted from when the budget is made; compiling takes none of them."""
 
     seconds: float
-    started: float = field(default_factory=lambda: time.perf_counter())
+    started: float = field(default_factory=lambda: learning_clock())
 
     @property
     def left(self) -> float:
         """Seconds until the end; negative after it."""
-        return self.seconds - (time.perf_counter() - self.started)
+        return self.seconds - (learning_clock() - self.started)
 
     def check(self) -> None:
         """Raise `Stopped` when the end is well past."""
@@ -162,6 +175,7 @@ class Race:
     learned: list[str] = field(default_factory=list)  # names of members, in order
     without_time: dict[str, float | None] = field(default_factory=dict)
     failed: dict[str, Exception] = field(default_factory=dict)
+    unmeasurable: set[str] = field(default_factory=set)  # members that a piece says nothing of
 
     def run(self, members: Sequence[Member]) -> None:
         """Learn members; those that are not likely to end in time are not.
@@ -190,17 +204,37 @@ class Race:
         """Return the place of the next member and its seconds; None where no member fits.
 
         The first that is likely to keep to its part of the time, with what others do not need of
-        theirs; or else to all the time that is left.
+        theirs; or else to all the time that is left. Before none is, those whose time is guessed
+        from what others took are measured on a small piece of the table, one at a time.
         """
-        left = self.budget.left
-        if left <= 0.0:
-            return None
-        for may_take in (lambda k: self._allowed(k, pending), lambda k: left):
-            for k, member in enumerate(pending):
-                seconds = may_take(k)
-                if (self._predicted(member, seconds) or 0.0) <= seconds:
-                    return k, seconds
+        while (left := self.budget.left) > 0.0:
+            for may_take in (lambda k: self._allowed(k, pending), lambda k: left):
+                for k, member in enumerate(pending):
+                    seconds = may_take(k)
+                    if (self._predicted(member, seconds) or 0.0) <= seconds:
+                        return k, seconds
+            if not any(self._measure(member) for member in pending):
+                break
         return None
+
+    def _measure(self, member: Member) -> bool:
+        """Measure the time of a member on a piece of the table, where that is short elsewhere.
+
+        False where its time is known already, a piece would take long, or the member fails there.
+        """
+        if member.name in self.costs.ratios or member.name in self.unmeasurable:
+            return False
+        rows = folds_of(self.views, member.view, self.seed, self.n_jobs)
+        chosen = draw_piece(rows.is_rare, self.seed)
+        piece = replace(rows.take(chosen, rows.weights(chosen)), check=self.budget.check)
+        if _reference(member, piece.size, _PIECE_FOLDS) <= _MEASURING_PART * self.budget.left:
+            try:
+                learn_piece(member, piece, self.costs)
+                return True
+            except Exception:  # to be told of, it would have to fail on all rows
+                pass
+        self.unmeasurable.add(member.name)
+        return False
 
     def _allowed(self, k: int, members: Sequence[Member]) -> float:
         """Return the seconds for one of several members.
@@ -224,7 +258,7 @@ class Race:
     def _learn(self, member: Member, seconds: float) -> None:
         """Learn a member on the rows that it can learn from within so many seconds."""
         self.report(member.name)
-        start = time.perf_counter()
+        start = learning_clock()
         try:
             every = rows = folds_of(self.views, member.view, self.seed, self.n_jobs)
             if self.candidates:
@@ -244,7 +278,7 @@ class Race:
         except Exception as error:  # of whatever learned it: the others are none the worse
             self.failed[member.name] = error
         else:
-            took = time.perf_counter() - start
+            took = learning_clock() - start
             self.costs.learn(member, rows.size, rows.n_folds, took)
             share = took / len(fitted)
             means = [type(each.functions[0]).mean_of(each.functions) for each in fitted]
@@ -281,6 +315,15 @@ def quietly(member: Member, rows: EncodedFolds) -> list[CrossFitted]:
         return member.cross_fit(rows)
 
 
+def learn_piece(member: Member, piece: EncodedFolds, costs: CostModel) -> None:
+    """Learn two folds of a small piece of a table, to know what the member takes."""
+    fold = np.where(piece.fold < 0, piece.fold, piece.fold % _PIECE_FOLDS)
+    piece = replace(piece, fold=fold)
+    start = learning_clock()
+    quietly(member, piece)
+    costs.learn(member, piece.size, piece.n_folds, learning_clock() - start)
+
+
 def rows_in_time(
     rows: FoldedRows,
     members: Sequence[Member],
@@ -300,13 +343,8 @@ def rows_in_time(
     if n_rows < SMALL_ROWS:
         return rows
     views = TrainingViews(rows.piece(seed), absolute_time)
-    fold = views.rows.fold
     for member in members[:_PILOT_MEMBERS]:
-        piece = folds_of(views, member.view, seed, n_jobs)
-        piece = replace(piece, fold=np.where(fold < 0, fold, fold % 2))
-        start = time.perf_counter()
-        quietly(member, piece)
-        costs.learn(member, piece.size, piece.n_folds, time.perf_counter() - start)
+        learn_piece(member, folds_of(views, member.view, seed, n_jobs), costs)
     sizes = [Size(n_rows, n_rare, views.encoded(each.view).shape[1]) for each in members]
     seconds = (
         costs.predict(member, costs.affordable(member, size, rows.n_folds, np.inf), rows.n_folds)

@@ -52,7 +52,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         Seconds that `fit` may take, kept to within a fifth. Members are learned in turn, the most
         useful first: more time is more members, and on long tables more of the majority rows. What
         is chosen then depends on the speed of the machine; where all members end in time, the
-        same rows and `random_state` give the same model.
+        same rows and `random_state` give the same model. Compiling, up to half a minute in the
+        first run on a machine, comes on top.
     objective : {"average_precision", "roc_auc", "precision_at_k", "precision_at=100"} or callable
         Measure that weights maximise on held-out rows; "precision_at_k" is precision among as many
         rows as there are rare ones, "precision_at=100" among the first 100 held-out rows (any

@@ -72,11 +72,16 @@ class FoldedRows(NamedTuple):
 
     def piece(self, seed: int) -> Self:
         """Draw a small part with rare rows in it."""
-        rng = np.random.default_rng(seed)
-        rare = rng.permutation(np.flatnonzero(self.is_rare))[:_PIECE_RARE]
-        majority = rng.permutation(np.flatnonzero(~self.is_rare))[: _PIECE_ROWS - len(rare)]
-        chosen = np.sort(np.concatenate([rare, majority]))
+        chosen = draw_piece(self.is_rare, seed)
         return self.part(chosen, None if self.weight is None else self.weight[chosen])
+
+
+def draw_piece(is_rare: np.ndarray, seed: int) -> np.ndarray:
+    """Draw the numbers of a few thousand rows, 300 of them rare where there are as many."""
+    rng = np.random.default_rng(seed)
+    rare = rng.permutation(np.flatnonzero(is_rare))[:_PIECE_RARE]
+    majority = rng.permutation(np.flatnonzero(~is_rare))[: _PIECE_ROWS - len(rare)]
+    return np.sort(np.concatenate([rare, majority]))
 
 
 def read_training_rows(

@@ -1,0 +1,117 @@
+"""The first fit on a machine chooses what later fits choose: compiling is not learning."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numba.core import event
+
+from ensemble.quick_members import Clock, MeanDifference, Slow
+from rareclass import RareClassifier
+from rareclass.compiling import compiled_seconds
+from rareclass.ensemble import race
+from rareclass.ensemble.race import TimeBudget
+
+RNG = np.random.default_rng(3)
+Y = np.repeat([1, 0], [30, 170])
+X = RNG.normal(size=(200, 4)) + Y[:, None]
+
+
+@dataclass(frozen=True)
+class Compiling(MeanDifference):
+    """Compiles for so many seconds of a clock before it learns for the first time."""
+
+    clock: Clock | None = None
+    compiles: float = 0.0
+    seconds: float = 0.1
+
+    def learn(self, X, is_rare, weight, seed, n_jobs):
+        if not self.clock.rows:
+            self.clock.rows.append(len(X))
+            with event.trigger_event("numba:compiler_lock"):
+                self.clock.now += self.compiles
+        self.clock.now += self.seconds
+        return super().learn(X, is_rare, weight, seed, n_jobs)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands for the one that the compiler and the race read."""
+    one = Clock()
+    monkeypatch.setattr(time, "perf_counter", one.perf_counter)
+    return one
+
+
+@pytest.mark.parametrize("compiles", [0.0, 5.0, 500.0])
+def test_compiling_takes_nothing_of_the_budget(clock, compiles):
+    first = Compiling(clock=clock, compiles=compiles)
+    others = [Slow(name, clock, 0.2) for name in ("second", "third")]
+    model = RareClassifier(20.0, members=[first, *others], cv=3, n_jobs=1).fit(X, Y)
+    assert set(model.leaderboard_["member"]) == {first.name, "second", "third"}
+    assert not model.without_time_
+    assert max(model.leaderboard_["seconds"]) < 1.0
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_compiling_within_compiling_counts_once(clock, depth):
+    budget, before = TimeBudget(10.0), compiled_seconds()
+    events = [event.trigger_event("numba:compiler_lock") for _ in range(depth)]
+    for each in events:
+        each.__enter__()
+        clock.now += 1.0
+    assert compiled_seconds() - before == pytest.approx(depth)  # while it goes on, too
+    for each in reversed(events):
+        each.__exit__(None, None, None)
+    clock.now += 3.0
+    assert compiled_seconds() - before == pytest.approx(depth)
+    assert budget.left == pytest.approx(7.0)
+
+
+def test_who_is_only_guessed_to_be_slow_is_measured_before_it_is_left_out(monkeypatch):
+    one = Clock()
+    monkeypatch.setattr(race, "learning_clock", one.perf_counter)
+
+    class Unlucky(Slow):
+        """Takes eight seconds at first, as where libraries are read, then nothing."""
+
+        name = "logistic regression"
+
+        def cross_fit(self, rows):
+            one.now += 8.0 if not one.rows else 0.0
+            return super().cross_fit(rows)
+
+    unlucky = Unlucky("logistic regression", one, 0.01, units=2e5)
+    quick = [Slow(name, one, 0.01, units=2e5) for name in ("catboost", "lightgbm", "xgboost")]
+    model = RareClassifier(30.0, members=[unlucky, *quick], cv=3, n_jobs=1).fit(X, Y)
+    assert set(model.leaderboard_["member"]) == {each.name for each in (unlucky, *quick)}
+
+
+FIT = """
+import json, sys
+import numpy as np
+from rareclass import RareClassifier
+rng = np.random.default_rng(0)
+y = rng.random(1500) < 0.05
+X = rng.normal(size=(1500, 5)) + y[:, None]
+model = RareClassifier(60.0, random_state=0, verbose=False).fit(X, y)
+print(json.dumps([sorted(set(model.leaderboard_["member"])), sorted(model.without_time_)]))
+"""
+
+
+@pytest.mark.thorough
+def test_first_and_second_run_on_a_machine_learn_the_same_members(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    runs = []
+    for _ in range(2):
+        run = subprocess.run(
+            [sys.executable, "-c", FIT], env=environment, check=True, capture_output=True, text=True
+        )
+        runs.append(json.loads(run.stdout))
+    assert runs[0] == runs[1]
+    assert not runs[0][1]
+    assert len(runs[0][0]) >= 10
