@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from rareclass.compare.score_columns import Comparison, compare_scores
-from rareclass.encoding.target import label_counts, labels_as_text, rare_class_among
+from rareclass.encoding.target import is_rare, label_counts, labels_as_text, rare_class_among
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
+from rareclass.labels.two_classes import label_value
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TablePlace, open_table
@@ -143,7 +144,7 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
     scored = tables if truth is None else tables[:-1]
     labels = _labels(scored if truth is None else [truth], files)
     rare = rare_class_among(label_counts(labels), files.positive)
-    y = (labels == rare.label).to_numpy()
+    y = is_rare(labels, rare.label)
     columns, homes = {}, {}
     for table in scored:
         names = list(files.scores) or [_only_scores(table, files)]
@@ -275,7 +276,7 @@ def _labels(tables: Sequence[ScoreTable], files: ScoreFiles) -> pl.Series:
             row=row,
         )
     for table in holding[1:]:
-        differ = (labels != labels_as_text(table.frame[name])).fill_null(True)
+        differ = (_values(labels) != _values(labels_as_text(table.frame[name]))).fill_null(True)
         if differ.any():
             row = int(differ.arg_max() or 0)
             other = table.frame[name][row]
@@ -289,6 +290,13 @@ def _labels(tables: Sequence[ScoreTable], files: ScoreFiles) -> pl.Series:
                 value=other,
             )
     return labels
+
+
+def _values(labels: pl.Series) -> pl.Series:
+    """Labels by their values, so that spellings do not differ."""
+    return labels.replace(
+        {label: str(label_value(label)) for label in labels.drop_nulls().unique()}
+    )
 
 
 def _beside(tables: Sequence[ScoreTable], name: str, option: str = "--groups") -> pl.Series:

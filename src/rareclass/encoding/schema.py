@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -10,8 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import read_rare_or_rest
+from rareclass.encoding.target import one_spelling, read_rare_or_rest
 from rareclass.errors import ErrorKind, InputError, column_hint
+from rareclass.findings import warnings_as
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.cells import LARGEST_NUMBER, is_empty, shown, writable
 from rareclass.tables.columns import ID_LEAST_ROWS
@@ -194,11 +196,10 @@ def find_schema(
                 raise InputError(
                     f"{batch.file} has no column {name!r}.", hint, ErrorKind.MISSING_COLUMN
                 )
-    _check_labels(batch, target, positive)
+    notes = _check_labels(batch, target, positive)
     left_out = {target, id_column, *drop}
     kinds: dict[str, Kind] = {}
     formats: dict[str, str] = {}
-    notes: list[str] = []
     for name, cells in batch.columns.items():
         if name not in left_out:
             found = _found(name, cells, batch.lines, forced=name in category)
@@ -231,11 +232,15 @@ def rejected_row(batch: Batch, row: int, reason: str) -> Rejected:
     return Rejected(batch.file, int(batch.lines[row]), reason, text[:TEXT_LIMIT])
 
 
-def _check_labels(batch: Batch, target: str, positive: str | None) -> None:
+def _check_labels(batch: Batch, target: str, positive: str | None) -> list[str]:
+    """Return notes on the labels; refuses those of which none says whether it is rare."""
     cells = batch.columns[target]
     labels, wrong = read_rare_or_rest(cells, positive)
     if not wrong.any() or not np.isnan(labels).all():
-        return
+        notes: list[str] = []
+        with warnings_as(notes):
+            one_spelling(Counter(str(cell) for cell in cells[~np.isnan(labels)].tolist()))
+        return notes
     names = sorted({shown(cell) for cell in cells[wrong]})
     listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     raise InputError(

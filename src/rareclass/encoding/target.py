@@ -1,7 +1,10 @@
-"""The target column: labels as text, and which of them is the rare class."""
+"""The target column: labels as text, and which of them is the rare class.
+
+A label is its value (`label_value`), however a cell writes it: ``Yes``, ``yes`` and ``YES`` are one
+label, and so are 1 and 1.0. Who finds several spellings of one says so.
+"""
 
 import math
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -11,22 +14,25 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
+from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.two_classes import label_value, rarest
+from rareclass.tables import TableWarning
 from rareclass.tables.cells import is_empty, is_text_type, word_of
 from rareclass.tables.reading import Cells, ReadCells, read_distinct, read_strings
 
+_MOST_SPELLINGS = 6
 RARE_LABELS = ("1", "+1", "true", "yes")
 REST_LABELS = ("0", "-1", "false", "no")
-_WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
 
 
 @dataclass(frozen=True)
 class RareClass:
-    """Rare label of a target, and the others."""
+    """Rare label of a target, and the others; `spelled` has the label of each spelling."""
 
     label: str
     others: list[str]
     counts: dict[str, int]
+    spelled: dict[str, str]
 
     @property
     def rest_label(self) -> str:
@@ -53,41 +59,31 @@ def labels_as_text(cells: pl.Series) -> pl.Series:
 def read_rare_or_rest(cells: Cells, positive: str | None) -> ReadCells:
     """Read the labels of a stream: 1 for the rare class, 0 for the rest, NaN where empty.
 
-    ``1``, ``1.0`` and ``"1"`` are one label. Without `positive`, ``1``, ``true`` and ``yes`` are
-    rare, ``0``, ``-1``, ``false`` and ``no`` are the rest, all else is wrong; with it, everything
-    but that label is the rest.
+    Without `positive`, ``1``, ``true`` and ``yes`` are rare, ``0``, ``-1``, ``false`` and ``no``
+    are the rest, all else is wrong; with it, everything but that label is the rest.
 
     Examples
     --------
     >>> read_rare_or_rest(np.array(["yes", 0, None, "maybe"], dtype=object), None)
     ReadCells(values=array([ 1.,  0., nan, nan]), wrong=array([False, False, False,  True]))
     """
-    rare = RARE_LABELS if positive is None else (_label_text(positive),)
+    rare = {label_value(label) for label in (RARE_LABELS if positive is None else [positive])}
+    rest = {label_value(label) for label in REST_LABELS}
 
     def label(cell: Any) -> float:
-        text = _label_text(cell)
-        if text in rare or (positive is None and text.lower() in rare):
+        text = cell if isinstance(cell, str) else word_of(cell) or ""
+        value = label_value(text)
+        if value in rare:
             return 1.0
-        if is_empty(text):
+        if is_empty(text.strip()):
             return math.nan
-        if positive is None and text.lower() not in REST_LABELS:
+        if positive is None and value not in rest:
             raise ValueError
         return 0.0
 
     labels, wrong = read_distinct(cells, label)
     labels[wrong] = math.nan
     return ReadCells(labels.astype(np.float64), wrong)
-
-
-def _label_text(cell: Any) -> str:
-    """A label in its one spelling; empty marks stay, as one may be the rare label."""
-    if not isinstance(cell, str):
-        return word_of(cell) or ""
-    text = word_of(cell)
-    if text is None:
-        return cell.strip()
-    whole = _WHOLE_NUMBER.fullmatch(text)
-    return whole[1] if whole else text
 
 
 def label_counts(labels: pl.Series) -> dict[str, int]:
@@ -102,6 +98,35 @@ def label_counts(labels: pl.Series) -> dict[str, int]:
     return dict(zip(table[labels.name], table["count"], strict=True))
 
 
+def one_spelling(counts: dict[str, int]) -> dict[str, str]:
+    """Return the most frequent spelling of each label; warns where a label has several.
+
+    Examples
+    --------
+    >>> one_spelling({"No": 90, "yes": 6, "no": 3, "1.50": 1})
+    {'No': 'No', 'yes': 'yes', 'no': 'No', '1.50': '1.50'}
+    """
+    most_frequent: dict[float | str, str] = {}
+    spelled = {
+        label: most_frequent.setdefault(label_value(label), label)
+        for label in sorted(counts, key=counts.__getitem__, reverse=True)
+    }
+    several = {
+        label: [other for other in spelled if spelled[other] == label]
+        for label in most_frequent.values()
+    }
+    several = {label: written for label, written in several.items() if len(written) > 1}
+    for label, written in several.items():
+        shown = ", ".join(f"{each!r} ({counts[each]:,})" for each in written[:_MOST_SPELLINGS])
+        more = ", ..." if len(written) > _MOST_SPELLINGS else ""
+        warn(
+            f"{shown}{more} are one target value, {label!r}.",
+            TableWarning,
+            Finding(FindingKind.LABEL_SPELLINGS, {"label": label, "spellings": written}),
+        )
+    return {label: spelled[label] for label in counts}
+
+
 def rare_class_among(counts: dict[str, int], positive: str | None) -> RareClass:
     """Find the rare class among the rows of every label: the one asked for, else the rarer of two.
 
@@ -112,36 +137,50 @@ def rare_class_among(counts: dict[str, int], positive: str | None) -> RareClass:
         raise InputError(
             "No row has a target value.", "Check the --target column.", ErrorKind.LABELS
         )
-    if len(counts) == 1:
-        ((label, n_rows),) = counts.items()
+    spelled, merged = one_spelling(counts), dict[str, int]()
+    for written, n_rows in counts.items():
+        merged[spelled[written]] = merged.get(spelled[written], 0) + n_rows
+    merged = dict(sorted(merged.items(), key=lambda each: -each[1]))
+    if len(merged) == 1:
+        ((label, n_rows),) = merged.items()
         raise InputError(
             f"The target holds one class only: {label!r} in all {counted(n_rows, 'row')}.",
             "Two classes are needed, at least one row of each.",
             ErrorKind.LABELS,
         )
-    label = _asked_for(positive, counts) if positive is not None else _rarest(counts)
-    return RareClass(label, [other for other in counts if other != label], counts)
+    label = _asked_for(positive, merged) if positive is not None else _rarest(merged)
+    _refuse_two_words_for_yes(label, merged)
+    return RareClass(label, [other for other in merged if other != label], merged, spelled)
 
 
-def is_rare(labels: pl.Series, rare: str, known: Collection[str] = ()) -> NDArray[np.bool_]:
-    """Return which labels of a new file are the rare one.
+def _refuse_two_words_for_yes(rare: str, counts: dict[str, int]) -> None:
+    """Refuse a rare label such as ``yes`` beside one that says the same, as ``true``."""
+    says_yes = {label_value(label) for label in RARE_LABELS}
+    if label_value(rare) not in says_yes:
+        return
+    for other in counts:
+        if other != rare and label_value(other) in says_yes:
+            raise InputError(
+                f"The target has {rare!r} in {counted(counts[rare], 'row')} and {other!r} in "
+                f"{counted(counts[other], 'row')}, which both say yes.",
+                "Write them alike: one alone would count as rare, and the other as the rest.",
+                ErrorKind.LABELS,
+                value=other,
+            )
 
-    Files write a value differently (1 and 1.0, True and true). So when no label is exactly
-    `rare`, those of the same value are taken, unless training knew them as another class.
+
+def is_rare(labels: pl.Series, rare: str) -> NDArray[np.bool_]:
+    """Return which labels of a new file are the rare one, however the file writes it.
 
     Examples
     --------
-    >>> is_rare(pl.Series(["true", "false"]), "True").tolist()
-    [True, False]
-    >>> is_rare(pl.Series(["A", "b"]), "a", known=["a", "A", "b"]).tolist()
-    [False, False]
+    >>> is_rare(pl.Series(["true", "false", "TRUE"]), "True").tolist()
+    [True, False, True]
     """
-    written = [rare]
-    if not (labels == rare).any():
-        value = label_value(rare)
-        others = set(labels.unique()) - set(known)
-        written = [label for label in others if label_value(label) == value]
-    return labels.is_in(written).to_numpy()
+    value = label_value(rare)
+    return labels.is_in(
+        [label for label in labels.unique() if label is not None and label_value(label) == value]
+    ).to_numpy()
 
 
 def unknown_labels(rest: pl.Series, others: Collection[str]) -> dict[str, int]:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import is_rare
+from rareclass.encoding.target import is_rare, label_counts, one_spelling
 from rareclass.encoding.training_table import plan_reading
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.fit.memory_plan import ENCODED_COPIES, plan_memory
@@ -108,8 +108,7 @@ def sort_labels(labels: pl.Series, target: str, roles: LabelRoles) -> HuntLabels
     >>> found.y.tolist(), found.n_unlabelled
     (['1', '', '0', ''], 2)
     """
-    counts = labels.drop_nulls().value_counts(sort=True)
-    known = dict(zip(counts[labels.name], counts["count"], strict=True))
+    known = label_counts(labels.drop_nulls())
     if not known:
         raise InputError(
             f"Column {target!r} is empty in all {len(labels):,} rows.",
@@ -117,6 +116,9 @@ def sort_labels(labels: pl.Series, target: str, roles: LabelRoles) -> HuntLabels
             ErrorKind.LABELS,
             column=target,
         )
+    spelled = one_spelling(known)
+    labels = labels.replace(spelled)
+    known = label_counts(labels.drop_nulls())
     roles = _as_written(target, roles, known)
     _check_neither(labels, target, known, roles)
     n_ignored = sum(known[value] for value in roles.ignored)
@@ -154,7 +156,6 @@ def _as_written(target: str, roles: LabelRoles, known: dict[str, int]) -> LabelR
     def written(option: str, wanted: tuple[str, ...], must_occur: bool) -> tuple[str, ...]:
         found: list[str] = []
         for value in wanted:
-            # A value that stands there exactly is itself; else 1.0 is 1, and True is true.
             same = values.filter(pl.Series(is_rare(values, value.strip())))
             if must_occur and same.is_empty():
                 raise _absent(option, value, target, known)

@@ -5,6 +5,7 @@ Which label is rare is decided here for everybody: `rarest` by weight, `class_po
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -58,11 +59,13 @@ def class_position(pos_label: Any, classes: np.ndarray) -> int:
 def label_value(text: str) -> float | str:
     """Value by which labels that are text are compared: files write 1 and 1.0, True and true.
 
+    Case, spaces and the width of characters (NFKC) make no other label.
+
     >>> label_value("1"), label_value(" 1.0 "), label_value("Yes ")
     (1.0, 1.0, 'yes')
     """
-    stripped = text.strip()
-    return float(stripped) if _NUMBER.fullmatch(stripped) else stripped.lower()
+    plain = " ".join(unicodedata.normalize("NFKC", text).split())
+    return float(plain) if _NUMBER.fullmatch(plain) else plain.casefold()
 
 
 class AllBut:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import is_rare, unknown_labels
+from rareclass.encoding.target import is_rare, label_counts, one_spelling, unknown_labels
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.two_classes import label_value
@@ -92,7 +92,8 @@ class RareDecision:
         """
         labelled = labels.is_not_null().to_numpy()
         given = labels.filter(pl.Series(labelled))
-        rare = is_rare(given, self._rare, self._known)
+        one_spelling(label_counts(given))
+        rare = is_rare(given, self._rare)
         if not rare.any() or rare.all():
             share = "every" if len(rare) and rare.all() else "no"
             raise InputError(

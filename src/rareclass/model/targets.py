@@ -49,8 +49,9 @@ class RareTarget:
 
     @property
     def code_of(self) -> dict[str, int]:
-        """The code of every label."""
-        return {label: int(label == self.rare_class.label) for label in self.counts}
+        """The code of every label, in each of its spellings."""
+        rare = self.rare_class
+        return {written: int(label == rare.label) for written, label in rare.spelled.items()}
 
     @property
     def n_rare(self) -> int:
