@@ -1,6 +1,7 @@
 """Errors about the input, with their kind, place, value and remedy."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from enum import StrEnum
 
@@ -76,6 +77,42 @@ class InputError(ValueError):
         self.column = column
         self.row = row
         self.value = value
+
+
+class MissingPackageError(InputError, ImportError):
+    """A package that a use needs and that `pip install rareclass` leaves out."""
+
+
+@contextmanager
+def needed_for(use: str, install: str) -> Iterator[None]:
+    """Say what an import within the block lacks, and how to install it.
+
+    `install` is what pip is to install: an extra of this package, or another package. Raises
+    `MissingPackageError` in place of an `ImportError` of another package than this one.
+
+    >>> with needed_for("Reading minds", "rareclass[minds]"):
+    ...     import telepathy
+    Traceback (most recent call last):
+        ...
+    rareclass.errors.MissingPackageError: Reading minds needs telepathy, which is not installed. \
+Install it: pip install "rareclass[minds]".
+    """
+    try:
+        yield
+    except MissingPackageError:
+        raise
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "rareclass"):
+            raise
+        is_absent = isinstance(error, ModuleNotFoundError)
+        why = "which is not installed" if is_absent else f"of another version: {error}"
+        raise MissingPackageError(
+            f"{use} needs {package}, {why}.",
+            f'Install it: pip install "{install}".',
+            ErrorKind.MISSING_PACKAGE,
+            value=package,
+        ) from error
 
 
 def counted(number: float, noun: str, many: str = "") -> str:

@@ -107,8 +107,7 @@ def test_a_contradicting_label_is_remarked_once_and_over_a_restart(
     source.write_text(events(*rows))
     shown = output_of(rareclass(*words))
     assert (
-        "Note: id 'a' comes as rare at row 6 of the stream, and was learned from as not rare at "
-        "row 4." in shown
+        "Note: id 'a' comes as rare at row 6 of the stream, and came as not rare at row 4." in shown
     )
     assert "Contradicted: 3 rows came under another label" in shown
     lines = [json.loads(line) for line in (folder / "contradicted.jsonl").read_text().splitlines()]

@@ -37,8 +37,10 @@ def messy_records(n_rows: int, n_sure: int, seed: int = 0) -> list[list[str]]:
         if draw < 0.35:
             label, cells[4] = cells[4], ""
             due = row + 1 + int(generator.geometric(0.02))
-            if draw < 0.30:
-                only = [cells[0], "", "", "", label]
+            only = [cells[0], "", "", "", label]
+            if draw < 0.05:  # the label comes before its row, some twice
+                records += [only] * (1 + (draw < 0.01))
+            elif draw < 0.30:
                 whole = [*cells[:4], label]
                 late.setdefault(due, []).append(only if draw < 0.2 else whole)
             elif draw < 0.31:

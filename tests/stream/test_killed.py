@@ -46,7 +46,7 @@ def test_killed_at_random_moments(tmp_path: Path, kills: int, n_rows: int) -> No
     whole.join()
     assert whole.exitcode == 0
     expected = outcome(tmp_path / "whole")
-    assert expected["state"].held.n_dropped > 0
+    assert expected["state"].ids.held.n_dropped > 0
     assert expected["state"].alarm.count > 0
     assert len(expected["rejected"].splitlines()) > n_rows // 67
     moments, n_kills, n_folders = random.Random(0), 0, 0

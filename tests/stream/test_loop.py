@@ -59,6 +59,8 @@ class OneRowAtATime:
         self.learner = make_learner(options.learner, options.parameters)
         self.window = Window(options.window, options.top)
         self.held: dict[str, tuple[np.ndarray, float]] = {}
+        self.early: dict[str, float] = {}
+        self.learned: dict[str, float] = {}  # by the order of ids, as many as are held
         self.dropped = self.rare = 0
         self.scores: list[tuple[int, str, float]] = []
         self.rejected: list[int] = []
@@ -79,13 +81,20 @@ class OneRowAtATime:
             self.learner.test_then_train(row, [label])
             self.window.add([score], [label == 1.0])
             self.rare += label == 1.0
+            self.early.pop(name, None)
+            self.remember(self.learned, name, label)
             return
         good, bad = self.schema.check(batch)
         is_twice = label is None and name in self.held
-        is_late = label is not None and cells[1:4] == ["", "", ""]
-        if bad or is_twice or is_late:
+        is_alone = label is not None and cells[1:4] == ["", "", ""]
+        if bad or is_twice or (is_alone and name in {*self.learned, *self.early}):
             self.rejected.append(number + 1)
+        if not bad and is_alone and name not in self.learned:
+            self.remember(self.early, name, label)
+        if bad or is_twice or is_alone:
             return
+        early = self.early.pop(name, None)
+        label = early if label is None else label
         X = self.encoder.encode(good).X
         if not hasattr(self.learner, "state_"):
             self.learner.start(X.shape[1], (0, 1))
@@ -95,12 +104,19 @@ class OneRowAtATime:
         if label is not None:
             self.window.add([score], [label == 1.0])
             self.rare += label == 1.0
+            self.remember(self.learned, name, label)
             return
         self.scores.append((number, name, score))
         if len(self.held) == self.options.hold:
             del self.held[next(iter(self.held))]
             self.dropped += 1
         self.held[name] = (X[0], score)
+
+    def remember(self, labels: dict[str, float], name: str, label: float) -> None:
+        labels.pop(name, None)
+        labels[name] = label
+        if len(labels) > self.options.hold:
+            del labels[next(iter(labels))]
 
 
 @pytest.mark.parametrize("learner", ["cbr", "oam"])
@@ -118,8 +134,9 @@ def test_the_loop_does_what_one_row_at_a_time_does(
         plain.take(number, cells)
     assert state.counters.rows == len(records)
     assert state.counters.rare == plain.rare
-    assert state.held.n_dropped == plain.dropped > 0
-    held = state.held.to_state()
+    assert state.ids.held.n_dropped == plain.dropped > 0
+    held = state.ids.held.to_state()
+    assert state.ids.early.to_state()["ids"] == list(plain.early) != []
     assert held["ids"] == list(plain.held)
     assert_same(state.encoder, plain.encoder)
     assert_same(state.window, plain.window)
@@ -358,7 +375,7 @@ def test_a_held_row_is_as_wide_as_when_it_came(tmp_path: Path) -> None:
     rows += [["a", "6", "1", "DE", ""], ["x", "6", "1", "FR", "0"], ["b", "6", "", "FR", ""]]
     run(options_for(write_csv(tmp_path / "rows.csv", rows)), tmp_path / "run")
     state = outcome(tmp_path / "run")["state"]
-    assert state.held.to_state()["widths"].tolist() == [3, 5]
+    assert state.ids.held.to_state()["widths"].tolist() == [3, 5]
     assert state.learner.n_features == 5
 
 
@@ -388,7 +405,7 @@ def test_rows_without_label_and_id_are_scored_only(source: Path, tmp_path: Path)
     n_unlabelled = found["state"].counters.unlabelled
     assert n_unlabelled == len(found["scores"]["row"]) > 0
     assert found["scores"]["id"] == [None] * n_unlabelled
-    assert len(found["state"].held) == 0
+    assert len(found["state"].ids.held) == 0
 
 
 @pytest.mark.thorough

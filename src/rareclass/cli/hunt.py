@@ -66,7 +66,7 @@ class BallOptions:
     c2: Annotated[
         str | None,
         typer.Option(
-            help="Price of an unlabelled row outside; larger: larger balls.", show_default="chosen"
+            help="Price of an unlabelled row outside; larger: larger balls.", show_default="0"
         ),
     ] = None
     width: Annotated[

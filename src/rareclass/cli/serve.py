@@ -7,7 +7,7 @@ import typer
 
 from rareclass.cli.door import ModelPath, command
 from rareclass.cli.screen import output, print_notes
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, needed_for
 
 _LIMITS = "Limits of a request"
 
@@ -52,16 +52,10 @@ def serve(
     and percentile, with ?reasons=3 the columns behind them. /openapi.json has the model's columns,
     / a form for one row by hand, /healthz, /readyz and /metrics are for who runs it.
     """
-    try:
+    with needed_for("rareclass serve", "rareclass[serve]"):
         from rareclass.serving.live_model import LiveModel
         from rareclass.serving.middleware import Limits, find_token
         from rareclass.serving.service import Address, Settings, serve
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"rareclass serve needs {error.name}, which is not installed.",
-            'Install it: pip install "rareclass[serve]".',
-            ErrorKind.MISSING_PACKAGE,
-        ) from error
     from rareclass.machine import parse_bytes
 
     try:

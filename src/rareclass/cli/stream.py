@@ -109,7 +109,11 @@ def stream(
         typer.Option("--id", help="Column that names a row: labels may come later under it."),
     ] = None,
     hold: Annotated[
-        int, typer.Option(min=1, help="Most rows to hold for labels that are to come.")
+        int,
+        typer.Option(
+            min=1,
+            help="Most rows to hold for labels to come, and labels for rows to come.",
+        ),
     ] = 100_000,
     drop: Drop = None,
     category: Annotated[
@@ -331,6 +335,11 @@ def _print_counts(
     if options.id_column is not None:
         parts += [f"{report.held:,} held", f"{report.dropped:,} dropped"]
     console.print(f"Rows: {', '.join(parts)}.", markup=False)
+    if report.early_labels or report.early_labels_dropped:
+        held = counted(report.early_labels, "label waits", "labels wait")
+        dropped = f", {report.early_labels_dropped:,} were dropped (--hold keeps more)"
+        said = f"{held} for a row to come{dropped if report.early_labels_dropped else ''}."
+        console.print(f"Labels: {said}", markup=False)
     if counters.labelled and not counters.rare:
         console.print(
             f"No label was {state.saved.labels.rare!r}: nothing can be learned until one is. "
@@ -454,6 +463,8 @@ class StreamScreen:
             parts.append(f"{report.held:,} held")
         if report.dropped:
             parts.append(f"{report.dropped:,} dropped")
+        if report.early_labels:
+            parts.append(f"{counted(report.early_labels, 'label')} early")
         if report.rejected:
             parts.append(f"{report.rejected:,} rejected")
         if self._options.alerts is not None:

@@ -12,18 +12,20 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
 import polars as pl
 from sklearn.base import BaseEstimator
 
 from rareclass.compare.out_of_fold import fit_on
 from rareclass.decide.rarity_scores import rarity_scores
 from rareclass.encoding.encoders import SparseEncoder, TableEncoder, TypedColumns
-from rareclass.errors import ErrorKind, InputError, nearest_name
+from rareclass.errors import ErrorKind, InputError, nearest_name, needed_for
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import EncodedRows, Terms
 from rareclass.fit.mibc_method import MIBCMethod
 from rareclass.tables.columns import Column
+
+with needed_for("Comparing methods", "rareclass[cli]"):
+    import pandas as pd
 
 _LEAST_FOLDS, _FOLDS = 2, 5
 # Most values of a category in histogram boosting.

@@ -122,7 +122,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         For a table that cannot be read, naming column, row and value.
     ValueError
         On one class or more than two, and parameters outside their range.
-    ImportError
+    MissingPackageError
         Where a member's package is not installed.
 
     Warns

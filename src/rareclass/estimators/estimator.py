@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, needed_for
 from rareclass.labels.two_classes import label_array, plain, signs
 from rareclass.metrics import roc_auc
 from rareclass.rows import LabelledRows, RowSource, as_source, header
@@ -76,7 +76,8 @@ def _by_part(name: str, method: Callable) -> Callable:
         if is_dask(X):
             return _mapped(self, name, X)
         if is_spark(X):
-            from rareclass.estimators.spark import with_scores  # needs an extra
+            with needed_for("A Spark DataFrame", "rareclass[spark]"):
+                from rareclass.estimators.spark import with_scores
 
             return with_scores(X, self, method=name.removeprefix("_"))
         return method(self, X, *args, **kwargs)
@@ -117,8 +118,8 @@ def _of_frame(part: Any, model: Any, name: str, like: np.ndarray) -> Any:
 
 
 def _as_frame(answer: np.ndarray, index: Any) -> Any:
-    import pandas as pd
-
+    with needed_for("Answers for a Dask DataFrame", "pandas"):
+        import pandas as pd
     return (pd.Series if answer.ndim == 1 else pd.DataFrame)(answer, index=index)
 
 
@@ -141,8 +142,8 @@ def read_features(
     if reset:
         validate_data(estimator, header(X), skip_check_array=True)
     if is_dask(X):
-        from rareclass.rows.dask import from_dask  # needs an extra
-
+        with needed_for("Learning from a Dask collection", "rareclass[dask]"):
+            from rareclass.rows.dask import from_dask
         X = from_dask(X)
     names = vars(estimator).get("feature_names_in_")
     source = as_source(X, names)

@@ -186,10 +186,7 @@ def check_members(names: tuple[str, ...]) -> tuple[str, ...]:
                 ErrorKind.SETTING,
             )
         named.append(plain)
-    try:
-        make_members(named)
-    except ImportError as error:
-        raise InputError(f"--{error}", "", ErrorKind.MISSING_PACKAGE) from error
+    make_members(named)
     return tuple(named)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.encoders import TableEncoder
 from rareclass.encoding.training_table import ReadingPlan
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, needed_for
 from rareclass.model.score_folder import name_for_workers, opened, stretches_for
 from rareclass.rows import RowSource
 from rareclass.tables.table_file import TableFile, batch_rows_for
@@ -28,14 +28,8 @@ def dask_client(address: str) -> Iterator[Any]:
     Raises `InputError` where Dask is not installed, on what is no address, and where nobody
     answers.
     """
-    try:
+    with needed_for("--dask", "rareclass[dask]"):
         from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise InputError(
-            "--dask: Dask is not installed.",
-            'Install it: pip install "rareclass[dask]".',
-            ErrorKind.MISSING_PACKAGE,
-        ) from error
     if address == "local":
         with (
             LocalCluster(threads_per_worker=1, dashboard_address=":0") as cluster,

@@ -7,14 +7,12 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, needed_for
 from rareclass.files import replacing
 from rareclass.model.model import Model
 
 if TYPE_CHECKING:
     import onnx
-
-_NEEDED = ("onnx", "onnxruntime", "skl2onnx")
 
 
 def to_onnx(model: Any) -> "onnx.ModelProto":
@@ -63,17 +61,12 @@ def to_onnx(model: Any) -> "onnx.ModelProto":
     >>> bool(np.allclose(score[:, 0], model.score_samples(X)))
     True
     """
-    try:
+    with needed_for("to_onnx", "rareclass[onnx]"):
         from rareclass.model.onnx.estimators import export_estimator, finished
-    except ImportError as error:
-        raise _missing(error) from error
     if isinstance(model, Pipeline):
-        try:
+        with needed_for("to_onnx", "rareclass[onnx]"):
             from rareclass.model.onnx.pipelines import export_pipeline
-
-            return export_pipeline(model)
-        except ImportError as error:
-            raise _missing(error) from error
+        return export_pipeline(model)
     if not isinstance(model, Model):
         check_is_fitted(model)
         return export_estimator(model)
@@ -85,10 +78,8 @@ def register_onnx_converters() -> None:
 
     `to_onnx` does so by itself. Raises `InputError` where skl2onnx is missing.
     """
-    try:
+    with needed_for("to_onnx", "rareclass[onnx]"):
         from rareclass.model.onnx.pipelines import register_converters
-    except ImportError as error:
-        raise _missing(error) from error
     register_converters()
 
 
@@ -133,15 +124,3 @@ def _parts_of_file(model: Model) -> tuple[Any, Any]:
     label = label_of(score, np.asarray(model.thresholds), list(model.classes))
     found = content.level_calibration or content.calibration
     return inputs, ModelOutputs(score, label, known_probability(score, found))
-
-
-def _missing(error: ImportError) -> InputError | ImportError:
-    """Make the error for a package of the extra that is not installed."""
-    package = (error.name or "").partition(".")[0]
-    if package not in _NEEDED:
-        return error
-    return InputError(
-        f"to_onnx needs {package}, which is not installed.",
-        'Install it: pip install "rareclass[onnx]".',
-        ErrorKind.MISSING_PACKAGE,
-    )

@@ -21,7 +21,7 @@ from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.machine import check_fits
 from rareclass.metrics.scored_classes import split_scores
 from rareclass.online.buffers import SparseBuffers
-from rareclass.online.state import unflatten
+from rareclass.online.state import unflatten, writable
 from rareclass.parameters import check_whole
 from rareclass.rows import RowSource, as_source, header
 
@@ -379,6 +379,11 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         self.n_features_in_ = n_features
         self.state_ = self._start(n_features, np.random.Generator(np.random.PCG64(seed)))
 
+    def _learn_on(self, rows: Any, sign: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Learn from rows as `_learn` takes them; returns each row's score before it."""
+        self.state_, before = self._learn(writable(self.state_), rows, sign, step)
+        return before
+
     def _learn_in_blocks(
         self,
         source: RowSource,
@@ -400,7 +405,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
                 part = slice(start, start + most)
                 rows = block if copies is None else block[copies[part]]
                 given = sparse_rows(rows) if takes_sparse else dense_rows(rows)
-                self.state_, before = self._learn(self.state_, given, signs[part], step[part])
+                before = self._learn_on(given, signs[part], step[part])
             if copies is None:
                 scores[done : done + n] = before
             done += n

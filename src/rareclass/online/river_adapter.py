@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 from sklearn.base import clone
 
+from rareclass.errors import ErrorKind, MissingPackageError
 from rareclass.labels.two_classes import two_labels
 from rareclass.online.ranker import OnlineRanker, SparseRows, row_copies
 from rareclass.rows.source import is_table
@@ -50,7 +51,7 @@ def as_river(
 
     Raises
     ------
-    ImportError, TypeError, ValueError
+    MissingPackageError, TypeError, ValueError
         Where River is not installed, `model` is no online learner, a parameter is out of range, or
         there are not two classes.
 
@@ -66,7 +67,12 @@ def as_river(
     ['amount', 'night=no', 'night=yes']
     """
     if MiniBatchClassifier is object:
-        raise ImportError("River is not installed. Install it: pip install river")
+        raise MissingPackageError(
+            "as_river needs river, which is not installed.",
+            'Install it: pip install "river".',
+            ErrorKind.MISSING_PACKAGE,
+            value="river",
+        )
     two_labels(classes)  # says what is wrong with them
     return RiverClassifier(model, tuple(classes), seed)
 
@@ -74,8 +80,8 @@ def as_river(
 class RiverClassifier(MiniBatchClassifier):
     """Ranks rows that are dicts by how much they look like the rare class, learning row by row.
 
-    The score is ``f(x) = sum over the features of w[name] x[name]``. Made by
-    `rareclass.online.as_river`, which says what the parameters are.
+    The score is ``f(x) = sum over the features of w[name] x[name]``, or that of an `OnlineMixture`.
+    Made by `rareclass.online.as_river`, which says what the parameters are.
 
     Features may come and go. A new one gets a column with weight 0 when a row with it is learned
     from; one that is absent, None or NaN counts as 0. Text is one-hot: ``{"colour": "red"}`` is the
@@ -129,7 +135,9 @@ class RiverClassifier(MiniBatchClassifier):
 
     @property
     def weights(self) -> dict[Hashable, float]:
-        """The weight of every feature learned from so far."""
+        """The weight of every feature learned from so far; an `OnlineMixture` has none."""
+        if not self._learner._is_linear:
+            raise AttributeError("A mixture is no line: its features have no weights.")
         if not self._n_rows:
             return {}
         return dict(zip(self._columns, self._learner.coef_.tolist(), strict=False))
@@ -187,10 +195,8 @@ class RiverClassifier(MiniBatchClassifier):
         order = range(len(rows)) if copies is None else copies.tolist()
         taken = [rows[i] for i in order]
         sign = np.array([signs[i] for i in order], dtype=np.int8)
-        learner = self._learner
         # Past the learner's own checks, which would cost more than the row: it is sound by now.
-        learner.state_, scores = learner._learn(learner.state_, self._matrix(taken), sign, step)
-        self._follow(scores.tolist())
+        self._follow(self._learner._learn_on(self._matrix(taken), sign, step).tolist())
 
     def _make_room(self, rows: list[dict[Hashable, float]]) -> None:
         """Give every feature of the rows a column, in the order a row at a time would."""
@@ -292,9 +298,16 @@ class RiverClassifier(MiniBatchClassifier):
     def _scores(self, rows: list[dict[Hashable, float]]) -> np.ndarray:
         if not self._n_rows:
             return np.zeros(len(rows))
-        coef = self._learner.coef_
-        scores = [coef[at] @ values for at, values in columns_of(rows, self._columns)]
-        return np.array(scores, dtype=float)
+        learner = self._learner
+        known = list(columns_of(rows, self._columns))
+        if learner._is_linear:
+            coef = learner.coef_
+            return np.array([coef[at] @ values for at, values in known], dtype=float)
+        X = np.zeros((len(rows), self._width))
+        for row, (at, values) in zip(X, known, strict=True):
+            row[at] = values
+        scores: np.ndarray = learner._scores(learner.state_, X)
+        return scores
 
     def _offset(self) -> float:
         if self._threshold is None:

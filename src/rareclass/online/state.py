@@ -1,4 +1,4 @@
-"""The moving state of a learner as named arrays and plain values, for a checkpoint."""
+"""The moving state of a learner: as named arrays and plain values, and with arrays of its own."""
 
 from typing import Any
 
@@ -50,6 +50,35 @@ def unflatten(like: Any, flat: dict[str, Any], prefix: str = "") -> Any:
         else:
             values.append(type(value)(flat[prefix + name]))
     return tuple(values) if type(like) is tuple else type(like)(*values)
+
+
+def writable(state: Any) -> Any:
+    """Return the state with copies of the arrays that cannot be written to; itself without such.
+
+    Compiled code changes a state in place. Of a learner that was loaded memory-mapped, or that came
+    to another process, arrays are read-only. O(number of arrays) where nothing is to be copied.
+
+    >>> from typing import NamedTuple
+    >>> class State(NamedTuple):
+    ...     coef: np.ndarray
+    >>> state = State(np.zeros(2))
+    >>> writable(state) is state
+    True
+    >>> state.coef.flags.writeable = False
+    >>> writable(state).coef.flags.writeable
+    True
+    """
+    parts = [
+        writable(part)
+        if isinstance(part, tuple)
+        else np.array(part)
+        if isinstance(part, np.ndarray) and not part.flags.writeable
+        else part
+        for part in state
+    ]
+    if all(new is old for new, old in zip(parts, state, strict=True)):
+        return state
+    return tuple(parts) if type(state) is tuple else type(state)(*parts)
 
 
 def _parts(state: Any) -> list[tuple[str, Any]]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from rareclass.errors import needed_for
 from rareclass.hyperball.description import (
     LABELLED_MAJORITY,
     LABELLED_RARE,
@@ -102,10 +103,8 @@ class BallDisplay:
             _draw_plane(ax, self.picture)
             ax.legend(loc="best", frameon=False)
             return self
-        try:
+        with needed_for("A plot", "rareclass[cli]"):
             from matplotlib import pyplot
-        except ImportError as error:
-            raise ImportError("plots need matplotlib: pip install 'rareclass[cli]'.") from error
         self.figure_ = pyplot.figure(figsize=_SIZE, layout="constrained")
         self.ax_ = _draw_panels(self.figure_, self.picture)
         return self

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.decide.rarity_scores import rarity_scores
+from rareclass.errors import needed_for
 from rareclass.labels.two_classes import read_labels
 from rareclass.report.page import PageTable, Plot
 
@@ -83,19 +84,15 @@ def new_axes(ax: Any) -> "Axes":
     """
     if ax is not None:
         return ax
-    try:
+    with needed_for("A plot", "rareclass[cli]"):
         from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'rareclass[cli]'.") from error
     return pyplot.subplots(layout="constrained")[1]
 
 
 def new_figure(size: tuple[float, float], name: str) -> "Figure":
     """Return a figure that pyplot does not know; raises `ImportError` without matplotlib."""
-    try:
+    with needed_for(name, "rareclass[cli]"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(f"{name} needs matplotlib: pip install 'rareclass[cli]'.") from error
     return Figure(figsize=size, layout="constrained")
 
 

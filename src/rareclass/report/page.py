@@ -13,6 +13,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, ClassVar, NamedTuple
 
+from rareclass.errors import needed_for
 from rareclass.metrics.interval import Interval
 
 SPACE = "\u00a0"
@@ -182,12 +183,10 @@ def figure_of(label: str, measure: Interval) -> KeyFigure:
 def rendered(page: ReportPage) -> str:
     """Return the HTML with its style, script and drawings inside.
 
-    Raises `ImportError` without jinja2, which `rareclass[cli]` brings.
+    Raises `MissingPackageError` without jinja2, which `rareclass[cli]` brings.
     """
-    try:
+    with needed_for("A report", "rareclass[cli]"):
         import jinja2
-    except ImportError as error:
-        raise ImportError("a report needs jinja2: pip install 'rareclass[cli]'.") from error
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters["base64"] = lambda png: b64encode(png).decode("ascii")
     template = environment.from_string(_part("page.html.j2"))

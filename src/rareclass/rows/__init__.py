@@ -8,6 +8,7 @@ same answer.
 from importlib import import_module
 from typing import Any
 
+from rareclass.errors import needed_for
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.memory import rows_of as rows_of
 from rareclass.rows.protocol import Block as Block
@@ -48,10 +49,5 @@ def __getattr__(name: str) -> Any:
     if name not in _ENGINES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, extra = _ENGINES[name]
-    try:
+    with needed_for(f"rareclass.rows.{name}", f"rareclass[{extra}]"):
         return getattr(import_module(module), name)
-    except ImportError as error:
-        raise ImportError(
-            f"rareclass.rows.{name} needs packages that are not here: "
-            f'pip install "rareclass[{extra}]"'
-        ) from error

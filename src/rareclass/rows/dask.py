@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, needed_for
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.partitioned import Engine, labelled
 from rareclass.rows.places import PartFacts, PartHolder, Reply, Request, read_part
@@ -91,9 +91,9 @@ def from_dask(
     ...     rows = from_dask(da.from_array(X), target=da.from_array(y))
     ...     model = RankRC().fit_rows(rows)
     """
-    if client is None:
+    with needed_for("Learning from a Dask collection", "rareclass[dask]"):
         from distributed import default_client
-
+    if client is None:
         try:
             client = default_client()
         except ValueError:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from rareclass.stream.alerts import SavedAlerts
     from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
     from rareclass.stream.log import FileMark
-    from rareclass.stream.reading import LabelNames, LearnedLabels, WaitingRows
+    from rareclass.stream.reading import LabelNames, Memory
 
-FORMAT = 2
+FORMAT = 3
 KEPT = 2
 KINDS = Kinds(
     {
@@ -30,7 +30,8 @@ KINDS = Kinds(
         "encoder": "rareclass.encoding.streams:OnlineEncoder",
         "label names": "rareclass.stream.reading:LabelNames",
         "waiting rows": "rareclass.stream.reading:WaitingRows",
-        "learned labels": "rareclass.stream.reading:LearnedLabels",
+        "labels by id": "rareclass.stream.reading:IdLabels",
+        "memory of ids": "rareclass.stream.reading:Memory",
         "file mark": "rareclass.stream.log:FileMark",
         "rejected row": "rareclass.tables.batch:Rejected",
         "window": "rareclass.stream.drift:Window",
@@ -74,8 +75,7 @@ class SavedStream:
     labels: "LabelNames"
     encoder: "OnlineEncoder"
     learner: SavedLearner
-    held: "WaitingRows"
-    learned: "LearnedLabels"
+    ids: "Memory"
     window: "Window"
     counters: Counters
     rejected: "FileMark"

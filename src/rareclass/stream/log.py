@@ -29,7 +29,8 @@ _MOVED = {"column": _TEXT, "stability_index": _FLOAT, "outside": _FLOAT}
 _FALL = {"measure": _TEXT, "value": _FLOAT, "best": _FLOAT, "best_rows": _INT}
 _FALL |= {"low": _FLOAT, "high": _FLOAT}
 _MEMBER = {"name": _TEXT, "weight": _FLOAT, **_MEASURES, "loss": _FLOAT}
-_COUNTS = ("rows", "labelled", "rare", "unlabelled", "held", "dropped", "rejected", "features")
+_COUNTS = ("rows", "labelled", "rare", "unlabelled", "held", "dropped")
+_COUNTS += ("early_labels", "early_labels_dropped", "rejected", "features")
 LOG_SCHEMA = pa.schema(
     {
         **dict.fromkeys(_COUNTS, _INT),
@@ -209,7 +210,8 @@ def read_log(folder: str | Path) -> pa.Table:
     -------
     pyarrow.Table
         ``rows`` (records so far), ``labelled``, ``rare``, ``unlabelled``, ``held``, ``dropped``,
-        ``rejected``, ``features``; ``auc``, ``average_precision`` and ``precision_at_k`` of the
+        ``early_labels`` (held for rows to come), ``early_labels_dropped``, ``rejected``,
+        ``features``; ``auc``, ``average_precision`` and ``precision_at_k`` of the
         window (null while not defined); ``moved``, the columns whose recent cells are unlike the
         past: a list of ``column``, ``stability_index`` and the share ``outside``; ``falls``, the
         measures that are lower than in the best window by more than chance explains: a list of

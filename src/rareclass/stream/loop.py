@@ -43,8 +43,7 @@ from rareclass.stream.options import StreamOptions
 from rareclass.stream.reading import (
     BoundedReader,
     Interruption,
-    LearnedLabels,
-    WaitingRows,
+    Memory,
     label_names,
 )
 from rareclass.stream.state import StreamState
@@ -71,6 +70,8 @@ class StreamReport(NamedTuple):
     counters: Counters  # a copy
     held: int  # rows that wait for a label
     dropped: int  # that waited too long
+    early_labels: int  # labels that wait for their row
+    early_labels_dropped: int
     rejected: int
     contradicted: int
     features: int  # columns of the learner
@@ -148,8 +149,10 @@ class StreamLoop:
         begun = state.learner.has_begun
         return StreamReport(
             counters=replace(known.counters),
-            held=len(known.held),
-            dropped=known.held.n_dropped,
+            held=len(known.ids.held),
+            dropped=known.ids.held.n_dropped,
+            early_labels=len(known.ids.early),
+            early_labels_dropped=known.ids.early.n_dropped,
             rejected=state.rejected.count,
             contradicted=state.contradicted.count,
             features=known.encoder.n_features,
@@ -249,8 +252,7 @@ class StreamLoop:
             labels=label_names(first, options.target, options.positive),
             encoder=encoder,
             learner=SavedLearner(None, {}),
-            held=WaitingRows(options.hold),
-            learned=LearnedLabels(options.hold),
+            ids=Memory.empty(options.hold),
             window=Window(options.window, options.top),
             counters=Counters(),
             rejected=FileMark(),

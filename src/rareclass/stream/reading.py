@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -217,30 +218,40 @@ class WaitingRows:
         return held
 
 
-class LearnedLabels:
-    """Labels of the last `capacity` ids, to notice a label that contradicts an earlier one.
+class IdLabels:
+    """Labels of the last `capacity` ids: of rows learned from, or of rows that are yet to come.
 
     About 150 bytes an id; every operation costs O(1).
 
-    >>> learned = LearnedLabels(capacity=2)
-    >>> learned.add("a", rare=False, row=1), learned.add("a", rare=False, row=2)
+    >>> learned = IdLabels(capacity=2)
+    >>> learned.contradiction("a", rare=False, row=1), learned.add("a", rare=False, row=1)
     (None, None)
-    >>> learned.add("a", rare=True, row=3)
-    "id 'a' comes as rare at row 3 of the stream, and was learned from as not rare at row 2"
+    >>> learned.contradiction("a", rare=True, row=3)
+    "id 'a' comes as rare at row 3 of the stream, and came as not rare at row 1"
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
+        self.n_dropped = 0
         self._labels: OrderedDict[str, tuple[bool, int]] = OrderedDict()
 
-    def add(self, name: str, rare: bool, row: int) -> str | None:
-        """Remember the label of a row; return what it contradicts, in words."""
-        words = self.contradiction(name, rare, row)
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._labels
+
+    def add(self, name: str, rare: bool, row: int) -> None:
+        """Remember the label of an id in place of one before; the oldest id leaves."""
         self._labels.pop(name, None)
         self._labels[name] = (rare, row)
         if len(self._labels) > self.capacity:
             self._labels.popitem(last=False)
-        return words
+            self.n_dropped += 1
+
+    def take(self, name: str) -> bool | None:
+        """Take out the label of an id: whether it is rare; None when there is none."""
+        return self._labels.pop(name, (None, 0))[0]
 
     def contradiction(self, name: str, rare: bool, row: int) -> str | None:
         """Return what the label of a row contradicts, in words; None where it agrees."""
@@ -249,8 +260,8 @@ class LearnedLabels:
             return None
         now, then = ("rare", "not rare") if rare else ("not rare", "rare")
         return (
-            f"id {name!r} comes as {now} at row {row:,} of the stream, and was learned from as "
-            f"{then} at row {before:,}"
+            f"id {name!r} comes as {now} at row {row:,} of the stream, and came as {then} at row "
+            f"{before:,}"
         )
 
     def to_state(self) -> dict[str, Any]:
@@ -258,18 +269,37 @@ class LearnedLabels:
         labels = self._labels.values()
         return {
             "capacity": self.capacity,
+            "n_dropped": self.n_dropped,
             "ids": list(self._labels),
             "rare": np.array([rare for rare, _ in labels], np.bool_),
             "rows": np.array([row for _, row in labels], np.int64),
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "LearnedLabels":
+    def from_state(cls, state: dict[str, Any]) -> "IdLabels":
         """Return the labels that `to_state` described."""
-        learned = cls(int(state["capacity"]))
+        known = cls(int(state["capacity"]))
+        known.n_dropped = int(state["n_dropped"])
         kept = zip(state["ids"], state["rare"].tolist(), state["rows"].tolist(), strict=True)
-        learned._labels.update((name, (rare, row)) for name, rare, row in kept)
-        return learned
+        known._labels.update((name, (rare, row)) for name, rare, row in kept)
+        return known
+
+
+@dataclass
+class Memory:
+    """Knowledge of ids: rows that wait for labels, labels that wait for rows, labels learned.
+
+    Each is of at most `capacity` ids; the oldest leaves for the newest.
+    """
+
+    held: WaitingRows
+    early: IdLabels
+    learned: IdLabels
+
+    @classmethod
+    def empty(cls, capacity: int) -> "Memory":
+        """Return a memory of nothing."""
+        return cls(WaitingRows(capacity), IdLabels(capacity), IdLabels(capacity))
 
 
 class Arrivals(NamedTuple):
@@ -286,21 +316,19 @@ class Arrivals(NamedTuple):
     contradicted: list[Rejected]  # whose id had another label before
 
 
-def sort_arrivals(
-    batch: Batch, schema: Schema, held: WaitingRows, learned: LearnedLabels, n_before: int
-) -> Arrivals:
+def sort_arrivals(batch: Batch, schema: Schema, known: Memory, n_before: int) -> Arrivals:
     """Decide what becomes of each row of a batch: learned, held, a label waited for, or rejected.
 
-    Rows are decided in their order, so that it does not matter where a batch begins or ends. `held`
-    and `learned` are brought up to date; vectors and scores of rows held from now on are yet to be
-    set. O(cells).
+    Rows are decided in their order, so that it does not matter where a batch begins or ends.
+    `known` is brought up to date; vectors and scores of rows held from now on are yet to be set.
+    O(cells).
     """
     checked, faults = schema.check(batch)
     rejected = [*batch.rejected, *faults]
     lines = np.sort(np.concatenate([batch.lines, [row.line for row in batch.rejected]]))
     if schema.id_column is not None:
         numbers = n_before + 1 + np.searchsorted(lines, batch.lines)
-        return _sorted_by_id(batch, checked, rejected, schema, held, learned, numbers)
+        return _RowsById(batch, checked, schema, known, numbers).arrivals(rejected)
     numbers = n_before + 1 + np.searchsorted(lines, checked.lines)
     rejected.sort(key=lambda row: row.line)
     nobody: list[str | None] = [None] * checked.n_rows
@@ -308,68 +336,120 @@ def sort_arrivals(
     return Arrivals(checked, places, labels, numbers, nobody, [], [], rejected, [])
 
 
-def _sorted_by_id(
-    batch: Batch,
-    checked: Batch,
-    rejected: list[Rejected],
-    schema: Schema,
-    held: WaitingRows,
-    learned: LearnedLabels,
-    numbers: NDArray[np.int64],
-) -> Arrivals:
-    ids, labels = _ids_and_labels(batch, schema)
-    is_good = np.zeros(batch.n_rows, np.bool_)
-    is_good[np.searchsorted(batch.lines, checked.lines)] = True
-    features = [batch.columns[name] for name in schema.features if name in batch.columns]
-    encoded: list[int] = []
-    reached: list[int] = []
-    waited_for: list[tuple[int, HeldRow]] = []
-    waiting: list[tuple[int, HeldRow]] = []
-    of_known: set[int] = set()
-    bad: dict[int, str] = {}
-    for row, (name, label, good) in enumerate(zip(ids, labels.tolist(), is_good, strict=True)):
-        place = len(reached)
-        if not math.isnan(label):
-            known = None if name is None else held.take(name)
-            if known is not None:
-                waited_for.append((place, known))
-                reached.append(row)
-                of_known.add(int(batch.lines[row]))
-                continue
-            if good and all(is_empty(cells[row]) for cells in features):
-                bad[row] = _why_alone(name)
-        elif good and name is not None:
-            if name in held:
-                bad[row] = f"a row with id {name!r} is held already"
+class _RowsById:
+    """The rows of a batch whose ids tell which label belongs to which row."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        checked: Batch,
+        schema: Schema,
+        known: Memory,
+        numbers: NDArray[np.int64],
+    ) -> None:
+        self._batch, self._checked, self._known, self._numbers = batch, checked, known, numbers
+        self._ids, self._labels = _ids_and_labels(batch, schema)
+        self._features = [batch.columns[name] for name in schema.features if name in batch.columns]
+        self._encoded: list[int] = []
+        self._reached: list[int] = []
+        self._waited_for: list[tuple[int, HeldRow]] = []
+        self._waiting: list[tuple[int, HeldRow]] = []
+        self._bad: dict[int, str] = {}
+        self._contradicted: dict[int, str] = {}
+        is_good = np.zeros(batch.n_rows, np.bool_)
+        is_good[np.searchsorted(batch.lines, checked.lines)] = True
+        for row, good in enumerate(is_good.tolist()):
+            if math.isnan(self._labels[row]):
+                self._take_without_label(row, good)
             else:
-                waiting.append((place, held.hold(name, int(numbers[row]))))
-        if good and row not in bad:
-            encoded.append(row)
-            reached.append(row)
-    contradicted = [
-        rejected_row(batch, row, words)
-        for row in sorted({*reached, *bad})
-        if (words := _contradiction(learned, ids[row], labels[row], numbers[row], row in bad))
-    ]
-    # A row that brings a label waited for is known by its id: its own cells do not matter.
-    rejected = [each for each in rejected if each.line not in of_known]
-    rejected += [rejected_row(batch, row, reason) for row, reason in bad.items()]
-    rejected.sort(key=lambda row: row.line)
-    if len(encoded) < checked.n_rows:
-        which = np.searchsorted(checked.lines, batch.lines[encoded])
-        columns = {name: cells[which] for name, cells in checked.columns.items()}
-        checked = checked._replace(columns=columns, lines=checked.lines[which])
-    return Arrivals(
-        rows=checked,
-        places=np.searchsorted(np.array(reached, np.int64), np.array(encoded, np.int64)),
-        labels=labels[reached],
-        numbers=numbers[reached],
-        ids=[ids[row] for row in encoded],
-        waited_for=waited_for,
-        held=waiting,
-        rejected=rejected,
-        contradicted=contradicted,
-    )
+                self._take_with_label(row, good)
+
+    def _take_without_label(self, row: int, good: bool) -> None:
+        """Hold a row for its label, unless the label came before."""
+        name, known = self._ids[row], self._known
+        if good and name is not None and name in known.held:
+            self._bad[row] = f"a row with id {name!r} is held already"
+        elif good:
+            early = None if name is None else known.early.take(name)
+            if name is not None and early is not None:
+                self._labels[row] = float(early)
+                self._remember(row, name)
+            elif name is not None:
+                held = known.held.hold(name, int(self._numbers[row]))
+                self._waiting.append((len(self._reached), held))
+            self._learn(row)
+
+    def _take_with_label(self, row: int, good: bool) -> None:
+        """Learn from a row, from the one that waits for this label, or hold the label alone."""
+        name, known = self._ids[row], self._known
+        waited = None if name is None else known.held.take(name)
+        if waited is not None:
+            self._waited_for.append((len(self._reached), waited))
+            self._reached.append(row)
+        elif not good:
+            return
+        elif all(is_empty(cells[row]) for cells in self._features):
+            self._hold_label(row, name)
+            return
+        else:
+            self._learn(row)
+        if name is not None:
+            self._compare(row, name, known.early)
+            known.early.take(name)
+            self._remember(row, name)
+
+    def _hold_label(self, row: int, name: str | None) -> None:
+        """Hold a label without a row, of an id that was neither learned from nor has a label."""
+        if name is None:
+            self._bad[row] = "a label without a row: its id is empty"
+        elif name in self._known.learned:
+            self._bad[row] = f"a label without a row: that with id {name!r} has its label already"
+            self._compare(row, name, self._known.learned)
+        else:
+            if name in self._known.early:
+                self._bad[row] = f"a label of id {name!r} is held already, for the row to come"
+                self._compare(row, name, self._known.early)
+            self._known.early.add(name, bool(self._labels[row] == 1.0), int(self._numbers[row]))
+
+    def _learn(self, row: int) -> None:
+        self._encoded.append(row)
+        self._reached.append(row)
+
+    def _remember(self, row: int, name: str) -> None:
+        """Remember the label that a row is learned with."""
+        self._compare(row, name, self._known.learned)
+        self._known.learned.add(name, bool(self._labels[row] == 1.0), int(self._numbers[row]))
+
+    def _compare(self, row: int, name: str, with_labels: IdLabels) -> None:
+        rare = bool(self._labels[row] == 1.0)
+        if words := with_labels.contradiction(name, rare, int(self._numbers[row])):
+            self._contradicted[row] = words
+
+    def arrivals(self, rejected: list[Rejected]) -> Arrivals:
+        """Return what became of the rows; `rejected` are those that could not be read."""
+        batch, checked, encoded, reached = self._batch, self._checked, self._encoded, self._reached
+        # A row that brings a label waited for is known by its id: its own cells do not matter.
+        alone = {*reached} - {*encoded}
+        of_known = {int(batch.lines[row]) for row in alone}
+        rejected = [each for each in rejected if each.line not in of_known]
+        rejected += [rejected_row(batch, row, reason) for row, reason in self._bad.items()]
+        rejected.sort(key=lambda row: row.line)
+        if len(encoded) < checked.n_rows:
+            which = np.searchsorted(checked.lines, batch.lines[encoded])
+            columns = {name: cells[which] for name, cells in checked.columns.items()}
+            checked = checked._replace(columns=columns, lines=checked.lines[which])
+        contradicted = sorted(self._contradicted.items())
+        return Arrivals(
+            rows=checked,
+            places=np.searchsorted(np.array(reached, np.int64), np.array(encoded, np.int64)),
+            labels=self._labels[reached],
+            numbers=self._numbers[reached],
+            ids=[self._ids[row] for row in encoded],
+            waited_for=self._waited_for,
+            held=self._waiting,
+            rejected=rejected,
+            contradicted=[rejected_row(batch, row, words) for row, words in contradicted],
+        )
 
 
 def _ids_and_labels(batch: Batch, schema: Schema) -> tuple[list[str | None], NDArray[np.float64]]:
@@ -381,24 +461,6 @@ def _ids_and_labels(batch: Batch, schema: Schema) -> tuple[list[str | None], NDA
     if schema.target in batch.columns:
         labels = read_rare_or_rest(batch.columns[schema.target], schema.positive)[0]
     return ids, labels
-
-
-def _contradiction(
-    learned: LearnedLabels, name: str | None, label: float, number: int, is_bad: bool
-) -> str | None:
-    """Return what a label contradicts, in words; remember the label if its row is learned from."""
-    if name is None or math.isnan(label):
-        return None
-    return (learned.contradiction if is_bad else learned.add)(name, label == 1.0, int(number))
-
-
-def _why_alone(name: str | None) -> str:
-    if name is None:
-        return "a label without a row: its id is empty"
-    return (
-        f"a label without a row: no row with id {name!r} is held (it never came, has its label "
-        "already, or was dropped for newer ones: see --hold)"
-    )
 
 
 class LabelNames(NamedTuple):

@@ -71,7 +71,7 @@ class StreamState:
         """
         known, counters = self.saved, self.saved.counters
         encoder, drift = known.encoder, known.drift
-        arrivals = sort_arrivals(batch, encoder.schema, known.held, known.learned, counters.rows)
+        arrivals = sort_arrivals(batch, encoder.schema, known.ids, counters.rows)
         scores = np.empty(0)
         if len(arrivals.labels):
             encoded, scores = self._learn(arrivals)

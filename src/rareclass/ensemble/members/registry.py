@@ -24,7 +24,7 @@ from rareclass.ensemble.members.scikit_learn import (
     RandomForest,
     SlowHistogramBoosting,
 )
-from rareclass.errors import ErrorKind, InputError, nearest_name
+from rareclass.errors import ErrorKind, InputError, MissingPackageError, nearest_name
 
 MEMBERS: dict[str, type[Member]] = {
     kind.name: kind
@@ -71,8 +71,7 @@ def make_members(members: Any) -> list[Member]:
     A portfolio ("auto", "kernel", "trees"), the name of a member, or a list of such names and of
     Member objects.
 
-    Raises `InputError` where there is no such member, and `ImportError` where its package is not
-    installed, both with what to do.
+    Raises `InputError` where there is no such member, or its package is not installed.
     """
     asked = [members] if isinstance(members, str) else members
     if not isinstance(asked, Sequence) or not len(asked):
@@ -85,9 +84,11 @@ def make_members(members: Any) -> list[Member]:
             made.setdefault(member.name, member)
     for member in made.values():
         if member.package is not None and find_spec(member.package) is None:
-            raise ImportError(
-                f"members names {member.name!r}, which needs the package {member.package}: "
-                f"pip install {member.package}, or leave it out."
+            raise MissingPackageError(
+                f"The member {member.name!r} needs {member.package}, which is not installed.",
+                f"Install it: pip install {member.package}. Or leave the member out.",
+                ErrorKind.MISSING_PACKAGE,
+                value=member.package,
             )
     return list(made.values())
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, needed_for
 from rareclass.machine import available_memory
 from rareclass.scratch_file import scratch_folder
 
@@ -203,15 +203,9 @@ def driver_of(address: DatabaseAddress) -> Any:
     """The module of a database's driver. Raises `InputError` where it is not installed."""
     package = {POSTGRESQL: "adbc-driver-postgresql", SQLITE: "adbc-driver-sqlite"}
     name = package.get(address.kind, "duckdb")
-    try:
-        is_adbc = address.kind in package
+    is_adbc = address.kind in package
+    with needed_for(address.kind, "rareclass[sql]"):
         return import_module(f"{name.replace('-', '_')}.dbapi" if is_adbc else name)
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"{address.kind} needs {name}, which is not installed.",
-            'pip install "rareclass[sql]"',
-            ErrorKind.MISSING_PACKAGE,
-        ) from error
 
 
 def check_file(address: DatabaseAddress) -> None:

@@ -1,0 +1,238 @@
+"""Online learners in River and in other processes, and labels that come before their rows."""
+
+import csv
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+from river import checks
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+
+from draws import quick
+from rareclass.online import CBR, OnlineLogistic, OnlineMixture, as_river
+from rareclass.stream.checkpoint import claimed, load_newest
+from rareclass.stream.log import read_scores
+from rareclass.stream.loop import StreamLoop
+from rareclass.stream.options import StreamOptions, parse_parameters
+from rareclass.stream.reading import Interruption
+from registered import ESTIMATORS, MORE_ESTIMATORS, ONLINE
+
+SMALL = OnlineMixture([("linear", OnlineLogistic()), ("ranks", CBR())], random_state=0)
+X, Y = make_classification(
+    160, 6, n_informative=3, n_redundant=0, weights=[0.85], class_sep=1.5, random_state=0
+)
+WEIGHT = np.random.default_rng(0).choice([1.0, 2.0], len(Y))
+for each in (X, Y, WEIGHT):
+    each.flags.writeable = False
+ANSWERS = ("predict", "decision_function", "score_samples", "predict_proba", "transform")
+
+
+# -- River ---------------------------------------------------------------------------------------
+
+
+def test_a_mixture_passes_the_checks_of_river_that_learn() -> None:
+    """All of them, of every learner: tests/online/test_river.py in a thorough run."""
+    for check in checks.yield_checks(as_river(SMALL)):
+        if any(name in str(check) for name in ("learn_one", "proba_many", "disappearing")):
+            check(as_river(SMALL).clone())
+
+
+@pytest.mark.parametrize("model", [ONLINE["mixture"], SMALL], ids=["default", "small"])
+def test_a_mixture_scores_as_its_own_class_does(model: OnlineMixture) -> None:
+    names = [f"f{k}" for k in range(X.shape[1])]
+    rows = [dict(zip(names, row, strict=True)) for row in X.tolist()]
+    river, plain = as_river(model, classes=(0, 1), seed=3), clone(model).set_params(random_state=3)
+    plain.start(X.shape[1], [0, 1])
+    assert river.score_one(rows[0]) == 0.0
+    for row, x, y in zip(X, rows, Y.tolist(), strict=True):
+        river.learn_one(x, y)
+        plain.partial_fit(row[None], [y])
+        assert river.score_one(x) == pytest.approx(plain.score_samples(row[None])[0], abs=1e-10)
+    assert [river.predict_one(x) for x in rows] == plain.predict(X).tolist()
+    with pytest.raises(AttributeError, match="no weights"):
+        _ = river.weights
+
+
+# -- arrays that cannot be written to ------------------------------------------------------------
+
+
+def memory_mapped(model: Any, folder: Path) -> Any:
+    joblib.dump(model, folder / "model")
+    return joblib.load(folder / "model", mmap_mode="r")
+
+
+def with_foreign_buffers(model: Any, folder: Path) -> Any:
+    """Return the model as it comes to a process of Dask: arrays over bytes."""
+    buffers: list[pickle.PickleBuffer] = []
+    content = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
+    return pickle.loads(content, buffers=[bytes(each.raw()) for each in buffers])
+
+
+EVERY = quick(len(ESTIMATORS), [*ESTIMATORS, *MORE_ESTIMATORS])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("sent", [memory_mapped, with_foreign_buffers])
+@pytest.mark.parametrize("model", EVERY, ids=lambda model: " ".join(repr(model).split())[:50])
+def test_models_and_rows_that_are_read_only(
+    model: Any, sent: Callable[[Any, Path], Any], tmp_path: Path
+) -> None:
+    fitted = clone(model).fit(X, Y)
+    if sent is memory_mapped:
+        clone(model).fit(X, Y, sample_weight=WEIGHT)
+    other = sent(fitted, tmp_path)
+    for name in ANSWERS:
+        if hasattr(fitted, name):
+            np.testing.assert_array_equal(getattr(other, name)(X), getattr(fitted, name)(X))
+    assert other.score(X, Y) == fitted.score(X, Y)
+    if hasattr(model, "partial_fit"):
+        for each in (fitted, other):
+            each.partial_fit(X[:40], Y[:40], sample_weight=WEIGHT[:40])
+        np.testing.assert_array_equal(other.score_samples(X), fitted.score_samples(X))
+
+
+@pytest.mark.parametrize("model", ONLINE.values(), ids=ONLINE)
+def test_every_way_to_go_on_from_read_only_state(model: Any, tmp_path: Path) -> None:
+    fitted = clone(model).fit(X, Y)
+    wide = np.hstack([X, X[:, :2]])
+    for sent in (memory_mapped, with_foreign_buffers):
+        other, plain = sent(fitted, tmp_path), pickle.loads(pickle.dumps(fitted))
+        for each in (other, plain):
+            each.reset_steps().add_features(2)
+        np.testing.assert_array_equal(
+            other.test_then_train(wide, Y), plain.test_then_train(wide, Y)
+        )
+
+
+def learned_by_worker(model: Any) -> np.ndarray:
+    return model.partial_fit(X, Y).score_samples(X)
+
+
+@pytest.mark.thorough
+def test_a_learner_that_a_worker_maps_into_memory() -> None:
+    model = CBR(random_state=0).fit(X, Y)
+    work = joblib.Parallel(n_jobs=2, max_nbytes=1, backend="loky")
+    both = work(joblib.delayed(learned_by_worker)(model) for _ in range(2))
+    expected = learned_by_worker(model)
+    for scores in both:
+        np.testing.assert_array_equal(scores, expected)
+
+
+# -- labels before their rows --------------------------------------------------------------------
+
+HEAD = ["id", "amount", "fraud"]
+Record = tuple[str, str, str]
+
+
+def row(k: int, label: str = "") -> Record:
+    return f"r{k}", f"{(k * 37 % 100) / 10 + 5 * (k % 9 == 4):.1f}", label
+
+
+def label_of(k: int) -> str:
+    return str(int(k % 9 == 4))
+
+
+def learned(
+    folder: Path, records: list[Record], hold: int = 100, every: int = 500
+) -> dict[str, Any]:
+    """Return what a stream of records came to; the folder goes on where there is one."""
+    folder.mkdir(exist_ok=True)
+    source = folder / "rows.csv"
+    with source.open("w", newline="") as file:
+        csv.writer(file).writerows([HEAD, *records])
+    options = StreamOptions(
+        str(source), "fraud", learner="cbr", parameters=parse_parameters("cbr", []), id_column="id",
+        window=100, top=5, hold=hold, every=every, report_every=50,
+    )  # fmt: skip
+    with claimed(folder / "run"):
+        loop = StreamLoop(options, folder / "run", Interruption())
+        list(loop.run())
+        report = loop.report()
+        loop.close()
+    loaded = load_newest(folder / "run")
+    assert loaded is not None
+    reasons = [
+        [json.loads(line)["reason"] for line in (folder / "run" / name).read_text().splitlines()]
+        for name in ("rejected.jsonl", "contradicted.jsonl")
+    ]
+    counters = loaded.state.counters
+    return {
+        "labelled": counters.labelled, "rare": counters.rare, "rejected": reasons[0],
+        "contradicted": reasons[1], "held": report.held, "early": report.early_labels,
+        "dropped": report.early_labels_dropped, "learner": loaded.state.learner.state,
+        "scores": read_scores(folder / "run").num_rows,
+    }  # fmt: skip
+
+
+def test_a_label_that_comes_before_its_row_is_learned_with_it(tmp_path: Path) -> None:
+    """150 of 600 rows have their label before them: as if each had come with its label."""
+    early, plain = [], []
+    for k in range(600):
+        if k % 4 == 0:
+            early.append((f"r{k + 3}", "", label_of(k + 3)))
+        early.append(row(k, "" if k % 4 == 3 else label_of(k)))
+        plain.append(row(k, label_of(k)))
+    found, expected = learned(tmp_path / "early", early), learned(tmp_path / "plain", plain)
+    assert (found["labelled"], found["rare"]) == (600, sum(k % 9 == 4 for k in range(600)))
+    assert (found["rejected"], found["contradicted"], found["scores"]) == ([], [], 0)
+    assert (found["held"], found["early"], found["dropped"]) == (0, 0, 0)
+    np.testing.assert_allclose(found["learner"]["mean"], expected["learner"]["mean"], rtol=1e-9)
+
+
+START = [row(k, label_of(k)) for k in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("records", "labelled", "early", "rejected", "contradicted"),
+    [
+        pytest.param([("r30", "", "1")], 20, 1, [], 0, id="never its row"),
+        pytest.param([("r30", "", "1"), row(30)], 21, 0, [], 0, id="then its row"),
+        pytest.param([("r30", "", "1"), row(30, "1")], 21, 0, [], 0, id="and with its row"),
+        pytest.param([("r30", "", "1"), row(30, "0")], 21, 0, [], 1, id="its row says otherwise"),
+        pytest.param(
+            [("r30", "", "1"), ("r30", "", "1"), row(30)], 21, 0, ["held already"], 0, id="twice"
+        ),
+        pytest.param(
+            [("r30", "", "1"), ("r30", "", "0"), row(30)], 21, 0, ["held already"], 1, id="changed"
+        ),
+        pytest.param([("r18", "", "0")], 20, 0, ["has its label already"], 0, id="learned before"),
+        pytest.param([("r18", "", "1")], 20, 0, ["has its label already"], 1, id="and changed"),
+        pytest.param([("", "", "1")], 20, 0, ["its id is empty"], 0, id="no id"),
+        pytest.param([("r30", "", "1"), row(30), row(30)], 21, 0, [], 0, id="then a row twice"),
+        pytest.param([row(30), ("r30", "", "1")], 21, 0, [], 0, id="after its row"),
+        pytest.param(
+            [row(30), row(31), row(32), row(33), ("r30", "", "1")], 20, 1, [], 0, id="row dropped"
+        ),
+        pytest.param(
+            [*((f"r{k}", "", "0") for k in range(30, 34)), row(30), row(33)], 21, 2, [], 0,
+            id="too many labels",
+        ),
+        pytest.param([("r30", "", ""), ("r30", "", "1")], 21, 0, [], 0, id="an empty row"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("restarted", [False, True])
+def test_labels_and_rows_in_any_order(
+    records: list[Record],
+    labelled: int,
+    early: int,
+    rejected: list[str],
+    contradicted: int,
+    restarted: bool,
+    tmp_path: Path,
+) -> None:
+    """With `restarted` the process ends before every record and another one goes on."""
+    if restarted:
+        for n in range(len(records)):
+            learned(tmp_path, [*START, *records[:n]], hold=3)
+    found = learned(tmp_path, [*START, *records], hold=3)
+    assert (found["labelled"], found["early"]) == (labelled, early)
+    assert len(found["contradicted"]) == contradicted
+    assert len(found["rejected"]) == len(rejected)
+    assert all(words in reason for words, reason in zip(rejected, found["rejected"], strict=True))
+    assert found["dropped"] == int(len(records) == 6)

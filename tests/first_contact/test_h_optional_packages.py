@@ -1,0 +1,166 @@
+"""What to install for a use that lacks a package, and defaults that options show."""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from typer.main import get_command
+
+from faults import refused
+from rareclass import RACHCV, RankRC, RareClassifier, rows, to_onnx
+from rareclass.cli.app import app
+from rareclass.cli.rule import _confidence
+from rareclass.compare import leaderboard
+from rareclass.errors import ErrorKind
+from rareclass.fit import auto_method
+from rareclass.model.to_onnx import register_onnx_converters
+from rareclass.online import CBR
+from rareclass.tables.databases.drivers import DatabaseAddress, driver_of
+
+X = np.random.default_rng(0).normal(size=(40, 2))
+Y = np.arange(40) % 5 == 0
+
+
+@pytest.fixture
+def without() -> Iterator[Callable[..., None]]:
+    """Hide packages, and forget the modules of this package that imported them."""
+    before: dict[str, Any] = {}
+
+    def hide(package: str, forget: tuple[str, ...] = ()) -> None:
+        ours = [name for name in sys.modules if name.startswith(forget or "-")]
+        before.update({name: sys.modules.pop(name) for name in ours})
+        before[package] = sys.modules.get(package)
+        sys.modules[package] = None  # type: ignore[assignment]
+
+    yield hide
+    for name, module in before.items():
+        sys.modules.pop(name, None)
+        if module is not None:
+            sys.modules[name] = module
+
+
+def dask_array() -> Any:
+    import dask.array
+
+    return dask.array.from_array(X, chunks=(20, 2))
+
+
+def dask_frame() -> Any:
+    import dask.dataframe
+    import pandas as pd
+
+    return dask.dataframe.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=2)
+
+
+# A use, the packages that it needs, modules of ours that import them, and what is to be installed.
+USES: dict[str, tuple[Callable[[], Any], str, tuple[str, ...], str]] = {
+    "rows of Dask": (
+        lambda: rows.from_dask(dask_array(), target=Y), "distributed", (), "rareclass[dask]",
+    ),
+    "a Dask frame": (
+        lambda: RankRC().fit(dask_frame(), Y), "distributed", (), "rareclass[dask]",
+    ),
+    "a Dask array": (
+        lambda: RankRC().fit(dask_array(), Y), "distributed", (), "rareclass[dask]",
+    ),
+    "rows of Dask without cloudpickle": (
+        lambda: rows.from_dask, "cloudpickle", ("rareclass.rows.dask", "rareclass.rows.pla"),
+        "rareclass[dask]",
+    ),
+    "rows of Spark": (
+        lambda: rows.from_spark, "cloudpickle", ("rareclass.rows.spark", "rareclass.rows.pla"),
+        "rareclass[spark]",
+    ),
+    "ONNX": (
+        lambda: to_onnx(RankRC().fit(X, Y)), "onnx", ("rareclass.model.onnx",), "rareclass[onnx]",
+    ),
+    "ONNX of a pipeline": (
+        lambda: to_onnx(make_pipeline(StandardScaler(), RankRC()).fit(X, Y)), "skl2onnx",
+        ("rareclass.model.onnx",), "rareclass[onnx]",
+    ),
+    "converters of ONNX": (
+        register_onnx_converters, "skl2onnx", ("rareclass.model.onnx",), "rareclass[onnx]",
+    ),
+    "DuckDB": (
+        lambda: driver_of(DatabaseAddress("duckdb:///rows.duckdb")), "duckdb", (), "rareclass[sql]",
+    ),
+    "a service": (
+        lambda: importlib.import_module("rareclass.serving.service"), "fastapi",
+        ("rareclass.serving",), "rareclass[serve]",
+    ),
+    "a service without a server": (
+        lambda: importlib.import_module("rareclass.serving.service"), "uvicorn",
+        ("rareclass.serving",), "rareclass[serve]",
+    ),
+    "plots": (
+        lambda: importlib.import_module("rareclass.report").RocDisplay.from_estimator(
+            RankRC().fit(X, Y), X, Y
+        ),
+        "matplotlib", ("rareclass.report",), "rareclass[cli]",
+    ),
+    "a page": (
+        lambda: importlib.import_module("rareclass.report.page").rendered(None), "jinja2", (),
+        "rareclass[cli]",
+    ),
+    "River": (
+        lambda: importlib.import_module("rareclass.online.river_adapter").as_river(CBR()), "river",
+        ("rareclass.online.river",), "river",
+    ),
+    "comparing methods": (
+        lambda: importlib.import_module("rareclass.compare.peers"), "pandas",
+        ("rareclass.compare",), "rareclass[cli]",
+    ),
+    "a member": (
+        lambda: RareClassifier(members=["lightgbm"], cv=2).fit(X, Y), "lightgbm", (), "lightgbm",
+    ),
+    "a member of CatBoost": (
+        lambda: RareClassifier(members=["catboost"], cv=2).fit(X, Y), "catboost", (), "catboost",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("use", USES)
+def test_what_is_to_be_installed_is_said(use: str, without: Callable[..., None]) -> None:
+    call, package, modules, install = USES[use]
+    if "Dask" in use:
+        dask_array(), dask_frame()  # which import what is hidden then
+    without(package, forget=modules)
+    with refused(ErrorKind.MISSING_PACKAGE, says=package) as caught:
+        call()
+    assert isinstance(caught.value, ImportError)  # for code that asks for that
+    assert install in caught.value.remedy
+
+
+# -- printed defaults ----------------------------------------------------------------------------
+
+SHOWN = {
+    ("fit", "time_budget"): lambda: f"{auto_method.DEFAULT_SECONDS:g}",
+    ("fit", "objective"): lambda: RareClassifier().objective.replace("_", "-"),
+    ("fit", "members"): lambda: RareClassifier().members,
+    ("fit", "confidence"): lambda: f"{_confidence(None):g}",
+    ("threshold", "confidence"): lambda: f"{_confidence(None):g}",
+    ("compare", "time_budget"): lambda: f"{leaderboard.DEFAULT_SECONDS:g}",
+    ("hunt", "c2"): lambda: f"{c2_that_are_tried()[0]:g}",
+}
+
+
+def c2_that_are_tried() -> list[float]:
+    """The values of C2 that the balls of a hunt are tried with where none is given."""
+    tried = (
+        RACHCV(n_balls=1, cv=2)
+        .fit(X, np.where(Y, "case", np.where(X[:, 0] > 0, "cleared", "")))
+        .cv_results_["C2"]
+    )
+    return sorted(set(tried.tolist()))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("verb", "option"), SHOWN)
+def test_the_default_that_is_shown_is_the_one_that_is_used(verb: str, option: str) -> None:
+    found = {each.name: each for each in get_command(app).commands[verb].params}
+    assert found[option].show_default == SHOWN[verb, option]()
