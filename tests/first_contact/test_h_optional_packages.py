@@ -34,8 +34,10 @@ def without() -> Iterator[Callable[..., None]]:
     def hide(package: str, forget: tuple[str, ...] = ()) -> None:
         ours = [name for name in sys.modules if name.startswith(forget or "-")]
         before.update({name: sys.modules.pop(name) for name in ours})
-        before[package] = sys.modules.get(package)
-        sys.modules[package] = None  # type: ignore[assignment]
+        parts = [name for name in sys.modules if name.startswith(f"{package}.")]
+        for name in (package, *parts):
+            before[name] = sys.modules.get(name)
+            sys.modules[name] = None  # type: ignore[assignment]
 
     yield hide
     for name, module in before.items():

@@ -100,9 +100,11 @@ def test_blocks_of_wide_rows(kind, monkeypatch):
     """Sparse rows are made dense a few at a time, and stay many where they stay sparse."""
     rows, wide = sparse.random(40, 2**15, density=1e-3, format="csr", random_state=0), []
     model = OPAUC(rank=2 if kind == "sparse" else None, random_state=0)
-    monkeypatch.setattr(OPAUC, "_start", lambda self, d, rng: None)
+    monkeypatch.setattr(OPAUC, "_start", lambda self, d, rng: ())
     monkeypatch.setattr(
-        OPAUC, "_learn", lambda self, state, rows, sign, step: (wide.append(len(sign)), sign * 0.0)
+        OPAUC,
+        "_learn",
+        lambda self, state, rows, sign, step: (wide.append(len(sign)) or (), sign * 0.0),
     )
     model.start(2**15, [0, 1]).test_then_train(rows, np.zeros(40))
     assert set(wide) == ({40} if kind == "sparse" else {16, 8})

@@ -218,7 +218,7 @@ def test_errors_say_what_to_do(monkeypatch):
     with pytest.raises(TypeError, match=r"is not an online learner.*as_river\(CBR\(\)\)"):
         as_river(metrics.ROCAUC())
     monkeypatch.setattr(river_adapter, "MiniBatchClassifier", object)
-    with pytest.raises(ImportError, match="pip install river"):
+    with pytest.raises(ImportError, match='pip install "river"'):
         as_river(CBR())
 
 
