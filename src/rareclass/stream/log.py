@@ -29,8 +29,10 @@ _MOVED = {"column": _TEXT, "stability_index": _FLOAT, "outside": _FLOAT}
 _FALL = {"measure": _TEXT, "value": _FLOAT, "best": _FLOAT, "best_rows": _INT}
 _FALL |= {"low": _FLOAT, "high": _FLOAT}
 _MEMBER = {"name": _TEXT, "weight": _FLOAT, **_MEASURES, "loss": _FLOAT}
-_COUNTS = ("rows", "labelled", "rare", "unlabelled", "held", "dropped")
-_COUNTS += ("early_labels", "early_labels_dropped", "rejected", "features")
+_COUNTS = (
+    "rows", "labelled", "rare", "unlabelled", "held", "dropped", "early_labels",
+    "early_labels_dropped", "rejected", "features",
+)  # fmt: skip
 LOG_SCHEMA = pa.schema(
     {
         **dict.fromkeys(_COUNTS, _INT),
