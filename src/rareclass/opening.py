@@ -1,6 +1,5 @@
 """Opening what a fit, a stream or a hunt left as a model, and describing it."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -91,12 +90,10 @@ def describe(path: Path) -> dict[str, Any]:
         kind = "hunt" if (path / HUNT_SUMMARY).is_file() else kind
     probabilities, calibration = None, model.rare_calibration
     if calibration is not None:
-        trained = calibration.trained_prevalence
-        odds = trained / (1.0 - trained) * math.exp(calibration.shift)
         probabilities = {
             "method": calibration.method,
-            "prevalence": odds / (1.0 + odds),
-            "trained_prevalence": trained,
+            "prevalence": calibration.prevalence,
+            "trained_prevalence": calibration.trained_prevalence,
         }
     columns = [
         {

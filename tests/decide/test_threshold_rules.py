@@ -12,13 +12,8 @@ from sklearn.metrics import fbeta_score
 
 from draws import draws, thorough
 from rareclass.decide import ReviewBand, ThresholdRule
-from rareclass.decide.constraints import (
-    EXCHANGEABLE_DAYS,
-    POISSON,
-    _beta_binomial,
-    _ranks,
-    precision_band,
-)
+from rareclass.decide.alert_budget import EXCHANGEABLE_PERIODS, POISSON, _beta_binomial
+from rareclass.decide.constraints import _ranks, precision_band, sequence_bounds
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import InputError
 from rareclass.findings import FindingKind
@@ -106,30 +101,38 @@ def test_rates_are_kept_by_the_exact_binomial_test(table, share):
         assert chosen.bound == pytest.approx((1 - CONFIDENCE) ** (1 / n_rare))
 
 
-@given(scored(200), st.sampled_from([0.2, 0.5, 0.9]))
+def chain_of_tests(held, share, error):
+    """The fallback procedure, test by test: the cuts whose precision is at least `share`."""
+    kept, level = [], 0.0
+    for cut, own in zip(*_ranks(held.trials), strict=True):
+        level += own * error
+        rare, rest = held.rare[cut], held.majority[cut]
+        if level > 0 and stats.binom.sf(rare - 1, rare + rest, share) <= level:
+            kept.append(cut)
+        else:
+            level = 0.0
+    return kept
+
+
+@given(scored(200), st.sampled_from([0.2, 0.5, 0.9]), st.sampled_from([0.1, 0.5]))
 @draws(60)
-def test_precision_is_tested_in_order_and_errors_add_up(table, share):
+def test_precision_is_tested_in_order_and_errors_add_up(table, share, error):
     y, scores = table
     held = HeldOutCuts.read(y, scores)
-    ranks, part = _ranks(held.trials, share, 0.1)
-    assert part.sum() <= 0.1 + 1e-12
+    ranks, part = _ranks(held.trials)
+    assert part.sum() == pytest.approx(1.0)
+    assert (part >= 0.0).all()
     assert (np.diff(ranks) > 0).all()
-    if len(ranks):  # it begins anew where the number of rows has doubled
-        doublings = np.floor(np.log2(held.trials[ranks] / held.trials[ranks[0]]) + 1e-9)
-        np.testing.assert_array_equal(part > 0.0, np.diff(doublings, prepend=-1.0) > 0.0)
-    chosen = Rule.min_precision(share).choose(y, scores)
-    level, last = 0.0, None
-    for cut, own in zip(ranks, part, strict=True):
-        level += own
-        rare, rest = held.rare[cut], held.majority[cut]
-        kept = level > 0 and stats.binom.sf(rare - 1, rare + rest, share) <= level
-        last, level = (cut, level) if kept else (last, 0.0)
-    assert chosen.met == (last is not None)
+    assert ranks[0] > 0
+    chosen = Rule.min_precision(share, confidence=1 - error).choose(y, scores)
+    kept = chain_of_tests(held, share, error)
+    assert chosen.met == bool(kept)
     if chosen.met:
-        assert chosen.threshold == held.threshold(last)
+        assert chosen.threshold == held.threshold(kept[-1])
+    np.testing.assert_array_equal(np.flatnonzero(sequence_bounds(held, error) >= share), kept)
     # Labels have no part in which ranks are looked at.
     shuffled = HeldOutCuts.read(np.random.default_rng(0).permutation(y), scores)
-    np.testing.assert_array_equal(_ranks(shuffled.trials, share, 0.1)[0], ranks)
+    np.testing.assert_array_equal(_ranks(shuffled.trials)[0], ranks)
 
 
 @pytest.mark.parametrize("confidence", [None, CONFIDENCE])
@@ -142,8 +145,12 @@ def test_a_constraint_that_no_threshold_meets(confidence):
     assert finding.kind == FindingKind.CONSTRAINT_NOT_MET
     assert finding.values["shortfall"] == pytest.approx(0.9 - chosen.bound) == chosen.shortfall
     assert "Not met" in chosen.says()
-    expected = 5 / 30 if confidence is None else stats.beta.ppf(0.1, 5, 26)
+    held = HeldOutCuts.read(y, scores)
+    expected = 5 / 30 if confidence is None else sequence_bounds(held, 0.1).max()
     assert chosen.bound == pytest.approx(expected)
+    below = Rule.min_precision(chosen.bound - 1e-9, confidence=confidence).choose(y, scores)
+    assert below.met
+    assert below.threshold == chosen.threshold
     assert json.loads(json.dumps(chosen.to_dict()))["findings"][0]["kind"] == finding.kind
 
 
@@ -180,22 +187,24 @@ def test_alerts_of_a_day_to_come(table, number, n_days):
     day = np.arange(len(y)) % n_days
     n_days = len(np.unique(day))
     chosen = Rule.max_alerts(number).choose(y, scores, time=day)
+    limits = np.sort([
+        ([-np.inf, *np.sort(scores[day == d])][-1 - number :])[0]
+        if (day == d).sum() > number
+        else -np.inf
+        for d in range(n_days)
+    ])  # fmt: skip
     if n_days >= 9:
-        assert chosen.procedure == EXCHANGEABLE_DAYS
-        limits = [
-            ([-np.inf, *np.sort(scores[day == d])][-1 - number :])[0]
-            if (day == d).sum() > number
-            else -np.inf
-            for d in range(n_days)
-        ]
-        limit = np.sort(limits)[math.ceil(CONFIDENCE * (n_days + 1) - 1e-9) - 1]
+        assert chosen.procedure == EXCHANGEABLE_PERIODS.format(period="day")
+        limit = limits[math.ceil(CONFIDENCE * (n_days + 1) - 1e-9) - 1]
         assert (scores > chosen.threshold).sum() == (scores > limit).sum()
         return
     assert chosen.procedure == POISSON
     share = n_days / (n_days + 1)
     cuts = cuts_of(y, scores)[:-1]
     fine = [c for c in cuts if stats.nbinom.cdf(number, sum(c) + 1, share) >= CONFIDENCE - 1e-12]
-    assert above(y, scores, chosen) == (fine[-1] if fine else (0, 0))
+    within = [c for c in fine if sum(c) <= (scores > limits[-1]).sum()]
+    assert above(y, scores, chosen) == (within[-1] if within else (0, 0))
+    assert chosen.budget.n_above == 0
     if not fine:
         assert stats.nbinom.cdf(chosen.bound, 1, share) >= CONFIDENCE
         assert stats.nbinom.cdf(chosen.bound - 1, 1, share) < CONFIDENCE

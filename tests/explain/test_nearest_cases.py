@@ -156,8 +156,7 @@ def test_few_cases_equal_cases_and_none(monkeypatch):
     twice = CASES[[1, 0, 0]]
     assert nearest_cases(model, CASES[:1], twice, 2).places.tolist() == [[1, 2]]
     found = nearest_cases(model, NEW, CASES[:2], 3)
-    assert (found.places[:, 2] == -1).all()
-    assert np.isnan(found.distances[:, 2]).all()
+    assert found.places.shape == found.distances.shape == (len(NEW), 2)
     whole = nearest_cases(model, NEW, CASES, 3)
     monkeypatch.setattr("rareclass.explain.near_cases._ENTRIES", 20)
     assert nearest_cases(model, NEW, CASES, 3).places.tolist() == whole.places.tolist()

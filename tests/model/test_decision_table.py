@@ -46,7 +46,7 @@ def test_rows_are_counted_as_one_by_one(seed: int, n_rest: int, n_rare: int) -> 
 def test_losses_are_those_of_scikit_learn() -> None:
     rng = np.random.default_rng(0)
     rare, p = rng.random(500) < 0.1, rng.uniform(0.01, 0.6, 500)
-    quality = probability_quality(rare, p)
+    quality = probability_quality(rare, p, 0.1)
     share = np.full(500, rare.mean())
     found = (quality.log_loss, quality.log_loss_of_share, quality.brier, quality.brier_of_share)
     expected = [loss(rare, each) for loss in (log_loss, brier_score_loss) for each in (p, share)]

@@ -76,6 +76,8 @@ def evaluate(
         rows = counted(found.n_unlabelled, "row has", "rows have")
         left_out = "was" if found.n_unlabelled == 1 else "were"
         print_notes(console, [f"{rows} no target and {left_out} left out."])
+    if found.budget is not None:
+        print_notes(console, [found.budget.sentence()])
     print_drift(console, found.seen, found.drift)
     written.give(found.as_plain_data())
 
@@ -129,7 +131,8 @@ def _share(share: "Interval", digits: int, width: int) -> str:
 def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> None:
     """Print what probabilities come to, beside the true share for every row."""
     console.print(
-        f"Probabilities: {quality.mean:.4f} on average; {quality.share:.4f} of the rows are rare"
+        f"Probabilities (for {quality.prevalence:.4f} rare rows): {quality.mean:.4f} on average; "
+        f"{quality.share:.4f} of the rows are rare"
     )
     console.print(
         f"Log loss {quality.log_loss:.4f} ({quality.log_loss_of_share:.4f} for that share in every "
@@ -139,7 +142,7 @@ def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> Non
         print_notes(
             console,
             [
-                "log loss is larger than that of giving every row the true share: that share is "
-                "not the one of training, or the rows are others."
+                "log loss is larger than that of giving every row the true share: probabilities "
+                "are for another share of rare rows, or the rows are others."
             ],
         )

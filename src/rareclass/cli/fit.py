@@ -193,6 +193,7 @@ def fit(
         groups=groups,
         time=time,
         rule=rule,
+        prevalence=threshold.prevalence,
         baseline=baseline,
     )
     console = output()
@@ -360,7 +361,7 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
         console.print()
     method = trained.content.facts.method
     if isinstance(method, CombinationFacts):
-        print_leaderboard(console, method.leaderboard, method.also_tried)
+        print_leaderboard(console, method.leaderboard, method.also_tried, estimate)
         untried = list(dict.fromkeys([*method.not_tried, *method.without_time]))
         if untried:
             console.print(

@@ -1,7 +1,7 @@
 """Commands on a model file: ``rareclass show``, ``threshold`` and ``export``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -27,6 +27,10 @@ from rareclass.cli.screen import (
     print_threshold,
 )
 from rareclass.errors import ErrorKind, InputError, counted
+
+if TYPE_CHECKING:
+    from rareclass.decide.chosen_threshold import ChosenThreshold
+    from rareclass.model.facts import RankingEstimate
 
 _MOST_COLUMNS = 40
 # How an estimate came about, by what the file says.
@@ -73,18 +77,21 @@ def threshold(
     written: OutputOptions,
     table: TableOptions,
 ) -> None:
-    """Choose another threshold for a model, by a rule, and save the model with it."""
+    """Choose another threshold for a model, by a rule, and save the model with it.
+
+    --prevalence alone keeps the threshold, and makes probabilities of that share of rare rows.
+    """
     character = table.character
     data = None if given is None else table.place(given, "DATA")
     if score is not None:
         asked.check_score(score)
     rule = asked.rule(time)
     wanted = score if rule is None else rule
-    if wanted is None:
+    if wanted is None and (asked.prevalence is None or data is not None):
         raise InputError(
             "What is the threshold to keep?",
             "Give one of --alerts, --min-precision, --min-recall, --max-fpr, --cost and "
-            "--threshold.",
+            "--threshold; or --prevalence alone, for the probabilities.",
             ErrorKind.SETTING,
         )
     from rareclass.files import check_not_input, check_writable
@@ -101,17 +108,29 @@ def threshold(
     console = output()
     content = load_model(model)
     print_notes(console, content.notices)
-    changed, chosen = with_threshold(content, wanted, data, time, character)
+    told: dict[str, Any] = {}
+    if wanted is None:
+        changed = content.set_prevalence(asked.prevalence)
+    else:
+        changed, chosen = with_threshold(content, wanted, data, time, character, asked.prevalence)
+        _print_chosen(console, chosen)
+        told = chosen.to_dict()
+    if changed.stated_prevalence is not None:
+        stated = 100.0 * changed.stated_prevalence
+        console.print(f"Probabilities are for {stated:.3g}% rare rows")
+    if out is not None:
+        save_model(out, changed)
+        console.print(f"Saved {file_text(out)}")
+    written.give(told | {"probabilities_at": changed.prevalence})
+
+
+def _print_chosen(console: Console, chosen: "ChosenThreshold") -> None:
     print_threshold(console, chosen)
     for name, share in (("Precision", chosen.precision), ("Recall", chosen.recall)):
         console.print(
             f"{name} {share.value:.3f} ({share.low:.3f} to {share.high:.3f}, {chosen.level:.0%})"
         )
     console.print(f"Called rare: {chosen.alerts:,.0f} of {chosen.rows:,.0f} rows")
-    if out is not None:
-        save_model(out, changed)
-        console.print(f"Saved {file_text(out)}")
-    written.give(chosen.to_dict())
 
 
 @command
@@ -151,13 +170,18 @@ def show(model: ModelPath, *, written: OutputOptions) -> None:
     if told["columns"]:
         console.print()
         _print_columns(console, told["columns"])
-    if told.get("estimate"):
+    estimate = _estimate(told)
+    if estimate is not None:
+        by = told.get("estimated_by") or "held-out rows"
+        title = f"Estimate by {_ESTIMATED.get(by, by)}, on {estimate.rows_text()}"
         console.print()
-        _print_estimate(console, told)
+        console.print(title, style="bold")
+        print_estimate(console, estimate)
     if told.get("leaderboard"):
         console.print()
         boards = (told["leaderboard"], told.get("also_tried", []))
-        print_leaderboard(console, *([LeaderboardRow(**row) for row in board] for board in boards))
+        members = ([LeaderboardRow(**row) for row in board] for board in boards)
+        print_leaderboard(console, *members, estimate=estimate)
     console.print()
     for line in _decision(told):
         console.print(line)
@@ -205,16 +229,15 @@ def _print_columns(console: Console, columns: list[dict[str, Any]]) -> None:
         console.print(f"and {len(columns) - _MOST_COLUMNS} more (--json has them all)")
 
 
-def _print_estimate(console: Console, told: dict[str, Any]) -> None:
+def _estimate(told: dict[str, Any]) -> "RankingEstimate | None":
     from rareclass.metrics import Interval
     from rareclass.model.facts import RankingEstimate
 
-    facts = told["estimate"]
+    facts = told.get("estimate")
+    if not facts:
+        return None
     measures = {name: Interval(**each) for name, each in facts["measures"].items()}
-    estimate = RankingEstimate(measures, facts["n_rows"], facts.get("n_rare"))
-    by = told.get("estimated_by") or "held-out rows"
-    console.print(f"Estimate by {_ESTIMATED.get(by, by)}, on {estimate.rows_text()}", style="bold")
-    print_estimate(console, estimate)
+    return RankingEstimate(measures, facts["n_rows"], facts.get("n_rare"))
 
 
 def _decision(told: dict[str, Any]) -> list[str]:

@@ -25,8 +25,8 @@ class RuleOptions:
     alerts: Annotated[
         str | None,
         typer.Option(
-            help="At most so many alerts: 50/day, which needs --time, or 50/10000 for as many "
-            "rows.",
+            help="At most so many alerts: 50/day (or hour, week), which needs --time; or 50/10000 "
+            "in as many rows.",
             rich_help_panel=PANEL,
         ),
     ] = None
@@ -66,7 +66,7 @@ class RuleOptions:
         float | None,
         typer.Option(
             help="Share of rare rows where the model will be used, if it is not that of the rows "
-            "here.",
+            "here: probabilities are of it as well.",
             rich_help_panel=PANEL,
         ),
     ] = None
@@ -76,6 +76,7 @@ class RuleOptions:
 
         Raises `InputError` on two of them, and on what cannot be read, naming the option.
         """
+        self._check_prevalence()
         given = {name: value for name, value in vars(self).items() if value is not None}
         sure = {name: given.pop(name) for name in ("confidence", "prevalence") if name in given}
         if len(given) > 1:
@@ -86,9 +87,9 @@ class RuleOptions:
                 ErrorKind.COMBINATION,
             )
         if not given:
-            for option in sure:
+            if "confidence" in sure:
                 raise InputError(
-                    f"--{option} says how sure a threshold is, and none was asked for.",
+                    "--confidence says how sure a threshold is, and none was asked for.",
                     "Give --alerts, --min-precision, --min-recall, --max-fpr or --cost as well.",
                     ErrorKind.COMBINATION,
                 )
@@ -98,15 +99,32 @@ class RuleOptions:
         [(name, value)] = given.items()
         try:
             rule = DecisionRule(self._threshold_rule(name, value))
+        except InputError:
+            raise
         except ValueError as error:
             raise InputError(f"{_option(name)} {value}: {error}", "", ErrorKind.SETTING) from error
         if rule.needs_time and time is None:
             raise InputError(
-                f"--alerts {value} needs to know the day of each row.",
+                f"--alerts {value} needs to know the time of each row.",
                 "Name the column with --time, or give alerts for so many rows, as in 50/10000.",
                 ErrorKind.COMBINATION,
             )
+        if rule.needs_time and self.prevalence is not None:
+            raise InputError(
+                f"--alerts {value} counts the rows themselves, and --prevalence says that they "
+                "are not as frequent as they will be.",
+                "Leave one out, or give alerts for so many rows, as in 50/10000.",
+                ErrorKind.COMBINATION,
+            )
         return rule
+
+    def _check_prevalence(self) -> None:
+        if self.prevalence is not None and not 0.0 < self.prevalence < 1.0:
+            raise InputError(
+                f"--prevalence {self.prevalence} is no share of rows.",
+                "Give a number between 0 and 1, such as 0.002.",
+                ErrorKind.SETTING,
+            )
 
     def _threshold_rule(self, name: str, value: Any) -> Any:
         from rareclass.decide.threshold_rule import ThresholdRule
@@ -117,6 +135,8 @@ class RuleOptions:
         shared = {"confidence": _confidence(self.confidence), "prevalence": self.prevalence}
         if name == "alerts":
             number, rows = _alerts(value)
+            if isinstance(rows, str):
+                return ThresholdRule.max_alerts(number, per=rows, **shared)
             return ThresholdRule.max_alerts(number, rows=rows, **shared)
         return getattr(ThresholdRule, name)(value, **shared)
 
@@ -127,7 +147,7 @@ class RuleOptions:
                 f"--threshold {score} is no score.", "Give a finite number.", ErrorKind.SETTING
             )
         for name, value in vars(self).items():
-            if value is not None:
+            if value is not None and name != "prevalence":
                 raise InputError(
                     f"--threshold and {_option(name)} both set the threshold.",
                     "Give one of them.",
@@ -168,21 +188,21 @@ def _confidence(text: str | None) -> float | None:
         ) from None
 
 
-def _alerts(text: str) -> tuple[int, int | None]:
-    """Alerts, and in how many rows; None is a day.
+def _alerts(text: str) -> tuple[int, int | str]:
+    """Alerts, and in how many rows, or in which period.
 
-    >>> _alerts("50/day"), _alerts("50/10,000")
-    ((50, None), (50, 10000))
+    >>> _alerts("50/day"), _alerts("5/hour"), _alerts("50/10,000")
+    ((50, 'day'), (5, 'hour'), (50, 10000))
     """
-    found = re.fullmatch(r"\s*([\d,_]+)\s*/\s*(day|[\d,_]+)\s*", text)
+    found = re.fullmatch(r"\s*([\d,_]+)\s*/\s*(hour|day|week|[\d,_]+)\s*", text.lower())
     if found is None:
         raise InputError(
             f"--alerts {text} cannot be read.",
-            "Give so many a day, 50/day, or in rows, 50/10000.",
+            "Give so many an hour, a day or a week, as 50/day, or in rows, 50/10000.",
             ErrorKind.SETTING,
         )
     number, rows = (part.replace(",", "").replace("_", "") for part in found.groups())
-    return int(number), None if rows == "day" else int(rows)
+    return int(number), rows if rows.isalpha() else int(rows)
 
 
 def costs_of(text: str) -> dict[str, float | str]:

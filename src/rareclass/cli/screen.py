@@ -14,7 +14,7 @@ from rareclass.errors import counted
 if TYPE_CHECKING:
     from collections import Counter
 
-    from rareclass.decide.threshold_rule import ChosenThreshold
+    from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.metrics import Interval
     from rareclass.model.drift import Drift, InputSummary
     from rareclass.model.facts import LeaderboardRow, RankingEstimate
@@ -78,12 +78,18 @@ def print_threshold(console: Console, chosen: "ChosenThreshold") -> None:
     if chosen.met and sure and not chosen.guaranteed:
         sure += " (about)"
     console.print(f"Threshold {chosen.threshold:.4g} for {chosen.rule}{sure}")
-    if not chosen.met:
-        best = f"Not met: these rows vouch for {chosen.bound:.4g} at best"
-        remedy = "Ask for less, give more rows, or a smaller --confidence."
-        if chosen.confidence is None:
-            best, remedy = f"Not met: {chosen.bound:.4g} is the best here", "Ask for less."
-        print_notes(console, [f"{best}, and the threshold is the one that does. {remedy}"])
+    notes = []
+    if caveat := chosen.caveat():
+        remedy = ""
+        if not chosen.met:
+            smaller = (
+                "" if chosen.confidence is None else ", give more rows, or a smaller --confidence"
+            )
+            remedy = f" The threshold is the one that comes closest. Ask for less{smaller}."
+        notes.append(caveat + remedy)
+    if chosen.budget is not None:
+        notes.append(f"of the rows that chose the threshold, {chosen.budget.sentence()}")
+    print_notes(console, notes)
 
 
 def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
@@ -98,11 +104,15 @@ def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
 
 
 def print_leaderboard(
-    console: Console, rows: Sequence["LeaderboardRow"], also_tried: Sequence["LeaderboardRow"]
+    console: Console,
+    rows: Sequence["LeaderboardRow"],
+    also_tried: Sequence["LeaderboardRow"],
+    estimate: "RankingEstimate | None" = None,
 ) -> None:
     """Print what members reach on rows that their folds held out, those in the model first.
 
-    A line a member: the weight and the seconds of all its settings, the measures of the best.
+    A line a member: the weight and the seconds of all its settings, the measures of the best. A
+    sentence where that is more than the `estimate` of the combination.
     """
     members: dict[str, list[LeaderboardRow]] = {}
     for row in (*rows, *also_tried):
@@ -136,6 +146,29 @@ def print_leaderboard(
         shown = map(Text, cells[: len(table.columns)])
         table.add_row(*shown, style="" if weight else "dim")
     console.print(table)
+    if estimate is not None and _seems_worse(estimate, [*rows, *also_tried]):
+        print_notes(
+            console,
+            [
+                "the combination is estimated by rows that neither it nor its weights learned "
+                "from; a member's figures are of its best setting, not corrected for that choice. "
+                "So a member above the combination need not be the better one."
+            ],
+        )
+
+
+def _seems_worse(estimate: "RankingEstimate", rows: Sequence["LeaderboardRow"]) -> bool:
+    """Say whether the combination's estimate is below a member's, of what the table shows."""
+    members = {
+        "AUC": [row.roc_auc for row in rows],
+        "average precision": [row.average_precision for row in rows],
+    }
+    return any(
+        each is not None and round(each, 3) > round(estimate.measures[name].value, 3)
+        for name, values in members.items()
+        if name in estimate.measures
+        for each in values
+    )
 
 
 def _measure(value: float | None) -> str:

@@ -8,13 +8,9 @@ from rareclass.decide.threshold import balanced_accuracy_threshold, level_thresh
 if TYPE_CHECKING:
     from rareclass.decide.calibrated_ranker import CalibratedRanker
     from rareclass.decide.calibration.calibration import Calibration, at_prevalence
+    from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.decide.decision_classifier import DecisionClassifier
-    from rareclass.decide.threshold_rule import (
-        ChosenBand,
-        ChosenThreshold,
-        ReviewBand,
-        ThresholdRule,
-    )
+    from rareclass.decide.threshold_rule import ChosenBand, ReviewBand, ThresholdRule
 
 __all__ = [
     "CalibratedRanker",
@@ -33,9 +29,8 @@ _HOME = {
     "CalibratedRanker": "calibrated_ranker",
     "DecisionClassifier": "decision_classifier",
     **dict.fromkeys(("Calibration", "at_prevalence"), "calibration"),
-    **dict.fromkeys(
-        ("ChosenBand", "ChosenThreshold", "ReviewBand", "ThresholdRule"), "threshold_rule"
-    ),
+    **dict.fromkeys(("ChosenBand", "ReviewBand", "ThresholdRule"), "threshold_rule"),
+    "ChosenThreshold": "chosen_threshold",
 }
 
 

@@ -4,17 +4,15 @@ Recall and the false-positive rate only grow as the threshold falls, so testing 
 the other, each by its exact binomial test, needs no correction for their number: the first
 threshold that breaks the constraint is a fixed one, and its test errs with the chance stated. (The
 order statistic of a tolerance interval: Wilks 1941.) Precision and numbers of alerts have
-procedures of their own, see `AtLeastPrecision`, `AtMostAlerts` and `AtMostAlertsADay`.
+procedures of their own, see `sequence_bounds` and `rareclass.decide.alert_budget`.
 """
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import ErrorKind, InputError
@@ -25,24 +23,22 @@ from rareclass.metrics.interval import (
     upper_bound,
 )
 from rareclass.metrics.scored_classes import FloatArray
-from rareclass.parameters import check_number, check_whole, is_number
+from rareclass.parameters import check_number, is_number
 
 HELD_OUT = "held-out rows, no guarantee"
 ORDER_STATISTIC = "exact order statistic"
-SEQUENCE = "learn then test, fixed sequence"
+SEQUENCE = "fixed sequence of exact binomial tests"
 BAND = "simultaneous band of exact bounds"
-EXCHANGEABLE_ROWS = "exact order statistic of rows to come"
-EXCHANGEABLE_DAYS = "exact order statistic of days"
-POISSON = "exact order statistic of Poisson arrivals"
-TWO_CLASSES = "exact bounds of both classes"
 # Shares and chances that are equal on paper differ by rounding.
 _EQUAL = 1e-12
 _UP = 1.0 + 1e-9
-# Each rank that is tested is so many times the one before.
-_STEP = 1.05
-# The first rank has this part of the chance of error; the rest is for beginning anew at each
-# doubling, where the top of the list was unlucky or is no good.
-_FIRST, _DOUBLING = 0.7, 2.0
+# Each rank that is tested is so many times the one before; the first has so many rows.
+_STEP, _FIRST_RANK = 1.05, 6.0
+# Part of the chance of error that is left for beginning anew, at each doubling of the ranks: where
+# the top of the list was unlucky or is no good (docs/decisions/0056).
+_PART = 0.6
+# Held-out recall that a threshold has at least to be of use; what is guaranteed there is stated.
+USEFUL_RECALL = 0.25
 Share = float | None  # strictly between 0 and 1; None where it is not stated
 # A number for every row, or the name of a column of `costs`.
 Cost = float | str
@@ -53,7 +49,8 @@ class ChosenCut(NamedTuple):
 
     ``bound`` is what the confidence vouches for of the constrained measure (without a confidence
     or a constraint: what the held-out rows have), ``met`` whether that is enough, ``wanted`` what
-    was asked for, None for an aim without a constraint.
+    was asked for, None for an aim without a constraint. ``useful`` is what could be vouched for at
+    a recall of `USEFUL_RECALL` or more, of a precision.
     """
 
     cut: int
@@ -62,6 +59,7 @@ class ChosenCut(NamedTuple):
     wanted: float | None
     procedure: str
     guaranteed: bool = False
+    useful: float | None = None
 
 
 class Constraint(ABC):
@@ -139,15 +137,9 @@ class AtMostFalsePositiveRate(Constraint):
 class AtLeastPrecision(Constraint):
     r"""``precision >= share``; of the thresholds that keep it, the one of highest recall.
 
-    Learn then test: at ranks k of the scores' own order, from few rows on, the hypothesis that the
-    precision above is less than `share` is tested by the exact binomial chance of as many rare
-    rows among the k. Ranks are tested in order; one that fails costs its part of the chance of
-    error, one that does not hands it on (the fallback procedure). The last that held is the answer.
-
-    Ranks look at scores and never at labels. Given the number of rows above a fixed threshold,
-    they are rare independently with its precision; where precision falls below `share` at one
-    threshold and stays there, the answer errs with the chance stated at most, ties or not. Where
-    precision crosses `share` several times, that is so for each rank and not proven for all.
+    The chosen cut is the lowest whose guaranteed precision (`sequence_bounds`) reaches `share`.
+    Those bounds know nothing of `share`, so a greater share never gives more alerts, and neither
+    does a greater confidence. Where no cut reaches it, the cut is the one that comes closest.
 
     With another prevalence pi than the sample's the classes are judged apart: simultaneous bounds
     of recall R from below and of the false-positive rate F from above, for all thresholds at once
@@ -162,63 +154,75 @@ class AtLeastPrecision(Constraint):
         check_number("min_precision", self.share, "above 0 and at most 1", 0.0, 1.0, "(]")
 
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
-        """Return the lowest cut whose precision is vouched for, or the one that comes closest."""
+        """Return the lowest cut whose precision is guaranteed, or the one that comes closest."""
         if confidence is None:
-            precision = np.nan_to_num(held.precisions(prevalence), nan=-1.0)
-            kept = np.flatnonzero(precision >= self.share - _EQUAL)
-            cut = int(kept[-1]) if len(kept) else int(np.argmax(precision))
-            return ChosenCut(cut, len(kept) > 0, float(precision[cut]), self.share, HELD_OUT)
-        error = 1.0 - confidence
-        if prevalence is not None:
-            bound = precision_band(held, error, prevalence)
-            kept = np.flatnonzero(bound >= self.share)
-            cut = int(kept[-1]) if len(kept) else int(np.argmax(bound))
-            met = len(kept) > 0
-            return ChosenCut(cut, met, float(bound[cut]), self.share, BAND, guaranteed=met)
-        kept = self._certified(held, error)
-        if len(kept):  # vouched for is the share itself: its test says no more
-            return ChosenCut(int(kept[-1]), True, self.share, self.share, SEQUENCE, guaranteed=True)
-        cuts = np.flatnonzero(np.diff(held.rare, prepend=0.0) > 0)  # the rest are no better
-        bound = lower_bound(
-            held.trials[cuts] * held.precisions(None)[cuts], held.trials[cuts], error
+            bound, procedure = np.nan_to_num(held.precisions(prevalence), nan=-1.0), HELD_OUT
+        elif prevalence is not None:
+            bound, procedure = precision_band(held, 1.0 - confidence, prevalence), BAND
+        else:
+            bound, procedure = sequence_bounds(held, 1.0 - confidence), SEQUENCE
+        met = bool(bound.max() >= self.share - _EQUAL)
+        reached = self.share if met else float(bound.max())
+        cut = int(np.flatnonzero(bound >= reached - _EQUAL)[-1])
+        # Of the sequence the share itself is guaranteed: its test says no more.
+        known = reached if procedure == SEQUENCE else float(bound[cut])
+        return ChosenCut(
+            cut,
+            met,
+            known,
+            self.share,
+            procedure,
+            guaranteed=met and confidence is not None,
+            useful=float(bound[held.recalls() >= USEFUL_RECALL].max()),
         )
-        best = int(np.argmax(bound))
-        return ChosenCut(int(cuts[best]), False, float(bound[best]), self.share, SEQUENCE)
-
-    def _certified(self, held: HeldOutCuts, error: float) -> np.ndarray:
-        """Cuts whose hypothesis is rejected."""
-        cuts, part = _ranks(held.trials, self.share, error)
-        if not len(cuts):
-            return cuts
-        hits = held.trials[cuts] * held.precisions(None)[cuts]
-        chance = chance_of_at_least(hits, held.trials[cuts], self.share)
-        kept, level = [], 0.0
-        for cut, p, own in zip(cuts, chance, part, strict=True):
-            level += own
-            if level > 0.0 and p <= level:
-                kept.append(cut)
-            else:
-                level = 0.0
-        return np.array(kept, dtype=int)
 
 
-def _ranks(trials: FloatArray, share: float, error: float) -> tuple[np.ndarray, FloatArray]:
-    """Cuts to test, and the part of the chance of error that each brings."""
-    if share >= 1.0:  # no number of rows without a false one is evidence that there is none
-        return np.empty(0, dtype=int), np.empty(0)
-    first = max(1, math.ceil(math.log(_FIRST * error) / math.log(share) - 1e-9))
-    ranks = [float(first)]
-    while ranks[-1] < trials[-1]:
-        ranks.append(max(ranks[-1] * _STEP, ranks[-1] + 1.0))
-    cuts = np.unique(np.searchsorted(trials, ranks, side="right") - 1)
-    cuts = cuts[trials[cuts] >= min(first, trials[-1])]
-    if not len(cuts):
-        return cuts, np.empty(0)
-    doublings = np.floor(np.log(trials[cuts] / trials[cuts[0]]) / math.log(_DOUBLING) + 1e-9)
-    begins = np.concatenate([[False], np.diff(doublings) > 0])
-    part = np.where(begins, error * (1.0 - _FIRST) / max(int(begins.sum()), 1), 0.0)
-    part[0] = error * _FIRST
-    return cuts, part
+def sequence_bounds(held: HeldOutCuts, error: float) -> FloatArray:
+    r"""Guaranteed precision of every cut, by a fixed sequence of exact tests; 0 where none tests.
+
+    Learn then test: ranks k of the scores' own order, each `_STEP` times the one before, are tested
+    in order. The hypothesis that the precision above is less than p is tested by the exact binomial
+    chance of as many rare rows among the k. A rank that fails loses its part of the chance of
+    error, one that does not hands it on (the fallback procedure); ranks at each doubling bring a
+    part of their own. The bound of a cut is the greatest p for which its hypothesis is rejected:
+    over the ranks that a chain of tests may begin at, the greatest of the least lower bounds of the
+    chain up to the cut.
+
+    Ranks and parts look at scores only, never at labels, p or `error`. Given the number of rows
+    above a fixed threshold, they are rare independently with its precision; where precision falls
+    below p at one threshold and stays there, the answer errs with the chance stated at most, ties
+    or not. Where precision crosses p several times, that is so for each rank and not proven for
+    all. O(ranks x doublings) incomplete beta functions.
+    """
+    cuts, part = _ranks(held.trials)
+    trials = held.trials[cuts]
+    hits = trials * held.precisions(None)[cuts]
+    best = np.zeros(len(cuts))
+    for first in np.flatnonzero(part):
+        level = error * np.cumsum(part[first:])
+        chain = np.minimum.accumulate(lower_bound(hits[first:], trials[first:], level))
+        best[first:] = np.maximum(best[first:], chain)
+    bounds = np.zeros(len(held.trials))
+    bounds[cuts] = best
+    return bounds
+
+
+def _ranks(trials: FloatArray) -> tuple[np.ndarray, FloatArray]:
+    """Cuts to test, and the part of the chance of error that each brings: all parts sum to 1."""
+    n, begins = float(trials.max()), 1.0 - _PART
+    ranks, part = [min(_FIRST_RANK, n)], [begins]
+    doubled = 2.0 * ranks[0]
+    while ranks[-1] < n:
+        ranks.append(min(max(ranks[-1] * _STEP, ranks[-1] + 1.0), n))
+        part.append(0.0)
+        if ranks[-1] >= doubled:
+            doubled, begins = 2.0 * doubled, begins * _PART
+            part[-1] = begins
+    part[-1] += 1.0 - sum(part)
+    # The first cut that has so many rows above it; several ranks may be of one cut.
+    places = np.searchsorted(np.maximum.accumulate(trials), np.array(ranks) - 1e-9, side="left")
+    cuts, number = np.unique(places, return_inverse=True)
+    return cuts, np.bincount(number, part)
 
 
 def precision_band(held: HeldOutCuts, error: float, prevalence: float) -> FloatArray:
@@ -244,158 +248,6 @@ def _from_below(hits: FloatArray, trials: float, error: float) -> FloatArray:
     misses = np.minimum(steps, trials)
     bounds = lower_bound(trials - misses, trials, error / len(steps))
     return bounds[np.searchsorted(misses, trials - hits - 1e-9 * trials, side="left")]
-
-
-@dataclass(frozen=True)
-class AtMostAlerts(Constraint):
-    r"""At most `number` alerts in the next `rows` rows; the lowest threshold that keeps it.
-
-    The confidence is that of the count itself: over held-out rows and rows to come together. Of n
-    held-out rows and N to come, all drawn alike, the number of those to come that score above the
-    (m + 1)-th highest held-out score is beta-binomial with (N, m + 1, n - m), whatever the
-    distribution of scores. m is the greatest for which at most `number` has the confidence.
-
-    With another prevalence the shares of both classes above a threshold are bounded exactly, and
-    the count of a binomial beyond that: half of the chance of error for each.
-    """
-
-    formula: ClassVar[str] = "alerts <= {number} in {rows} rows"
-    number: int
-    rows: int
-
-    def __post_init__(self) -> None:
-        check_whole("max_alerts", self.number)
-        check_whole("rows", self.rows)
-        if self.number >= self.rows:
-            raise ValueError(
-                f"max_alerts={self.number} in rows={self.rows} is no constraint: give fewer alerts "
-                "than rows."
-            )
-
-    def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
-        """Return the lowest cut with few enough alerts."""
-        rate = np.add(*held.shares(prevalence))
-        if confidence is None:
-            cut = int(np.flatnonzero(rate * self.rows <= self.number * (1.0 + 1e-12))[-1])
-            return ChosenCut(cut, True, float(rate[cut] * self.rows), self.number, HELD_OUT)
-        error = 1.0 - confidence
-        n = float(held.trials[-1])
-        most = None if prevalence is None else self._most(held, error, prevalence)
-
-        def keeps(cut: int, number: int) -> bool:
-            if most is None:
-                chance = _beta_binomial(number, self.rows, float(rate[cut]) * n, n)
-                return chance >= confidence
-            over = 1.0 - chance_of_at_most(number, self.rows, most[cut])
-            return bool(over <= error / 2.0)
-
-        procedure = EXCHANGEABLE_ROWS if most is None else TWO_CLASSES
-        return _lowest(keeps, len(rate) - 1, self.number, self.rows, procedure)
-
-    def _most(self, held: HeldOutCuts, error: float, prevalence: float) -> FloatArray:
-        """Upper bound of the share of rows above each cut."""
-        rare, majority = (
-            upper_bound(share * trials, trials, error / 4.0)
-            for share, trials in (
-                (held.recalls(), held.rare_trials),
-                (held.false_positive_rates(), held.majority_trials),
-            )
-        )
-        return np.minimum(prevalence * rare + (1.0 - prevalence) * majority, 1.0)
-
-
-@dataclass(frozen=True)
-class AtMostAlertsADay(Constraint):
-    r"""At most `number` alerts on a day to come; the lowest threshold that keeps it.
-
-    Given the time of each row. With D days, at least ``confidence / (1 - confidence)``, days are
-    exchangeable and nothing else: each has a highest threshold that it would have exceeded `number`
-    times, and of these the ``ceil(confidence (D + 1))``-th smallest keeps a new day within
-    `number` with the confidence, however many rows a day has. With fewer days alerts are taken to
-    arrive at random (Poisson): of those that score above the (m + 1)-th highest held-out score, the
-    number on a new day is negative binomial, exactly. Days that differ by more than chance then
-    break it more often.
-    """
-
-    formula: ClassVar[str] = "alerts <= {number} a day"
-    number: int
-
-    def __post_init__(self) -> None:
-        check_whole("max_alerts", self.number)
-
-    def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
-        """Return the lowest cut with few enough alerts a day."""
-        if held.days is None:
-            raise InputError(
-                f"{self.words}: which day each row is of is not known.",
-                "Pass time=, one date a row, or ask for so many alerts in so many rows.",
-                ErrorKind.MISSING_COLUMN,
-            )
-        if prevalence is not None:
-            raise InputError(
-                f"{self.words} at prevalence={prevalence:g}: the rows of a day are the held-out "
-                "rows themselves.",
-                "Leave the prevalence out, or ask for so many alerts in so many rows.",
-                ErrorKind.COMBINATION,
-            )
-        n_days = int(held.days.max()) + 1
-        above = held.rare + held.majority
-        if confidence is None:
-            kept = above <= self.number * n_days * (1.0 + 1e-12)
-            cut = int(np.flatnonzero(kept)[-1])
-            return ChosenCut(cut, True, float(above[cut] / n_days), self.number, HELD_OUT)
-        place = math.ceil(confidence * (n_days + 1) - 1e-9)
-        if place <= n_days:
-            limit = np.sort(self._limits(held, n_days))[place - 1]
-            lowest = np.concatenate([[np.inf], held.score[held.ends[1:] - 1]])  # above each cut
-            cut = max(int(np.count_nonzero(lowest > limit)) - 1, 0)
-            return ChosenCut(cut, True, self.number, self.number, EXCHANGEABLE_DAYS, True)
-        share = n_days / (n_days + 1.0)
-
-        def keeps(cut: int, number: int) -> bool:
-            return bool(special.betainc(above[cut] + 1.0, number + 1.0, share) >= confidence)
-
-        return _lowest(keeps, len(above) - 1, self.number, 2**40, POISSON)
-
-    def _limits(self, held: HeldOutCuts, n_days: int) -> np.ndarray:
-        """Of each day the highest score with more than `number` alerts at or above it."""
-        limits = np.full(n_days, -np.inf)
-        for day in range(n_days):
-            own = np.flatnonzero(held.days == day)
-            over = np.flatnonzero(np.cumsum(held.weight[own]) > self.number)
-            if len(over):
-                limits[day] = held.score[own[over[0]]]
-        return limits
-
-
-def _lowest(
-    keeps: Callable[[int, int], bool], n_cuts: int, number: int, most: int, procedure: str
-) -> ChosenCut:
-    """The last of the cuts that keeps at most `number` alerts; `keeps` is of a cut and a number.
-
-    Cuts that keep it come before those that do not. Where there is none: cut 0, no held-out alert,
-    with the number that it does keep, at most `most`.
-    """
-    low, high = -1, n_cuts - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if keeps(middle, number) else (low, middle - 1)
-    if low >= 0:
-        return ChosenCut(low, True, number, number, procedure, guaranteed=True)
-    few, many = number, most
-    while few + 1 < many:
-        middle = (few + many) // 2
-        few, many = (few, middle) if keeps(0, middle) else (middle, many)
-    return ChosenCut(0, False, many, number, procedure)
-
-
-def _beta_binomial(most: int, trials: int, above: float, n: float) -> float:
-    """Chance of at most `most` of `trials` new rows above the (above + 1)-th highest of n."""
-    j = np.arange(most + 1.0)
-    log_choose = -np.log1p(trials) - special.betaln(trials - j + 1.0, j + 1.0)
-    a, b = above + 1.0, n - above
-    log_chance = log_choose + special.betaln(j + a, trials - j + b) - special.betaln(a, b)
-    return float(np.exp(log_chance).sum())
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.decide.constraints import AtMostAlertsADay
+from rareclass.decide.alert_budget import PERIODS, AtMostAlertsAPeriod, covered_periods
+from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.decide.rarity_scores import (
     RESPONSES,
     EstimatorWrapper,
@@ -19,7 +20,7 @@ from rareclass.decide.rarity_scores import (
     last_step,
     rarity_scores,
 )
-from rareclass.decide.threshold_rule import ChosenBand, ChosenThreshold, ReviewBand, ThresholdRule
+from rareclass.decide.threshold_rule import ChosenBand, ReviewBand, ThresholdRule
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, warn
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
@@ -108,7 +109,7 @@ class DecisionClassifier(EstimatorWrapper):
     >>> model = DecisionClassifier(LogisticRegression(), ThresholdRule.min_precision(0.7))
     >>> chosen = model.fit(X, y).decision_
     >>> chosen.met, chosen.procedure
-    (True, 'learn then test, fixed sequence')
+    (True, 'fixed sequence of exact binomial tests')
     """
 
     def __init__(
@@ -261,9 +262,10 @@ class DecisionClassifier(EstimatorWrapper):
         if time is not None:
             read, rule = read_times(time, len(rows.y)), self.rule
             rules = (rule.block, rule.review) if isinstance(rule, ReviewBand) else (rule,)
-            if any(isinstance(each.constraint, AtMostAlertsADay) for each in rules):
-                # A day is tested whole, or not at all.
-                read = read.astype("M8[D]") if read.dtype.kind == "M" else np.floor(read)
+            limits = (each.constraint for each in rules)
+            named = [each.period for each in limits if isinstance(each, AtMostAlertsAPeriod)]
+            if named:  # a day is tested whole, or not at all
+                read = covered_periods(read, max(named, key=PERIODS.__getitem__)).place
             return RareTimeSplit(cv, pos_label=pos_label), read
         n_folds = folds_at_most(cv, rows.labels, 'Use cv="prefit" with other rows.')
         return RareStratifiedKFold(n_folds, random_state=seed, pos_label=pos_label), None

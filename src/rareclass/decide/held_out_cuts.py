@@ -29,7 +29,7 @@ class HeldOutCuts(NamedTuple):
     rare_trials: float  # the same of all rare rows
     majority_trials: float
     whole: bool  # whether weights are whole numbers
-    days: np.ndarray | None  # shape (n,): number of the day of each row
+    time: np.ndarray | None  # shape (n,): as `read_times` has them
     costs: Mapping[str, FloatArray]  # columns of shape (n,)
 
     @classmethod
@@ -62,12 +62,12 @@ class HeldOutCuts(NamedTuple):
         whole = bool((weight == np.round(weight)).all())
         both = np.add(*(_above(np.where(is_rare == one, weight, 0.0), ends) for one in (0, 1)))
         squares = weight if whole else weight**2
-        days = None
+        moments = None
         if time is not None:
             # Not at the top: scikit-learn takes seconds to load, and other rules do without.
-            from rareclass.folds.dealing import days_of, read_times
+            from rareclass.folds.dealing import read_times
 
-            days = days_of(read_times(time, n_rows)[rows])
+            moments = read_times(time, n_rows)[rows]
         return cls(
             is_rare=is_rare,
             score=value,
@@ -80,7 +80,7 @@ class HeldOutCuts(NamedTuple):
             rare_trials=float(weight[is_rare].sum() ** 2 / squares[is_rare].sum()),
             majority_trials=float(weight[~is_rare].sum() ** 2 / squares[~is_rare].sum()),
             whole=whole,
-            days=days,
+            time=moments,
             costs={name: each[rows] for name, each in of_rows.items()},
         )
 

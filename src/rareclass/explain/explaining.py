@@ -56,16 +56,17 @@ class Explanation:
     columns: list[str]
     base: float | None = None
 
-    def strongest(self, k: int) -> NDArray[np.intp]:
-        """Return the k columns that raise each row's score most, the strongest first: (n, k).
+    def strongest(self, k: int) -> list[list[str]]:
+        """Return the names of the k columns that raise each row's score most, the strongest first.
 
-        -1 where fewer raise it. Of equal ones the first.
+        Fewer names where fewer columns raise it. Of equal ones the first.
 
         >>> explanation = Explanation(np.ones(1), np.array([[0.5, -1.0, 2.0]]), ["a", "b", "c"])
-        >>> explanation.strongest(3).tolist()
-        [[2, 0, -1]]
+        >>> explanation.strongest(3)
+        [['c', 'a']]
         """
-        return strongest_of(self.contributions, k)
+        found = strongest_of(self.contributions, k)
+        return [[self.columns[j] for j in row if j >= 0] for row in found]
 
 
 def strongest_of(effects: Floats, k: int) -> NDArray[np.intp]:
@@ -93,14 +94,14 @@ class KernelExplanation(Explanation):
     pulls: Floats = field(kw_only=True)
     landmark_rows: NDArray[np.intp] | None = None
 
-    def nearest(self, k: int) -> NDArray[np.intp]:
-        """Return the k landmarks that pull each row up most, strongest first: (n, k), -1 for none.
+    def nearest(self, k: int) -> list[NDArray[np.intp]]:
+        """Return the k landmarks that pull each row up most, the strongest first.
 
-        See `rareclass.explain.nearest_cases` for the rare rows that are nearest.
-
-        ``landmark_rows[nearest]`` are their rows in the training data.
+        One array a row, with fewer places where fewer landmarks pull it up. ``landmark_rows[each]``
+        are their rows in the training data. See `rareclass.explain.nearest_cases` for the rare rows
+        that are nearest.
         """
-        return strongest_of(self.pulls, k)
+        return [row[row >= 0] for row in strongest_of(self.pulls, k)]
 
 
 def explain(
@@ -159,7 +160,7 @@ def explain(
     >>> explanation = explain(model, X[:2])
     >>> bool(abs(explanation.pulls.sum(axis=1) - model.score_samples(X[:2])).max() < 1e-9)
     True
-    >>> [explanation.columns[k] for k in explanation.strongest(2)[0]]  # doctest: +SKIP
+    >>> explanation.strongest(2)[0]  # doctest: +SKIP
     ['x5', 'x12']
     """
     from rareclass.hyperball.rach import BallClassifier

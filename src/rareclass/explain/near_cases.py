@@ -26,14 +26,13 @@ Parts = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class NearestCases:
-    """The k nearest of some cases to each of n rows, the nearest first.
+    """The k nearest of some cases to each of n rows, the nearest first; all where there are fewer.
 
     Attributes
     ----------
-    places : ndarray of int of shape (n, k)
-        Numbers of cases; -1 where there are fewer. Of equally near ones the first.
-    distances : ndarray of shape (n, k)
-        NaN where there are fewer.
+    places : ndarray of int of shape (n, min(k, n_cases))
+        Numbers of cases. Of equally near ones the first.
+    distances : ndarray of shape (n, min(k, n_cases))
     """
 
     places: NDArray[np.intp]
@@ -111,8 +110,9 @@ def case_features(model: Any, X: Any) -> Parts:
 def nearest_of(model: Any, rows: Parts, cases: Parts, k: int) -> NearestCases:
     """Find `nearest_cases` of rows and cases as `case_features` gives them."""
     n_rows, n_cases = (len(next(iter(each.values()))) for each in (rows, cases))
-    places = np.full((n_rows, k), -1, dtype=np.intp)
-    distances = np.full((n_rows, k), np.nan)
+    k = min(k, n_cases)
+    places = np.empty((n_rows, k), dtype=np.intp)
+    distances = np.empty((n_rows, k))
     size = max(1, _ENTRIES // max(1, n_cases))
     for first in range(0, n_rows if n_cases else 0, size):
         part = {name: values[first : first + size] for name, values in rows.items()}
@@ -120,8 +120,7 @@ def nearest_of(model: Any, rows: Parts, cases: Parts, k: int) -> NearestCases:
         # Strictly above 0, and the larger the nearer.
         found = strongest_of(1.0 + apart.max(initial=0.0) - apart, k)
         places[first : first + size] = found
-        near = np.take_along_axis(apart, np.maximum(found, 0), axis=1)
-        distances[first : first + size] = np.where(found >= 0, near, np.nan)
+        distances[first : first + size] = np.take_along_axis(apart, found, axis=1)
     return NearestCases(places, distances)
 
 

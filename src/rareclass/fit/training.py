@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.decide.threshold_rule import ChosenThreshold
+from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warnings_as
 from rareclass.fit.hold_out import (
@@ -32,7 +32,7 @@ from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
-from rareclass.model.decisions import decision_of
+from rareclass.model.decisions import RareDecision, decision_of
 from rareclass.model.facts import (
     ModelFacts,
     RankingEstimate,
@@ -111,6 +111,7 @@ class Trained:
         thresholds = [float(each) for each in self.content.thresholds]
         return facts_as_json(self.content.facts) | {
             "thresholds": thresholds,
+            "prevalence": self.content.prevalence,
             "beside_it": others,
             "notes": self.notes,
         }
@@ -139,7 +140,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         thresholds = np.array([rule.threshold])
     trained_on = data.take(kept) if again is None else data
     chosen_on = terms_of(data.y[kept], settings)
-    estimate, decided = _estimate(judged_at, judged, data, notes)
+    estimate, decided = _estimate(judged_at, judged, data, settings.prevalence, notes)
     quantiles = method.majority_quantiles(model)
     if quantiles is None:
         quantiles = _quantiles(encoder, model, trained_on, settings.seed)
@@ -161,6 +162,10 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         light = light._replace(scores=to_saved(light.scores))
     calibration = getattr(model, "calibration_", None)
     content = Model(encoder, model, facts, thresholds, calibration, held_out=light, cases=cases)
+    if settings.prevalence is not None and calibration is None:
+        notes.append("the model has no probabilities, which --prevalence could be about.")
+    elif settings.prevalence is not None:
+        content.set_prevalence(settings.prevalence)
     return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it)
 
 
@@ -286,6 +291,7 @@ def _estimate(
     thresholds: NDArray[np.float64],
     judged: ScoredRows | None,
     data: TrainingSet,
+    prevalence: float | None,
     notes: list[str],
 ) -> tuple[RankingEstimate | None, list[str]]:
     """Return measures of a ranking, and its decisions in brief."""
@@ -293,9 +299,13 @@ def _estimate(
         return None, []
     decision = decision_of(data.target.facts(), thresholds)
     rows = (judged.y, judged.scores, judged.weight)
-    estimate = decision.estimate(*rows)
+    if isinstance(decision, RareDecision):
+        estimate = decision.estimate(*rows, prevalence=prevalence)
+        confusion = decision.confusion(*rows, prevalence=prevalence)
+    else:
+        estimate, confusion = decision.estimate(*rows), decision.confusion(*rows)
     notes += data.target.notes_on_held_out(judged.y, estimate)
-    return estimate, decision.confusion(*rows).in_brief
+    return estimate, confusion.in_brief
 
 
 def _light(

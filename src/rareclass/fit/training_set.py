@@ -59,6 +59,7 @@ class FitSettings:
     baseline: bool = False  # whether plain methods are tried on the held-out rows
     client: Any = None  # of the Dask cluster on whose workers the rows are learned from
     rule: DecisionRule | None = None  # what the threshold keeps; None: the best balanced accuracy
+    prevalence: float | None = None  # share of rare rows where the model will be used
 
     @property
     def beside(self) -> dict[str, str | None]:
@@ -232,10 +233,11 @@ def _target(
     """Return what the labels mean to the method."""
     found = FoundLabels(column, counts, lambda label: _first_row(file, column, label))
     target = settings.method.read_target(found, settings.positive)
-    if settings.rule is not None and not isinstance(target, RareTarget):
+    of_rare = "" if settings.prevalence is None else f"--prevalence {settings.prevalence:g}"
+    of_rare = of_rare if settings.rule is None else settings.rule.rule.words
+    if of_rare and not isinstance(target, RareTarget):
         raise InputError(
-            f"{settings.rule.rule.words} is about a rare class, and --method "
-            f"{settings.method.name} learns levels.",
+            f"{of_rare} is about a rare class, and --method {settings.method.name} learns levels.",
             "Leave it out, or give --method auto and --positive LEVEL.",
             ErrorKind.COMBINATION,
         )

@@ -149,7 +149,7 @@ def chance_of_at_most(hits: Any, trials: Any, share: Any) -> Any:
     return chance_of_at_least(np.asarray(trials, float) - hits, trials, 1.0 - np.asarray(share))
 
 
-def lower_bound(hits: Any, trials: Any, tail: float) -> Any:
+def lower_bound(hits: Any, trials: Any, tail: Any) -> Any:
     """Lower bound of a share at ``1 - tail``: so many hits or more have the chance `tail` of it."""
     hits, trials = np.broadcast_arrays(np.asarray(hits, float), trials)
     some = np.maximum(hits, np.finfo(float).tiny)
@@ -157,7 +157,7 @@ def lower_bound(hits: Any, trials: Any, tail: float) -> Any:
     return np.where(hits > 0, bound, 0.0)
 
 
-def upper_bound(hits: Any, trials: Any, tail: float) -> Any:
+def upper_bound(hits: Any, trials: Any, tail: Any) -> Any:
     """Upper bound of a share at ``1 - tail``; see `lower_bound`."""
     return 1.0 - lower_bound(np.asarray(trials, float) - hits, trials, tail)
 

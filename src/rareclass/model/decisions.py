@@ -12,6 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.decide.calibration.calibration import weights_at_prevalence
+from rareclass.decide.chosen_threshold import precision_at
 from rareclass.encoding.target import is_rare, label_counts, one_spelling, unknown_labels
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.findings import Finding, FindingKind, warn
@@ -120,8 +122,12 @@ class RareDecision:
         y: NDArray[np.integer],
         scores: NDArray[np.float64],
         weight: NDArray[np.float64] | None = None,
+        prevalence: float | None = None,
     ) -> RankingEstimate:
-        """Return AUC, average precision and precision at k, with 95 % intervals."""
+        """Return AUC, average precision and precision at k, with 95 % intervals.
+
+        With a `prevalence` also the average precision where that share of the rows is rare.
+        """
         rare = y == 1
         counts = np.ones(len(rare)) if weight is None else weight
         n_rows, n_rare = float(counts.sum()), float(counts[rare].sum())
@@ -132,6 +138,10 @@ class RareDecision:
         for k in sorted({first, SECOND_TOP}) if n_rows >= 10 * SECOND_TOP else [first]:
             interval = precision_at_k_interval(rare, scores, k, sample_weight=weight)
             measures[f"precision at {k}"] = interval
+        if prevalence is not None:
+            there = weights_at_prevalence(rare, weight, prevalence)
+            interval = average_precision_interval(rare, scores, sample_weight=there)
+            measures[f"average precision at {_percent(prevalence)} rare"] = interval
         return RankingEstimate(measures, n_rows, n_rare)
 
     def confusion(
@@ -139,8 +149,12 @@ class RareDecision:
         y: NDArray[np.integer],
         scores: NDArray[np.float64],
         weight: NDArray[np.float64] | None = None,
+        prevalence: float | None = None,
     ) -> Confusion:
-        """Return the four counts, precision and recall."""
+        """Return the four counts, precision and recall.
+
+        With a `prevalence` also the precision where that share of the rows is rare.
+        """
         called, rare = self.decide(scores), (y == 1).astype(np.intp)
         counts = np.bincount(2 * rare + called, weight, 4).reshape(2, 2)[::-1, ::-1]
         (true_rare, missed_rare), (false_rare, true_rest) = counts
@@ -149,6 +163,14 @@ class RareDecision:
         recall = exact_interval(true_rare, true_rare + missed_rare, _LEVEL)
         shown = "none called" if precision is None else _with_bounds(precision)
         measures = f"precision {shown}, recall {_with_bounds(recall)}"
+        brief = [f"Called rare: {counted(round(n_called), 'row')}, {measures}"]
+        if prevalence is not None and n_called:
+            found, false = (
+                (true_rare, true_rare + missed_rare),
+                (false_rare, false_rare + true_rest),
+            )
+            there = precision_at(found, false, _LEVEL, prevalence)
+            brief.append(f"Where {_percent(prevalence)} are rare: precision {_with_bounds(there)}")
         return Confusion(
             "At the model's threshold",
             [self._rare, self._rest],
@@ -169,8 +191,12 @@ class RareDecision:
                     "recall": list(recall[1:]),
                 },
             },
-            [f"Called rare: {counted(round(n_called), 'row')}, {measures}"],
+            brief,
         )
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g}%"
 
 
 def _with_bounds(interval: Interval) -> str:

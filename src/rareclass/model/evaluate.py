@@ -6,14 +6,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rareclass.decide.alert_budget import PeriodBudget
 from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
 from rareclass.metrics.interval import exact_interval
 from rareclass.model.decisions import Confusion, RareDecision
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate
 from rareclass.model.model import Model
-from rareclass.model.threshold import labelled_scores
-from rareclass.tables.table_file import TablePlace, open_table
+from rareclass.model.threshold import (
+    budget_of,
+    budget_time,
+    columns_beside,
+    labelled_scores,
+    times_of,
+)
+from rareclass.tables.table_file import TableFile, TablePlace, open_table
 
 _TOPS = (10, 100)
 _LEVEL = 0.95
@@ -84,10 +91,11 @@ class ProbabilityQuality:
     brier: float  # mean of (probability - label)^2
     log_loss_of_share: float  # of the true share for every row
     brier_of_share: float
+    prevalence: float  # share of rare rows that probabilities are of: stated, or of training
 
 
 def probability_quality(
-    rare: NDArray[np.bool_], probability: NDArray[np.float64]
+    rare: NDArray[np.bool_], probability: NDArray[np.float64], prevalence: float
 ) -> ProbabilityQuality:
     r"""Log loss ``-mean(y ln p + (1 - y) ln(1 - p))`` and Brier score ``mean (p - y)^2``.
 
@@ -101,6 +109,7 @@ def probability_quality(
         float(np.square(probability - rare).mean()),
         -float(share * np.log(share) + (1.0 - share) * np.log(1.0 - share)),
         share * (1.0 - share),
+        prevalence,
     )
 
 
@@ -115,6 +124,7 @@ class EvaluatedFile:
     drift: Drift
     table: list[DecisionRow]  # of a rare class: at the threshold, and the highest rows
     probabilities: ProbabilityQuality | None  # where the model has them
+    budget: PeriodBudget | None = None  # alerts a day here, where the threshold limits them
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the evaluation as dictionaries and numbers."""
@@ -126,6 +136,7 @@ class EvaluatedFile:
             **self.drift.as_plain_data(),
             "decisions": [each.as_plain_data() for each in self.table],
             "probabilities": None if self.probabilities is None else asdict(self.probabilities),
+            "alert_budget": None if self.budget is None else self.budget._asdict(),
         }
 
 
@@ -137,7 +148,8 @@ def evaluate_file(
     Raises `InputError` for anything wrong with the file; when it holds one class only; where
     `strict`, for rows unlike those of training (`refuse_drift`).
     """
-    file, seen = open_table(data, separator, one_pass=True), InputSummary()
+    time, seen = budget_time(content), InputSummary()
+    file = open_table(data, separator, one_pass=time is None)
     y, scores = labelled_scores(content, file, str(data), seen)
     decision, labelled = content.decision, y >= 0
     table: list[DecisionRow] = []
@@ -147,11 +159,18 @@ def evaluate_file(
         n_alerts = int((scores > threshold).sum())
         rate = alert_rate(content.held_out, threshold, n_alerts, len(scores))
         table = decision_table(rare, scores[labelled], threshold)
-        if content.calibration is not None:
-            quality = probability_quality(rare, content.calibration(scores[labelled]))
+        calibration = content.rare_calibration
+        if calibration is not None:
+            probability = calibration(scores[labelled])
+            quality = probability_quality(rare, probability, calibration.prevalence)
     drift = drift_of(seen, rate)
     if strict:
         refuse_drift(drift, str(data))
+    budget = None
+    if time is not None and isinstance(file, TableFile) and time in file.columns:
+        column = columns_beside(file, [time])[time]
+        moments = times_of(column, np.arange(1, len(column) + 1), "--time")
+        budget = budget_of(content, moments, scores)
     y, scores = y[labelled], scores[labelled]
     return EvaluatedFile(
         decision.estimate(y, scores),
@@ -161,4 +180,5 @@ def evaluate_file(
         drift,
         table,
         quality,
+        budget,
     )

@@ -81,7 +81,7 @@ def note_on_cases(content: Model) -> list[str]:
 
 def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
     """Return the reasons of typed rows and the cases near them, as columns of a file."""
-    from rareclass.explain import explain  # every kind of model
+    from rareclass.explain.explaining import explain, strongest_of  # every kind of model
 
     if not rows.height:
         types: dict[str, Any] = {"reason": pl.String, "value": pl.String, "case": pl.Int64}
@@ -92,7 +92,8 @@ def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
         encoder: Any = content.encoder
         X, groups = X.toarray() if sparse.issparse(X) else X, encoder.feature_columns
     told = explain(content.estimator, X, groups=groups)
-    names, effects, strongest = told.columns, told.contributions, told.strongest(k)
+    names, effects = told.columns, told.contributions
+    strongest = strongest_of(effects, k)
     columns: list[tuple[list[Any], Any]] = []
     for place in range(k):
         chosen = strongest[:, place]
@@ -120,11 +121,10 @@ def _nearest(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
     found = nearest_of(model, case_features(model, X), features, k)
     columns: list[tuple[list[Any], Any]] = []
     for chosen, apart in zip(found.places.T, found.distances.T, strict=True):
-        pairs = list(zip(chosen, apart, strict=True))
-        columns += [
-            ([int(number[j]) if j >= 0 else None for j in chosen], pl.Int64),
-            ([float(value) if j >= 0 else None for j, value in pairs], pl.Float64),
-        ]
+        columns += [(number[chosen].tolist(), pl.Int64), (apart.tolist(), pl.Float64)]
+    none: list[Any] = [None] * len(found.places)
+    for _ in range(k - found.places.shape[1]):  # there are fewer cases than places for them
+        columns += [(none, pl.Int64), (none, pl.Float64)]
     return columns
 
 

@@ -25,7 +25,7 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.decide.threshold_rule import ChosenThreshold
+from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import counted
 from rareclass.metrics.interval import Interval
 from rareclass.tables.columns import Column

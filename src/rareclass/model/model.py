@@ -1,8 +1,9 @@
 """A fitted model on tables: encoder, estimator, thresholds, calibration and facts in one value.
 
 ``rareclass fit``, ``stream`` and ``hunt`` make a `Model`; `rareclass.load` opens one; scoring,
-evaluation, reports, explanations, the server, ONNX and MLflow use it. A model never changes: one
-with another threshold is a new model (`Model.with_thresholds`).
+evaluation, reports, explanations, the server, ONNX and MLflow use it. A model does not change but
+for the base rate of its probabilities (`Model.set_prevalence`): one with another threshold is a new
+model (`Model.with_thresholds`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from rareclass.decide.calibration.calibration import (
     shift_probability,
 )
 from rareclass.decide.calibration.isotonic import ProbabilityInterval, VennAbersMap
-from rareclass.decide.threshold_rule import ChosenThreshold
+from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.encoding.encoders import TableEncoder, TypedColumns
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.training_table import read_as_trained
@@ -186,6 +187,35 @@ class Model:
         values = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
         return replace(self, thresholds=values, facts=replace(self.facts, rule=rule))
 
+    @property
+    def prevalence(self) -> float | None:
+        """Share of rare rows that probabilities are of; None without probabilities of one class."""
+        return None if self.rare_calibration is None else self.rare_calibration.prevalence
+
+    @property
+    def stated_prevalence(self) -> float | None:
+        """The share of rare rows that was stated for probabilities; None where none was."""
+        calibration = self.rare_calibration
+        return calibration.prevalence if calibration is not None and calibration.shift else None
+
+    def set_prevalence(
+        self, prevalence: float | None = None, majority_sampling_rate: float | None = None
+    ) -> Self:
+        """State the base rate that `predict_proba` is to be of: nothing is learned again.
+
+        Parameters as of `rareclass.decide.at_prevalence`; without any, the base rate of the
+        training rows. Returns the model itself. Scores, thresholds and classes stay as they are.
+
+        Raises
+        ------
+        InputError
+            On a share out of range, or both of them; where the model has no probabilities of a rare
+            class.
+        """
+        stated = self._known_calibration().at(prevalence, majority_sampling_rate)
+        object.__setattr__(self, "calibration", stated)  # the only thing of a model that changes
+        return self
+
     def score_samples(self, table: Any, separator: str | None = None) -> Scores:
         """Return a score for each row: the higher, the more like the rare class.
 
@@ -231,7 +261,9 @@ class Model:
         return np.array(self.classes)[called]
 
     def predict_proba(self, table: Any, separator: str | None = None) -> Scores:
-        """Return the probability of each of `classes`, at the training's share of rare rows.
+        """Return the probability of each of `classes`, at the stated share of rare rows.
+
+        That is the one of the training rows, or of ``fit --prevalence`` and `set_prevalence`.
 
         Parameters
         ----------
@@ -320,7 +352,8 @@ class Model:
             low, high = np.minimum(low, probability), np.maximum(high, probability)
         return ProbabilityInterval(low, high)
 
-    def _rare_probability(self, scores: Scores) -> Scores:
+    def _known_calibration(self) -> Calibration:
+        """Return the map to probabilities of the rare class; raises `InputError` without one."""
         if self.rare_calibration is None:
             raise InputError(
                 f"This model of {self.target!r} has no probabilities: no rows were held out to "
@@ -328,7 +361,10 @@ class Model:
                 "rareclass fit makes models that have them, of tables with enough rare rows.",
                 ErrorKind.UNSUPPORTED,
             )
-        return self.rare_calibration(scores)
+        return self.rare_calibration
+
+    def _rare_probability(self, scores: Scores) -> Scores:
+        return self._known_calibration()(scores)
 
     def percentiles(self, scores: Scores) -> Scores:
         """Return the share of the training majority, in percent, that score less.

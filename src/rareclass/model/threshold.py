@@ -1,14 +1,16 @@
 """Thresholds of a model: a rule, the columns of times and costs that it needs, and its rows."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.decide.constraints import AtMostAlertsADay
-from rareclass.decide.threshold_rule import ChosenThreshold, ThresholdRule, chosen_by_hand
+from rareclass.decide.alert_budget import AtMostAlertsAPeriod, PeriodBudget
+from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand
+from rareclass.decide.constraints import LeastCost
+from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.folds.dealing import read_times
@@ -26,16 +28,20 @@ if TYPE_CHECKING:
 # Days a row must share, on average, with others: else the column is no time of days.
 _LEAST_A_DAY = 2.0
 _FEW_DAYS = 20
+# What comes after seconds (or minutes, where there are none) in a time with a zone.
+_ZONE = r"(:\d{2}(?:[.,]\d+)?)\s*(?:[Zz]|UTC|GMT|[+-]\d{2}(?::?\d{2})?)\s*$"
 
 
 def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray[Any]:
     """Return when some rows were; dates may be written as those of a table may.
 
-    `rows` are the numbers of the cells in the file, from 1 on. Raises `InputError` at the first
-    cell that is empty or no time, naming column, row and value.
+    Times with a zone count by their own clock, as the days of alerts are days of the place where
+    rows come from. `rows` are the numbers of the cells in the file, from 1 on. Raises `InputError`
+    at the first cell that is empty or no time, naming column, row and value.
     """
     is_empty = column.is_null()
     if column.dtype == pl.String:
+        column = column.str.replace(_ZONE, "${1}")
         profile = CellProfile()
         profile.add(column, 1)
         reading = reading_of_text(profile).reading
@@ -54,7 +60,7 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
             row=row,
         )
     try:
-        return read_times(column.to_numpy(), len(column), f"{option} {column.name}")
+        return read_times(column, len(column), f"{option} {column.name}")
     except InputError as error:
         for row, cell in zip(rows.tolist(), column.to_list(), strict=True):
             try:
@@ -116,13 +122,16 @@ class DecisionRule:
     @property
     def columns(self) -> list[str]:
         """Columns with a cost for every row."""
-        values = asdict(self.rule.constraint).values()  # type: ignore[call-overload]
+        constraint = self.rule.constraint
+        if not isinstance(constraint, LeastCost):
+            return []
+        values = (constraint.fp, constraint.fn, constraint.review)
         return list(dict.fromkeys(value for value in values if isinstance(value, str)))
 
     @property
     def needs_time(self) -> bool:
-        """Say whether it speaks of days."""
-        return isinstance(self.rule.constraint, AtMostAlertsADay)
+        """Say whether it speaks of hours, days or weeks."""
+        return isinstance(self.rule.constraint, AtMostAlertsAPeriod)
 
     def choose(
         self,
@@ -146,9 +155,12 @@ class DecisionRule:
             if time is not None and self.needs_time:
                 moments = times_of(beside[time], numbers, "--time")
                 check_days(moments, f"--time {time}")
-        return self.rule.choose(
+        chosen = self.rule.choose(
             scored.y == 1, scored.scores, scored.weight, costs=costs, time=moments
         )
+        if chosen.budget is None:
+            return chosen
+        return replace(chosen, budget=chosen.budget._replace(time=time))
 
 
 def with_threshold(
@@ -157,11 +169,14 @@ def with_threshold(
     data: TablePlace | None = None,
     time: str | None = None,
     separator: str | None = None,
+    prevalence: float | None = None,
 ) -> tuple["Model", ChosenThreshold]:
     """Return the model with the threshold that a rule chooses, or that was named.
 
     Rows say what is known of it: those of a file with the target, or those that were held out of
-    the training, as the model file has them.
+    the training, as the model file has them. A `prevalence`, the share of rare rows where the model
+    will be used, is that of a named threshold's precision and of the new model's probabilities; for
+    rows held out of the training it is by default the one that the model's probabilities are of.
 
     Raises `InputError` for a model of levels, where there are no such rows, and where the rule
     cannot be judged on them.
@@ -176,12 +191,16 @@ def with_threshold(
     beside = numbers = None
     if data is None:
         rows = _held_out(model, rule)
+        if rule is not None and rule.rule.prevalence is None:  # of these rows the model knows it
+            at_stated = replace(rule.rule, prevalence=model.stated_prevalence)
+            wanted = DecisionRule(at_stated)
+        prevalence = prevalence or model.stated_prevalence
     else:
         file = open_table(data, separator)
         names = [] if rule is None else rule.columns
         if rule is not None and rule.needs_time and time is not None:
             names = [*names, time]
-        beside = _columns(file, names) if names else None
+        beside = columns_beside(file, names) if names else None
         codes, scores = labelled_scores(model, file, str(data), InputSummary())
         kept = np.flatnonzero(codes >= 0)
         rows = ScoredRows(codes[kept].astype(np.int16), scores[kept], None, kept)
@@ -191,8 +210,11 @@ def with_threshold(
         if data is None:
             chosen = chosen.approximately("the model learned from these rows as well")
     else:
-        chosen = chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight)
-    return model.with_thresholds(chosen.threshold, chosen), chosen
+        chosen = chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight, prevalence)
+    changed = model.with_thresholds(chosen.threshold, chosen)
+    if prevalence is not None and changed.rare_calibration is not None:
+        changed.set_prevalence(prevalence)
+    return changed, chosen
 
 
 def _held_out(model: "Model", rule: DecisionRule | None) -> ScoredRows:
@@ -209,7 +231,7 @@ def _held_out(model: "Model", rule: DecisionRule | None) -> ScoredRows:
     return model.held_out
 
 
-def _columns(file: TableFile | SvmlightFile, names: list[str]) -> pl.DataFrame:
+def columns_beside(file: TableFile | SvmlightFile, names: list[str]) -> pl.DataFrame:
     """Read columns of a file beside those that the model learned from."""
     if isinstance(file, SvmlightFile):
         raise InputError(
@@ -225,6 +247,22 @@ def _columns(file: TableFile | SvmlightFile, names: list[str]) -> pl.DataFrame:
                 ErrorKind.MISSING_COLUMN,
             )
     return pl.concat(list(file.batches(names)))
+
+
+def budget_time(model: "Model") -> str | None:
+    """Return the column of times by which the model's threshold limits alerts; None without one."""
+    rule = model.facts.rule
+    return None if rule is None or rule.budget is None else rule.budget.time
+
+
+def budget_of(
+    model: "Model", time: NDArray[Any], scores: NDArray[np.float64]
+) -> PeriodBudget | None:
+    """Count the alerts of rows by the budget that the model's threshold is to keep, if any."""
+    rule = model.facts.rule
+    if rule is None or rule.budget is None:
+        return None
+    return rule.budget.on(time, scores > model.threshold)
 
 
 def labelled_scores(

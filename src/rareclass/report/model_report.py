@@ -9,12 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from rareclass.decide.alert_budget import PeriodBudget
+from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.metrics import Interval, average_precision_interval, roc_auc_interval
 from rareclass.model.drift import drift_of
 from rareclass.model.facts import CombinationFacts, ModelFacts, facts_as_json
 from rareclass.model.model import Model
-from rareclass.model.threshold import day_of
+from rareclass.model.threshold import budget_of, day_of
 from rareclass.report.columns_section import ColumnDrift, data_section, features_section
 from rareclass.report.model_card import CardBasis, card_section
 from rareclass.report.page import (
@@ -80,12 +82,21 @@ class ModelMeasures:
         weight: Any = None,
         time: Any = None,
         costs: Any = None,
+        held_out: bool = False,
     ) -> Self:
-        """Measure scores at every threshold."""
+        """Measure scores at every threshold, of rows that were `held_out` of training or of others.
+
+        Probabilities of a stated prevalence are compared with held-out rows that are weighed so.
+        """
         table = ThresholdTable.of(y, scores, weight, own=content.threshold, time=time, costs=costs)
-        reliability = None
-        if content.calibration is not None:
-            reliability = Reliability.of(y, content.calibration(scores), weight)
+        reliability, calibration = None, content.rare_calibration
+        if calibration is not None:
+            there = weight
+            if (
+                held_out and content.stated_prevalence is not None
+            ):  # as if as many of them were rare as was stated
+                there = weights_at_prevalence(np.asarray(y), weight, calibration.prevalence)
+            reliability = Reliability.of(y, calibration(scores), there)
         return cls(
             table,
             roc_auc_interval(y, scores, sample_weight=weight),
@@ -107,9 +118,11 @@ def report_on_model(
     score_drift = days = groups = None
     if held is not None:
         score_drift = ScoreDrift.of(held.scores, held.weight, rows.scores, threshold)
-    if rows.time is not None and options.time is not None:
+    budget = None
+    if rows.time is not None and rows.time_column is not None:
+        budget = budget_of(content, rows.time, rows.scores)
         names = day_of(rows.time).astype(str)
-        days = Subgroups.of(options.time, names, rows.y, rows.scores, threshold, in_order=True)
+        days = Subgroups.of(rows.time_column, names, rows.y, rows.scores, threshold, in_order=True)
     if rows.groups is not None and options.groups is not None:
         groups = Subgroups.of(options.groups, rows.groups, rows.y, rows.scores, threshold)
     single = single_rows(content, rows, options.n_shown)
@@ -125,12 +138,12 @@ def report_on_model(
         sections.append(subgroups_section(days, groups))
     notes = _data_notes(content.facts, rows)
     sections += [
-        data_section(_data_facts(rows, options), drifts, score_drift, notes),
+        data_section(_data_facts(rows, options, content.prevalence), drifts, score_drift, notes),
         card_section(basis),
         settings_section(_settings(content.facts, measures, model, data)),
     ]
-    page = _page(content, measures, sections, f"{model.name} on {rows.name}")
-    return FinishedReport(page, _plain_data(measures, drifts, score_drift, days, groups))
+    page = _page(content, measures, sections, f"{model.name} on {rows.name}", budget)
+    return FinishedReport(page, _plain_data(measures, drifts, score_drift, days, groups, budget))
 
 
 def report_on_held_out(content: Model, model: Path, costs: Any = None) -> FinishedReport:
@@ -146,7 +159,8 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
             "Give a file with the target that the model did not learn from.",
             ErrorKind.UNSUPPORTED,
         )
-    measures = ModelMeasures.of(content, held.y == 1, held.scores, held.weight, costs=costs)
+    rows = (held.y == 1, held.scores, held.weight)
+    measures = ModelMeasures.of(content, *rows, costs=costs, held_out=True)
     columns = [
         ColumnDrift(
             each.name, each.kind, each.treatment, (each.n_missing or 0) / (facts.n_rows or 1)
@@ -163,8 +177,9 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
     ]
     by = str(None if facts.training is None else facts.training.estimated_by)
     how = "by cross-fitting" if by == "cross-fitting" else f"on {by}"
-    page = _page(content, measures, sections, f"{model.name}, judged {how}")
-    return FinishedReport(page, _plain_data(measures, columns, None, None, None))
+    budget = None if facts.rule is None else facts.rule.budget
+    page = _page(content, measures, sections, f"{model.name}, judged {how}", budget)
+    return FinishedReport(page, _plain_data(measures, columns, None, None, None, budget))
 
 
 def _sections_of_scores(content: Model, measures: ModelMeasures, model: Path) -> list[Section]:
@@ -187,7 +202,11 @@ def _sections_of_scores(content: Model, measures: ModelMeasures, model: Path) ->
 
 
 def _page(
-    content: Model, measures: ModelMeasures, sections: Sequence[Section], subtitle: str
+    content: Model,
+    measures: ModelMeasures,
+    sections: Sequence[Section],
+    subtitle: str,
+    budget: PeriodBudget | None,
 ) -> ReportPage:
     target = content.rare_class
     table, unit = measures.table, measures.table.alert_unit
@@ -199,6 +218,8 @@ def _page(
             f". Of these {percent_with_bounds(precision)} are rare, and they are "
             f"{percent_with_bounds(recall)} of all rare rows. Ranges are 95\u00a0% intervals."
         )
+    if budget is not None and budget.n_above:
+        found = f"{found} {budget.sentence()}"
     alert_bounds = f"{amount(alerts.low)} to {amount(alerts.high)}"
     figures = (
         KeyFigure("Rare rows found (recall)", percent(recall.value), percent_bounds(recall)),
@@ -218,7 +239,7 @@ def _page(
     )
 
 
-def _data_facts(rows: ReadRows, options: ReportOptions) -> list[Fact]:
+def _data_facts(rows: ReadRows, options: ReportOptions, prevalence: float | None) -> list[Fact]:
     n, n_rare = len(rows.y), int(rows.y.sum())
     facts = [
         Fact("File", rows.name),
@@ -234,7 +255,9 @@ def _data_facts(rows: ReadRows, options: ReportOptions) -> list[Fact]:
     if rows.time is not None:
         days = day_of(rows.time)
         span = f"{days.min()} to {days.max()}, {counted(len(np.unique(days)), 'day')}"
-        facts.append(Fact(f"Time ({options.time})", span))
+        facts.append(Fact(f"Time ({rows.time_column})", span))
+    if prevalence is not None:
+        facts.append(Fact("Probabilities are for a share of rare rows of", percent(prevalence)))
     if rows.groups is not None:
         facts.append(Fact(f"Groups ({options.groups})", whole(len(np.unique(rows.groups)))))
     if rows.seen.extra_columns:
@@ -302,6 +325,7 @@ def _plain_data(
     score_drift: ScoreDrift | None,
     days: Subgroups | None,
     groups: Subgroups | None,
+    budget: PeriodBudget | None,
 ) -> dict[str, Any]:
     """The numbers of a report for scripts."""
     table, own = measures.table, measures.own
@@ -333,6 +357,7 @@ def _plain_data(
             "false_rare": table.false_alerts.tolist(),
         },
         "alert_rate": alert_rate,
+        "alert_budget": None if budget is None else budget._asdict(),
         "stability_index": {each.name: each.stability_index for each in drifts},
         "worse_parts": {
             parts.by: [each.name for each in parts.worse] for parts in (days, groups) if parts

@@ -1,7 +1,7 @@
 """The rows of a report, read batch by batch: scores, classes, times, groups and costs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassFacts
 from rareclass.model.model import Model
-from rareclass.model.threshold import check_days, costs_of, times_of
+from rareclass.model.threshold import budget_time, check_days, costs_of, times_of
 from rareclass.report.columns_section import ColumnTracker
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, open_table
@@ -56,6 +56,7 @@ class ReadRows:
     n_unlabelled: int
     seen: InputSummary
     columns: ColumnTracker | None
+    time_column: str | None = None
     time: Any = None
     groups: NDArray[Any] | None = None
     costs: dict[str, Any] | None = None
@@ -70,6 +71,10 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     """
     decision, target = check_rare_class(content), content.rare_class
     file, seen = open_table(data, options.separator), InputSummary()
+    of_budget = budget_time(content)  # an alert budget is looked at without being asked for
+    is_table = not isinstance(file, SvmlightFile)
+    if options.time is None and is_table and of_budget in file.columns:
+        options = replace(options, time=of_budget)
     beside = _columns_beside(file, options)
     columns = None if isinstance(file, SvmlightFile) else ColumnTracker(content)
     keeper = RowKeeper(target)
@@ -103,6 +108,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         int((codes < 0).sum()),
         seen,
         columns,
+        options.time,
         time,
         groups,
         _costs(beside, options, labelled),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rareclass.decide.alert_budget import covered_periods
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.metrics.expected_cost import class_cost
 from rareclass.metrics.interval import Interval, lower_bound, sum_interval, upper_bound
@@ -85,7 +86,8 @@ class ThresholdTable:
         Place of the model's own threshold.
     busiest : ndarray of shape (t,) or None
         Most alerts on one day, where times were given.
-    n_days : int or None
+    n_days : float or None
+        Days that the rows cover: part days at both ends count by their rows.
     cost : Cost or None
     """
 
@@ -100,7 +102,7 @@ class ThresholdTable:
     alert_rate: Band
     own: int | None = None
     busiest: Floats | None = None
-    n_days: int | None = None
+    n_days: float | None = None
     cost: Cost | None = None
 
     @property
@@ -191,7 +193,7 @@ class ThresholdTable:
             alert_rate=_band(alerts / n_rows, effective),
             own=place,
             busiest=_busiest(held, cuts),
-            n_days=None if held.days is None else int(held.days.max()) + 1,
+            n_days=None if held.time is None else _covered_days(held),
             cost=None if not costs else _costs(held, cuts, costs, len(np.asarray(scores))),
         )
 
@@ -321,13 +323,21 @@ def _band(share: Floats, trials: Floats | float) -> Band:
     return Band(share, np.where(counted, low, 0.0), np.where(counted, high, 1.0))
 
 
+def _covered_days(held: HeldOutCuts) -> float:
+    """Days that all rows would be of if every day had as many as the whole ones."""
+    assert held.time is not None
+    days = covered_periods(held.time, "day")
+    in_whole = float(held.weight[days.number >= 0].sum())
+    return float(held.weight.sum()) / max(in_whole / max(days.n, 1e-9), 1e-9)
+
+
 def _busiest(held: HeldOutCuts, cuts: NDArray[np.intp]) -> Floats | None:
     """Greatest number of alerts on one day above each cut."""
-    if held.days is None:
+    if held.time is None:
         return None
-    most = np.zeros(len(cuts))
-    order = np.argsort(held.days, kind="stable")
-    bounds = np.searchsorted(held.days[order], np.arange(int(held.days.max()) + 2))
+    days, most = covered_periods(held.time, "day").place, np.zeros(len(cuts))
+    order = np.argsort(days, kind="stable")
+    bounds = np.searchsorted(days[order], np.arange(int(days.max()) + 2))
     for first, last in pairwise(bounds):
         places = order[first:last]  # rising, as rows are from the highest score down
         above = np.concatenate([[0.0], np.cumsum(held.weight[places])])

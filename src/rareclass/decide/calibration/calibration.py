@@ -217,6 +217,11 @@ class Calibration:
         shift = log_odds_shift(self.trained_prevalence, prevalence, majority_sampling_rate)
         return replace(self, shift=shift)
 
+    @property
+    def prevalence(self) -> float:
+        """Share of rare rows that probabilities are of: as trained, or as stated by `at`."""
+        return float(to_probability(np.array(_logit(self.trained_prevalence) + self.shift)))
+
     def __call__(self, scores: ArrayLike) -> FloatArray:
         """Probability of the rare class of each score, strictly between 0 and 1."""
         return to_probability(self.log_odds(scores))
@@ -310,6 +315,15 @@ def log_odds_shift(
             )
         return float(np.log(majority_sampling_rate))
     return 0.0
+
+
+def weights_at_prevalence(
+    is_rare: np.ndarray, weight: FloatArray | None, prevalence: float
+) -> FloatArray:
+    """Return weights of rows with those of the majority multiplied, so that this share is rare."""
+    given = np.ones(len(is_rare)) if weight is None else np.asarray(weight, dtype=np.float64)
+    share = float(given[is_rare].sum() / given.sum())
+    return np.where(is_rare, given, given * np.exp(-log_odds_shift(share, prevalence)))
 
 
 def at_prevalence(

@@ -1,0 +1,304 @@
+"""Budgets of alerts: at most so many in so many rows, or in an hour, a day or a week to come.
+
+`covered_periods` alone decides which hours, days or weeks some rows cover: by the clock of the
+times given, part ones at both ends left out.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from rareclass.decide.constraints import HELD_OUT, ChosenCut, Constraint, Share
+from rareclass.decide.held_out_cuts import HeldOutCuts
+from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.metrics.interval import chance_of_at_most, upper_bound
+from rareclass.metrics.scored_classes import FloatArray
+from rareclass.parameters import check_whole
+
+EXCHANGEABLE_ROWS = "exact order statistic of rows to come"
+EXCHANGEABLE_PERIODS = "exact order statistic of {period}s"
+POISSON = "exact order statistic of Poisson arrivals"
+TWO_CLASSES = "exact bounds of both classes"
+# Days of each period that a budget may be of, and what a budget of it is called.
+PERIODS = {"hour": 1.0 / 24.0, "day": 1.0, "week": 7.0}
+A_PERIOD = {"hour": "an hour", "day": "a day", "week": "a week"}
+# Weeks begin on Mondays: days since 1970 began on a Thursday.
+_MONDAY = 4.0
+# Part of a period that may be missing at either end, beyond what other periods lack, without it
+# being a part period; others are those up to this share of them.
+_SLACK, _MOST_PERIODS = 0.05, 0.9
+
+
+class CoveredPeriods(NamedTuple):
+    """Hours, days or weeks that some rows cover.
+
+    ``number`` is that of the whole period of each row, from 0 on, -1 in a part period, which is
+    left out; ``n`` is how many whole periods there are. Where there is none, ``has_whole`` is
+    False, ``n`` is the length that the rows cover, and ``number`` is 0 throughout. ``starts`` are
+    the starts of all periods with rows, part ones included, in days since 1970, and ``place`` tells
+    which of them each row is of.
+    """
+
+    number: np.ndarray
+    n: float
+    has_whole: bool
+    starts: FloatArray
+    place: np.ndarray
+
+
+def covered_periods(time: np.ndarray, period: str) -> CoveredPeriods:
+    """Deal times (`read_times`) into periods by their own clock; O(n log n).
+
+    Periods without any row, as days of a weekend may be, are not counted. The first period with
+    rows is a part one where its first row comes later in the period than that of nine of ten other
+    periods, and the last one where its last row comes earlier, by a twentieth of the period. So an
+    office that opens at nine has whole days, and an extract that begins at noon does not.
+    """
+    length = PERIODS[period]
+    days = time.astype("M8[us]").astype(np.int64) / 86_400e6 if time.dtype.kind == "M" else time
+    shift = _MONDAY if period == "week" and time.dtype.kind == "M" else 0.0
+    index = np.floor((days - shift) / length + 1e-9)
+    offset = np.maximum((days - shift) / length - index, 0.0)
+    found, place = np.unique(index, return_inverse=True)
+    first, last = np.ones(len(found)), np.zeros(len(found))
+    np.minimum.at(first, place, offset)
+    np.maximum.at(last, place, offset)
+    whole = np.ones(len(found), dtype=bool)
+    if len(found) > 1:
+        begins, ends = (first[1:-1], last[1:-1]) if len(found) > 2 else (first[1:], last[:-1])
+        whole[0] = first[0] <= np.quantile(begins, _MOST_PERIODS) + _SLACK
+        whole[-1] &= last[-1] >= np.quantile(ends, 1.0 - _MOST_PERIODS) - _SLACK
+    elif last[0] > first[0]:  # of a single period nothing says when it begins
+        whole[0] = first[0] <= _SLACK and last[0] >= 1.0 - _SLACK
+    starts = found * length + shift
+    if not whole.any():
+        span = float(days.max() - days.min()) / length
+        return CoveredPeriods(np.zeros(len(days), dtype=int), span, False, starts, place)
+    number = np.where(whole[place], np.cumsum(whole)[place] - 1, -1)
+    return CoveredPeriods(number, float(whole.sum()), True, starts, place)
+
+
+@dataclass(frozen=True)
+class AtMostAlerts(Constraint):
+    r"""At most `number` alerts in the next `rows` rows; the lowest threshold that keeps it.
+
+    The confidence is that of the count itself: over held-out rows and rows to come together. Of n
+    held-out rows and N to come, all drawn alike, the number of those to come that score above the
+    (m + 1)-th highest held-out score is beta-binomial with (N, m + 1, n - m), whatever the
+    distribution of scores. m is the greatest for which at most `number` has the confidence.
+
+    With another prevalence the shares of both classes above a threshold are bounded exactly, and
+    the count of a binomial beyond that: half of the chance of error for each.
+    """
+
+    formula: ClassVar[str] = "alerts <= {number} in {rows} rows"
+    number: int
+    rows: int
+
+    def __post_init__(self) -> None:
+        check_whole("max_alerts", self.number)
+        check_whole("rows", self.rows)
+        if self.number >= self.rows:
+            raise ValueError(
+                f"max_alerts={self.number} in rows={self.rows} is no constraint: give fewer alerts "
+                "than rows."
+            )
+
+    def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
+        """Return the lowest cut with few enough alerts."""
+        rate = np.add(*held.shares(prevalence))
+        if confidence is None:
+            cut = int(np.flatnonzero(rate * self.rows <= self.number * (1.0 + 1e-12))[-1])
+            return ChosenCut(cut, True, float(rate[cut] * self.rows), self.number, HELD_OUT)
+        error = 1.0 - confidence
+        n = float(held.trials[-1])
+        most = None if prevalence is None else self._most(held, error, prevalence)
+
+        def keeps(cut: int, number: int) -> bool:
+            if most is None:
+                chance = _beta_binomial(number, self.rows, float(rate[cut]) * n, n)
+                return chance >= confidence
+            over = 1.0 - chance_of_at_most(number, self.rows, most[cut])
+            return bool(over <= error / 2.0)
+
+        procedure = EXCHANGEABLE_ROWS if most is None else TWO_CLASSES
+        return _lowest(keeps, len(rate) - 1, self.number, self.rows, procedure)
+
+    def _most(self, held: HeldOutCuts, error: float, prevalence: float) -> FloatArray:
+        """Upper bound of the share of rows above each cut."""
+        rare, majority = (
+            upper_bound(share * trials, trials, error / 4.0)
+            for share, trials in (
+                (held.recalls(), held.rare_trials),
+                (held.false_positive_rates(), held.majority_trials),
+            )
+        )
+        return np.minimum(prevalence * rare + (1.0 - prevalence) * majority, 1.0)
+
+
+@dataclass(frozen=True)
+class AtMostAlertsAPeriod(Constraint):
+    r"""At most `number` alerts in an hour, day or week to come; the lowest threshold that keeps it.
+
+    Given the time of each row. Counted are the periods that rows cover (`covered_periods`). With D
+    of them, at least ``confidence / (1 - confidence)``, periods are exchangeable and nothing else:
+    each has a highest threshold that it would have exceeded `number` times, and of these the
+    ``ceil(confidence (D + 1))``-th smallest keeps a new period within `number` with the confidence,
+    however many rows a period has. So on the mean over samples a share ``1 - confidence`` of the
+    periods to come has more at most. With fewer periods alerts are taken to arrive at random
+    (Poisson): of those that score above the (m + 1)-th highest held-out score, the number in a new
+    period is negative binomial, exactly. Periods that differ by more than chance then break it more
+    often: therefore no held-out period may have more either, which alone bounds the share by
+    ``1 / (D + 1)``.
+    """
+
+    formula: ClassVar[str] = "alerts <= {number} {a_period}"
+    number: int
+    period: str = "day"
+
+    def __post_init__(self) -> None:
+        check_whole("max_alerts", self.number)
+        if self.period not in PERIODS:
+            raise ValueError(f"per={self.period!r} must be one of {', '.join(PERIODS)}.")
+
+    @property
+    def words(self) -> str:
+        """The constraint as a formula."""
+        return self.formula.format(number=self.number, a_period=A_PERIOD[self.period])
+
+    def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
+        """Return the lowest cut with few enough alerts a period."""
+        if held.time is None:
+            raise InputError(
+                f"{self.words}: which {self.period} each row is of is not known.",
+                "Pass time=, one date a row, or ask for so many alerts in so many rows.",
+                ErrorKind.MISSING_COLUMN,
+            )
+        if prevalence is not None:
+            raise InputError(
+                f"{self.words} at prevalence={prevalence:g}: the rows of a {self.period} are the "
+                "held-out rows themselves.",
+                "Leave the prevalence out, or ask for so many alerts in so many rows.",
+                ErrorKind.COMBINATION,
+            )
+        periods = covered_periods(held.time, self.period)
+        in_whole = np.where(periods.number >= 0, held.weight, 0.0)
+        above = np.concatenate([[0.0], np.cumsum(in_whole)])[held.ends]
+        n = max(periods.n, 1e-9)
+        if confidence is None:
+            cut = int(np.flatnonzero(above <= self.number * n * (1.0 + 1e-12))[-1])
+            return ChosenCut(cut, True, float(above[cut] / n), self.number, HELD_OUT)
+        place = math.ceil(confidence * (n + 1) - 1e-9)
+        limits = np.array([-np.inf])
+        if periods.has_whole:
+            limits = np.sort(self._limits(held, periods.number))
+        if place <= len(limits):
+            procedure = EXCHANGEABLE_PERIODS.format(period=self.period)
+            cut = _last_above(held, limits[place - 1])
+            return ChosenCut(cut, True, self.number, self.number, procedure, True)
+        share = n / (n + 1.0)
+
+        def keeps(cut: int, number: int) -> bool:
+            return bool(special.betainc(above[cut] + 1.0, number + 1.0, share) >= confidence)
+
+        found = _lowest(keeps, len(above) - 1, self.number, 2**40, POISSON)
+        return found._replace(cut=min(found.cut, _last_above(held, limits[-1])))
+
+    def _limits(self, held: HeldOutCuts, number: np.ndarray) -> np.ndarray:
+        """Of each whole period the highest score with more than `number` alerts at or above it."""
+        limits = np.full(int(number.max()) + 1, -np.inf)
+        for each in range(len(limits)):
+            own = np.flatnonzero(number == each)
+            over = np.flatnonzero(np.cumsum(held.weight[own]) > self.number)
+            if len(over):
+                limits[each] = held.score[own[over[0]]]
+        return limits
+
+
+def _last_above(held: HeldOutCuts, limit: float) -> int:
+    """Return the lowest cut that has only scores greater than `limit` above it."""
+    lowest = np.concatenate([[np.inf], held.score[held.ends[1:] - 1]])  # above each cut
+    return max(int(np.count_nonzero(lowest > limit)) - 1, 0)
+
+
+class PeriodBudget(NamedTuple):
+    """A budget of alerts a period, and how often some rows have more.
+
+    ``n_periods`` is how many periods the rows are of, part ones included, ``n_above`` how many of
+    them have more alerts than `number`, ``most`` the alerts of the worst, which begins at ``worst``
+    (a date, or a number where times are numbers). ``allowed`` is the share of periods to come that
+    may have more, on the mean over samples, where the rule states a confidence; ``time`` the column
+    of times, where known.
+    """
+
+    number: int
+    period: str
+    n_periods: int = 0
+    n_above: int = 0
+    most: float = 0.0
+    worst: str = ""
+    allowed: float | None = None
+    time: str | None = None
+
+    def on(self, time: np.ndarray, alerts: Any) -> "PeriodBudget":
+        """Count the alerts of each period; `alerts` is how many each row stands for, 0 for none."""
+        periods = covered_periods(time, self.period)
+        counts = np.bincount(periods.place, np.asarray(alerts, float), len(periods.starts))
+        worst = int(counts.argmax())
+        start = float(periods.starts[worst])
+        name = f"{start:g}"
+        if time.dtype.kind == "M":
+            moment = np.datetime64(round(start * 1440.0), "m")
+            name = str(moment if self.period == "hour" else moment.astype("M8[D]"))
+        return self._replace(
+            n_periods=len(counts),
+            n_above=int((counts > self.number * (1.0 + 1e-12)).sum()),
+            most=float(counts[worst]),
+            worst=name,
+        )
+
+    def sentence(self) -> str:
+        """Say in how many periods there are more alerts than the budget."""
+        allowed = "" if self.allowed is None else f", where {self.allowed:.0%} may be expected to"
+        has = "has" if self.n_above == 1 else "have"
+        worst = ""
+        if self.n_above:
+            worst = f"; the most are {self.most:g}, {self.period} of {self.worst}"
+        return (
+            f"{self.n_above} of {counted(self.n_periods, self.period)} {has} more than "
+            f"{counted(self.number, 'alert')}{allowed}{worst}."
+        )
+
+
+def _lowest(
+    keeps: Callable[[int, int], bool], n_cuts: int, number: int, most: int, procedure: str
+) -> ChosenCut:
+    """The last of the cuts that keeps at most `number` alerts; `keeps` is of a cut and a number.
+
+    Cuts that keep it come before those that do not. Where there is none: cut 0, no held-out alert,
+    with the number that it does keep, at most `most`.
+    """
+    low, high = -1, n_cuts - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if keeps(middle, number) else (low, middle - 1)
+    if low >= 0:
+        return ChosenCut(low, True, number, number, procedure, guaranteed=True)
+    few, many = number, most
+    while few + 1 < many:
+        middle = (few + many) // 2
+        few, many = (few, middle) if keeps(0, middle) else (middle, many)
+    return ChosenCut(0, False, many, number, procedure)
+
+
+def _beta_binomial(most: int, trials: int, above: float, n: float) -> float:
+    """Chance of at most `most` of `trials` new rows above the (above + 1)-th highest of n."""
+    j = np.arange(most + 1.0)
+    log_choose = -np.log1p(trials) - special.betaln(trials - j + 1.0, j + 1.0)
+    a, b = above + 1.0, n - above
+    log_chance = log_choose + special.betaln(j + a, trials - j + b) - special.betaln(a, b)
+    return float(np.exp(log_chance).sum())

@@ -1,0 +1,260 @@
+"""The chosen threshold, with what held-out rows say of it."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rareclass.decide.alert_budget import PeriodBudget
+from rareclass.decide.constraints import USEFUL_RECALL, ChosenCut
+from rareclass.decide.held_out_cuts import HeldOutCuts
+from rareclass.findings import Finding, FindingKind
+from rareclass.metrics.interval import Interval, exact_interval
+
+# Of the intervals, where the rule states no confidence.
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class ChosenThreshold:
+    """Calling ``score > threshold`` rare, and how that does on the held-out rows.
+
+    Attributes
+    ----------
+    threshold : float
+        Between two held-out scores; -inf calls every row rare.
+    rule : str
+        What was wanted, such as "precision >= 0.3".
+    met : bool
+        Whether the rule's constraint is met: with the confidence, where it states one.
+    confidence : float or None
+        Share of held-out samples of which the constraint holds on fresh rows, at least.
+    guaranteed : bool
+        Whether that confidence is exact for scores and rows drawn alike. Not for weights that are
+        no whole copies, nor without a confidence or a constraint, nor where `DecisionClassifier`
+        learns from all rows after it has chosen.
+    procedure : str
+        How the threshold was found, and what vouches for it.
+    bound : float
+        What is vouched for of the measure that the rule is about; for an aim, the held-out value.
+    wanted : float or None
+        What the constraint asks of it.
+    shortfall : float
+        By how much `bound` misses `wanted`; 0 where it is met.
+    alerts, rows : float
+        Held-out rows above the threshold, and all of them; weights where there are some.
+    precision, recall, false_positive_rate : Interval
+        Held-out value and its exact (Clopper-Pearson) interval at `level`, of this threshold as if
+        it had been named before. Precision is at `prevalence`.
+    level : float
+        Of the intervals: `confidence`, or 0.95.
+    prevalence : float
+        Share of rare rows that precision is meant for.
+    n_rare : float
+        Held-out rare rows.
+    useful_bound : float or None
+        What is vouched for of a precision at a held-out recall of 0.25 or more; None of others.
+    budget : PeriodBudget or None
+        Of alerts a period: in how many held-out periods there are more.
+    findings : tuple of Finding
+        What to know before relying on it: kinds "constraint not met" (with wanted, bound,
+        shortfall), "no held-out alerts", "guarantee is approximate".
+    """
+
+    threshold: float
+    rule: str
+    met: bool
+    confidence: float | None
+    guaranteed: bool
+    procedure: str
+    bound: float
+    wanted: float | None
+    shortfall: float
+    alerts: float
+    rows: float
+    precision: Interval
+    recall: Interval
+    false_positive_rate: Interval
+    level: float
+    prevalence: float
+    n_rare: float
+    useful_bound: float | None = None
+    budget: PeriodBudget | None = None
+    findings: tuple[Finding, ...] = ()
+
+    def approximately(self, reason: str) -> Self:
+        """Return the threshold with an inexact guarantee, and the finding that says why."""
+        if not self.guaranteed:
+            return self
+        finding = Finding(FindingKind.APPROXIMATE, {"reason": reason})
+        return replace(self, guaranteed=False, findings=(*self.findings, finding))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as dicts, lists and numbers, for JSON."""
+        given = asdict(self)
+        for name in ("precision", "recall", "false_positive_rate"):
+            given[name] = given[name]._asdict()
+        given["budget"] = None if self.budget is None else self.budget._asdict()
+        given["findings"] = [
+            {"kind": one.kind, "values": dict(one.values), "remedy": dict(one.remedy)}
+            for one in self.findings
+        ]
+        return given
+
+    def says(self) -> str:
+        """Describe the threshold in a sentence or two."""
+        with_confidence = ""
+        if self.met and self.confidence is not None:
+            about = "" if self.guaranteed else "about "
+            with_confidence = f" at confidence {about}{self.confidence:g}"
+        precision, recall = (
+            f"{each.value:.3f} ({each.low:.3f} to {each.high:.3f})"
+            for each in (self.precision, self.recall)
+        )
+        words = (
+            f"{self.rule}{with_confidence}: score > {self.threshold:.6g} raises {self.alerts:g} "
+            f"alerts in {self.rows:g} held-out rows, precision {precision}, recall {recall}."
+        )
+        if self.met:
+            return f"{words} {self.caveat()}".rstrip()
+        remedy = ""
+        if self.confidence is not None:
+            remedy = (
+                " More held-out rows, a smaller confidence or a weaker constraint would be met; "
+                "confidence=None takes the held-out rows at their word."
+            )
+        return f"{words} {self.caveat()}{remedy}"
+
+    def caveat(self) -> str:
+        """Say by which bound the constraint is not met, and what is guaranteed; "" if all is well.
+
+        Of a precision also what is guaranteed at a recall of 0.25 or more, where the threshold
+        finds fewer of the rare rows.
+        """
+        useful, verb = "", "have" if self.confidence is None else "guarantee"
+        if self.useful_bound is not None and self.recall.value < USEFUL_RECALL:
+            useful = (
+                f" The threshold finds {self.recall.value:.3f} of the rare rows; for a recall of "
+                f"{USEFUL_RECALL:g} or more these rows {verb} a precision of "
+                f"{self.useful_bound:.4g} at best."
+            )
+        if self.met:
+            return useful.strip()
+        if self.confidence is None:
+            return f"Not met: the best held-out threshold has {self.bound:.4g}.{useful}"
+        return (
+            f"Not met: the {self.n_rare:g} rare among {self.rows:g} held-out rows guarantee "
+            f"{self.bound:.4g} at best, at confidence {self.confidence:g} ({self.procedure})."
+            f"{useful}"
+        )
+
+
+def chosen_by_hand(
+    threshold: float,
+    y: ArrayLike,
+    scores: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    prevalence: float | None = None,
+) -> ChosenThreshold:
+    """A threshold that was named, and how it does on held-out rows.
+
+    Nothing is vouched for: ``rule`` says where it is, and its intervals are those of any threshold
+    named before. Raises `ValueError` as `ThresholdRule.choose`.
+
+    >>> chosen = chosen_by_hand(2.5, [0, 0, 1, 1], [1.0, 3.0, 2.0, 4.0])
+    >>> chosen.rule, chosen.alerts, chosen.recall.value, chosen.guaranteed
+    ('score > 2.5', 2.0, 0.5, False)
+    """
+    held = HeldOutCuts.read(y, scores, sample_weight)
+    n_above = int(np.searchsorted(-held.score, -threshold, side="left"))
+    cut = int(np.searchsorted(held.ends, n_above))
+    found = ChosenCut(cut, True, threshold, None, "named by hand")
+    return replace(
+        describe(held, found, f"score > {threshold:g}", None, prevalence), threshold=threshold
+    )
+
+
+def describe(
+    held: HeldOutCuts,
+    found: ChosenCut,
+    rule: str,
+    confidence: float | None,
+    prevalence: float | None,
+) -> ChosenThreshold:
+    """Describe the threshold of a cut, with intervals and findings."""
+    cut, level = found.cut, _LEVEL if confidence is None else confidence
+    wanted = None if found.wanted is None else float(found.wanted)
+    bound = float(found.bound)
+    shortfall = 0.0 if found.met or wanted is None else abs(bound - wanted)
+    recall, fpr = (
+        exact_interval(float(share[cut]) * trials, trials, level)
+        for share, trials in (
+            (held.recalls(), held.rare_trials),
+            (held.false_positive_rates(), held.majority_trials),
+        )
+    )
+    alerts, rows = float(held.rare[cut] + held.majority[cut]), held.n_rare + held.n_majority
+    findings = []
+    if not found.met:
+        values = {"rule": rule, "wanted": found.wanted, "bound": found.bound}
+        values["shortfall"] = shortfall
+        remedy = {"confidence": "smaller"}
+        findings.append(Finding(FindingKind.CONSTRAINT_NOT_MET, values, remedy))
+    if alerts == 0:
+        findings.append(Finding(FindingKind.NO_ALERTS, {"rule": rule}))
+    if found.guaranteed and not held.whole:
+        trials = {"rare": held.rare_trials, "majority": held.majority_trials}
+        reason = {"reason": "weights are not whole", **trials}
+        findings.append(Finding(FindingKind.APPROXIMATE, reason))
+    return ChosenThreshold(
+        threshold=held.threshold(cut),
+        rule=rule,
+        met=found.met,
+        confidence=confidence,
+        guaranteed=found.guaranteed and held.whole,
+        procedure=found.procedure,
+        bound=bound,
+        wanted=wanted,
+        shortfall=shortfall,
+        alerts=alerts,
+        rows=rows,
+        precision=_precision(held, cut, level, prevalence),
+        recall=recall,
+        false_positive_rate=fpr,
+        level=level,
+        prevalence=held.n_rare / rows if prevalence is None else prevalence,
+        n_rare=held.n_rare,
+        useful_bound=None if found.useful is None else float(found.useful),
+        findings=tuple(findings),
+    )
+
+
+def _precision(held: HeldOutCuts, cut: int, level: float, prevalence: float | None) -> Interval:
+    """Precision above a cut; at another prevalence from intervals of both classes, half each."""
+    if prevalence is None or held.trials[cut] <= 0:
+        trials = float(held.trials[cut])
+        value = held.precisions(None)[cut] if trials > 0 else 0.0
+        return exact_interval(float(value) * trials, trials, level)
+    rare, majority = held.rare_trials, held.majority_trials
+    found = (float(held.recalls()[cut]) * rare, rare)
+    false = (float(held.false_positive_rates()[cut]) * majority, majority)
+    return precision_at(found, false, level, prevalence)
+
+
+def precision_at(
+    found: tuple[float, float], false: tuple[float, float], level: float, prevalence: float
+) -> Interval:
+    """Precision where a share `prevalence` of the rows is rare, from intervals of both classes.
+
+    `found` are the rare rows above the threshold and all of them, `false` the same of the others.
+    Each class has half of the chance of error.
+    """
+    recall, fpr = (exact_interval(*each, (1.0 + level) / 2.0) for each in (found, false))
+
+    def share(of_rare: float, of_majority: float) -> float:
+        rare, majority = prevalence * of_rare, (1.0 - prevalence) * of_majority
+        return rare / (rare + majority) if rare + majority > 0 else 0.0
+
+    low, high = share(recall.low, fpr.high), share(recall.high, fpr.low)
+    return Interval(share(recall.value, fpr.value), low, high)

@@ -1,0 +1,218 @@
+"""Numbers that a user reads: probabilities at the stated base rate, names of columns, members."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+import rareclass
+from faults import refused
+from rareclass import RankRC
+from rareclass.cli.app import app
+from rareclass.cli.screen import print_leaderboard
+from rareclass.decide import at_prevalence
+from rareclass.decide.calibration.calibration import weights_at_prevalence
+from rareclass.decide.chosen_threshold import precision_at
+from rareclass.errors import ErrorKind
+from rareclass.explain import Explanation, explain, nearest_cases
+from rareclass.metrics import average_precision
+from rareclass.metrics.interval import Interval
+from rareclass.model.evaluate import probability_quality
+from rareclass.model.facts import LeaderboardRow, RankingEstimate
+from rareclass.model.score_file import score_columns
+
+STATED = 0.007
+QUICK = ("--method", "mibc", "--cost", "1")
+
+
+def run(*words: object, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == code, done.output
+    return " ".join((done.stdout if code == 0 else done.stderr).split())
+
+
+def told(*words: object) -> dict[str, Any]:
+    done = CliRunner().invoke(app, [*map(str, words), "--json", "-"])
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def payments(n: int, share: float, seed: int) -> pl.DataFrame:
+    random = np.random.default_rng(seed)
+    rare = random.random(n) < share
+    a, b = random.normal(size=n) + 2.0 * rare, random.normal(size=n) + rare
+    return pl.DataFrame({"a": a, "b": b, "fraud": np.where(rare, "yes", "no")})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table whose negatives were thinned, rows as they come, and models of either statement."""
+    path = tmp_path_factory.mktemp("base_rate")
+    payments(1500, 0.12, 0).write_csv(path / "thinned.csv")
+    payments(6000, STATED, 1).write_csv(path / "new.csv")
+    for name, words in (("plain", ()), ("stated", ("--prevalence", STATED))):
+        run("fit", path / "thinned.csv", "-t", "fraud", *QUICK, *words, "-o", path / f"{name}.m")
+    return path
+
+
+# -- the base rate -----------------------------------------------------------------------------
+
+
+def test_every_way_to_a_probability_has_the_stated_base_rate(folder: Path) -> None:
+    new = folder / "new.csv"
+    plain, stated = (rareclass.load(folder / f"{name}.m") for name in ("plain", "stated"))
+    assert plain.rare_calibration is not None
+    trained = plain.rare_calibration.trained_prevalence
+    as_trained = plain.predict_proba(new)[:, 1]
+    right = at_prevalence(as_trained, trained=trained, prevalence=STATED)
+    assert as_trained.mean() > 5 * STATED
+    assert right.mean() == pytest.approx(STATED, rel=0.35)
+    assert stated.prevalence == pytest.approx(STATED)
+    assert (plain.stated_prevalence, plain.prevalence) == (None, pytest.approx(trained))
+    np.testing.assert_allclose(stated.predict_proba(new)[:, 1], right, rtol=1e-9)
+    # Scores, thresholds and order are as they were.
+    np.testing.assert_array_equal(stated.score_samples(new), plain.score_samples(new))
+    run("score", folder / "stated.m", new, "-o", folder / "s.csv", "--overwrite")
+    np.testing.assert_allclose(pl.read_csv(folder / "s.csv")["probability"], right, rtol=1e-9)
+    served = score_columns(stated, stated.score_samples(new))  # what the server answers with
+    np.testing.assert_allclose(served[1], right, rtol=1e-9)
+    quality = told("evaluate", folder / "stated.m", new)["probabilities"]
+    assert quality["mean"] == pytest.approx(right.mean())
+    assert quality["prevalence"] == pytest.approx(STATED)
+    assert quality["log_loss"] < quality["log_loss_of_share"]
+    assert told("show", folder / "stated.m")["probabilities"]["prevalence"] == pytest.approx(STATED)
+    bounds = stated.predict_proba_interval(new)
+    assert ((bounds.low <= right + 1e-12) & (right <= bounds.high + 1e-12)).all()
+
+
+def test_the_loaded_model_takes_a_base_rate_as_an_estimator_does(folder: Path) -> None:
+    model, new = rareclass.load(folder / "plain.m"), folder / "new.csv"
+    before = model.predict_proba(new)
+    right = rareclass.load(folder / "stated.m").predict_proba(new)
+    assert model.set_prevalence(STATED) is model
+    np.testing.assert_allclose(model.predict_proba(new), right, rtol=1e-9)
+    np.testing.assert_allclose(model.with_thresholds(1.0).predict_proba(new), right, rtol=1e-9)
+    np.testing.assert_allclose(model.set_prevalence().predict_proba(new), before, rtol=1e-12)
+    kept = model.set_prevalence(majority_sampling_rate=0.05).prevalence
+    assert kept is not None
+    assert 0.0 < kept < 0.02
+    for bad in (0.0, 1.0, -0.1, float("nan"), "half"):
+        with refused(ErrorKind.SETTING):
+            model.set_prevalence(bad)  # type: ignore[arg-type]
+    with refused(ErrorKind.COMBINATION):
+        model.set_prevalence(0.1, 0.1)
+
+
+def test_fit_says_what_its_precision_is_at_the_stated_base_rate(folder: Path) -> None:
+    facts = told(
+        "fit", folder / "thinned.csv", "-t", "fraud", *QUICK, "--prevalence", STATED,
+        "-o", folder / "again.m", "--overwrite",
+    )  # fmt: skip
+    assert facts["prevalence"] == pytest.approx(STATED)
+    found = facts["held_out"]["measures"]
+    held = rareclass.load(folder / "again.m").held_out
+    assert held is not None
+    rare = held.y == 1
+    weight = weights_at_prevalence(rare, held.weight, STATED)
+    assert weight[rare].sum() / weight.sum() == pytest.approx(STATED)
+    there = found["average precision at 0.7% rare"]["value"]
+    assert there == pytest.approx(average_precision(rare, held.scores, weight), rel=0.2)
+    assert there < 0.6 * found["average precision"]["value"]
+
+
+def test_a_threshold_goes_by_the_base_rate_that_the_model_has(folder: Path) -> None:
+    stated = folder / "stated.m"
+    own = told("threshold", stated, "--min-precision", 0.05)
+    named = told("threshold", folder / "plain.m", "--min-precision", 0.05, "--prevalence", STATED)
+    assert (own["prevalence"], named["prevalence"]) == pytest.approx((STATED, STATED))
+    assert own["threshold"] == pytest.approx(named["threshold"])
+    assert named["probabilities_at"] == pytest.approx(STATED)
+    alone = told("threshold", folder / "plain.m", "--prevalence", STATED, "-o", folder / "p.m")
+    assert alone["probabilities_at"] == pytest.approx(STATED)
+    changed, before = rareclass.load(folder / "p.m"), rareclass.load(folder / "plain.m")
+    assert changed.stated_prevalence == pytest.approx(STATED)
+    assert changed.threshold == before.threshold
+    by_hand = told("threshold", stated, "--threshold", before.threshold)
+    assert by_hand["prevalence"] == pytest.approx(STATED)
+    assert "no share of rows" in run("threshold", stated, "--prevalence", 2, code=2)
+
+
+def test_a_report_weighs_held_out_rows_as_the_base_rate_was_stated(folder: Path) -> None:
+    from rareclass.report.model_report import ModelMeasures
+
+    model = rareclass.load(folder / "stated.m")
+    held = model.held_out
+    assert held is not None
+    rows = (held.y == 1, held.scores, held.weight)
+    found = ModelMeasures.of(model, *rows, held_out=True).reliability
+    assert found is not None
+    low, high = min(found.foretold), max(found.foretold)
+    assert low < STATED < high
+    assert found.n_off <= 1
+
+
+def test_no_base_rate_without_probabilities_of_a_rare_class(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    payments(300, 0.2, 0).with_columns(pl.Series("fraud", np.arange(300) % 3)).write_csv(path)
+    words = ("fit", path, "-t", "fraud", "-o", tmp_path / "m", "--method")
+    said = run(*words, "ordinal-rankrc", "--prevalence", 0.1, code=2)
+    assert "--prevalence 0.1 is about a rare class" in said
+    run(*words, "ordinal-rankrc", "--lam", "1")
+    with refused(ErrorKind.UNSUPPORTED):
+        rareclass.load(tmp_path / "m").set_prevalence(0.1)
+
+
+def test_precision_elsewhere_is_that_of_as_many_rows() -> None:
+    there = precision_at((30, 50), (20, 1000), 0.9, 0.01)
+    assert there.value == pytest.approx(0.6 * 0.01 / (0.6 * 0.01 + 0.02 * 0.99))
+    assert there.low < there.value < there.high
+    same = precision_at((30, 50), (20, 950), 0.9, 0.05)
+    assert same.value == pytest.approx(30 / 50)
+
+
+def test_losses_are_of_the_probabilities_given() -> None:
+    found = probability_quality(np.array([True, False]), np.array([0.9, 0.1]), 0.5)
+    assert (found.mean, found.share, found.prevalence) == (0.5, 0.5, 0.5)
+
+
+# -- names in place of places --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_the_strongest_are_names_of_columns_that_raise_the_score(k: int) -> None:
+    effects = np.array([[0.5, -1.0, 2.0], [0.0, 0.0, 0.0], [-1.0, 3.0, -2.0]])
+    found = Explanation(np.zeros(3), effects, ["a", "b", "c"]).strongest(k)
+    assert found == [["c", "a"][:k], [], ["b"]]
+    for names, row in zip(found, effects, strict=True):
+        assert all(row["abc".index(name)] > 0.0 for name in names)
+
+
+def test_the_nearest_are_never_made_up() -> None:
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 3)), np.arange(60) % 12 == 0
+    model = RankRC().fit(X + y[:, None], y)
+    explained: Any = explain(model, X[:4])
+    for pulls, own in zip(explained.pulls, explained.nearest(50), strict=True):
+        assert (pulls[own] > 0.0).all()
+        assert len(own) == min((pulls > 0.0).sum(), 50)
+    near = nearest_cases(model, X[:4], X[y][:2], k=5)
+    assert near.places.shape == near.distances.shape == (4, 2)
+    assert (near.places >= 0).all()
+
+
+# -- an ensemble below its members ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ap", "noted"), [(0.178, True), (0.190, False)])
+def test_a_combination_below_a_member_is_explained(ap: float, noted: bool) -> None:
+    console = Console(record=True, width=200)
+    row = LeaderboardRow("logistic regression", "C=1", 0.8, 0.189, 0.1, 0.3, 1.0, 1.0)
+    measures = {"AUC": Interval(0.85, 0.8, 0.9), "average precision": Interval(ap, 0.1, 0.3)}
+    print_leaderboard(console, [row], [], RankingEstimate(measures, 100, 5))
+    assert ("Note: the combination is estimated" in console.export_text()) is noted
