@@ -180,8 +180,8 @@ def show(model: ModelPath, *, written: OutputOptions) -> None:
     if told.get("leaderboard"):
         console.print()
         boards = (told["leaderboard"], told.get("also_tried", []))
-        members = ([LeaderboardRow(**row) for row in board] for board in boards)
-        print_leaderboard(console, *members, estimate=estimate)
+        shown, tried = ([LeaderboardRow(**row) for row in board] for board in boards)
+        print_leaderboard(console, shown, tried, estimate)
     console.print()
     for line in _decision(told):
         console.print(line)

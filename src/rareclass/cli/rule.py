@@ -135,9 +135,8 @@ class RuleOptions:
         shared = {"confidence": _confidence(self.confidence), "prevalence": self.prevalence}
         if name == "alerts":
             number, rows = _alerts(value)
-            if isinstance(rows, str):
-                return ThresholdRule.max_alerts(number, per=rows, **shared)
-            return ThresholdRule.max_alerts(number, rows=rows, **shared)
+            wanted: dict[str, Any] = {"per" if isinstance(rows, str) else "rows": rows, **shared}
+            return ThresholdRule.max_alerts(number, **wanted)
         return getattr(ThresholdRule, name)(value, **shared)
 
     def check_score(self, score: float) -> None:

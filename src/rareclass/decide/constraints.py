@@ -222,7 +222,7 @@ def _ranks(trials: FloatArray) -> tuple[np.ndarray, FloatArray]:
     # The first cut that has so many rows above it; several ranks may be of one cut.
     places = np.searchsorted(np.maximum.accumulate(trials), np.array(ranks) - 1e-9, side="left")
     cuts, number = np.unique(places, return_inverse=True)
-    return cuts, np.bincount(number, part)
+    return cuts, np.bincount(number, part).astype(np.float64)
 
 
 def precision_band(held: HeldOutCuts, error: float, prevalence: float) -> FloatArray:

@@ -72,8 +72,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     decision, target = check_rare_class(content), content.rare_class
     file, seen = open_table(data, options.separator), InputSummary()
     of_budget = budget_time(content)  # an alert budget is looked at without being asked for
-    is_table = not isinstance(file, SvmlightFile)
-    if options.time is None and is_table and of_budget in file.columns:
+    if options.time is None and not isinstance(file, SvmlightFile) and of_budget in file.columns:
         options = replace(options, time=of_budget)
     beside = _columns_beside(file, options)
     columns = None if isinstance(file, SvmlightFile) else ColumnTracker(content)
