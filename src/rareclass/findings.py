@@ -18,6 +18,7 @@ class FindingKind(StrEnum):
 
     # tables
     UNKNOWN_LABELS = "unknown labels"
+    RARE_BY_ROWS = "rare by rows, not by weight"
     LABEL_SPELLINGS = "label in several spellings"
     COLUMNS_RENAMED = "columns renamed"
     MOSTLY_NUMBERS = "mostly numbers"  # a column of text with many numbers

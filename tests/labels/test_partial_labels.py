@@ -112,7 +112,6 @@ def test_rows_of_each_kind_are_those_of_a_loop(codes, data):
         ([0, 0, 1], None, (1,), 0),
         ([1, 1, 0], None, (0,), 1),
         ([0, 1, -1], None, (1,), 0),  # of equals the last
-        ([0, 0, 1], [1.0, 1.0, 5.0], (0,), 1),  # weight counts, and not rows
         ([0, 0, 1, 2, 2], None, (1, 2), 0),  # of equals the first is the majority
         ([0, 1, 1, 2], None, (0, 2), 1),
         (["b", "b", "a", "c"], None, ("a", "c"), "b"),

@@ -78,7 +78,7 @@ class CalibratedRanker(EstimatorWrapper):
         In place of `prevalence`: the share of the majority that was kept for training, in (0, 1].
         Leave both out where `sample_weight` puts back what was left out.
     pos_label : label or None, default=None
-        The rare class; None is the label of less weight.
+        The rare class; None is the label of fewer rows.
     random_state : int, RandomState or None, default=None
         Shuffles the folds; None is 0.
     n_jobs : int or None, default=None

@@ -6,11 +6,12 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from rareclass.labels.two_classes import (
-    heaviest,
     label_column,
     missing_labels,
+    most_frequent,
     plain,
     row_weights,
+    warn_of_heavy_rare,
 )
 
 UNLABELLED = -1
@@ -66,7 +67,7 @@ def read_partial_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int)
 
     Unlabelled are -1 (or "-1"), None, NaN, a missing value of pandas, an empty text, and the masked
     entries of a masked array. `pos_label` is a rare label or a list of them; None: of two labels
-    the one with less weight (of equals the last), of more all but the one with the most. Raises
+    the one with fewer rows (of equals the last), of more all but the one with the most. Raises
     ValueError where no row has a label, `pos_label` does not occur, or a length or weight is wrong.
     """
     code, classes = _read_codes(y, n_rows)
@@ -77,12 +78,12 @@ def read_partial_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int)
             "row of the rare class its label."
         )
     known = code != UNLABELLED
-    counts = np.bincount(
-        code[known], None if weight is None else weight[known], minlength=len(classes)
-    )
+    known &= weight is None or weight > 0.0
+    counts = np.bincount(code[known], minlength=len(classes))
     if not counts.any():
         raise ValueError("every row with a label has sample_weight 0: there is none to learn from.")
-    rare = _rare_labels(classes, counts, pos_label)
+    mass = counts if weight is None else np.bincount(code[known], weight[known], len(classes))
+    rare = _rare_labels(classes, counts, mass, pos_label)
     others = [k for k, label in enumerate(classes) if label not in rare]
     if not others:
         classes, code, majority = _with_stand_in(classes, code)
@@ -153,7 +154,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
-def _rare_labels(classes: np.ndarray, counts: np.ndarray, pos_label: Any) -> tuple:
+def _rare_labels(
+    classes: np.ndarray, counts: np.ndarray, mass: np.ndarray, pos_label: Any
+) -> tuple:
     """The labels that get a ball: those asked for, else all but the most frequent."""
     if pos_label is not None:
         wanted = (
@@ -170,7 +173,9 @@ def _rare_labels(classes: np.ndarray, counts: np.ndarray, pos_label: Any) -> tup
     there = np.flatnonzero(counts)
     if len(there) == 1:
         return (classes[there[0]],)
-    most = there[heaviest(counts[there])]  # of equals the first: the last label is rare
+    most = there[most_frequent(counts[there], mass[there])]  # of equals the first
+    if len(there) == 2:
+        warn_of_heavy_rare(mass[most] >= mass.max() * (1.0 - 1e-9))
     return tuple(classes[k] for k in there if k != most)
 
 

@@ -1,6 +1,6 @@
 """Labels of rows: which of two is rare, and the rows that have it, of a table or of a stream.
 
-Which label is rare is decided here for everybody: `rarest` by weight, `class_position` by name,
+Which label is rare is decided here for everybody: `rarest` by rows, `class_position` by name,
 `label_value` for labels that are text. scikit-learn is imported on first use: it takes seconds.
 """
 
@@ -15,32 +15,42 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError
+from rareclass.findings import Finding, FindingKind, warn
 
 # Rows that are looked at together.
 _STRETCH_ROWS = 2**16
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
-def rarest(mass: Sequence[float] | np.ndarray, count: Any = None) -> int:
-    """Position of the rare label among labels in their order: the one of least weight.
+def rarest(count: Sequence[int] | np.ndarray, mass: Any = None) -> int:
+    """Position of the rare label among labels in their order: the one of fewest rows.
 
-    Equal weights (to a billionth) are settled by `count`, the number of rows, then by the order:
-    the last one is rare. Without `count` the weights are numbers of rows.
+    Equal numbers of rows are settled by `mass`, the weights of the rows (equal to a billionth),
+    then by the order: the last one is rare.
 
-    >>> rarest([5, 2]), rarest([3, 3]), rarest([2.0, 2.0], [1, 2])
+    >>> rarest([5, 2]), rarest([3, 3]), rarest([2, 2], [1.0, 2.0])
     (1, 1, 0)
     """
-    mass = np.asarray(mass)
-    count = mass if count is None else np.asarray(count)
-    tied = np.flatnonzero(np.isclose(mass, mass.min(), rtol=1e-9))
-    return int(tied[count[tied] == count[tied].min()][-1])
+    tied = np.flatnonzero(count == np.min(count))
+    mass = np.asarray(count if mass is None else mass)[tied]
+    return int(tied[np.isclose(mass, mass.min(), rtol=1e-9)][-1])
 
 
-def heaviest(mass: np.ndarray, count: Any = None) -> int:
+def most_frequent(count: np.ndarray, mass: Any = None) -> int:
     """Position of the majority label: the mirror image of `rarest`; of equal ones the first."""
-    count = mass if count is None else np.asarray(count)
-    tied = np.flatnonzero(np.isclose(mass, mass.max(), rtol=1e-9))
-    return int(tied[np.argmax(count[tied])])
+    count = np.asarray(count)
+    mirrored = None if mass is None else -np.asarray(mass)[::-1]
+    return len(count) - 1 - rarest(-count[::-1], mirrored)
+
+
+def warn_of_heavy_rare(is_light: bool) -> None:
+    """Warn where the class that is rare by its rows is not the one of least weight."""
+    if not is_light:
+        warn(
+            "the class of fewer rows is taken for the rare one, though its rows have more weight "
+            "than the others. pos_label names the rare class.",
+            finding=Finding(FindingKind.RARE_BY_ROWS, remedy={"pos_label": None}),
+        )
 
 
 def class_position(pos_label: Any, classes: np.ndarray) -> int:
@@ -172,10 +182,10 @@ class Labels(NamedTuple):
 
 
 def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labels:
-    """Find the rare class: the label with less weight, or `pos_label`.
+    """Find the rare class: the label with fewer rows of weight above 0, or `pos_label`.
 
-    Equal weights are settled by the number of rows, then by the order of the labels (the last
-    one is rare).
+    Equal numbers are settled by weight, then by the order of the labels (the last one is rare).
+    Warns where the label with fewer rows has more weight.
 
     Raises `ValueError` on one class or more than two, a missing label, a `pos_label` that does not
     occur, a wrong length or a weight below zero.
@@ -191,10 +201,11 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
         position = class_position(pos_label, classes)
     else:
         n_second = int(np.count_nonzero(is_second))
-        counts = mass = len(is_second) - n_second, n_second
+        mass = count = len(is_second) - n_second, n_second
         if weight is not None:
             mass = weight[kept][~is_second].sum(), weight[kept][is_second].sum()
-        position = rarest(mass, counts)
+        position = rarest(count, mass)
+        warn_of_heavy_rare(mass[position] <= mass[1 - position] * (1.0 + 1e-9))
     dtype, is_rare = row_dtype(len(y)), is_second if position == 1 else ~is_second
     if weight is None:
         found = [np.flatnonzero(is_rare[rows]) + rows.start for rows in _stretches(len(y))]

@@ -86,7 +86,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
     n_jobs : int or None, default=None
         Threads over blocks of rows; None and -1 are all cores. The result does not depend on it.
     pos_label : label or None, default=None
-        The rare class; None means the label with the fewer rows (by weight), and in `partial_fit`
+        The rare class; None means the label with fewer rows, and in `partial_fit`
         the label that sorts last.
 
     Attributes

@@ -57,7 +57,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     random_state : int, RandomState or None, default=None
         For the orders of `fit`, and for reservoirs.
     pos_label : label or None, default=None
-        The rare class. None means the label with less weight in `fit`, and the one that sorts last
+        The rare class. None means the label with fewer rows in `fit`, and the one that sorts last
         in `partial_fit`.
 
     Attributes
@@ -148,7 +148,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         X : array, CSR matrix or table of shape (n_rows, n_features)
             Numbers, all finite; standardise them first.
         y : array-like of shape (n_rows,)
-            Two labels of any type. The one with less weight is rare, unless ``pos_label`` says.
+            Two labels of any type. The one with fewer rows is rare, unless ``pos_label`` says.
         sample_weight : array-like of shape (n_rows,) or None
             Copies that a row stands for: k is learned k times in a row, 0 is left out. A fraction
             is one more time with the step scaled by it.

@@ -103,7 +103,7 @@ class RankRC(RankScorer, KernelMachine):
     random_state : int, RandomState or None
         For landmarks that are drawn.
     pos_label : label or None, default=None
-        The rare class; None means the label with the fewer rows (by weight).
+        The rare class; None means the label with fewer rows of weight above 0.
     verbose : bool or "auto", default="auto"
         Progress on standard error; "auto" when that is a terminal.
 

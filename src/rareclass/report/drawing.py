@@ -286,7 +286,7 @@ class RankingDisplay(Display):
         sample_weight : array-like of shape (n,), optional
             Copies that each row stands for.
         pos_label : label, optional
-            The rare class; by default the class of less weight.
+            The rare class; by default the class of fewer rows.
         name : str, optional
             Name of the ranking in the legend.
         ax : matplotlib.axes.Axes, optional

@@ -208,7 +208,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         X : array, CSR matrix or table of shape (n_rows, n_features)
             Numbers, all finite; standardise them first.
         y : array-like of shape (n_rows,)
-            Two labels of any type. The one with less weight is rare, unless ``pos_label`` says.
+            Two labels of any type. The one with fewer rows is rare, unless ``pos_label`` says.
         sample_weight : array-like of shape (n_rows,) or None
             Weights at or above 0: k counts a row k times in the objective, 0 leaves it out.
 
