@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rareclass import MIBC, OrdinalRankRC, RankRC, RareClassifier, StochasticRankRC
+from rareclass import MIBC, RankRC, RareClassifier, StochasticRankRC
 from rareclass.findings import FindingKind, finding_of
 from rareclass.labels.partial_labels import read_partial_labels
 from rareclass.labels.two_classes import read_labels
@@ -58,13 +58,12 @@ def test_a_label_that_is_named_needs_no_warning():
         assert RankRC(pos_label=0).fit(X, Y, sample_weight=COSTS).pos_label_ == 0
 
 
-def test_balls_and_levels_go_by_rows_too():
+def test_balls_go_by_rows_too():
     partial = np.where(RNG.random(400) < 0.5, Y, -1)
     with pytest.warns(UserWarning, match="fewer rows") as caught:
         labels = read_partial_labels(partial, COSTS, None, 400)
     assert labels.rare == (1,)
     assert disagreements(caught)
-    assert OrdinalRankRC().fit(X, Y, sample_weight=COSTS).majority_level_ == 0
 
 
 @given(

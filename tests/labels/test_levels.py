@@ -14,7 +14,7 @@ from rareclass.labels.levels import encode, read_levels
     st.lists(st.tuples(st.integers(-3, 3), st.sampled_from([0.0, 0.5, 1.0, 2.0])), min_size=2),
     st.booleans(),
 )
-def test_rows_are_split_by_the_level_of_most_rows(rows, weighted):
+def test_rows_are_split_by_the_level_of_greatest_weight(rows, weighted):
     y, weight = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     kept = weight > 0 if weighted else np.ones(len(y), dtype=bool)
     if len(np.unique(y[kept])) < 2:
@@ -22,11 +22,8 @@ def test_rows_are_split_by_the_level_of_most_rows(rows, weighted):
     found = read_levels(y, weight if weighted else None)
     weight = weight if weighted else np.ones(len(y))
     assert found.levels.tolist() == np.unique(y[kept]).tolist()
-    rank = {
-        level: (np.count_nonzero(kept & (y == level)), weight[y == level].sum())
-        for level in found.levels
-    }
-    assert rank[found.majority_label] == max(rank.values())
+    mass = {level: weight[y == level].sum() for level in found.levels}
+    assert mass[found.majority_label] == max(mass.values())
     is_majority = y == found.majority_label
     np.testing.assert_array_equal(found.majority, np.flatnonzero(is_majority & kept))
     np.testing.assert_array_equal(found.rare, np.flatnonzero(~is_majority & kept))

@@ -11,8 +11,8 @@ from rareclass.labels.two_classes import (
     RowNumbers,
     label_array,
     label_column,
+    largest,
     missing_labels,
-    most_frequent,
     no_label,
     plain,
     row_dtype,
@@ -31,7 +31,7 @@ class Levels(NamedTuple):
     """
 
     levels: np.ndarray  # in increasing order; some of them may have no rows
-    majority_level: int  # position of the level of most rows
+    majority_level: int  # position of the level with the greatest weight
     rare: np.ndarray  # rows of all other levels
     majority: RowNumbers  # rows of the majority level
     rare_weight: np.ndarray
@@ -40,16 +40,16 @@ class Levels(NamedTuple):
 
     @property
     def majority_label(self) -> Any:
-        """The level of most rows, as a user writes it."""
+        """The level of greatest weight, as a user writes it."""
         return plain(self.levels[self.majority_level])
 
 
 def read_levels(
     y: Any, sample_weight: Any = None, levels: Any = None, n_rows: int | None = None
 ) -> Levels:
-    """Read an ordered target: the level of most rows is the majority.
+    """Read an ordered target: the level with the greatest weight is the majority.
 
-    Levels of as many rows are settled by their weight, then by the order: the first one is
+    Levels of equal weight are settled by the number of rows, then by the order: the first one is
     the majority.
 
     `y` is of numbers, booleans, an ordered categorical, or any labels with `levels`, which are in
@@ -78,7 +78,7 @@ def read_levels(
             f"the target holds one class only, {only!r}: there is nothing to rank it against. "
             "Rows of a second level are needed."
         )
-    majority_level = most_frequent(count, mass)
+    majority_level = largest(mass, count)
     held = codes != majority_level
     rare = kept[held].astype(row_dtype(len(y)))
     return Levels(

@@ -7,8 +7,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rareclass.labels.two_classes import (
     label_column,
+    largest,
     missing_labels,
-    most_frequent,
     plain,
     row_weights,
     warn_of_heavy_rare,
@@ -173,7 +173,7 @@ def _rare_labels(
     there = np.flatnonzero(counts)
     if len(there) == 1:
         return (classes[there[0]],)
-    most = there[most_frequent(counts[there], mass[there])]  # of equals the first
+    most = there[largest(counts[there], mass[there])]  # of equals the first
     if len(there) == 2:
         warn_of_heavy_rare(mass[most] >= mass.max() * (1.0 - 1e-9))
     return tuple(classes[k] for k in there if k != most)

@@ -36,11 +36,13 @@ def rarest(count: Sequence[int] | np.ndarray, mass: Any = None) -> int:
     return int(tied[np.isclose(mass, mass.min(), rtol=1e-9)][-1])
 
 
-def most_frequent(count: np.ndarray, mass: Any = None) -> int:
-    """Position of the majority label: the mirror image of `rarest`; of equal ones the first."""
-    count = np.asarray(count)
-    mirrored = None if mass is None else -np.asarray(mass)[::-1]
-    return len(count) - 1 - rarest(-count[::-1], mirrored)
+def largest(first: np.ndarray, then: np.ndarray) -> int:
+    """Position of the majority label: of most rows and then weight, or the other way round.
+
+    Of equals the first.
+    """
+    tied = np.flatnonzero(np.isclose(first, np.max(first), rtol=1e-9))
+    return int(tied[np.argmax(np.asarray(then)[tied])])
 
 
 def warn_of_heavy_rare(is_light: bool) -> None:
