@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: audit demo docs fuzz test test-alone test-browser test-mlflow test-oldest test-spark test-thorough test-wheel lint types unit install clean mutants
+.PHONY: audit demo docs fuzz test test-alone test-browser test-mlflow test-oldest test-rest test-spark test-thorough test-wheel lint types unit install clean mutants
 
 install: $(STAMP)
 
@@ -47,6 +47,10 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 2 --dist 
 
 unit: install
 	$(PYTEST)
+
+# The cases that `make test` leaves out of tests with many; together they are whole.
+test-rest: install
+	$(PYTEST) --cases rest
 
 # Draws anew with many examples, and runs what is slow. SEED=7 repeats a run, TESTS=tests/ranking
 # runs a part of it.

@@ -1,8 +1,15 @@
-"""Which tests run: each but the slow ones, or with ``--hypothesis-profile=thorough`` all."""
+"""Which tests run.
+
+``make test`` takes each but the slow ones, and of the cases of a test that is marked ``sampled(n)``
+n, spread evenly. ``--cases rest`` takes the others of these (``make test-rest``, as continuous
+integration does after ``make test``), and ``--hypothesis-profile=thorough`` takes everything.
+"""
 
 import gc
 import os
 import signal
+from collections import defaultdict
+from collections.abc import Iterator
 
 # Before numpy is imported. Tests run side by side, one process a core: threads of BLAS beside them
 # would spend two thirds of the time waiting for each other.
@@ -33,9 +40,31 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         np.random.seed(0)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    words = "cases of tests that are marked sampled(n): n of each, or the rest of them"
+    parser.addoption("--cases", choices=["some", "rest"], default="some", help=words)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if thorough():
         return
-    slow = [item for item in items if item.get_closest_marker("thorough")]
-    config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+    usual = [item for item in items if not item.get_closest_marker("thorough")]
+    sample, rest = set(_sample(usual)), config.getoption("--cases") == "rest"
+    taken = [item for item in usual if (item in sample) != rest]
+    config.hook.pytest_deselected(items=list(set(items) - set(taken)))
+    items[:] = taken
+
+
+def _sample(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield every case of tests without the mark, and n cases, spread evenly, of those with it."""
+    cases = defaultdict(list)
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        if mark is None:
+            yield item
+        else:
+            cases[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+    for (_, n), alike in cases.items():
+        for k, item in enumerate(alike):
+            if (k + 1) * n // len(alike) > k * n // len(alike) or n >= len(alike):
+                yield item

@@ -16,6 +16,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.sampled(200)
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

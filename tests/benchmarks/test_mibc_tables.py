@@ -44,6 +44,7 @@ def as_text(parts):
     return Parts(*(Rows(mibc_sets.narrow(sparse.csr_array(p.X)), p.y) for p in parts))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("study", "method"),
     quick(4, [(study, name) for study, names in mibc_protocol.METHODS.items() for name in names]),

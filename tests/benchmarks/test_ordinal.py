@@ -21,6 +21,7 @@ def rows():
     return Rows(X, np.searchsorted(np.quantile(score, [0.15, 0.75, 0.9]), score))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", quick(4, methods.METHODS))
 def test_method_ranks_levels(name, rows):
     if name not in methods.available():

@@ -22,6 +22,7 @@ def rows():
     return data_sets.standardised(X[:600], y[:600], X[600:], y[600:])
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", peers.TITLES)
 def test_method_ranks_held_out_rare_rows_high(name, rows):
     fitted = method(name)(rows.X, rows.y, Task(threads=1, options={}))

@@ -40,6 +40,7 @@ def test_best_threshold_beside_every_threshold():
         assert f1_score(truth, scores > threshold) == pytest.approx(value)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", PEERS)
 def test_every_method_finds_the_rare_rows(method):
     X, y = overlapping()

@@ -252,6 +252,7 @@ SLOW = (
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n in SLOW)) for n in peers.PEERS]
 )
+@pytest.mark.sampled(2)
 def test_every_method_learns_a_table(train_csv: Path, name: str) -> None:
     asked = leaderboard.CompareSettings("fraud", (name,), folds=2, seconds=30.0)
     data = leaderboard.read_compared(open_table(train_csv), asked)

@@ -128,6 +128,7 @@ def test_evaluate_prints_and_writes_the_same_numbers(
 @pytest.mark.parametrize(
     "separator", [";", "\t", *(pytest.param(one, marks=pytest.mark.thorough) for one in (",", "|"))]
 )
+@pytest.mark.sampled(1)
 def test_any_separator_and_compression(
     tmp_path: Path, table: pl.DataFrame, rareclass: Run, separator: str
 ) -> None:

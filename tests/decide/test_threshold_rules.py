@@ -321,6 +321,7 @@ HOLDS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rule", HOLDS, ids=lambda rule: rule.words)
 def test_it_holds_as_often_as_it_says(rule):
     random = np.random.default_rng(0)
@@ -368,6 +369,7 @@ def test_alerts_hold_as_often_as_they_say():
     assert np.mean(held) >= CONFIDENCE - 2.0 * math.sqrt(0.09 / 250)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("n_days", "unlike"), [(19, 0.7), (5, 0.0)])
 def test_alerts_a_day_hold_as_often_as_they_say(n_days, unlike):
     """Days that differ by far more than chance, and few days that do not."""

@@ -85,6 +85,7 @@ NEW = table(1)[0][~table(1)[1]]
 SPLITS = [(np.flatnonzero(np.arange(N) % 3 != k), np.arange(k, N, 3)) for k in range(3)]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("members", quick(5, [pytest.param(TOGETHER, id="together"), *ALONE]))
 def test_majority_rows_that_are_far_are_no_more_often_called_rare(members):
     model = RareClassifier(members=members, cv=SPLITS, n_jobs=1).fit(X, Y)

@@ -72,6 +72,7 @@ def hard_tables(draw):
     return frame, y, weight
 
 
+@pytest.mark.sampled(5)
 @BY_NAME
 @given(table=hard_tables())
 @draws(12)
@@ -99,6 +100,7 @@ def encoded():
     return EncodedFolds(X, is_rare, None, np.arange(80) % 3, seed=0, n_jobs=1)
 
 
+@pytest.mark.sampled(8)
 @BY_NAME
 def test_the_contract_of_a_member(member):
     rows = encoded()

@@ -175,6 +175,7 @@ def test_an_interruption_before_anything_was_learned_is_one(clock):
         fitted([Slow("first", clock, interrupted_in=1), MeanDifference("second")])
 
 
+@pytest.mark.sampled(0)
 def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypatch):
     for module, name, value in (
         (race, "SMALL_ROWS", 500),

@@ -90,6 +90,7 @@ def test_scores_are_the_logarithm_of_the_share_of_the_majority_that_scores_as_hi
         assert (scores >= decades).mean() == pytest.approx(10.0**-decades, rel=0.25)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "kind",
     [pl.from_pandas, lambda frame: pa.Table.from_pandas(frame, preserve_index=False)],
@@ -130,6 +131,7 @@ def test_models_are_cloned_and_pickled():
     np.testing.assert_array_equal(fresh.fit(X, Y).score_samples(X), model.score_samples(X))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("cv", "kernel"),
     [(2, KERNEL), (SPLITS, LaplaceOnQuantiles(lams=(0.25,)))],
@@ -249,6 +251,7 @@ def test_a_column_that_gives_the_label_away_is_told():
     assert int(np.argmax(model.feature_importances_)) == 4
 
 
+@pytest.mark.sampled(0)
 def test_compact_keeps_the_best_member_where_little_is_lost():
     members = [MeanDifference(), KERNEL, TREES]
     whole = quick(members).fit(X, Y)
@@ -292,6 +295,7 @@ def test_groups_and_time_make_the_folds():
         quick(cv=3).fit(X, Y, groups=groups[:9])
 
 
+@pytest.mark.sampled(1)
 def test_rows_of_files_and_arrays(tmp_path):
     numbers = X[["amount", "age"]].fillna(0.0).assign(label=(Y == "fraud").astype(int))
     numbers.to_parquet(tmp_path / "rows.parquet")
@@ -347,6 +351,7 @@ def test_rows_are_scored_in_parts(monkeypatch):
     np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-5)
 
 
+@pytest.mark.sampled(0)
 def test_scikit_learn_s_tools_take_it():
     model = quick(cv=3)
     assert cross_val_score(model, X, Y, cv=2, scoring="roc_auc").shape == (2,)

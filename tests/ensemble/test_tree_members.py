@@ -72,6 +72,7 @@ def a_table(n_rows=600, seed=0):
     return X, np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) > 2
 
 
+@pytest.mark.sampled(3)
 @BY_NAME
 def test_held_out_rows_are_ranked(member):
     X, is_rare = a_table()
@@ -81,6 +82,7 @@ def test_held_out_rows_are_ranked(member):
     assert roc_auc_score(is_rare, TreeSum.mean_of(learned.functions).scores(X)) > 0.95
 
 
+@pytest.mark.sampled(2)
 @BY_NAME
 def test_the_same_seed_gives_the_same_answer_in_any_number_of_threads(member):
     X, is_rare = a_table()

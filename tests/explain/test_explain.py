@@ -58,6 +58,7 @@ KERNELS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("model", KERNELS, ids=lambda each: f"{type(each).__name__} {each.kernel}")
 def test_pulls_add_up_and_features_do_what_replacing_them_does(model):
     model.fit(X, Y)

@@ -211,10 +211,12 @@ def quiet() -> Any:
     ],
     ids=lambda each: repr(each)[:40],
 )
+@pytest.mark.sampled(20)
 def test_a_way_of_scikit_learn_takes_the_estimator(way: Any, model: Any) -> None:
     way(model, table("array"))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_a_way_of_scikit_learn_takes_data_frames(way: Any, kind: str) -> None:
@@ -229,6 +231,7 @@ def test_a_way_of_scikit_learn_takes_any_container(way: Any, model: Any, kind: s
     way(model, table(kind))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda each: repr(each)[:40])
 def test_features_are_selected_by_weights_of_features_alone(model: Any) -> None:
     """A kernel machine has none, and is refused as a kernel SVC is."""
@@ -246,6 +249,7 @@ def test_features_are_selected_by_weights_of_features_alone(model: Any) -> None:
         assert str(ours.value)[:40] == str(of_svc.value)[:40]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_transformers_give_the_container_that_is_asked_for(kind: str) -> None:
     for model in CLASSIFIERS:

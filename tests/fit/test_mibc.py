@@ -173,6 +173,7 @@ def test_too_few_rare_rows_for_folds() -> None:
     assert sum("C was not chosen: 1 was taken" in note for note in notes) == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", [MIBCMethod(), RankRCMethod()])
 def test_what_no_folds_chose_is_not_said_to_be_chosen(tmp_path: Path, method: Any) -> None:
     settings = FitSettings(target="y", method=method, holdout=0.25)

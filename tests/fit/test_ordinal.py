@@ -340,6 +340,7 @@ def test_the_row_of_a_wrong_label_is_that_of_the_file(tmp_path: Path) -> None:
         read(sparse, settings)
 
 
+@pytest.mark.sampled(0)
 def test_wine(tmp_path: Path) -> None:
     table = pl.read_parquet(real_file("wine_quality.parquet")).drop("target")
     table = table.sample(1500, shuffle=True, seed=0)

@@ -203,6 +203,7 @@ def test_of_many_rows_a_part_chooses_width_and_lam(tmp_path: Path, few_rows_choo
     assert width == f"Kernel width {model.width:.4g}, chosen by cross-validation on 400 rows"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("method", "said"),
     [

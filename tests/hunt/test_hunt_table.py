@@ -174,6 +174,7 @@ def test_every_column_counts_about_as_much_as_one_number(tmp_path: Path) -> None
     assert share["few"] == pytest.approx(1.0 - 1 / 8, abs=0.02)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("column", ["flag", "seldom", "few"])
 def test_two_values_of_a_category_are_as_far_apart_as_two_numbers(
     tmp_path: Path, column: str

@@ -64,6 +64,7 @@ def by_hand(
     return keys, sorted(places)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("n_balls", [1, 2])
 def test_places_are_those_counted_by_hand(seed: int, n_balls: int) -> None:

@@ -56,6 +56,7 @@ def test_no_ball_nearby_is_better_with_a_margin(seed, C1, C2, margin):
     np.testing.assert_array_equal(model.transduction_[unknown], model.predict(X[unknown]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("options", [{"filter": False}, {"filter": 1.0}, {"max_kept": 20}], ids=str)
 def test_the_border_by_the_share_of_unlabelled_rows(weighted, options):
@@ -101,6 +102,7 @@ def test_each_category_may_have_its_own_border():
     assert model.balls_[1].squared_radius == shared.balls_[1].squared_radius != two
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kernel", [None, "gaussian"])
 @pytest.mark.parametrize("margin", [0.0, 0.3])
 def test_the_papers_loop_leads_to_the_same_ball(kernel, margin):
@@ -159,6 +161,7 @@ def table_and_ball(seed):
         for case in product(range(2), [1, 2, 3, 5, 10])
     ],
 )
+@pytest.mark.sampled(1)
 def test_the_gap_is_true_however_short_the_solver_is_cut(seed, max_inner):
     X, y, best = table_and_ball(seed)
     with unwarned():

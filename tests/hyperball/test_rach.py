@@ -185,6 +185,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kernel", [None, "gaussian"])
 @pytest.mark.parametrize("way", WAYS)
 def test_however_the_rows_are_held(way, kernel):

@@ -59,6 +59,7 @@ CANDIDATES = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("candidate", CANDIDATES, ids=str)
 @pytest.mark.parametrize("radius", ["solved", "share"])
 @pytest.mark.parametrize("learn_radius", [False, True])
@@ -99,6 +100,7 @@ def test_the_score_is_that_of_folds_worked_by_hand(candidate, radius, learn_radi
         assert model.best_radius_slack_ == 0.0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kernel", [None, "gaussian"])
 def test_the_best_model_is_rach_with_the_best_parameters(kernel):
     X, y, truth = hidden_cluster(n=120)
@@ -336,6 +338,7 @@ def test_two_groups_of_one_category():
     assert model.best_score_ > 0.9
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("radius", ["solved", "share"])
 @pytest.mark.parametrize("n_groups", [1, 2])
 def test_there_are_several_balls_where_one_is_not_enough(radius, n_groups):
@@ -362,6 +365,7 @@ def test_with_a_kernel_and_a_border_by_share_one_ball_is_tried():
     assert set(model.cv_results_["n_balls"]) == {1}
 
 
+@pytest.mark.sampled(0)
 def test_a_ball_with_fewer_unlabelled_rows_is_better_where_labels_cannot_tell():
     """Cleared rows far away: balls of all sizes tell them from the cases."""
     X, y, truth = hidden_cluster(n_cleared=0, seed=2)

@@ -89,6 +89,7 @@ def test_landmarks_hold_the_rows_asked_for():
     assert (crowded.landmarks[:, None] == X[None, 40:]).all(axis=2).any()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_landmarks", [500, 25])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_ball_in_feature_space_by_sums_over_its_rows(name, n_landmarks):

@@ -71,6 +71,7 @@ def test_alias_tables_give_each_item_its_mass():
         assert chance[start:end] / (end - start) == pytest.approx(own, abs=1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("ties", [False, True])

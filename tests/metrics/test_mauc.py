@@ -67,6 +67,7 @@ def test_the_interval_is_near_that_of_de_long_for_two_levels():
     assert found.high == pytest.approx(wanted.high, abs=0.01)
 
 
+@pytest.mark.sampled(0)
 def test_the_interval_holds_the_truth_as_often_as_it_says():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [300, 12, 8])

@@ -104,6 +104,7 @@ def test_the_compiled_way_reads_the_same_cells(weighted, buckets):
         np.testing.assert_array_equal(ours.of_majority, theirs.of_majority)
 
 
+@pytest.mark.sampled(3)
 @by_measure
 @draws(15)
 @given(sample=pairs(), grouped=st.booleans())
@@ -142,6 +143,7 @@ def test_swapped_columns_are_the_other_way_round(measure):
     assert (one.value_a, one.value_b) == (other.value_b, other.value_a)
 
 
+@pytest.mark.sampled(3)
 @by_measure
 @draws(15)
 @given(sample=pairs(weights=False), seed=st.integers(0, 2**32))
@@ -331,6 +333,7 @@ def test_random_states_of_every_kind(seed):
     assert compared(y, a, b, "average_precision", random_state=seed).p_value > 0.0
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("measure", ["roc_auc", "average_precision"])
 def test_equal_rankings_are_seldom_told_apart(measure):
     """The size at 20 rare rows; docs/decisions/0029 has it at every number of them."""

@@ -9,6 +9,7 @@ from benchmarks.decisions import paired
 from rareclass import metrics
 
 
+@pytest.mark.sampled(1)
 def test_it_measures_and_renders():
     with (
         patch.object(paired, "RARE_ROWS", {5: 10, 6: 10}),

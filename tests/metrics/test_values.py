@@ -91,6 +91,7 @@ def test_precision_at_k_is_the_mean_over_orders_of_the_tied_rows():
         assert metrics.precision_at_k(y, s, k) == pytest.approx(mean, abs=0.01)
 
 
+@pytest.mark.sampled(6)
 @by_name
 @draws(40)
 @given(data=st.data())
@@ -105,6 +106,7 @@ def test_a_weight_of_k_is_k_copies_and_0_is_absence(name, data):
     assert ALL[name](y, s, np.ones(y.size)) == pytest.approx(ALL[name](y, s), **close)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [name for name in ALL if not name.startswith("expected")])
 @draws(40)
 @given(sample=samples(weights=False))
@@ -117,6 +119,7 @@ def test_only_the_order_of_the_scores_counts(name, sample):
     assert ALL[name](y[back] == 1, s[back]) == ALL[name](y, s)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", INTERVALS)
 @draws(40)
 @given(sample=samples())
@@ -212,6 +215,7 @@ BAD_INPUT = (
 )
 
 
+@pytest.mark.sampled(30)
 @by_name
 @pytest.mark.parametrize(("y", "scores", "weight", "kind", "place"), BAD_INPUT)
 def test_bad_input_is_named(name, y, scores, weight, kind, place):

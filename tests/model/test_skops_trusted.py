@@ -60,6 +60,7 @@ def loaded(model, others=()):
     [*ESTIMATORS, *(pytest.param(each, marks=pytest.mark.thorough) for each in MORE_ESTIMATORS)],
     ids=lambda each: repr(each)[:60],
 )
+@pytest.mark.sampled(8)
 def test_every_estimator_loads_and_scores_the_same(estimator):
     X, y = rows()
     with warnings.catch_warnings():

@@ -94,6 +94,7 @@ def test_solution_is_that_of_bounded_least_squares(n, p, C):
     assert_same_objective_and_w(Z, solution, box_qp_by_least_squares(Z, upper))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("n", "p"), [(300, 150), (400, 20)])
 @pytest.mark.parametrize("condition", [1.0, 1e4])
 def test_gap_is_reached_for_every_bound(n, p, condition):

@@ -39,6 +39,7 @@ def separate(container, parameters, Y=Y, X=X, weight=None):
     ]
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", COVARIANCES)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize(
@@ -60,6 +61,7 @@ def test_many_fits_are_separate_fits(name, container, labels, weighted):
         assert (one.pos_label_, one.classes_.tolist()) == (1, [0, 1])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.filterwarnings("ignore:The covariance of the majority has no inverse:UserWarning")
 def test_columns_that_only_a_label_has(container):

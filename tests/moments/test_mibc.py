@@ -87,6 +87,7 @@ def test_w_of_any_small_set(case, C):
     np.testing.assert_allclose(model.coef_, w, rtol=1e-7, atol=1e-7 * np.abs(w).max(initial=1e-9))
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.filterwarnings("ignore:The covariance of the majority has no inverse:UserWarning")
 @draws(200)
 @drawn(small_sets(), st.sampled_from([1e-3, 0.1, 1.0, 100.0]), st.sampled_from(["auto", 0.5]))
@@ -151,6 +152,7 @@ def test_units_of_features_do_not_matter_to_the_full_covariance():
 # -- the same rows in other clothes --------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @each_covariance
 def test_containers_and_threads_do_not_matter(given):
     data = np.where(np.abs(X) < 0.5, 0.0, X)
@@ -168,6 +170,7 @@ def test_containers_and_threads_do_not_matter(given):
     assert single.coef_.dtype == np.float64
 
 
+@pytest.mark.sampled(4)
 @each_covariance
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_weight_k_is_k_copies_and_0_is_absence(given, container):
@@ -201,6 +204,7 @@ CUTS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @each_covariance
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("cuts", quick(1, CUTS))
@@ -215,6 +219,7 @@ def test_any_cut_of_the_rows_gives_the_same_model(given, container, cuts):
     np.testing.assert_allclose(parts.dual_coef_.sum(), wanted.dual_coef_.sum(), rtol=100 * rtol)
 
 
+@pytest.mark.sampled(3)
 @each_covariance
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_merged_parts_are_the_whole(given, container):
@@ -246,6 +251,7 @@ def test_parts_of_dense_and_compressed_rows():
         assert_same_hyperplane(model, wanted)
 
 
+@pytest.mark.sampled(3)
 @each_covariance
 def test_rows_on_disk_are_rows_in_memory(given, tmp_path):
     pd = pytest.importorskip("pandas")
@@ -295,6 +301,7 @@ def test_any_labels_whichever_sorts_first(common, rare):
 # -- few rows, many features ---------------------------------------------------------------------
 
 
+@pytest.mark.sampled(12)
 @each_covariance
 @pytest.mark.filterwarnings("ignore:The covariance of the majority has no inverse:UserWarning")
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

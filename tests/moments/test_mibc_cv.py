@@ -53,6 +53,7 @@ def one_by_one(splits, X=X, weight=None, score=roc_auc_score, **parameters):
     return np.array(scores), models
 
 
+@pytest.mark.sampled(3)
 @each_covariance
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_fold_scores_are_those_of_separate_fits(given, container):
@@ -89,6 +90,7 @@ def watched(monkeypatch):
     return seen
 
 
+@pytest.mark.sampled(3)
 @each_covariance
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_moments_by_removal_are_fresh_ones(given, container, monkeypatch):

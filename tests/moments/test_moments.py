@@ -82,6 +82,7 @@ def weights(n, kind, seed=1):
     return None
 
 
+@pytest.mark.sampled(40)
 @each_container
 @each_kind
 @pytest.mark.parametrize("weighted", ["none", "copies", "fractions", "extreme"])
@@ -215,6 +216,7 @@ def assert_six_digits(moments, X, weight=None):
     assert_moments(moments, X, weight, rtol=1e-6)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("container", [np.asarray, *list(CONTAINERS.values())[2:]])
 @pytest.mark.parametrize("weighted", ["none", "copies", "fractions"])
 def test_means_of_1e8_leave_six_digits_of_variances_of_1(container, weighted):

@@ -23,6 +23,7 @@ def stream(n, d, seed, share=0.3, gap=1.0):
     return X, y
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", ["fifo", "reservoir"])
 @pytest.mark.parametrize(("d", "C"), [(1, 1.0), (8, 2.0**-6), (21, 4.0)])
 def test_same_as_the_plain_form_over_thousands_of_rows(d, C, policy):

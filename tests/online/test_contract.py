@@ -54,6 +54,7 @@ def assert_same_state(one, other):
             assert value == b[name], name
 
 
+@pytest.mark.sampled(14)
 @each_learner
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("cuts", [[1], [7, 7, 8, 150], range(1, 300)], ids=["1", "some", "all"])
@@ -71,6 +72,7 @@ def test_any_cut_of_the_stream_gives_the_same_bits(learner, kind, cuts):
     assert_same_state(parts, whole)
 
 
+@pytest.mark.sampled(5)
 @each_learner
 def test_blocks_of_the_learner_do_not_matter(learner, monkeypatch):
     weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 2.0], len(X))
@@ -118,6 +120,7 @@ def test_beginning_again_forgets_the_names_of_columns():
     assert list(named.feature_names_in_) == list("abcdefghi")
 
 
+@pytest.mark.sampled(5)
 @each_learner
 def test_scores_are_those_of_the_model_before_each_row(learner):
     model = begun(learner)
@@ -164,6 +167,7 @@ def test_a_reset_of_cbr_leaves_what_it_would_have_begun_with():
     assert np.trace(state.covariance) < 8.5
 
 
+@pytest.mark.sampled(10)
 @each_linear
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_rows_without_a_label_are_scored_only(learner, kind):

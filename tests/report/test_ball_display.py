@@ -172,6 +172,7 @@ def test_names_are_written_as_they_are(recwarn: pytest.WarningsRecorder) -> None
     assert figure.get_suptitle() == "a $bad$ _name_ \\frac{"
 
 
+@pytest.mark.sampled(1)
 def test_nothing_is_left_in_pyplot_and_counting_needs_no_matplotlib() -> None:
     code = (
         "import importlib, pkgutil, sys\n"

@@ -169,6 +169,7 @@ BUFFERS = {"cbr", "oam", "mixture"}
         for name in sorted(LEARNERS)
     ],
 )
+@pytest.mark.sampled(1)
 def test_nothing_depends_on_where_batches_end(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learner: str
 ) -> None:
@@ -201,6 +202,7 @@ def test_stopped_and_started_again_many_times(
         for n in (1, 2, 3, 7, 12, 20)
     ],
 )
+@pytest.mark.sampled(1)
 def test_left_in_the_lurch_and_started_again(source: Path, tmp_path: Path, n_events: int) -> None:
     options = options_for(source)
     run(options, tmp_path / "whole")
@@ -231,6 +233,7 @@ def test_checkpoints_are_cut_at_multiples(source: Path, tmp_path: Path) -> None:
     assert read_log(tmp_path)["rows"].to_pylist() == reports
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("n_rows", [250, 260])
 def test_reports_before_the_last_checkpoint_stay_in_the_log(
     source: Path, tmp_path: Path, n_rows: int

@@ -31,6 +31,7 @@ def test_what_failed_once(table: str) -> None:
     tried(RankRC(), X, y)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("number", range(len(ESTIMATORS)))
 def test_each_estimator_on_one_table(number: int) -> None:
     if "RareClassifier" in _name(ESTIMATORS[number]):

@@ -100,6 +100,7 @@ def test_columns_of_one_name_are_told_apart(address):
     assert next(table.batches())[table.columns[1]].dtype == pl.String
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
@@ -309,6 +310,7 @@ def _no_password_in(error):
         error = error.__cause__ or error.__context__
 
 
+@pytest.mark.sampled(1)
 def test_a_stream_goes_on_at_any_row(address):
     query = Query(address, 'SELECT * FROM "the rows" ORDER BY id')
     whole = open_source(query).read(1000)

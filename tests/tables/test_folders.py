@@ -69,6 +69,7 @@ def test_what_a_stream_keeps_below_a_folder_is_no_part_of_the_table(tmp_path):
     assert find_parts(tmp_path / "run" / "log") == [tmp_path / "run" / "log" / "1.parquet"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_a_folder_may_hold_more_files_than_may_be_open(tmp_path, suffix):
     resource = pytest.importorskip("resource")

@@ -43,6 +43,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(remote, "BLOCK_BYTES", 4096)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("one_pass", [False, True])
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_file_is_as_on_this_machine(name, one_pass, memory, tmp_path):

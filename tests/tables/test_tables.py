@@ -143,6 +143,7 @@ def test_svmlight_counts_features_alike_in_all_batches(tmp_path: Path, first: in
     )
 
 
+@pytest.mark.sampled(0)
 def test_reading_a_large_file_takes_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "large.csv"
     line = ",".join(["0.123456789"] * 20) + "\n"

@@ -69,6 +69,7 @@ def tables(draw):
     return X, y, new
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [*KERNELS, *LINEAR])
 @given(tables())
 @draws(12)
