@@ -140,7 +140,7 @@ def test_scores_of_a_file_have_levels_and_percentiles_of_all_rows(
     tmp_path: Path, grades_file: Path, trained: Trained
 ) -> None:
     scoring = score_rows(
-        trained.content, grades_file, tmp_path / "s.parquet", ScoreSettings("shop")
+        trained.content, grades_file, tmp_path / "s.parquet", ScoreSettings(("shop",))
     )
     scores = pl.read_parquet(tmp_path / "s.parquet")
     chances = [name for name in scores.columns if name.startswith("probability_")]
@@ -157,7 +157,7 @@ def test_scores_of_a_file_have_levels_and_percentiles_of_all_rows(
     pl.read_parquet(grades_file).with_columns(level="shop").write_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="a column of the scores has that name"):
         score_rows(
-            trained.content, tmp_path / "t.parquet", tmp_path / "x.csv", ScoreSettings("level")
+            trained.content, tmp_path / "t.parquet", tmp_path / "x.csv", ScoreSettings(("level",))
         )
 
 

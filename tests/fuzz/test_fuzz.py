@@ -88,16 +88,12 @@ def test_every_target(sound: Path, name: str) -> None:
         tried(sound, name, number)
 
 
-def test_what_a_model_cannot_expect_of_words_is_damage_of_its_file(tmp_path: Path) -> None:
-    def add_what_is_no_number() -> dict[str, float]:
-        return {"a": np.zeros(2, dtype="V8").sum()}
-
-    statistics = SimpleNamespace(expected_unseen=add_what_is_no_number)
-    model = SimpleNamespace(outside=None, statistics_=statistics)
+def test_what_a_model_cannot_know_of_its_columns_is_damage_of_its_file(tmp_path: Path) -> None:
+    model = SimpleNamespace(outside=None, statistics_=SimpleNamespace(summaries=None))
     content = made_model(TypedColumns([]), model, target="y", file=tmp_path / "m.rareclass")
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"m\.rareclass is damaged .* cannot score"):
-        list(content.score_batches(open_table(tmp_path / "t.csv"), None, InputSummary()))
+        list(content.score_batches(open_table(tmp_path / "t.csv"), (), InputSummary()))
 
 
 @pytest.mark.parametrize("shape", [(2**40,), (10**6, 10**6), (-1,), (3,), ()])

@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from made_models import made_model
+from rareclass.model.columns import ColumnTracker
 from rareclass.model.facts import TrainingFacts
 from rareclass.report import reading
-from rareclass.report.columns_section import ColumnTracker
+from rareclass.report.columns_section import CopyCounter
 from rareclass.tables.columns import Column
 
 
@@ -49,10 +50,14 @@ def test_empty_cells_and_copies_are_counted() -> None:
     content = made_model(SimpleNamespace(columns=columns), None)
     training = TrainingFacts(4, 0, 0, True, 0.0, None, None, 0, True, None, None, {}, "2026-01-01")
     content = replace(content, facts=replace(content.facts, training=training))
-    now = ColumnTracker(content)
-    now.add(pl.DataFrame({"a": [1.0, None, 1.0], "b": [2.0, float("nan"), 2.0]}))
-    now.add(pl.DataFrame({"a": [1.0], "b": [2.0]}))
-    assert now.n_copies == 2
+    now, copies = ColumnTracker(content.trained), CopyCounter()
+    for rows in (
+        pl.DataFrame({"a": [1.0, None, 1.0], "b": [2.0, None, 2.0]}),
+        pl.DataFrame({"a": [1.0], "b": [2.0]}),
+    ):
+        now.add(rows)
+        copies.add(rows)
+    assert copies.n_copies == 2
     first, second = now.drifts({"b": 0.5})
     assert (first.missing_before, first.missing_now, first.outside) == (0.25, 0.25, 0.0)
     assert (second.missing_before, second.missing_now, second.outside) == (0.0, 0.25, 0.5)

@@ -8,7 +8,7 @@ from rareclass.encoding.bounded_numbers import summarise_numbers
 from rareclass.metrics import roc_auc_interval
 from rareclass.metrics.column_drift import population_stability_index
 from rareclass.metrics.interval import exact_interval
-from rareclass.report.columns_section import ColumnDrift, tenths, worst_first
+from rareclass.model.columns import ColumnDrift, tenths, worst_first
 from rareclass.report.scores_section import Reliability, ScoreDistribution, ScoreDrift
 from rareclass.report.single_rows import nearest
 from rareclass.report.subgroups import Subgroups

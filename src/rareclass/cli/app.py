@@ -10,6 +10,7 @@ from rareclass.cli.evaluate import evaluate
 from rareclass.cli.fit import fit
 from rareclass.cli.hunt import hunt
 from rareclass.cli.model_file import export, show, threshold
+from rareclass.cli.monitor import monitor
 from rareclass.cli.report import report
 from rareclass.cli.score import score
 from rareclass.cli.screen import be_quiet
@@ -25,7 +26,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (
-    fit, score, evaluate, threshold, compare, report, show, export, serve, hunt, stream, demo,
+    fit, score, evaluate, monitor, threshold, compare, report, show, export, serve, hunt, stream,
+    demo,
 ):  # fmt: skip
     app.command()(verb)
 

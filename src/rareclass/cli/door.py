@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rareclass.tables.table_file import TablePlace
 
 BAD_INPUT = 2
+MOVED_FAR = 3
 STOPPED = 130
 _TO_SCREEN = Path("-")
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
@@ -41,9 +42,8 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Refuse rows unlike those of training: more than 10 % of a column's cells unseen, out "
-        "of range or empty where none was, or alerts twice or half as frequent as held out, beyond "
-        "chance.",
+        help="Refuse rows unlike those of training: a column or the scores have moved far (see "
+        "rareclass monitor), or alerts are twice or half as frequent as held out, beyond chance.",
     ),
 ]
 Positive = Annotated[

@@ -54,9 +54,16 @@ def score(
             "schema.table."
         ),
     ] = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", help="Column of DATA to carry over to the scores.")
+    id_columns: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Column of DATA to carry over to the scores. Many times."),
     ] = None,
+    alerts_only: Annotated[
+        bool,
+        typer.Option(
+            "--alerts-only", help="Write the rows called rare alone, the highest score first."
+        ),
+    ] = False,
     top: Annotated[
         int | None, typer.Option(help="So many rows of the highest score.", rich_help_panel=_CALLS)
     ] = None,
@@ -107,7 +114,14 @@ def score(
 
     data = table.place(given, "DATA")
     settings = ScoreSettings(
-        id_column, table.character, top, threshold, explain, strict, probability_interval
+        tuple(dict.fromkeys(id_columns or ())),
+        table.character,
+        top,
+        threshold,
+        explain,
+        strict,
+        probability_interval,
+        alerts_only,
     )
     written.check({"the file to be scored": data, "the model": model}, written.overwrite)
     if dask is not None:

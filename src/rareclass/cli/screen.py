@@ -189,6 +189,7 @@ def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
     ):
         if counts:
             notes.append(f"{words}: {_worst(counts, seen.n_rows)}.")
+    notes += _moved(drift)
     if seen.extra_columns:
         listed = ", ".join(seen.extra_columns[:8])
         more = ", ..." if len(seen.extra_columns) > 8 else ""
@@ -205,6 +206,22 @@ def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
                 "or rare ones have another share."
             )
     print_notes(console, notes)
+
+
+def _moved(drift: "Drift") -> list[str]:
+    """Notes on the columns that have moved far, and on those that have moved."""
+    notes = []
+    for is_far, words in ((True, "moved far from training"), (False, "moved since training")):
+        moved = [each for each in drift.moved if each.is_far is is_far]
+        if moved:
+            names = [
+                f"{'the scores' if each is drift.scores else each.name} ({each.words})"
+                for each in moved[:_MOST_NAMED]
+            ]
+            more = len(moved) - len(names)
+            tail = f" and {counted(more, 'more column')}" if more else ""
+            notes.append(f"{words}: {'; '.join(names)}{tail}.")
+    return notes
 
 
 def _worst(cells: "Counter[str]", n_rows: int) -> str:

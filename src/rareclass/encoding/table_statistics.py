@@ -208,20 +208,6 @@ class TableStatistics(BaseEstimator):
             most[name] = max(most.get(name, 0), int(count))
         return {name: count for name, count in most.items() if count}
 
-    def expected_unseen(self) -> dict[str, float]:
-        """Share of new rows whose word in each column no row of training had, to be expected.
-
-        Good and Turing's estimate: the share of the training rows whose word they alone have (I. J.
-        Good, Biometrika 1953). With weights that stand for rows left out it is too low.
-        """
-        shares = {}
-        for k in range(self.n_words_):
-            weights = self.level_weights_[k][:-1]  # the last is that of empty cells
-            total = float(self.level_weights_[k].sum())
-            name = self.columns_[self.category_sources_[k]][0]
-            shares[name] = float(weights[weights <= 1.0].sum()) / max(total, 1.0)
-        return shares
-
     @property
     def summaries(self) -> NumberSummaries:
         """The summaries of the numbers of training."""

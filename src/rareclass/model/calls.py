@@ -23,7 +23,7 @@ _READ_ROWS = 50_000
 class Part(NamedTuple):
     """Consecutive rows of a file of scores, before it is known what they are called."""
 
-    columns: pl.DataFrame  # the identifier, the score, ..., the percentile
+    columns: pl.DataFrame  # those of the user, the score, ..., the percentile
     rows: Any = None  # what they were scored from, where something is to be said of called rows
 
 
@@ -39,8 +39,16 @@ class Calls:
     top: int | None = None  # call so many rows of the highest score rare; of equal ones the first
     threshold: float | None = None  # call rows above it rare
     explain: Explain | None = None
+    alerts_only: bool = False  # write rows called rare alone, the highest score first
+    n_own: int = 1  # columns of the user, which come first
 
     def __post_init__(self) -> None:
+        if self.alerts_only and not isinstance(self.decision, RareDecision):
+            raise InputError(
+                "--alerts-only is for models of a rare class, and this one is of levels.",
+                "Leave it out, and sort the scores.",
+                ErrorKind.UNSUPPORTED,
+            )
         if self.top is None and self.threshold is None:
             return
         if self.top is not None and self.threshold is not None:
@@ -77,9 +85,9 @@ class Calls:
         return float(self.decision.thresholds[0])
 
     def write(self, parts: Iterable[Part], path: Path) -> NDArray[np.intp]:
-        """Write all rows as CSV or Parquet, and return how many were called each code.
+        """Write rows as CSV or Parquet, and return how many were called each code.
 
-        The so many highest of all rows are known at the end: until then rows wait in a Parquet file
+        Of alerts only, these are held in memory, to be sorted. The so many highest of all rows are known at the end: until then rows wait in a Parquet file
         beside `path`.
         """
         n_called = np.zeros(self.decision.n_codes, dtype=np.intp)
@@ -87,7 +95,12 @@ class Calls:
         if self.top is not None:
             frames = self._highest(parts, self.top, path.parent, n_called)
         with closing(frames):
-            _write_frames(frames, path)
+            if self.alerts_only:
+                called = [frame.filter(pl.col(self.decision.column)) for frame in frames]
+                by_score = pl.concat(called).sort("score", descending=True, maintain_order=True)
+                _write_frames([by_score], path, self.n_own)
+            else:
+                _write_frames(frames, path, self.n_own)
         return n_called
 
     def _above(
@@ -115,7 +128,7 @@ class Calls:
 
         with tempfile.TemporaryDirectory(prefix=".scores-", dir=folder) as waiting:
             path = Path(waiting) / "rows.parquet"
-            _write_frames(seen(), path)
+            _write_frames(seen(), path, self.n_own)
             n_called[:] = best.n_seen - len(best.places), len(best.places)
             if not best.n_seen:
                 return
@@ -160,15 +173,15 @@ class Calls:
         return f"{scored}; the {n_rare:,} highest are called rare."
 
 
-def _write_frames(frames: Iterable[pl.DataFrame], path: Path) -> None:
+def _write_frames(frames: Iterable[pl.DataFrame], path: Path, n_own: int) -> None:
     """Write rows as CSV or Parquet, by the suffix; Parquet has the types of the first rows.
 
-    The first column is the user's own; truth values of ours are 1 and 0 in CSV.
+    The first `n_own` columns are the user's; truth values of ours are 1 and 0 in CSV.
     """
     if path.suffix.lower() == ".csv":
         with path.open("wb") as file:
             for number, frame in enumerate(frames):
-                ours = [name for name in frame.columns[1:] if frame[name].dtype == pl.Boolean]
+                ours = [name for name in frame.columns[n_own:] if frame[name].dtype == pl.Boolean]
                 frame = frame.with_columns(pl.col(ours).cast(pl.Int8))
                 frame.write_csv(file, include_header=not number)
         return

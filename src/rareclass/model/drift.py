@@ -10,10 +10,9 @@ import numpy as np
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import Interval
 from rareclass.metrics.interval import exact_interval
+from rareclass.model.columns import ColumnDrift, ColumnTracker, worst_first
 from rareclass.model.facts import ScoredRows
 
-# Of the cells of any column; `refuse_drift` lets no more be unlike training.
-MOST_UNLIKE = 0.10
 # Alerts so many times as frequent as held out, or as rare, and beyond what chance explains.
 MOST_TIMES = 2.0
 _LEVEL = 0.95
@@ -28,9 +27,13 @@ class InputSummary:
     counts_cells: bool = True  # whether cells are looked at: a fourth of the time of scoring a row
     unseen_values: Counter[str] = field(default_factory=Counter)  # cells by column
     outside: Counter[str] = field(default_factory=Counter)  # cells outside the range of training
-    emptied: Counter[str] = field(default_factory=Counter)  # empty, where training had no such cell
-    expected: dict[str, float] = field(default_factory=dict)  # expected share of unseen words
     extra_columns: list[str] = field(default_factory=list)  # that the model does not use
+    columns: ColumnTracker | None = None  # counts of cells in the bins of training
+
+    @property
+    def emptied(self) -> Counter[str]:
+        """Empty cells of columns that had none in training."""
+        return Counter({} if self.columns is None else self.columns.emptied())
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return counts of cells that are unlike training, by column."""
@@ -43,12 +46,14 @@ class InputSummary:
     def joined(self, others: Sequence["InputSummary"]) -> "InputSummary":
         """Return the sum of this summary and of others of the same columns."""
         each = [self, *others]
+        for one in others:
+            if self.columns is not None and one.columns is not None:
+                self.columns.join(one.columns)
         return replace(
             self,
             n_rows=sum(one.n_rows for one in each),
             unseen_values=sum((one.unseen_values for one in each), Counter()),
             outside=sum((one.outside for one in each), Counter()),
-            emptied=sum((one.emptied for one in each), Counter()),
         )
 
 
@@ -58,12 +63,6 @@ class UnlikeColumn(NamedTuple):
     name: str
     n_cells: int  # unseen words, or numbers beyond the least and greatest; or empty ones
     share: float  # of the rows
-    expected: float = 0.0  # of unseen words, as training had words that a single row has
-
-    @property
-    def excess(self) -> float:
-        """Share beyond what training leads one to expect."""
-        return self.share - self.expected
 
 
 class AlertRate(NamedTuple):
@@ -96,7 +95,20 @@ class Drift:
     columns: list[UnlikeColumn]  # the worst first
     share: float  # of all cells
     alerts: AlertRate | None  # None where no row was held out, or the threshold is not a score
-    emptied: tuple[UnlikeColumn, ...] = ()  # with empty cells, where training had none
+    compared: tuple[ColumnDrift, ...] = ()  # each column with training, those that moved most first
+    scores: ColumnDrift | None = None  # the scores with those of rows held out
+
+    @property
+    def moved(self) -> list[ColumnDrift]:
+        """Columns that are absent or have moved, and the scores where they have."""
+        every = [*self.compared, *([] if self.scores is None else [self.scores])]
+        return [each for each in every if each.verdict not in ("", "steady")]
+
+    @property
+    def is_far(self) -> bool:
+        """Say whether a column or the scores have moved far, or the rate of alerts is far off."""
+        alerts = self.alerts is not None and self.alerts.is_far
+        return alerts or any(each.is_far for each in self.moved)
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the drift as dictionaries and numbers."""
@@ -114,6 +126,8 @@ class Drift:
                 each.name: {"cells": each.n_cells, "share": each.share} for each in self.columns
             },
             "alert_rate": alerts,
+            "drift": [each.as_plain_data() for each in self.compared],
+            "score_drift": None if self.scores is None else self.scores.as_plain_data(),
         }
 
 
@@ -139,36 +153,32 @@ def drift_of(seen: InputSummary, alerts: AlertRate | None) -> Drift:
         for name, count in cells.items():
             counts[name] = max(counts[name], count)
     n_rows = max(seen.n_rows, 1)
-    columns = [
-        UnlikeColumn(name, count, count / n_rows, seen.expected.get(name, 0.0))
-        for name, count in counts.most_common()
-    ]
+    columns = [UnlikeColumn(name, count, count / n_rows) for name, count in counts.most_common()]
     n_cells = n_rows * max(seen.n_columns, 1)
-    emptied = tuple(
-        UnlikeColumn(name, count, count / n_rows) for name, count in seen.emptied.most_common()
-    )
-    return Drift(columns, sum(each.n_cells for each in columns) / n_cells, alerts, emptied)
+    share = sum(each.n_cells for each in columns) / n_cells
+    if seen.columns is None:
+        return Drift(columns, share, alerts)
+    unlike = {each.name: each.share for each in columns}
+    compared = worst_first(seen.columns.drifts(unlike))
+    return Drift(columns, share, alerts, tuple(compared), seen.columns.score_drift())
 
 
 def refuse_drift(drift: Drift, file: str) -> None:
-    """Raise `InputError` where more than MOST_UNLIKE of a column's cells are unlike training.
+    """Raise `InputError` where a column, the scores or the rate of alerts are far from training.
 
-    That is beyond what is to be expected: a column of names has new ones in every file. Or where
-    the rate of alerts is far from that of the rows held out.
+    What is far, `ColumnDrift` and `AlertRate` say: chance does not explain it. Columns that the
+    model did not learn from do not count.
     """
-    every = (*drift.columns, *drift.emptied)
-    beyond = [each for each in every if each.excess > MOST_UNLIKE]
-    if beyond:
-        worst = max(beyond, key=lambda each: each.excess)
-        n_more = len(beyond) - 1
-        more = f" (and {n_more} more such columns)" if n_more else ""
-        usual = f", where {worst.expected:.1%} were to be expected" if worst.expected else ""
+    far = [each for each in drift.moved if each.is_far and each.is_used]
+    if far:
+        more = f" (and {len(far) - 1} more)" if len(far) > 1 else ""
+        what = "the scores have" if far[0] is drift.scores else f"column {far[0].name!r} has"
         raise InputError(
-            f"{file}: {worst.share:.1%} of the cells of column {worst.name!r} are unlike any of "
-            f"training{usual}: more than {MOST_UNLIKE:.0%} of them{more}.",
+            f"{file}: {what} moved far from training{more}: {far[0].words}.",
             "Look whether the column still means the same; fit again with rows like these, or "
             "leave out --strict.",
             ErrorKind.REFUSED,
+            column=None if far[0] is drift.scores else far[0].name,
         )
     if drift.alerts is not None and drift.alerts.is_far:
         found, expected = drift.alerts

@@ -1,4 +1,4 @@
-"""``rareclass evaluate``: a model's scores and decisions beside the known classes of a file."""
+"""A model on other rows: ``rareclass evaluate`` with known classes, ``monitor`` without them."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.decide.alert_budget import PeriodBudget
+from rareclass.encoding.training_table import read_as_trained
 from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
 from rareclass.metrics.interval import exact_interval
+from rareclass.model.columns import ColumnTracker
 from rareclass.model.decisions import Confusion, RareDecision
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate
@@ -18,9 +20,11 @@ from rareclass.model.threshold import (
     budget_time,
     columns_beside,
     labelled_scores,
+    no_rows,
     times_of,
 )
-from rareclass.tables.table_file import TableFile, TablePlace, open_table
+from rareclass.tables.columns import Column
+from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, open_table
 
 _TOPS = (10, 100)
 _LEVEL = 0.95
@@ -182,3 +186,50 @@ def evaluate_file(
         quality,
         budget,
     )
+
+
+@dataclass(frozen=True)
+class MonitoredFile:
+    """The columns and scores of new rows beside those of training; no classes are needed."""
+
+    seen: InputSummary
+    drift: Drift
+    n_trained: int | None  # rows of training
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return the comparison as dictionaries and numbers."""
+        return {
+            "n_rows": self.seen.n_rows,
+            "n_rows_of_training": self.n_trained,
+            "is_far": self.drift.is_far,
+            "columns_left_out": self.seen.extra_columns,
+            **self.seen.as_plain_data(),
+            **self.drift.as_plain_data(),
+        }
+
+
+def monitor_file(content: Model, data: TablePlace, separator: str | None = None) -> MonitoredFile:
+    """Compare the rows of a file of any size with those of training, a batch at a time.
+
+    A column of the model that the file lacks is told as absent; there are no scores then. Raises
+    `InputError` for cells that cannot be read, and a file with no rows or no column of the model.
+    """
+    file, seen = open_table(data, separator, one_pass=True), InputSummary()
+    there: list[Column] = []
+    if isinstance(file, TableFile):
+        there = [each for each in content.encoder.columns if each.name in file.columns]
+    rate, n_alerts = None, 0
+    if there and len(there) < len(content.encoder.columns):
+        seen.columns, names = ColumnTracker(content.trained), [each.name for each in there]
+        for batch in file.batches(names, batch_rows_for(len(names))):
+            seen.columns.add(read_as_trained(batch, there, seen.n_rows + 1))
+            seen.n_rows += batch.height
+    else:
+        threshold = content.threshold if content.has_rare_class else np.inf
+        for batch in content.score_batches(file, (), seen):
+            n_alerts += int((batch.scores > threshold).sum())
+        if content.has_rare_class:
+            rate = alert_rate(content.held_out, threshold, n_alerts, seen.n_rows)
+    if not seen.n_rows:
+        raise no_rows(str(data))
+    return MonitoredFile(seen, drift_of(seen, rate), content.facts.n_rows)

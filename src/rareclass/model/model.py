@@ -30,6 +30,7 @@ from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, name_hint, nearest_name
 from rareclass.machine import track
 from rareclass.model.archive import damaged, in_brief
+from rareclass.model.columns import ColumnTracker, TrainedColumn, trained_columns
 from rareclass.model.decisions import Decision, decision_of
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import ModelFacts, RareCases, RareClassFacts, ScoredRows
@@ -73,7 +74,7 @@ class ScoredBatch(NamedTuple):
     """Scores of consecutive rows of a file."""
 
     scores: Scores
-    kept: pl.Series | None  # the column asked for, as it stands in the file
+    kept: pl.DataFrame  # the columns asked for, as they stand in the file
     rows: Any = None  # typed columns or a sparse matrix, where they were asked for
 
 
@@ -166,6 +167,15 @@ class Model:
             return self.estimator.statistics_  # type: ignore[attr-defined]
         return self.encoder.statistics_ if isinstance(self.encoder, TableEncoder) else None
 
+    @cached_property
+    def trained(self) -> list[TrainedColumn]:
+        """The columns and the scores as training had them."""
+        facts, used = self.facts, self.encoder.columns
+        with self.naming_file():
+            return trained_columns(
+                facts.columns, used, facts.n_rows, self.statistics, self.held_out
+            )
+
     @property
     def has_rare_class(self) -> bool:
         """Say whether the target is one rare class, not levels."""
@@ -242,7 +252,7 @@ class Model:
             When a column is missing, or a cell cannot be read: it names column, row and value.
         """
         rows = open_rows(table, separator)
-        batches = self.score_batches(rows, None, InputSummary(counts_cells=False))
+        batches = self.score_batches(rows, (), InputSummary(counts_cells=False))
         return np.concatenate([np.empty(0), *(batch.scores for batch in batches)])
 
     def predict(self, table: Any, separator: str | None = None) -> NDArray[Any]:
@@ -415,13 +425,13 @@ class Model:
     def score_batches(
         self,
         file: TableFile | SvmlightFile,
-        keep: str | None,
+        keep: Sequence[str],
         summary: InputSummary,
         with_rows: bool = False,
     ) -> Iterator[ScoredBatch]:
         """Score a file batch by batch; `summary` is filled on the way.
 
-        `keep` names a column to hand on as it stands in the file. Batches hold the typed rows only
+        `keep` names columns to hand on as they stand in the file. Batches hold the typed rows only
         on request; such batches are not to be collected.
         """
         is_sparse = isinstance(file, SvmlightFile)
@@ -434,16 +444,14 @@ class Model:
                 ErrorKind.FILE_FORMAT,
             )
         if isinstance(file, SvmlightFile):
-            yield from self._score_sparse(file, keep is not None, summary, with_rows)
+            yield from self._score_sparse(file, bool(keep), summary, with_rows)
             return
         columns = list(self.encoder.columns)
         used = [column.name for column in columns]
         self._check_columns(file, used, keep, summary)
+        unused = self._track(summary) & set(file.columns)
         summary.n_columns = len(columns)
-        if summary.counts_cells and self.statistics is not None:
-            with self.naming_file():
-                summary.expected = self.statistics.expected_unseen()
-        names = list(dict.fromkeys([*used, *([keep] if keep else [])]))
+        names = list(dict.fromkeys([*used, *keep, *sorted(unused)]))
         with track("Scoring", total=file.estimate_rows() or None) as advance:
             for batch in file.batches(names, batch_rows_for(len(names))):
                 n_before = summary.n_rows
@@ -454,18 +462,27 @@ class Model:
                     with self.naming_file():
                         self.count_unlike(typed, X, summary)
                 scores = self.score_encoded(X, n_before)
-                kept = batch[keep] if keep else None
-                yield ScoredBatch(scores, kept, typed if with_rows else None)
+                if summary.columns is not None:
+                    summary.columns.add_unused(batch.select(sorted(unused)))
+                    summary.columns.add_scores(scores)
+                yield ScoredBatch(scores, batch.select(keep), typed if with_rows else None)
                 advance(batch.height)
+
+    def _track(self, summary: InputSummary) -> set[str]:
+        """Let a summary compare with training; return columns to be read for that alone."""
+        if not summary.counts_cells:
+            return set()
+        if summary.columns is None:
+            summary.columns = ColumnTracker(self.trained)
+        return {each.name for each in self.trained if each.reading is not None}
 
     def count_unlike(self, typed: pl.DataFrame, X: Any, summary: InputSummary) -> None:
         """Count cells that are unlike training; `X` are the same rows, encoded."""
         summary.unseen_values.update(self.encoder.count_unseen(typed))
         summary.outside.update(self.encoder.count_outside(typed))
-        for column in self.encoder.columns:
-            # A stream counts neither the values of its columns nor their empty cells.
-            if column.n_distinct and not column.n_missing and typed[column.name].null_count():
-                summary.emptied[column.name] += typed[column.name].null_count()
+        self._track(summary)
+        assert summary.columns is not None
+        summary.columns.add(typed)
         if isinstance(self.encoder, TypedColumns):  # the estimator knows its values
             words = {each.name for each in self.encoder.columns if each.reads_as == "string"}
             for name, count in self.estimator.outside(X).items():  # type: ignore[attr-defined]
@@ -481,12 +498,15 @@ class Model:
                 n_before = summary.n_rows
                 summary.n_rows += len(batch.labels)
                 scores = self.score_encoded(self.encode(batch.X), n_before)
-                labels = pl.Series("label", batch.labels) if keep_labels else None
+                self._track(summary)
+                if summary.columns is not None:
+                    summary.columns.add_scores(scores)
+                labels = pl.DataFrame({"label": batch.labels} if keep_labels else {})
                 yield ScoredBatch(scores, labels, batch.X if with_rows else None)
                 advance(len(batch.labels))
 
     def _check_columns(
-        self, file: TableFile, used: list[str], keep: str | None, summary: InputSummary
+        self, file: TableFile, used: list[str], keep: Sequence[str], summary: InputSummary
     ) -> None:
         """Raise `InputError` where the file lacks a column; note columns that are not used."""
         absent = [name for name in used if name not in file.columns]
@@ -502,14 +522,15 @@ class Model:
                 ErrorKind.MISSING_COLUMN,
                 column=absent[0],
             )
-        if keep is not None and keep not in file.columns:
-            raise InputError(
-                f"{file.path} lacks the target column {keep!r}.",
-                name_hint(keep, file.columns),
-                ErrorKind.MISSING_COLUMN,
-                column=keep,
-            )
-        trained = {column.name for column in self.facts.columns} | {self.facts.target.target, keep}
+        for name in keep:
+            if name not in file.columns:
+                raise InputError(
+                    f"{file.path} lacks the target column {name!r}.",
+                    name_hint(name, file.columns),
+                    ErrorKind.MISSING_COLUMN,
+                    column=name,
+                )
+        trained = {column.name for column in self.facts.columns} | {self.facts.target.target, *keep}
         summary.extra_columns = [name for name in file.columns if name not in trained]
 
     @contextmanager

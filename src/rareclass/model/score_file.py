@@ -61,13 +61,14 @@ class Scoring:
 class ScoreSettings:
     """Settings of scoring a file."""
 
-    id_column: str | None = None  # carried over to the scores
+    id_columns: tuple[str, ...] = ()  # carried over to the scores
     separator: str | None = None  # of a CSV file; None finds out
     top: int | None = None  # this and the next: see `Calls`
     threshold: float | None = None
     explain: int | None = None  # so many reasons and cases beside rows called rare
     strict: bool = False  # refuse rows that are unlike those of training
     interval: bool = False  # of the probability as well
+    alerts_only: bool = False  # write rows called rare alone, the highest score first
 
 
 def score_rows(
@@ -75,8 +76,8 @@ def score_rows(
 ) -> Scoring:
     """Score every row of a file of any size into a new file, row order kept.
 
-    Parquet or CSV by its suffix, or a table of a database in one transaction. Columns: the
-    identifier (or ``row``, counted from 1), those of `score_columns`, before the last of them what
+    Parquet or CSV by its suffix, or a table of a database in one transaction. Columns: those to be
+    carried over (or ``row``, counted from 1), those of `score_columns`, before the last of them what
     each row is called (``called_rare``, or ``level``) and, with ``settings.explain``, why rows are
     called rare (`explainer_of`), empty for others.
 
@@ -105,13 +106,22 @@ class Scorer:
                 explain = content.naming_file()(explainer_of(content, settings.explain))
             if settings.interval:
                 _ = content.venn_abers  # refused before anything is written
-        self._calls = Calls(content.decision, settings.top, settings.threshold, explain)
+        self._calls = Calls(
+            content.decision,
+            settings.top,
+            settings.threshold,
+            explain,
+            settings.alerts_only,
+            max(len(settings.id_columns), 1),
+        )
 
     def check_id(self, file: TableFile | SvmlightFile, out: Path | ResultTable) -> None:
-        """Raise `InputError` where the column to carry over cannot stand in `out`."""
-        content, settings, name = self._content, self._settings, self._settings.id_column
-        if name is None:
-            return
+        """Raise `InputError` where the columns to carry over cannot stand in `out`."""
+        for name in self._settings.id_columns:
+            self._check_id(name, file, out)
+
+    def _check_id(self, name: str, file: TableFile | SvmlightFile, out: Path | ResultTable) -> None:
+        content, settings = self._content, self._settings
         if isinstance(file, SvmlightFile):
             raise InputError(
                 "--id: an svmlight file has no named columns.", "", ErrorKind.UNSUPPORTED
@@ -146,7 +156,7 @@ class Scorer:
         Rows are counted from those that were `seen` before on, which is filled on the way.
         """
         settings, with_rows = self._settings, self._calls.explain is not None
-        batches = self._content.score_batches(file, settings.id_column, seen, with_rows)
+        batches = self._content.score_batches(file, settings.id_columns, seen, with_rows)
         return self._calls.write(self._parts(batches, seen), path)
 
     def _parts(self, batches: Iterator[ScoredBatch], seen: InputSummary) -> Iterator[Part]:
@@ -154,10 +164,11 @@ class Scorer:
         for scores, kept, rows in batches:
             with self._content.naming_file():
                 columns = score_columns(self._content, scores, self._settings.interval)
-            if kept is None:
+            own = kept.get_columns()
+            if not own:
                 last = seen.n_rows + 1
-                kept = pl.Series("row", np.arange(last - len(scores), last))
-            yield Part(pl.DataFrame([kept, *columns]), rows)
+                own = [pl.Series("row", np.arange(last - len(scores), last))]
+            yield Part(pl.DataFrame([*own, *columns]), rows)
 
     def outcome(self, n_called: NDArray[np.intp], seen: InputSummary, data: str) -> Scoring:
         """Return what came of rows that were scored.

@@ -66,6 +66,12 @@ def score_on_workers(
     Raises `InputError` as `score_rows` does; for a table of another format, and for `top`, which
     no worker knows alone.
     """
+    if settings.alerts_only:
+        raise InputError(
+            "--alerts-only: workers write the rows that they score, in their order.",
+            "Leave it out, or score without --dask.",
+            ErrorKind.COMBINATION,
+        )
     if settings.top is not None:
         raise InputError(
             "--top: no worker knows which rows are the highest of all.",

@@ -272,10 +272,10 @@ def labelled_scores(
 
     Raises `InputError` where there are no rows, and as `RareDecision.codes`.
     """
-    batches = list(model.score_batches(file, model.target, seen))
+    batches = list(model.score_batches(file, [model.target], seen))
     if not batches:
         raise no_rows(name)
-    kept = [labels_as_text(each.kept) for each in batches if each.kept is not None]
+    kept = [labels_as_text(each.kept.to_series()) for each in batches]
     codes = model.decision.codes(pl.concat(kept), name)
     return codes, np.concatenate([each.scores for each in batches])
 

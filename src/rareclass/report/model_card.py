@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rareclass.errors import counted
-from rareclass.metrics.column_drift import MOVED_FAR
+from rareclass.model.columns import ColumnDrift
 from rareclass.model.model import Model
-from rareclass.report.columns_section import ColumnDrift
 from rareclass.report.page import Heading, Listing, PageBlock, Section, percent, whole
 from rareclass.report.scores_section import Reliability, ScoreDrift
 from rareclass.report.subgroups import Subgroups
@@ -101,7 +100,7 @@ def _limits_on_other_rows(basis: CardBasis) -> Iterator[str]:
         "Not for another share of rare rows without a look: precision and "
         f"{basis.table.alert_unit} are at {percent(share)} rare."
     )
-    moved = [each.name for each in basis.columns if (each.stability_index or 0.0) >= MOVED_FAR]
+    moved = [each.name for each in basis.columns if each.is_far]
     if moved:
         yield (
             f"Not as it was trained: {_named(moved)} moved far since training; fit again with rows "

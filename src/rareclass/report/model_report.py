@@ -13,11 +13,12 @@ from rareclass.decide.alert_budget import PeriodBudget
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.metrics import Interval, average_precision_interval, roc_auc_interval
+from rareclass.model.columns import ColumnDrift
 from rareclass.model.drift import drift_of
 from rareclass.model.facts import CombinationFacts, ModelFacts, facts_as_json
 from rareclass.model.model import Model
 from rareclass.model.threshold import budget_of, day_of
-from rareclass.report.columns_section import ColumnDrift, data_section, features_section
+from rareclass.report.columns_section import data_section, features_section
 from rareclass.report.model_card import CardBasis, card_section
 from rareclass.report.page import (
     Fact,
@@ -112,8 +113,7 @@ def report_on_model(
     """Report on the rows of a file; raises `InputError` as `read_rows`."""
     rows, threshold = read_rows(content, data, options), content.threshold
     measures = ModelMeasures.of(content, rows.y, rows.scores, time=rows.time, costs=rows.costs)
-    outside = {each.name: each.share for each in drift_of(rows.seen, None).columns}
-    drifts = [] if rows.columns is None else rows.columns.drifts(outside)
+    drifts = [*drift_of(rows.seen, None).compared] if rows.copies is not None else []
     held = content.held_out
     score_drift = days = groups = None
     if held is not None:
@@ -248,8 +248,8 @@ def _data_facts(rows: ReadRows, options: ReportOptions, prevalence: float | None
     ]
     if rows.seen.n_columns:
         facts.append(Fact("Columns that the model looks at", whole(rows.seen.n_columns)))
-    if rows.columns is not None and rows.columns.n_copies:
-        copies = rows.columns.n_copies
+    if rows.copies is not None and rows.copies.n_copies:
+        copies = rows.copies.n_copies
         words = f"{whole(copies)} ({percent(copies / n)})"
         facts.append(Fact("Exact copies of other rows here", words))
     if rows.time is not None:

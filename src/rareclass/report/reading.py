@@ -15,7 +15,7 @@ from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassFacts
 from rareclass.model.model import Model
 from rareclass.model.threshold import budget_time, check_days, costs_of, times_of
-from rareclass.report.columns_section import ColumnTracker
+from rareclass.report.columns_section import CopyCounter
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, open_table
 
@@ -55,7 +55,7 @@ class ReadRows:
     rows: NDArray[np.int64]  # row in the file, from 0; rows without a class are left out
     n_unlabelled: int
     seen: InputSummary
-    columns: ColumnTracker | None
+    copies: CopyCounter | None
     time_column: str | None = None
     time: Any = None
     groups: NDArray[Any] | None = None
@@ -75,15 +75,14 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     if options.time is None and not isinstance(file, SvmlightFile) and of_budget in file.columns:
         options = replace(options, time=of_budget)
     beside = _columns_beside(file, options)
-    columns = None if isinstance(file, SvmlightFile) else ColumnTracker(content)
+    copies = None if isinstance(file, SvmlightFile) else CopyCounter()
     keeper = RowKeeper(target)
     labels, scores = [], []
     label = options.target or target.target
-    for batch in content.score_batches(file, label, seen, with_rows=columns is not None):
-        assert batch.kept is not None
-        labels.append(labels_as_text(batch.kept))
-        if columns is not None:
-            columns.add(batch.rows)
+    for batch in content.score_batches(file, [label], seen, with_rows=copies is not None):
+        labels.append(labels_as_text(batch.kept.to_series()))
+        if copies is not None:
+            copies.add(batch.rows)
             keeper.add(batch.rows, batch.scores, labels[-1])
         scores.append(batch.scores)
     if not scores:
@@ -106,7 +105,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         labelled,
         int((codes < 0).sum()),
         seen,
-        columns,
+        copies,
         options.time,
         time,
         groups,

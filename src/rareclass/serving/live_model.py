@@ -18,13 +18,13 @@ from rareclass.encoding.encoders import TypedColumns
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError
-from rareclass.model.drift import AlertRate, InputSummary, alert_rate
+from rareclass.model.columns import ColumnDrift
+from rareclass.model.drift import AlertRate, InputSummary, alert_rate, drift_of
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
 from rareclass.model.score_file import score_columns
 from rareclass.opening import open_model
 from rareclass.remote import RemotePath, path_of
-from rareclass.report.columns_section import ColumnDrift, ColumnTracker
 from rareclass.stream.model import StreamEncoder
 from rareclass.tables.columns import Column
 
@@ -79,7 +79,6 @@ class ScoreCounts:
 class _Window:
     """Counts over consecutive rows."""
 
-    columns: ColumnTracker
     seen: InputSummary = field(default_factory=InputSummary)
     n_alerts: int = 0
 
@@ -106,7 +105,7 @@ class InputDrift:
         self._add_lock = Lock()  # so that rows can be added during a look
         self._waiting: list[pl.DataFrame] = []
         self._n_waiting = self._n_alerts_waiting = 0
-        self._window = _Window(ColumnTracker(content, with_copies=False))
+        self._window = _Window()
         self._full: _Window | None = None
 
     def add(self, rows: pl.DataFrame, n_alerts: int) -> bool:
@@ -132,9 +131,7 @@ class InputDrift:
             if self._content.has_rare_class:
                 held_out, threshold = self._content.held_out, self._content.threshold
                 alerts = alert_rate(held_out, threshold, window.n_alerts, seen.n_rows)
-            cells = seen.unseen_values | seen.outside  # of one column: the greater count
-            shares = {name: n / max(seen.n_rows, 1) for name, n in cells.items()}
-            return DriftFigures(seen.n_rows, window.columns.drifts(shares), alerts)
+            return DriftFigures(seen.n_rows, [*drift_of(seen, None).compared], alerts)
 
     def _look(self) -> None:
         with self._add_lock:
@@ -144,12 +141,10 @@ class InputDrift:
             return
         rows, window = pl.concat(waiting, rechunk=True), self._window
         window.n_alerts += n_alerts
-        window.columns.add(rows)
         window.seen.n_rows += rows.height
         self._content.count_unlike(rows, self._content.encode(rows), window.seen)
         if window.seen.n_rows >= WINDOW_ROWS:
-            empty = _Window(ColumnTracker(self._content, with_copies=False))
-            self._window, self._full = empty, window
+            self._window, self._full = _Window(), window
 
 
 class RowScores(NamedTuple):

@@ -21,6 +21,8 @@ ID_SHARE = 0.95
 ID_LEAST_ROWS = 20
 # Cells of this many words on average are text, not names.
 TEXT_WORDS = 3.0
+# Characters of a constant column's value that is kept.
+_LONGEST_WORD = 200
 
 _HASH_SEED = 1
 _SLICE_ROWS = 50_000
@@ -53,7 +55,8 @@ class Column:
     """One column of the training table.
 
     `treatment` says in words what is done with it; its counts are of empty cells and of distinct
-    values. The other fields are those of its `reading`.
+    values. `always` is the word of the one value of a constant column. The other fields are those
+    of its `reading`.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Column:
     zone: str = ""
     marks: bool = True
     truth: bool = False
+    always: str | None = None
 
     def check_parts(self) -> None:
         """Raise `ValueError` where one of a file lacks what readers of a table ask it for."""
@@ -301,8 +305,15 @@ def describe_column(
         treatment,
         n_missing=facts.n_missing,
         n_distinct=facts.n_distinct,
+        always=_always(facts) if kind == "constant" else None,
         **vars(reading),
     )
+
+
+def _always(facts: ColumnFacts) -> str | None:
+    """Return the one value as a word; None for a column without a value, or a long one."""
+    word = pl.Series(facts.values or []).cast(pl.String).to_list()
+    return word[0] if len(word) == 1 and len(word[0]) <= _LONGEST_WORD else None
 
 
 def not_learned_from(column: Column, use: str) -> Column:
