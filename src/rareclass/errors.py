@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from enum import StrEnum
+from shlex import join, quote
+
+# Letters by which a name may differ from the one that was meant.
+_MOST_SLIPS = 3
 
 
 class ErrorKind(StrEnum):
@@ -124,6 +127,15 @@ def counted(number: float, noun: str, many: str = "") -> str:
     return f"{number:,.0f} {noun if number == 1 else many or noun + 's'}"
 
 
+def command_line(*words: object) -> str:
+    """Return a command of ours to type in a shell, its words quoted where they need it.
+
+    >>> command_line("score", "pay model.rareclass", "NEW_ROWS.csv")
+    "rareclass score 'pay model.rareclass' NEW_ROWS.csv"
+    """
+    return join(["rareclass", *map(str, words)])
+
+
 def column_hint(name: str, columns: Iterable[str], option: str) -> str:
     """Word a `name_hint`, or for columns joined by commas that the option is to be repeated.
 
@@ -133,19 +145,46 @@ def column_hint(name: str, columns: Iterable[str], option: str) -> str:
     known = list(columns)
     parts = [part.strip() for part in name.split(",")]
     if len(parts) > 1 and all(part in known for part in parts):
-        return f"One column each time: {' '.join(f'{option} {part}' for part in parts)}."
+        return f"One column each time: {' '.join(f'{option} {quote(part)}' for part in parts)}."
     return name_hint(name, known)
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Known name closest to `name`, ignoring case; None where none is close.
+    """Known name that `name` may be a slip of; None where none is close.
+
+    Case, spaces, dots, dashes and underscores do not count. Of the longer name up to a third of the
+    letters may be others, missing or exchanged with their neighbours, three at most.
 
     >>> nearest_name("tagret", ["age", "Target"]), nearest_name("q", ["age", "sex"])
     ('Target', None)
+    >>> nearest_name("age", ["target"]), nearest_name("card id", ["card_id"])
+    (None, 'card_id')
     """
-    by_lower_case = {candidate.lower(): candidate for candidate in reversed(list(known))}
-    near = get_close_matches(name.lower(), by_lower_case, n=1)
-    return by_lower_case[near[0]] if near else None
+    plain, best, least = _plain(name), None, _MOST_SLIPS + 1
+    for candidate in known:
+        other = _plain(candidate)
+        allowed = min(max(len(plain), len(other)) // 3, least - 1)
+        if abs(len(plain) - len(other)) <= allowed and _n_slips(plain, other) <= allowed:
+            best, least = candidate, _n_slips(plain, other)
+    return best
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter not in " ._-")
+
+
+def _n_slips(one: str, other: str) -> int:
+    """Letters that are others, missing or exchanged with their neighbours (Damerau's distance)."""
+    before, last = [], list(range(len(other) + 1))
+    for i, letter in enumerate(one, start=1):
+        row = [i]
+        for j, found in enumerate(other, start=1):
+            least = min(last[j] + 1, row[-1] + 1, last[j - 1] + (letter != found))
+            if i > 1 and j > 1 and letter == other[j - 2] and found == one[i - 2]:
+                least = min(least, before[j - 2] + 1)
+            row.append(least)
+        before, last = last, row
+    return last[-1]
 
 
 def name_hint(name: str, known: Iterable[str], they: str = "The columns are") -> str:

@@ -20,7 +20,7 @@ from rareclass.cli.screen import (
     print_command,
     print_notes,
 )
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, command_line
 
 if TYPE_CHECKING:
     from rareclass.fit.demo import Outcome, Weeks
@@ -97,14 +97,12 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
     from rareclass.tables.table_file import open_table
 
     model, scores, per_day = out / MODEL_NAME, out / SCORES_NAME, PAYMENTS.payments_a_day
-    words = (
-        f"--target {TARGET} --alerts {ALERTS_A_DAY}/{per_day} --time-budget {SECONDS} --out {model}"
-    )
-    _print_step(console, f"1. rareclass fit {weeks.train} {words}")
+    words = ("--target", TARGET, "--alerts", f"{ALERTS_A_DAY}/{per_day}", "--time-budget", SECONDS)
+    _print_step(console, f"1. {command_line('fit', weeks.train, *words, '--out', model)}")
     rule = DecisionRule(ThresholdRule.max_alerts(ALERTS_A_DAY, rows=per_day))
     settings = FitSettings(target=TARGET, method=AutoMethod(seconds=SECONDS), seed=seed, rule=rule)
     fit_and_save(console, open_table(weeks.train), model, settings)
-    _print_step(console, f"2. rareclass score {model} {weeks.test} --out {scores}")
+    _print_step(console, f"2. {command_line('score', model, weeks.test, '--out', scores)}")
     scoring = score_rows(load_model(model), weeks.test, scores, ScoreSettings())
     print_scoring(console, scoring, file_text(scores))
     return scores
@@ -118,8 +116,8 @@ def _report(console: Console, weeks: "Weeks", out: Path) -> None:
     from rareclass.report.reading import ReportOptions
 
     model, page = out / MODEL_NAME, out / REPORT_NAME
-    words = f"--time {TIME} --cost fp=5,fn=amount --out {page}"
-    _print_step(console, f"4. rareclass report {model} {weeks.test} {words}")
+    words = ("--time", TIME, "--cost", "fp=5,fn=amount", "--out", page)
+    _print_step(console, f"4. {command_line('report', model, weeks.test, *words)}")
     costs = costs_of("fp=5,fn=amount")
     options = ReportOptions(time=TIME, costs=costs)
     write_page(page, report_on_model(load_model(model), model, weeks.test, options).page)

@@ -49,6 +49,13 @@ def evaluate(
         ),
     ],
     *,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of DATA with the time of a row, for alerts a day.",
+            show_default="that of the training",
+        ),
+    ] = None,
     strict: Strict = False,
     written: OutputOptions,
     table: TableOptions,
@@ -61,7 +68,7 @@ def evaluate(
     written.check({"the file to be read": data, "the model": model}, written.overwrite)
     content, console = open_model(model), output()
     print_notes(console, content.notices)
-    found = evaluate_file(content, data, character, strict)
+    found = evaluate_file(content, data, character, strict, time)
     console.print(f"{data.name}: {found.estimate.rows_text()}", style="bold")
     print_estimate(console, found.estimate)
     console.print()
@@ -76,6 +83,12 @@ def evaluate(
         rows = counted(found.n_unlabelled, "row has", "rows have")
         left_out = "was" if found.n_unlabelled == 1 else "were"
         print_notes(console, [f"{rows} no target and {left_out} left out."])
+    if (a_day := found.a_day) is not None:
+        days = counted(a_day.n_days, "whole day") if a_day.n_days >= 1 else "part of a day"
+        console.print(
+            f"Alerts a day: {a_day.mean:.3g} on average of {days} by {a_day.time}, "
+            f"{a_day.least:,.0f} to {a_day.most:,.0f}"
+        )
     if found.budget is not None:
         print_notes(console, [found.budget.sentence()])
     print_drift(console, found.seen, found.drift)

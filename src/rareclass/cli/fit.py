@@ -35,7 +35,7 @@ from rareclass.cli.screen import (
     print_notes,
     print_threshold,
 )
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, command_line, counted
 from rareclass.files import Location
 from rareclass.remote import RemotePath
 
@@ -207,7 +207,9 @@ def fit(
     written.give(trained.as_plain_data())
     if report is not None:
         _write_report(console, report, out, trained)
-    print_command(console, "Next:", f"rareclass score {out} NEW_ROWS.csv --out scores.csv")
+    print_command(
+        console, "Next:", command_line("score", out, "NEW_ROWS.csv", "--out", "scores.csv")
+    )
 
 
 def _memory_limit(memory: str | None) -> int:

@@ -21,7 +21,7 @@ from rareclass.cli.screen import (
     print_command,
     print_notes,
 )
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, command_line, counted
 from rareclass.remote import RemotePath, path_of
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ def _learn(
         if interruption.signal is not None:
             console.print("The same command goes on from there.")
         else:
-            command = f"rareclass score {folder} NEW_ROWS.csv --out scores.csv"
+            command = command_line("score", folder, "NEW_ROWS.csv", "--out", "scores.csv")
             print_command(console, "Next:", command)
         parts = report.as_plain_data() | {
             "checkpoint": str(saved),

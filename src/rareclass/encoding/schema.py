@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -265,7 +266,7 @@ def _found(name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool) -
     profile.add(text_of(cells), 0)
     if not forced and not profile.n_present:
         note = f"column {name!r} is empty in the first {len(cells):,} rows: taken for a number."
-        note += f" Text in it will be rejected; --category {name} takes words."
+        note += f" Text in it will be rejected; --category {quote(name)} takes words."
         return _ColumnOfStream("number", note=note)
     found = reading_of_text(profile, is_category=forced, truth_as_numbers=True)
     if forced:
@@ -281,7 +282,7 @@ def _found(name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool) -
         note += f"{lines[profile.first_text_row]}, {shown(profile.first_text)}: taken for a"
         if found.doubt == "stray words":
             note += " number. Rows with text in it are rejected"
-            return _ColumnOfStream("number", note=f"{note}; --category {name} takes words.")
+            return _ColumnOfStream("number", note=f"{note}; --category {quote(name)} takes words.")
         return _ColumnOfStream("category", note=f"{note} category.")
     return _ColumnOfStream("category", note=told or _note_of_id(name, cells))
 
@@ -292,7 +293,7 @@ def _note_of_id(name: str, cells: Cells) -> str:
     if len(present) < ID_LEAST_ROWS or len(set(present.tolist())) < len(present):
         return ""
     note = f"column {name!r} has another word in each of the first {len(present):,} rows"
-    return f"{note}: it looks like an id; --drop {name} leaves it out."
+    return f"{note}: it looks like an id; --drop {quote(name)} leaves it out."
 
 
 def _parsed(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -238,7 +239,7 @@ def _say(finding: Finding) -> str | None:
     if finding.kind == FindingKind.LABEL_LEAK:
         return (
             f"column {values['column']!r} alone ranks the rows almost without a fault: was it "
-            f"known before the label was? If not, --drop {values['column']}."
+            f"known before the label was? If not, --drop {quote(str(values['column']))}."
         )
     if finding.kind == FindingKind.HOLDS_NEARBY:
         columns = ", ".join(values["columns"])

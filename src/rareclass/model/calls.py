@@ -87,8 +87,8 @@ class Calls:
     def write(self, parts: Iterable[Part], path: Path) -> NDArray[np.intp]:
         """Write rows as CSV or Parquet, and return how many were called each code.
 
-        Of alerts only, these are held in memory, to be sorted. The so many highest of all rows are known at the end: until then rows wait in a Parquet file
-        beside `path`.
+        Of alerts only, these are held in memory, to be sorted. The so many highest of all rows are
+        known at the end: until then rows wait in a Parquet file beside `path`.
         """
         n_called = np.zeros(self.decision.n_codes, dtype=np.intp)
         frames = self._above(parts, n_called)

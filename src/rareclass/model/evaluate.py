@@ -1,13 +1,14 @@
 """A model on other rows: ``rareclass evaluate`` with known classes, ``monitor`` without them."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.decide.alert_budget import PeriodBudget
+from rareclass.decide.alert_budget import PeriodBudget, covered_periods
 from rareclass.encoding.training_table import read_as_trained
+from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
 from rareclass.metrics.interval import exact_interval
 from rareclass.model.columns import ColumnTracker
@@ -18,12 +19,14 @@ from rareclass.model.model import Model
 from rareclass.model.threshold import (
     budget_of,
     budget_time,
+    check_days,
     columns_beside,
     labelled_scores,
     no_rows,
     times_of,
 )
 from rareclass.tables.columns import Column
+from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, open_table
 
 _TOPS = (10, 100)
@@ -117,6 +120,27 @@ def probability_quality(
     )
 
 
+class AlertsADay(NamedTuple):
+    """Alerts of the whole days that some rows cover."""
+
+    time: str  # column of times
+    n_days: float  # whole days; a part of one where there is no whole one
+    mean: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, column: str, time: NDArray[Any], called: NDArray[np.bool_]) -> Self:
+        """Count the alerts of each day; part days at both ends are left out."""
+        days = covered_periods(time, "day")
+        if not days.has_whole:
+            n_alerts = float(called.sum())
+            return cls(column, days.n, n_alerts / max(days.n, 1e-9), n_alerts, n_alerts)
+        whole = days.number >= 0
+        counts = np.bincount(days.number[whole & called], minlength=int(days.n))
+        return cls(column, days.n, *map(float, (counts.mean(), counts.min(), counts.max())))
+
+
 @dataclass(frozen=True)
 class EvaluatedFile:
     """Measures of a model on a file with labels, and its decisions."""
@@ -129,6 +153,7 @@ class EvaluatedFile:
     table: list[DecisionRow]  # of a rare class: at the threshold, and the highest rows
     probabilities: ProbabilityQuality | None  # where the model has them
     budget: PeriodBudget | None = None  # alerts a day here, where the threshold limits them
+    a_day: AlertsADay | None = None  # where the column of times is known
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the evaluation as dictionaries and numbers."""
@@ -141,19 +166,31 @@ class EvaluatedFile:
             "decisions": [each.as_plain_data() for each in self.table],
             "probabilities": None if self.probabilities is None else asdict(self.probabilities),
             "alert_budget": None if self.budget is None else self.budget._asdict(),
+            "alerts_a_day": None if self.a_day is None else self.a_day._asdict(),
         }
 
 
 def evaluate_file(
-    content: Model, data: TablePlace, separator: str | None = None, strict: bool = False
+    content: Model,
+    data: TablePlace,
+    separator: str | None = None,
+    strict: bool = False,
+    time: str | None = None,
 ) -> EvaluatedFile:
     """Compare the scores of a file's rows with their labels.
+
+    `time` is the column of times that alerts a day are of; by default that of the model's alert
+    budget or training, where the file has it.
 
     Raises `InputError` for anything wrong with the file; when it holds one class only; where
     `strict`, for rows unlike those of training (`refuse_drift`).
     """
-    time, seen = budget_time(content), InputSummary()
-    file = open_table(data, separator, one_pass=time is None)
+    seen, training = InputSummary(), content.facts.training
+    of_model = budget_time(content) or (None if training is None else training.time)
+    file = open_table(data, separator, one_pass=(time or of_model) is None)
+    if time is None and isinstance(file, TableFile) and of_model in file.columns:
+        time = of_model
+    moments = None if time is None else _times(file, time)
     y, scores = labelled_scores(content, file, str(data), seen)
     decision, labelled = content.decision, y >= 0
     table: list[DecisionRow] = []
@@ -170,11 +207,10 @@ def evaluate_file(
     drift = drift_of(seen, rate)
     if strict:
         refuse_drift(drift, str(data))
-    budget = None
-    if time is not None and isinstance(file, TableFile) and time in file.columns:
-        column = columns_beside(file, [time])[time]
-        moments = times_of(column, np.arange(1, len(column) + 1), "--time")
+    budget = a_day = None
+    if time is not None and moments is not None and isinstance(decision, RareDecision):
         budget = budget_of(content, moments, scores)
+        a_day = AlertsADay.of(time, moments, scores > content.threshold)
     y, scores = y[labelled], scores[labelled]
     return EvaluatedFile(
         decision.estimate(y, scores),
@@ -185,7 +221,26 @@ def evaluate_file(
         table,
         quality,
         budget,
+        a_day,
     )
+
+
+def _times(file: TableFile | SvmlightFile, time: str) -> NDArray[Any]:
+    if isinstance(file, SvmlightFile):
+        raise InputError(
+            "--time: an svmlight file has no named columns.", "Leave it out.", ErrorKind.UNSUPPORTED
+        )
+    if time not in file.columns:
+        raise InputError(
+            f"--time: there is no column {time!r}.",
+            name_hint(time, file.columns),
+            ErrorKind.MISSING_COLUMN,
+            column=time,
+        )
+    column = columns_beside(file, [time])[time]
+    moments = times_of(column, np.arange(1, len(column) + 1), "--time")
+    check_days(moments, f"--time {time}", time)
+    return moments
 
 
 @dataclass(frozen=True)

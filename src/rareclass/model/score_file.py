@@ -77,9 +77,10 @@ def score_rows(
     """Score every row of a file of any size into a new file, row order kept.
 
     Parquet or CSV by its suffix, or a table of a database in one transaction. Columns: those to be
-    carried over (or ``row``, counted from 1), those of `score_columns`, before the last of them what
-    each row is called (``called_rare``, or ``level``) and, with ``settings.explain``, why rows are
-    called rare (`explainer_of`), empty for others.
+    carried over (or ``row``, counted from 1), those of `score_columns`, before the last of them
+    what each row is called (``called_rare``, or ``level``) and, with ``settings.explain``, why rows
+    are called rare (`explainer_of`), empty for others. With ``settings.alerts_only`` there are rows
+    called rare alone, the highest score first.
 
     With ``settings.top`` memory holds as many scores as are asked for (`Calls.write`).
 

@@ -1,5 +1,6 @@
 """Thresholds of a model: a rule, the columns of times and costs that it needs, and its rows."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
 # Days a row must share, on average, with others: else the column is no time of days.
 _LEAST_A_DAY = 2.0
 _FEW_DAYS = 20
+# Numbers of days from 1980 to 2059, and names of columns of times.
+_DAYS_SINCE_1970 = 3_652, 32_872
+_TIME_NAME = re.compile(
+    r"(?i:(^|[\W\d_])(t|ts|days?|dates?|times?|timestamp|when|hours?|weeks?|months?|steps?|period)"
+    r"($|[\W\d_]))|[a-z](Day|Date|Time|Timestamp|Hour|Week|Step)"
+)
 # What comes after seconds (or minutes, where there are none) in a time with a zone.
 _ZONE = r"(:\d{2}(?:[.,]\d+)?)\s*(?:[Zz]|UTC|GMT|[+-]\d{2}(?::?\d{2})?)\s*$"
 
@@ -76,8 +83,12 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
         raise
 
 
-def check_days(time: NDArray[Any], option: str) -> None:
-    """Refuse times of which hardly two are of one day: numbers of seconds, most often."""
+def check_days(time: NDArray[Any], option: str, column: str) -> None:
+    """Refuse times of which hardly two are of one day, as seconds, and numbers that are no days.
+
+    Numbers are days where their column is called so, where they are days since 1970, or where they
+    never fall from row to row. An age is none of these.
+    """
     n_rows, n_days = len(time), len(np.unique(day_of(time)))
     if n_rows > _FEW_DAYS and n_rows < _LEAST_A_DAY * n_days:
         numbers = "" if time.dtype.kind == "M" else " Numbers are taken as days."
@@ -85,6 +96,19 @@ def check_days(time: NDArray[Any], option: str) -> None:
             f"{option}: {n_days:,} different days in {n_rows:,} rows.{numbers}",
             "Give dates, or a column of days: seconds divided by 86,400.",
             ErrorKind.SETTING,
+            column=column,
+        )
+    is_named = _TIME_NAME.search(column) is not None
+    if time.dtype.kind == "M" or is_named or n_rows < 2 or (np.diff(time) >= 0).all():
+        return
+    low, high = _DAYS_SINCE_1970
+    if not ((time >= low) & (time < high)).all():
+        raise InputError(
+            f"{option}: its numbers are no days: they rise and fall from row to row, are not "
+            "counted from 1970, and the column is not called a time.",
+            "Give a column of dates, or of days as numbers with the rows in their order.",
+            ErrorKind.SETTING,
+            column=column,
         )
 
 
@@ -154,7 +178,7 @@ class DecisionRule:
             }
             if time is not None and self.needs_time:
                 moments = times_of(beside[time], numbers, "--time")
-                check_days(moments, f"--time {time}")
+                check_days(moments, f"--time {time}", time)
         chosen = self.rule.choose(
             scored.y == 1, scored.scores, scored.weight, costs=costs, time=moments
         )

@@ -1,7 +1,6 @@
 """The report of a model on rows with known classes: of a file, or held out of training."""
 
 import math
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 
 from rareclass.decide.alert_budget import PeriodBudget
 from rareclass.decide.calibration.calibration import weights_at_prevalence
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, command_line, counted
 from rareclass.metrics import Interval, average_precision_interval, roc_auc_interval
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.drift import drift_of
@@ -186,10 +185,7 @@ def _sections_of_scores(content: Model, measures: ModelMeasures, model: Path) ->
     table, target, chosen = measures.table, content.rare_class, content.facts.rule
     rule = "the best balanced accuracy on rows held out" if chosen is None else chosen.rule
     out = model.with_name(f"{model.stem}-threshold{model.suffix or '.rareclass'}")
-    command = (
-        f"rareclass threshold {shlex.quote(str(model))} --threshold {{threshold}} "
-        f"--out {shlex.quote(str(out))}"
-    )
+    command = command_line("threshold", model, "--out", out) + " --threshold {threshold}"
     rare, rest = f"{target.target} = {target.rare_label}", "the rest"
     if target.rest_label != "rest":
         rest = f"{target.target} = {target.rest_label}"

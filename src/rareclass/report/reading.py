@@ -94,7 +94,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     time = groups = None
     if options.time is not None:
         time = times_of(beside[options.time][labelled], labelled + 1, "--time")
-        check_days(time, f"--time {options.time}")
+        check_days(time, f"--time {options.time}", options.time)
     if options.groups is not None:
         names = beside[options.groups].cast(pl.String).fill_null("(empty)")
         groups = names.to_numpy()[labelled]

@@ -1,6 +1,5 @@
 """The report of a stream: measures, drift and alerts over time, from the folder of the stream."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import polars as pl
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, command_line
 from rareclass.metrics import average_precision_interval, roc_auc_interval
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift
 from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, log_axis, plot_of
@@ -124,10 +123,8 @@ def report_on_stream(folder: Path) -> FinishedReport:
         )
         if not (scores == scores[0]).all():
             table = ThresholdTable.of(is_rare, scores)
-            command = (
-                f"rareclass score {shlex.quote(str(folder))} NEW_ROWS.csv "
-                "--threshold {threshold} --out scores.csv"
-            )
+            command = command_line("score", folder, "NEW_ROWS.csv", "--out", "scores.csv")
+            command += " --threshold {threshold}"
             rest = f"{state.options['target']} = {state.labels.rest}"
             of_window = [
                 threshold_section(table, target, rest, "", command),

@@ -399,4 +399,4 @@ def check_times(first: Batch, column: str) -> None:
             float(cell)
     except (TypeError, ValueError):
         return
-    check_days(days[known], f"--time {column}")
+    check_days(days[known], f"--time {column}", column)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Literal, NamedTuple
 
 import polars as pl
@@ -216,7 +217,8 @@ def check_text(name: str, profile: CellProfile, doubt: Doubt | None) -> None:
         remedy = "Correct that cell or leave it empty"
     raise InputError(
         fault,
-        f"{remedy}; --category {name} takes the column as categories, --drop {name} leaves it out.",
+        f"{remedy}; --category {quote(name)} takes the column as categories, --drop {quote(name)} "
+        "leaves it out.",
         ErrorKind.CELL,
         column=name,
         row=profile.first_text_row,
@@ -252,13 +254,13 @@ of places or cards, --category zip takes them so."]
             FindingKind.CODES,
             f"column {name!r} is read as numbers, in which {profile.first_code} and {as_number} "
             "are the same. If they are names, as of places or cards, --category "
-            f"{name} takes them so.",
+            f"{quote(name)} takes them so.",
         )
     elif found.reading.number_format is not None:
         yield ColumnNote(
             FindingKind.NUMBER_FORMAT,
             f"column {name!r} is read as numbers, written like {shown(profile.first_text)} (as in "
-            f"{found.reading.number_format}). --category {name} takes the cells as words.",
+            f"{found.reading.number_format}). --category {quote(name)} takes the cells as words.",
         )
     elif found.doubt == "too long":
         yield note_of_long_numbers(name)
@@ -276,5 +278,5 @@ def note_of_long_numbers(name: str) -> ColumnNote:
     return ColumnNote(
         FindingKind.LONG_NUMBERS,
         f"column {name!r} holds whole numbers that are too long for a number to tell them apart; "
-        f"they are taken as words, as --category {name} does.",
+        f"they are taken as words, as --category {quote(name)} does.",
     )
