@@ -74,7 +74,7 @@ def test_rows_unlike_those_of_the_hunt_are_told(
     new.with_columns(sure=1).write_csv(data)
     words = ("score", tmp_path / "found", data, "-o", tmp_path / "s.csv", "--overwrite")
     assert "amount (20, 100.0%)" in " ".join(rareclass(*words).stdout.split())
-    assert "are unlike any of training" in message(rareclass(*words, "--strict"))
+    assert "has moved far from training" in message(rareclass(*words, "--strict"))
     assert "near its centre in all columns" in message(rareclass(*words, "--explain", 1))
     assert "a column of the scores has that name" in message(rareclass(*words, "--id", "sure"))
     result = output_of(rareclass("show", tmp_path / "found"))

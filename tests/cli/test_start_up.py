@@ -26,7 +26,7 @@ HEAVY = [
     "joblib",
     "narwhals",
 ]
-VERBS = ("fit", "score", "evaluate", "export", "hunt", "stream", "demo")
+VERBS = ("fit", "score", "evaluate", "monitor", "export", "hunt", "stream", "demo")
 RUN = "from rareclass.cli.main import main; main()"
 RUN_AND_LIST = """
 import sys

@@ -104,6 +104,14 @@ def fit(
         str | None,
         typer.Option(help="Column with the time of a row: the latest rows are held out."),
     ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            help="Column that names a row, not learned from: rare rows that the model keeps, to "
+            "compare alerts with, have it in place of their number.",
+        ),
+    ] = None,
     threshold: FitRuleOptions,
     baseline: Annotated[
         bool,
@@ -191,6 +199,7 @@ def fit(
         most_sampled=plan.most_sampled,
         scratch=None if scratch is None else scratch_folder(scratch),
         groups=groups,
+        id_column=id_column,
         time=time,
         rule=rule,
         prevalence=threshold.prevalence,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rareclass.report.reading import ReportOptions
     from rareclass.tables.table_file import TablePlace
 
-_OPTIONS = ("--target", "--time", "--groups", "--cost", "--rows")
+_OPTIONS = ("--target", "--time", "--groups", "--cost", "--rows", "--id")
 _TABLES = {".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".txt"}
 
 
@@ -51,6 +51,9 @@ def report(
     ] = None,
     groups: Annotated[
         str | None, typer.Option(help="Column whose values are looked at one by one.")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column that names rows: single rows have it beside.")
     ] = None,
     cost: Annotated[
         str | None,
@@ -88,7 +91,7 @@ def report(
     from rareclass.report.reading import ReportOptions
 
     costs = None if cost is None else costs_of(cost)
-    options = ReportOptions(target, time, groups, costs, rows, character)
+    options = ReportOptions(target, time, groups, costs, rows, character, id_column)
     inputs = {"the model": model} | ({"DATA": data} if data else {})
     check_output(out, "--out", written.overwrite, inputs)
     written.check(inputs, written.overwrite)
@@ -133,7 +136,7 @@ def _of_scores(
             "Name it by --target.",
             ErrorKind.COMBINATION,
         )
-    _refuse(options, "A report of files of scores", ("--time", "--cost", "--rows"))
+    _refuse(options, "A report of files of scores", ("--time", "--cost", "--rows", "--id"))
     files = ScoreFiles(
         paths, options.target, truth, groups=options.groups, separator=options.separator
     )
@@ -180,7 +183,10 @@ def _of_models(
 
 
 def _given(options: "ReportOptions") -> list[str]:
-    values = (options.target, options.time, options.groups, options.costs, options.n_shown or None)
+    values = (
+        options.target, options.time, options.groups, options.costs, options.n_shown or None,
+        options.id_column,
+    )  # fmt: skip
     return [name for name, value in zip(_OPTIONS, values, strict=True) if value is not None]
 
 

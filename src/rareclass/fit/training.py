@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
@@ -43,6 +44,7 @@ from rareclass.model.facts import (
 )
 from rareclass.model.model import Model
 from rareclass.model.targets import RareTarget
+from rareclass.model.threshold import check_days
 from rareclass.ranking import OrdinalRankRC
 
 # Rare rows that are kept; more are thinned at random.
@@ -51,18 +53,21 @@ MOST_CASES = 2000
 _MOST_NUMBERS = 1_000_000
 
 
-def rare_cases(encoder: Any, model: Any, data: TrainingSet, seed: int) -> RareCases | None:
+def rare_cases(
+    encoder: Any, model: Any, data: TrainingSet, seed: int, id_column: str | None
+) -> RareCases | None:
     """Return the rare ones of the rows that a model learned from, all or some drawn by `seed`.
 
-    Of a kernel machine those that are its landmarks. None for levels, and for rows without columns,
-    which are not explained.
+    They have the cells of `id_column` as names, where there is one. Of a kernel machine those that
+    are its landmarks. None for levels, and for rows without columns, which are not explained.
     """
     if data.number is None or not isinstance(data.target, RareTarget):
         return None
     landmark_rows = getattr(model, "landmark_rows_", None)
     if landmark_rows is not None:
         is_rare = data.rare[landmark_rows]
-        return RareCases(np.where(is_rare, data.number[landmark_rows], 0))
+        names = _names(data, id_column, landmark_rows)
+        return RareCases(np.where(is_rare, data.number[landmark_rows], 0), None, names)
     from rareclass.explain.near_cases import case_features
 
     chosen = _thinned(np.flatnonzero(data.rare), data.rows.shape[1], seed)
@@ -72,7 +77,17 @@ def rare_cases(encoder: Any, model: Any, data: TrainingSet, seed: int) -> RareCa
     width = sum(values.shape[1] for values in features.values())
     kept = _thinned(np.arange(len(chosen)), width, seed)
     assert part.number is not None
-    return RareCases(part.number[kept], {name: each[kept] for name, each in features.items()})
+    own = {name: each[kept] for name, each in features.items()}
+    return RareCases(part.number[kept], own, _names(part, id_column, kept))
+
+
+def _names(
+    data: TrainingSet, column: str | None, rows: NDArray[np.int64]
+) -> tuple[str, ...] | None:
+    """Return the cells of a column of `beside`, as text."""
+    if column is None or data.beside is None:
+        return None
+    return tuple(data.beside[column][rows].cast(pl.String).fill_null(""))
 
 
 def _thinned(rows: NDArray[np.int64], width: int, seed: int) -> NDArray[np.int64]:
@@ -120,7 +135,14 @@ class Trained:
 def train(data: TrainingSet, settings: FitSettings) -> Trained:
     """Train on all rows, with an estimate of what the model is worth on new ones."""
     notes: list[str] = []
-    method = settings.method
+    method, time = settings.method, data.times_of(settings.time)
+    if (
+        time is not None
+        and settings.time
+        and settings.rule is not None
+        and settings.rule.needs_time
+    ):
+        check_days(time, f"--time {settings.time}", settings.time)  # before anything is learned
     plan = plan_hold_out(data, settings, notes)
     kept, held_out = plan.kept, plan.held_out
     with warnings_as(notes):
@@ -155,7 +177,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     )
     final = decision_of(facts.target, thresholds)
     summary = method.summary(model, chosen_on, thresholds) + final.rules()
-    cases = rare_cases(encoder, model, trained_on, settings.seed)
+    cases = rare_cases(encoder, model, trained_on, settings.seed, settings.id_column)
     method.lighten(model)
     light = _light(judged, data, settings)
     if light is not None:

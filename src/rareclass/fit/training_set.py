@@ -60,6 +60,7 @@ class FitSettings:
     client: Any = None  # of the Dask cluster on whose workers the rows are learned from
     rule: DecisionRule | None = None  # what the threshold keeps; None: the best balanced accuracy
     prevalence: float | None = None  # share of rare rows where the model will be used
+    id_column: str | None = None  # by which the rare rows that a model keeps are named
 
     @property
     def beside(self) -> dict[str, str | None]:
@@ -72,6 +73,9 @@ class FitSettings:
         if self.groups is not None:
             kept = self.groups in self.keep
             found[self.groups] = None if kept else "groups rows, and is not learned from"
+        if self.id_column is not None:
+            why = None if self.id_column in self.keep else "names rows, and is not learned from"
+            found.setdefault(self.id_column, why)
         return found
 
 
@@ -183,7 +187,8 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
     )
     target = _target(file, settings.target, label_counts(table.labels), settings)
     y = _codes(table.labels, target)
-    distinct, copies = _distinct_rows(table.frame.with_columns(table.beside), y)
+    compared = [each for each in table.beside if each.name != settings.id_column]
+    distinct, copies = _distinct_rows(table.frame.with_columns(compared), y)
     beside = pl.DataFrame(table.beside) if table.beside else None
     return TrainingSet(
         table.frame if copies is None else table.frame[distinct],
@@ -200,7 +205,7 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
 
 def check_beside(file: TableFile, settings: FitSettings) -> None:
     """Raise `InputError` where a column beside the features is none of the file, or not usable."""
-    given = [("--groups", settings.groups), ("--time", settings.time)]
+    given = [("--groups", settings.groups), ("--time", settings.time), ("--id", settings.id_column)]
     if settings.rule is not None:
         given += [("--cost", name) for name in settings.rule.columns]
     options = [(option, name) for option, name in given if name is not None]
@@ -297,7 +302,7 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
 
 def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
     named = {"--drop": settings.drop, "--keep": settings.keep, "--category": settings.categories}
-    beside = {"--groups": settings.groups, "--time": settings.time}
+    beside = {"--groups": settings.groups, "--time": settings.time, "--id": settings.id_column}
     named |= {option: (name,) for option, name in beside.items() if name is not None}
     if settings.rule is not None and settings.rule.columns:
         named["--cost"] = tuple(settings.rule.columns)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import polars as pl
 from scipy import sparse
 
@@ -26,7 +27,8 @@ def explainer_of(content: Model, k: int) -> Explain:
     columns raise it. Effects are against a typical cell for `RareClassifier`, and against the mean
     of the training rows for models of encoded rows.
 
-    Where the model file keeps rare rows, ``case_1`` is the number in the training file of the one
+    Where the model file keeps rare rows, ``case_1`` is the number in the training file (or the name
+    by ``rareclass fit --id``) of the one
     nearest to a row, and ``distance_1`` how far it is (`rareclass.explain.nearest_cases`).
 
     Raises `InputError` for a k below 1, and for models of levels and of svmlight rows.
@@ -84,7 +86,9 @@ def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
     from rareclass.explain.explaining import explain, strongest_of  # every kind of model
 
     if not rows.height:
-        types: dict[str, Any] = {"reason": pl.String, "value": pl.String, "case": pl.Int64}
+        is_named = content.cases is not None and content.cases.names is not None
+        case = pl.String if is_named else pl.Int64
+        types: dict[str, Any] = {"reason": pl.String, "value": pl.String, "case": case}
         kinds = {name: name.split("_")[0] for name in told_names(content, k)}
         return pl.DataFrame(schema={name: types.get(of, pl.Float64) for name, of in kinds.items()})
     X, groups = content.encode(rows), None
@@ -108,23 +112,25 @@ def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
 
 
 def _nearest(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
-    """Return numbers and distances of the nearest cases: two columns for each of k."""
+    """Return names or numbers, and distances, of the nearest cases: two columns for each of k."""
     if content.cases is None:
         return []
     from rareclass.explain.near_cases import case_features, nearest_of
 
     model: Any = content.estimator
     number, features = content.cases.number, content.cases.features
+    named: Any = number if content.cases.names is None else np.array(content.cases.names, object)
+    dtype = pl.Int64 if content.cases.names is None else pl.String
     if features is None:
         is_case = number > 0
-        number, features = number[is_case], case_features(model, model.landmarks_[is_case])
+        named, features = named[is_case], case_features(model, model.landmarks_[is_case])
     found = nearest_of(model, case_features(model, X), features, k)
     columns: list[tuple[list[Any], Any]] = []
     for chosen, apart in zip(found.places.T, found.distances.T, strict=True):
-        columns += [(number[chosen].tolist(), pl.Int64), (apart.tolist(), pl.Float64)]
+        columns += [(named[chosen].tolist(), dtype), (apart.tolist(), pl.Float64)]
     none: list[Any] = [None] * len(found.places)
     for _ in range(k - found.places.shape[1]):  # there are fewer cases than places for them
-        columns += [(none, pl.Int64), (none, pl.Float64)]
+        columns += [(none, dtype), (none, pl.Float64)]
     return columns
 
 

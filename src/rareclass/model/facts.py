@@ -76,10 +76,13 @@ class RareCases:
     features : dict of ndarray, each of n_cases rows, or None
         What they are compared by, see `rareclass.explain.near_cases.case_features`. None where
         the landmarks of a kernel machine are the cases.
+    names : tuple of str or None
+        Cells of the column that ``rareclass fit --id`` names; None without one.
     """
 
     number: NDArray[np.int64]
     features: dict[str, np.ndarray] | None = None
+    names: tuple[str, ...] | None = None
 
     def check(self) -> None:
         """Raise `ValueError` where numbers and features do not belong together."""
@@ -87,6 +90,9 @@ class RareCases:
         lengths = {len(number)} if features is None else {*map(len, features.values()), len(number)}
         if number.dtype.kind not in "iu" or number.ndim != 1 or len(lengths) != 1:
             raise ValueError("a number for each case, and features of as many")
+        names = ("",) * len(number) if self.names is None else self.names
+        if len(names) != len(number) or not all(isinstance(name, str) for name in names):
+            raise ValueError("a name for each case")
 
 
 @dataclass(frozen=True)

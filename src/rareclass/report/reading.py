@@ -36,6 +36,7 @@ class ReportOptions:
     costs: Mapping[str, float | str] | None = None
     n_shown: int = 0  # rows whose cells may be shown
     separator: str | None = None
+    id_column: str | None = None  # by which single rows are named
 
 
 class WholeRows(NamedTuple):
@@ -61,6 +62,7 @@ class ReadRows:
     groups: NDArray[Any] | None = None
     costs: dict[str, Any] | None = None
     whole: WholeRows | None = None
+    ids: list[str] | None = None
 
 
 def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadRows:
@@ -111,6 +113,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         groups,
         _costs(beside, options, labelled),
         keeper.kept(y, value, labelled),
+        _ids(beside, options, labelled),
     )
 
 
@@ -170,7 +173,7 @@ class RowKeeper:
 
 def _columns_beside(file: TableFile | SvmlightFile, options: ReportOptions) -> dict[str, pl.Series]:
     """Columns of time, groups and costs, which the model does not look at."""
-    wanted = [("--time", options.time), ("--groups", options.groups)]
+    wanted = [("--time", options.time), ("--groups", options.groups), ("--id", options.id_column)]
     wanted += [("--cost", cost) for cost in (options.costs or {}).values() if isinstance(cost, str)]
     named = [(option, name) for option, name in wanted if name is not None]
     if not named:
@@ -191,6 +194,14 @@ def _columns_beside(file: TableFile | SvmlightFile, options: ReportOptions) -> d
     names = list(dict.fromkeys(name for _, name in named))
     frame = pl.concat(list(file.batches(names)))
     return {name: frame[name] for name in names}
+
+
+def _ids(
+    beside: dict[str, pl.Series], options: ReportOptions, labelled: NDArray[np.int64]
+) -> list[str] | None:
+    if options.id_column is None:
+        return None
+    return beside[options.id_column].cast(pl.String).fill_null("")[labelled].to_list()
 
 
 def _costs(

@@ -77,6 +77,17 @@ def _tally(explained: pl.DataFrame | None, key: str, value: str) -> dict[Any, Ta
     return {name: Tally(len(each), sum(each) / len(each)) for name, each in values.items()}
 
 
+def _named(rows: ReadRows, place: int) -> str:
+    """Return the number of a row in the file, and its id where the user asked for one."""
+    number = f"{rows.rows[place] + 1:,}"
+    return number if rows.ids is None else f"{number} ({rows.ids[place]})"
+
+
+def _case(case: int | str | None) -> str:
+    """Return the number of a rare row in the training file, or its name."""
+    return f"{case:,}" if isinstance(case, int) else _cell(case)
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return ""
@@ -169,13 +180,14 @@ def _failures_section(
     lines = []
     for at in map(int, missed):
         like = nearest(numbers, words, at, found)
+        other = None if like.row is None else int(places[like.row])
         behind = 1.0 - np.searchsorted(rest, scores[at], side="right") / len(rest)
         lines.append(
             (
-                f"{rows.rows[places[at]] + 1:,}",
+                _named(rows, int(places[at])),
                 f"{scores[at]:.4g}",
                 percent(float(behind)),
-                NONE if like.row is None else f"{rows.rows[places[like.row]] + 1:,}",
+                NONE if other is None else _named(rows, other),
                 ", ".join(like.differs) or NONE,
                 *(_cell(frame[name][at]) for name in names),
             )
@@ -198,15 +210,15 @@ def _failures_section(
     return Section("failures", title, lead, blocks)
 
 
-def _cases_section(cases: Mapping[int, Tally], n_alerts: int, n_rare: int | None) -> Section:
+def _cases_section(cases: Mapping[Any, Tally], n_alerts: int, n_rare: int | None) -> Section:
     """Section on the rare rows of training that the highest rows are most like.
 
-    `cases` has for each, by its row in the training file, the number of highest rows nearest to it
-    and their mean distance.
+    `cases` has for each, by its row in the training file or its name, the number of highest rows
+    nearest to it and their mean distance.
     """
     ranked = sorted(cases.items(), key=lambda each: (-each[1].n_rows, each[1].mean))
     rows = tuple(
-        (f"{case:,}", f"{count:,}", f"{distance:.3g}")
+        (_case(case), f"{count:,}", f"{distance:.3g}")
         for case, (count, distance) in ranked[:_N_CASES]
     )
     of_all = "" if n_rare is None else f" of the {n_rare:,} rare rows of training"
@@ -234,7 +246,7 @@ def _top_section(
     places = _top_places(rows, kept)[:n_shown]
     top = kept.places[places]
     head = {
-        "Row": [f"{row + 1:,}" for row in rows.rows[top]],
+        "Row": [_named(rows, int(place)) for place in top],
         "Score": [f"{score:.4g}" for score in rows.scores[top]],
     }
     if content.calibration is not None:
@@ -250,7 +262,7 @@ def _top_section(
     head["Raised most by"] = raised
     if explained is not None and "case_1" in explained.columns:
         cases = explained["case_1"][: len(top)]
-        head["Most like the rare case"] = ["" if case is None else f"{case:,}" for case in cases]
+        head["Most like the rare case"] = [_case(case) for case in cases]
     cells = [[_cell(kept.cells[name][int(place)]) for place in places] for name in names]
     lines = tuple(zip(*head.values(), *cells, strict=True))
     n_rare = int(rows.y[top].sum())

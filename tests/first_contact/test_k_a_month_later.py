@@ -1,0 +1,407 @@
+"""A model a month later: what has moved without labels, alerts for people, and commands to copy."""
+
+import json
+import shlex
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+from faults import refused
+from rareclass.cli.app import app
+from rareclass.cli.door import BAD_INPUT, MOVED_FAR
+from rareclass.errors import ErrorKind, column_hint, command_line, name_hint, nearest_name
+from rareclass.metrics.column_drift import index_by_chance, population_stability_index
+from rareclass.model.columns import ERROR, ColumnTracker
+from rareclass.model.drift import refuse_drift
+from rareclass.model.evaluate import AlertsADay, monitor_file
+from rareclass.model.model_file import load_model
+from rareclass.model.threshold import check_days
+from rareclass.report.page import PageTable
+from rareclass.report.reading import ReportOptions, read_rows
+from rareclass.report.single_rows import single_rows
+
+N = 2000
+
+
+def payments(n: int, seed: int) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    rare = rng.random(n) < 0.05
+    income = rng.normal(50, 10, n) + 15 * rare
+    return pl.DataFrame(
+        {
+            "id": [f"p{seed}-{k * 7919 % 99991}" for k in range(n)],
+            "amount": np.exp(rng.normal(3, 1, n) + rare).round(2),
+            "income": pl.Series(np.where(rng.random(n) < 0.04, np.nan, income)).fill_nan(None),
+            "country": rng.choice(["DE", "FR", "IT", "ES"], n, p=[0.4, 0.3, 0.2, 0.1]),
+            "merchant": [f"m{k}" for k in rng.zipf(1.6, n) % 5000],
+            "age": rng.integers(18, 90, n),
+            "version": ["v1"] * n,
+            "nothing": pl.Series([None] * n, dtype=pl.String),
+            "day": np.arange(n) // 100,
+            "fraud": rare.astype(int),
+        }
+    )
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a space and a quote in its name, a model in it, and rows of next month."""
+    folder = tmp_path_factory.mktemp("k") / "Ann's models"
+    folder.mkdir()
+    payments(N, 0).write_csv(folder / "train.csv")
+    payments(N, 1).write_csv(folder / "new.csv")
+    found = run(
+        "fit", folder / "train.csv", "-t", "fraud", "-o", folder / "m.rareclass", "--folds", 2,
+        "--members", "logistic regression", "--drop", "day",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    (folder / "fit.txt").write_text(found.output)
+    return folder
+
+
+# -- drift -----------------------------------------------------------------------------------------
+
+Change = Callable[[pl.DataFrame], pl.DataFrame]
+CHANGES: dict[str, tuple[Change, str]] = {
+    "4 % empty, now all": (lambda t: t.with_columns(income=pl.lit(None)), "income"),
+    "never empty, now a fifth": (
+        lambda t: t.with_columns(
+            age=pl.when(pl.int_range(pl.len()) % 5 == 0).then(None).otherwise("age")
+        ),
+        "age",
+    ),
+    "never empty, now all": (lambda t: t.with_columns(country=pl.lit(None)), "country"),
+    "moved within its range": (
+        lambda t: t.with_columns(income=45 + (pl.col("income").clip(40, 60) - 50) * 0.4),
+        "income",
+    ),
+    "in other units": (lambda t: t.with_columns(amount=pl.col("amount") * 1000), "amount"),
+    "another order of rows": (lambda t: t.with_columns(age=pl.lit(30)), "age"),
+    "a category vanished": (lambda t: t.filter(pl.col("country") != "FR"), "country"),
+    "a new category": (
+        lambda t: t.with_columns(country=pl.col("country").replace({"ES": "PT"})), "country",
+    ),
+    "a constant is another": (lambda t: t.with_columns(version=pl.lit("v2")), "version"),
+    "a constant varies": (
+        lambda t: t.with_columns(
+            version=pl.when(pl.col("age") > 50).then(pl.lit("v1")).otherwise(pl.lit("v2"))
+        ),
+        "version",
+    ),
+    "a column absent": (lambda t: t.drop("income"), "income"),
+    "an empty column filled": (lambda t: t.with_columns(nothing=pl.lit("x")), "nothing"),
+    "half of the rows of one word": (
+        lambda t: t.with_columns(
+            merchant=pl.when(pl.col("age") > 50).then(pl.lit("m9")).otherwise("merchant")
+        ),
+        "merchant",
+    ),
+}  # fmt: skip
+UNUSED = {"a constant is another", "a constant varies", "an empty column filled"}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_column_that_moved_is_found_and_no_other(
+    change: str, folder: Path, tmp_path: Path
+) -> None:
+    changed, name = CHANGES[change]
+    changed(payments(N, 1)).drop("fraud").write_parquet(tmp_path / "new.parquet")  # no labels
+    drift = monitor_file(load_model(folder / "m.rareclass"), tmp_path / "new.parquet").drift
+    moved = [each.name for each in drift.moved if each is not drift.scores]
+    assert moved == [name]
+    assert drift.compared[0].is_far
+    if change in UNUSED:  # a model scores as before where it did not learn from the column
+        refuse_drift(drift, "new.parquet")
+    else:
+        with refused(ErrorKind.REFUSED, column=name):
+            refuse_drift(drift, "new.parquet")
+
+
+@pytest.mark.parametrize(
+    "change", ["4 % empty, now all", "moved within its range", "a constant varies", "absent"]
+)
+def test_monitor_and_score_say_the_same(change: str, folder: Path, tmp_path: Path) -> None:
+    changed, name = CHANGES["a column absent" if change == "absent" else change]
+    new, numbers = tmp_path / "new.csv", tmp_path / "n.json"
+    changed(payments(N, 1)).drop("fraud").write_csv(new)
+    found = run("monitor", folder / "m.rareclass", new, "--json", numbers, "--strict")
+    assert found.exit_code == MOVED_FAR, found.output
+    told = json.loads(numbers.read_text())
+    assert told["is_far"]
+    assert told["drift"][0]["column"] == name
+    line = next(each for each in found.output.splitlines() if each.startswith(name))
+    assert "absent" in line or "moved far" in line
+    scored = run("score", folder / "m.rareclass", new, "-o", tmp_path / "s.csv")
+    strict = run("score", folder / "m.rareclass", new, "-o", tmp_path / "t.csv", "--strict")
+    assert strict.exit_code == (0 if change in UNUSED else BAD_INPUT)
+    if change == "absent":
+        assert scored.exit_code == BAD_INPUT
+    else:
+        assert f"moved far from training: {name} (index" in " ".join(scored.output.split())
+
+
+@pytest.mark.parametrize("n_rows", [1, 20, N])
+def test_rows_like_those_of_training_have_not_moved(n_rows: int, folder: Path) -> None:
+    model = load_model(folder / "m.rareclass")
+    for seed in range(1, 3):
+        found = monitor_file(model, folder / "new.csv") if n_rows == N else None
+        if found is None:
+            rows = folder / f"few-{n_rows}-{seed}.csv"
+            payments(n_rows, seed).write_csv(rows)
+            found = monitor_file(model, rows)
+        assert found.drift.moved == []
+        assert not found.drift.is_far
+
+
+def test_twenty_rows_that_are_all_empty_are_told(folder: Path, tmp_path: Path) -> None:
+    payments(20, 5).with_columns(income=pl.lit(None)).write_csv(tmp_path / "few.csv")
+    found = monitor_file(load_model(folder / "m.rareclass"), tmp_path / "few.csv")
+    assert [each.name for each in found.drift.moved if each.is_far] == ["income"]
+
+
+def test_files_are_read_in_blocks_and_blocks_do_not_matter(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = load_model(folder / "m.rareclass")
+    whole = monitor_file(model, folder / "new.csv").as_plain_data()
+    monkeypatch.setattr("rareclass.model.model.batch_rows_for", lambda n: 170)
+    assert monitor_file(model, folder / "new.csv").as_plain_data() == whole
+
+
+def test_counts_of_parts_add_up(folder: Path) -> None:
+    model, new = load_model(folder / "m.rareclass"), payments(N, 1)
+    columns = [each.name for each in model.encoder.columns]
+    typed = new.select(pl.col(name).cast(pl.Float64, strict=False) if new[name].dtype.is_numeric()
+                       else pl.col(name) for name in columns)  # fmt: skip
+    whole, first, second = (ColumnTracker(model.trained) for _ in range(3))
+    whole.add(typed)
+    first.add(typed[:700])
+    second.add(typed[700:])
+    first.join(second)
+    assert first.drifts({}) == whole.drifts({})
+
+
+def test_monitor_refuses_what_it_cannot_read(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "none.csv").write_text("id,amount,income,country,merchant,age\n")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    for name in ("none.csv", "other.csv", "absent.csv"):
+        assert run("monitor", folder / "m.rareclass", tmp_path / name).exit_code == BAD_INPUT
+    words = ("monitor", folder / "m.rareclass", folder / "new.csv", "--json", "-")
+    found = run(*words)
+    numbers = json.loads(found.output)
+    assert (found.exit_code, numbers["n_rows"]) == (0, N)
+    assert numbers["score_drift"]["verdict"] == "steady"
+
+
+SHAPES: dict[str, NDArray[np.float64]] = {
+    "tenths": np.full(10, 0.1),
+    "halves": np.array([0.5, 0.5]),
+    "a rare event": np.array([0.999, 0.001]),
+    "words": (1 / np.arange(1, 24) ** 1.5) / (1 / np.arange(1, 24) ** 1.5).sum(),
+    "rare words": np.array([0.98, *[0.004] * 5]),
+}
+
+
+@pytest.mark.parametrize(("n", "n_trained"), [(20, 5000), (20, 200), (100, 1000), (1000, 1000)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_chance_moves_a_column_as_rarely_as_is_said(shape: str, n: int, n_trained: int) -> None:
+    """At the level of one of thirty columns; the chi-squared bound may be out by a factor of 2."""
+    rng, level, draws = np.random.default_rng(0), ERROR / 3, 1500
+    recent, earlier = (rng.multinomial(size, SHAPES[shape], draws) for size in (n, n_trained))
+    n_moved = 0
+    for new, old in zip(recent, earlier, strict=True):
+        there = new + old > 0
+        index = population_stability_index(new[there], old[there])
+        n_moved += index > index_by_chance(new, old, level)
+    assert n_moved <= 2 * level * draws + 3 * np.sqrt(level * draws)
+
+
+# -- alerts for people -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("way", [("--top", 7), ("--threshold", 2.0, "--explain", 1)])
+def test_alerts_alone_the_highest_first_with_columns_of_the_user(
+    way: tuple[object, ...], suffix: str, folder: Path, tmp_path: Path
+) -> None:
+    read = partial(pl.read_csv, infer_schema=False) if suffix == "csv" else pl.read_parquet
+    every, alerts = tmp_path / f"every.{suffix}", tmp_path / f"alerts.{suffix}"
+    words = ("score", folder / "m.rareclass", folder / "new.csv", "--id", "id", "--id", "amount")
+    assert run(*words, *way, "-o", every).exit_code == 0
+    assert run(*words, *way, "-o", alerts, "--alerts-only").exit_code == 0
+    found, expected = read(alerts), read(every)
+    is_called = pl.col("called_rare").cast(pl.String).is_in(["1", "true"])
+    called = expected.filter(is_called).with_columns(by=pl.col("score").cast(pl.Float64))
+    called = called.sort("by", descending=True, maintain_order=True).drop("by")
+    assert found.columns[:3] == ["id", "amount", "score"]
+    assert 0 < found.height < expected.height
+    assert found.equals(called)
+
+
+def test_no_alert_is_a_file_with_a_head(folder: Path, tmp_path: Path) -> None:
+    words = ("score", folder / "m.rareclass", folder / "new.csv", "-o", tmp_path / "s.csv")
+    assert run(*words, "--alerts-only", "--threshold", 1e9).exit_code == 0
+    assert pl.read_csv(tmp_path / "s.csv").columns[:2] == ["row", "score"]
+    wrong = run(*words, "--overwrite", "--id", "idd")
+    assert wrong.exit_code == BAD_INPUT
+    assert "'id'" in wrong.output
+
+
+def test_alerts_a_day_are_of_whole_days() -> None:
+    hours = np.arange(12, 12 + 24 * 5)  # from noon to noon: four whole days
+    time = np.datetime64("2026-03-01") + hours.astype("m8[h]")
+    called = hours % 24 < 3
+    found = AlertsADay.of("when", time, called)
+    assert (found.n_days, found.mean, found.least, found.most) == (4, 3.0, 3.0, 3.0)
+
+
+def test_evaluate_says_alerts_a_day(folder: Path, tmp_path: Path) -> None:
+    words = ("evaluate", folder / "m.rareclass", folder / "new.csv", "--time", "day")
+    assert "Alerts a day: " in run(*words).output
+    told = json.loads(run(*words, "--json", "-").output)["alerts_a_day"]
+    scores = tmp_path / "s.csv"
+    run("score", folder / "m.rareclass", folder / "new.csv", "-o", scores, "--id", "day")
+    a_day = pl.read_csv(scores).group_by("day").agg(pl.col("called_rare").sum())["called_rare"]
+    assert told["n_days"] == N / 100
+    assert told["mean"] == pytest.approx(a_day.mean())
+    assert (told["least"], told["most"]) == (a_day.min(), a_day.max())
+    assert run(*words[:3], "--time", "dai").exit_code == BAD_INPUT
+
+
+def test_rows_of_a_report_have_their_ids(folder: Path) -> None:
+    """The highest rows, those that were missed, and the rows nearest to these."""
+    model, ids = load_model(folder / "m.rareclass"), payments(N, 1)["id"].to_list()
+    for name in ("id", None):
+        rows = read_rows(model, folder / "new.csv", ReportOptions(n_shown=5, id_column=name))
+        tables = [
+            block
+            for section in single_rows(model, rows, 5).sections
+            for block in section.blocks
+            if isinstance(block, PageTable) and block.head[0] == "Row"
+        ]
+        assert len(tables) == 2
+        cells = [row[0] for table in tables for row in table.rows]
+        cells += [row[3] for table in tables for row in table.rows if len(table.head) > 3][5:]
+        for cell in cells:
+            number, _, own = cell.replace(",", "").partition(" ")
+            assert own == (f"({ids[int(number) - 1]})" if name else "")
+
+
+@pytest.mark.parametrize("method", [(), ("--method", "mibc", "--cost", "1")])
+def test_nearest_cases_have_the_names_that_fit_was_given(
+    method: tuple[str, ...], folder: Path, tmp_path: Path
+) -> None:
+    out, scores = tmp_path / "m.rareclass", tmp_path / "s.csv"
+    quick = ("--members", "logistic regression") if not method else ()
+    words = ("fit", folder / "train.csv", "-t", "fraud", "-o", out, "--id", "id", "--folds", 2)
+    assert run(*words, *quick, *method).exit_code == 0
+    found = run("score", out, folder / "new.csv", "-o", scores, "--top", 3, "--explain", 2)
+    assert found.exit_code == 0, found.output
+    cases = pl.read_csv(scores).drop_nulls("case_1")["case_1"].to_list()
+    rare = set(payments(N, 0).filter(pl.col("fraud") == 1)["id"])
+    assert len(cases) == 3
+    assert set(cases) <= rare
+    assert run(*words, "--overwrite", "--id", "idd").exit_code == BAD_INPUT
+
+
+# -- commands to copy, times, and names that were meant --------------------------------------------
+
+
+def test_the_next_command_can_be_typed(folder: Path, tmp_path: Path) -> None:
+    told = (folder / "fit.txt").read_text()
+    line = next(each.strip() for each in told.splitlines() if each.startswith("  rareclass score"))
+    words = shlex.split(line)
+    assert words[:3] == ["rareclass", "score", str(folder / "m.rareclass")]
+    words = [str(folder / "new.csv") if word == "NEW_ROWS.csv" else word for word in words]
+    words[words.index("scores.csv")] = str(tmp_path / "scores.csv")
+    assert run(*words[1:]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["m.rareclass", "pay model.rareclass", "it's.rareclass", 'a"b.rareclass', "a$b;c", "a*"]
+)
+def test_commands_are_quoted_for_a_shell(name: str) -> None:
+    line = command_line("score", Path("/tmp") / name, "NEW_ROWS.csv")
+    assert shlex.split(line) == ["rareclass", "score", f"/tmp/{name}", "NEW_ROWS.csv"]
+    hint = column_hint(f"{name}, b", [name, "b"], "--drop")
+    assert shlex.split(hint.removeprefix("One column each time: ").rstrip("."))[1] == name
+
+
+@pytest.mark.parametrize(
+    ("column", "time"),
+    [
+        pytest.param("day", np.random.default_rng(0).integers(0, 30, 500), id="called a day"),
+        pytest.param("step", np.random.default_rng(0).integers(0, 30, 500), id="called a step"),
+        pytest.param("orderDate", np.random.default_rng(0).integers(0, 30, 500), id="camel case"),
+        pytest.param("n", np.sort(np.random.default_rng(0).integers(0, 30, 500)), id="in order"),
+        pytest.param("n", np.random.default_rng(0).integers(20_000, 20_040, 500), id="since 1970"),
+    ],
+)
+def test_numbers_that_are_days(column: str, time: NDArray[np.int64]) -> None:
+    check_days(time.astype(float), "--time", column)
+
+
+@pytest.mark.parametrize("column", ["age", "holiday", "amount", "percentage"])
+def test_numbers_that_are_no_days(column: str) -> None:
+    time = np.random.default_rng(0).integers(18, 90, 500).astype(float)
+    with refused(ErrorKind.SETTING, column=column):
+        check_days(time, f"--time {column}", column)
+
+
+def test_an_age_is_no_time_and_nothing_is_learned_before_that_is_said(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.fit.training._fit", lambda *given: 1 / 0)
+    out = tmp_path / "m.rareclass"
+    words = ("fit", folder / "train.csv", "-t", "fraud", "-o", out, "--alerts", "5/day", "--time")
+    found = run(*words, "age")
+    assert found.exit_code == BAD_INPUT
+    assert "--time age" in found.output
+    assert isinstance(run(*words, "day").exception, ZeroDivisionError)  # a time, and learned
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "meant"),
+    [
+        ("age", ["target", "income"], None),
+        ("age", ["wages", "target"], None),
+        ("agee", ["age"], "age"),
+        ("tagret", ["age", "target"], "target"),
+        ("Card ID", ["card_id"], "card_id"),
+        ("amont", ["age", "amount"], "amount"),
+        ("merchant", ["merchants"], "merchants"),
+        ("x", ["y"], None),
+        ("id", ["ip"], None),
+        ("sex", ["age"], None),
+        ("country", ["county", "counter"], "county"),
+        ("", ["a"], None),
+        ("AGE", ["age"], "age"),
+    ],
+)
+def test_a_name_is_suggested_only_where_it_is_close(
+    name: str, known: list[str], meant: str | None
+) -> None:
+    assert nearest_name(name, known) == meant
+    assert ("Did you mean" in name_hint(name, known)) is (meant is not None)
+
+
+@pytest.mark.parametrize("option", ["--drop", "--keep", "--category", "--groups", "--time"])
+def test_no_command_suggests_the_target_for_an_age(
+    option: str, folder: Path, tmp_path: Path
+) -> None:
+    pl.DataFrame({"target": [0, 1] * 20, "size": range(40)}).write_csv(tmp_path / "t.csv")
+    words = ("fit", tmp_path / "t.csv", "-t", "target", "-o", tmp_path / "m", option, "age")
+    found = run(*words)
+    assert found.exit_code == BAD_INPUT
+    assert "Did you mean" not in found.output
