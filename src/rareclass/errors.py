@@ -175,7 +175,8 @@ def _plain(name: str) -> str:
 
 def _n_slips(one: str, other: str) -> int:
     """Letters that are others, missing or exchanged with their neighbours (Damerau's distance)."""
-    before, last = [], list(range(len(other) + 1))
+    before: list[int] = []
+    last = list(range(len(other) + 1))
     for i, letter in enumerate(one, start=1):
         row = [i]
         for j, found in enumerate(other, start=1):

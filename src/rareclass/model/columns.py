@@ -185,7 +185,7 @@ class ColumnTracker:
         self._trained = {each.name: each for each in trained if each.kind != SCORES}
         self._scores = next((each for each in trained if each.kind == SCORES), None)
         self._counts: dict[str, Floats] = {}
-        self._of_scores = 0.0
+        self._of_scores: Floats | float = 0.0
 
     def add(self, rows: pl.DataFrame) -> None:
         """Count typed rows."""
@@ -208,7 +208,7 @@ class ColumnTracker:
     def add_scores(self, scores: Floats) -> None:
         """Count scores of rows."""
         if self._scores is not None:
-            self._of_scores += self._scores.bins.counts(pl.Series(scores))
+            self._of_scores = self._of_scores + self._scores.bins.counts(pl.Series(scores))
 
     def _add(self, trained: TrainedColumn, found: Floats) -> None:
         self._counts[trained.name] = self._counts.get(trained.name, 0.0) + found
@@ -217,7 +217,7 @@ class ColumnTracker:
         """Add what another one of the same columns has counted."""
         for name, found in other._counts.items():
             self._add(self._trained[name], found)
-        self._of_scores += other._of_scores
+        self._of_scores = self._of_scores + other._of_scores
 
     def emptied(self) -> dict[str, int]:
         """Return the empty cells of columns that had none in training."""

@@ -271,14 +271,14 @@ def monitor_file(content: Model, data: TablePlace, separator: str | None = None)
     """
     file, seen = open_table(data, separator, one_pass=True), InputSummary()
     there: list[Column] = []
-    if isinstance(file, TableFile):
+    if not isinstance(file, SvmlightFile):
         there = [each for each in content.encoder.columns if each.name in file.columns]
     rate, n_alerts = None, 0
-    if there and len(there) < len(content.encoder.columns):
+    if not isinstance(file, SvmlightFile) and there and len(there) < len(content.encoder.columns):
         seen.columns, names = ColumnTracker(content.trained), [each.name for each in there]
-        for batch in file.batches(names, batch_rows_for(len(names))):
-            seen.columns.add(read_as_trained(batch, there, seen.n_rows + 1))
-            seen.n_rows += batch.height
+        for rows in file.batches(names, batch_rows_for(len(names))):
+            seen.columns.add(read_as_trained(rows, there, seen.n_rows + 1))
+            seen.n_rows += rows.height
     else:
         threshold = content.threshold if content.has_rare_class else np.inf
         for batch in content.score_batches(file, (), seen):
