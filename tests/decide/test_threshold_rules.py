@@ -248,6 +248,7 @@ RULES = [
     Rule.max_alerts(12),
     Rule.least_cost(fp=1.0, fn="amount"),
     Rule.f_beta(),
+    Rule.as_many_as_rare(),
 ]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
+from sklearn.metrics import f1_score
 from typer.testing import CliRunner
 
 import rareclass
@@ -15,9 +16,11 @@ from faults import refused
 from rareclass import RankRC
 from rareclass.cli.app import app
 from rareclass.cli.screen import print_leaderboard
-from rareclass.decide import at_prevalence
+from rareclass.decide import at_prevalence, balanced_accuracy_threshold
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import precision_at
+from rareclass.decide.threshold_rule import default_thresholds
+from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.errors import ErrorKind
 from rareclass.explain import Explanation, explain, nearest_cases
 from rareclass.metrics import average_precision
@@ -76,7 +79,8 @@ def test_every_way_to_a_probability_has_the_stated_base_rate(folder: Path) -> No
     assert stated.prevalence == pytest.approx(STATED)
     assert (plain.stated_prevalence, plain.prevalence) == (None, pytest.approx(trained))
     np.testing.assert_allclose(stated.predict_proba(new)[:, 1], right, rtol=1e-9)
-    # Scores, thresholds and order are as they were.
+    # Scores are as they were; the threshold is for as many rows as are rare there.
+    assert stated.threshold > plain.threshold
     np.testing.assert_array_equal(stated.score_samples(new), plain.score_samples(new))
     run("score", folder / "stated.m", new, "-o", folder / "s.csv", "--overwrite")
     np.testing.assert_allclose(pl.read_csv(folder / "s.csv")["probability"], right, rtol=1e-9)
@@ -216,3 +220,64 @@ def test_a_combination_below_a_member_is_explained(ap: float, noted: bool) -> No
     measures = {"AUC": Interval(0.85, 0.8, 0.9), "average precision": Interval(ap, 0.1, 0.3)}
     print_leaderboard(console, [row], [], RankingEstimate(measures, 100, 5))
     assert ("Note: the combination is estimated" in console.export_text()) is noted
+
+
+# -- the default threshold -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.3])
+@pytest.mark.parametrize("decimals", [0, 1, 8])
+def test_the_default_calls_as_many_rows_as_are_rare(share: float, decimals: int) -> None:
+    random = np.random.default_rng(0)
+    y = random.random(2000) < share
+    scores = np.round(random.normal(size=2000) + 1.35 * y, decimals)
+    default, f1, balanced = default_thresholds(y, scores)
+    counts = np.array([(scores > t).sum() for t in np.unique(scores)] + [len(scores)])
+    nearest = np.abs(counts[counts > 0] - y.sum()).min()
+    assert abs(default.alerts - y.sum()) == nearest
+    assert f1.bound == pytest.approx(max(f1_score(y, scores >= t) for t in np.unique(scores)))
+    assert balanced.threshold == balanced_accuracy_threshold(y, scores)
+    assert default.alerts <= balanced.alerts
+    weight = random.integers(1, 4, 2000)
+    weighed = default_thresholds(y, scores, weight)[0]
+    copies = default_thresholds(np.repeat(y, weight), np.repeat(scores, weight))[0]
+    assert weighed.threshold == copies.threshold
+
+
+def test_the_default_where_another_share_is_rare_or_nothing_can_be_chosen() -> None:
+    random = np.random.default_rng(0)
+    y = random.random(4000) < 0.2
+    scores = random.normal(size=4000) + 2.0 * y
+    for prevalence in (0.01, 0.5):
+        default = default_thresholds(y, scores, prevalence=prevalence)[0]
+        called = scores > default.threshold
+        share = prevalence * called[y].mean() + (1 - prevalence) * called[~y].mean()
+        assert share == pytest.approx(prevalence, rel=0.02)
+    assert default_thresholds(y, np.zeros(4000)) == []
+    assert default_thresholds(np.zeros(3), np.arange(3.0)) == []
+
+
+def test_fit_prints_the_default_and_two_others_that_threshold_takes(folder: Path) -> None:
+    words = ("fit", folder / "thinned.csv", "-t", "fraud", *QUICK, "--overwrite")
+    facts = told(*words, "-o", folder / "d.m")
+    assert facts["rule"]["rule"] == "as many alerts as rare rows"
+    assert facts["rule"]["alerts"] == pytest.approx(facts["rule"]["n_rare"], abs=1)
+    named = [each["rule"] for each in facts["other_thresholds"]]
+    assert named == ["greatest F1", "best balanced accuracy"]
+    for each in facts["other_thresholds"]:
+        taken = told("threshold", folder / "d.m", "--threshold", each["threshold"])
+        assert taken["alerts"] == pytest.approx(each["alerts"], abs=2)
+    asked = told(*words, "-o", folder / "d.m", "--min-recall", 0.5)
+    assert asked["other_thresholds"] == []
+    shown = run(*words, "-o", folder / "d.m")
+    assert "for as many alerts as rare rows" in shown
+    assert "greatest F1: " in shown
+
+
+def test_a_classifier_has_the_default_of_the_command_line() -> None:
+    frame = payments(600, 0.1, 3)
+    members = [LogisticOnQuantiles(strengths=(0.1,))]
+    model = rareclass.RareClassifier(members=members, cv=2, n_jobs=1)
+    model.fit(frame.drop("fraud"), frame["fraud"])
+    held = model.held_out_
+    assert (held["score"] > model.offset_).sum() == held["rare"].sum()

@@ -42,6 +42,7 @@ from rareclass.remote import RemotePath
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.fit.training import Trained
     from rareclass.fit.training_set import FitSettings, TrainingSet
     from rareclass.model.facts import RankingEstimate, TrainingFacts
@@ -362,6 +363,7 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
             print_threshold(console, trained.rule)
         for line in trained.decided:
             console.print(line)
+        _print_other_thresholds(console, trained.other_thresholds)
         if trained.beside_it:
             console.print("Beside it, with their defaults, on the same rows:")
         for each in trained.beside_it:
@@ -390,6 +392,17 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
             else "Saved model: trained without the held-out rows."
         )
     print_notes(console, trained.notes)
+
+
+def _print_other_thresholds(console: Console, others: "Sequence[ChosenThreshold]") -> None:
+    """Print thresholds that a user may take in place of the default."""
+    if others:
+        console.print("Other thresholds, for rareclass threshold MODEL --threshold:")
+    for each in others:
+        console.print(
+            f"  {each.threshold:.4g}, {each.rule}: {counted(each.alerts, 'row')} called rare, "
+            f"precision {each.precision.value:.3f}, recall {each.recall.value:.3f}"
+        )
 
 
 def _estimated_on(estimate: "RankingEstimate", training: "TrainingFacts") -> str:

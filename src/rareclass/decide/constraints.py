@@ -311,6 +311,24 @@ class LeastCost(Constraint):
 
 
 @dataclass(frozen=True)
+class AsManyAsRare(Constraint):
+    """As many alerts as there are rare rows, as nearly as ties allow: precision is recall there.
+
+    The default of models: of labels only the number of rare rows has a part in it, so that the
+    held-out rows do not flatter it (docs/decisions/0057 has it beside others).
+    """
+
+    formula: ClassVar[str] = "as many alerts as rare rows"
+
+    def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
+        """Return the cut whose share of alerts is nearest to that of rare rows; never none."""
+        rare, majority = held.shares(prevalence)
+        wanted, alerts = float(rare[-1]), rare + majority
+        cut = 1 + int(np.argmin(np.abs(alerts[1:] - wanted)))
+        return ChosenCut(cut, True, float(alerts[cut] / wanted), None, HELD_OUT)
+
+
+@dataclass(frozen=True)
 class GreatestFBeta(Constraint):
     r"""The greatest F-beta: ``(1 + beta**2) tp / ((1 + beta**2) tp + beta**2 fn + fp)``."""
 

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.decide.alert_budget import AtMostAlerts, AtMostAlertsAPeriod, PeriodBudget
-from rareclass.decide.chosen_threshold import ChosenThreshold, describe
+from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand, describe
 from rareclass.decide.constraints import (
+    HELD_OUT,
+    AsManyAsRare,
     AtLeastPrecision,
     AtLeastRecall,
     AtMostFalsePositiveRate,
@@ -23,6 +25,7 @@ from rareclass.decide.constraints import (
     LeastCost,
 )
 from rareclass.decide.held_out_cuts import HeldOutCuts
+from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.findings import Finding, FindingKind
 from rareclass.parameters import check_number
 
@@ -34,7 +37,7 @@ class ThresholdRule:
     """A constraint that a threshold keeps on rows to come, with a confidence, or an aim.
 
     Made by its class methods: `min_precision`, `min_recall`, `max_fpr`, `max_alerts`,
-    `least_cost`, `f_beta`. `choose` finds the threshold on held-out scores.
+    `least_cost`, `f_beta`, `as_many_as_rare`. `choose` finds the threshold on held-out scores.
 
     Held-out rows are a sample: the threshold that just keeps a constraint on them breaks it on
     fresh rows about every second time, and more often than that when it is the best of many. Here
@@ -48,7 +51,7 @@ class ThresholdRule:
         As the class methods make it.
     confidence : float or None, default=0.9
         Strictly between 0 and 1. None takes held-out rows at their word: no guarantee. Aims
-        (`least_cost`, `f_beta`) have none either way.
+        (`least_cost`, `f_beta`, `as_many_as_rare`) have none either way.
     prevalence : float or None, default=None
         Share of rare rows where the threshold will be used, which precision, alerts and cost
         depend on; None: as among the held-out rows. Strictly between 0 and 1.
@@ -147,6 +150,11 @@ class ThresholdRule:
         """The greatest F-beta; beta above 1 weighs recall more."""
         return cls(GreatestFBeta(beta), None, prevalence)
 
+    @classmethod
+    def as_many_as_rare(cls, *, prevalence: float | None = None) -> Self:
+        """As many alerts as there are rare rows, where precision is recall: the default."""
+        return cls(AsManyAsRare(), None, prevalence)
+
     @property
     def words(self) -> str:
         """The constraint or aim as a formula."""
@@ -201,6 +209,27 @@ class ThresholdRule:
         budget = PeriodBudget(limit.number, limit.period, allowed=allowed)
         alerts = np.where(held.score > chosen.threshold, held.weight, 0.0)
         return replace(chosen, budget=budget.on(held.time, alerts))
+
+
+def default_thresholds(
+    y: ArrayLike,
+    scores: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    prevalence: float | None = None,
+) -> list[ChosenThreshold]:
+    """Thresholds where nothing was asked for: the default, and two to take in its place.
+
+    As many alerts as rare rows; the greatest F1; the best balanced accuracy. None where all scores
+    are tied or all rows are of one class.
+    """
+    rare, value = np.asarray(y) == 1, np.asarray(scores, dtype=float)
+    if not rare.any() or rare.all() or value.min() == value.max():
+        return []
+    rules = (ThresholdRule.as_many_as_rare, ThresholdRule.f_beta)
+    found = [each(prevalence=prevalence).choose(rare, value, sample_weight) for each in rules]
+    balanced = balanced_accuracy_threshold(rare, value, sample_weight)
+    other = chosen_by_hand(balanced, rare, value, sample_weight, prevalence)
+    return [*found, replace(other, rule="best balanced accuracy", procedure=HELD_OUT)]
 
 
 @dataclass(frozen=True)

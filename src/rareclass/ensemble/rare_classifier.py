@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from rareclass.decide.threshold import balanced_accuracy_threshold
+from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, in_memory, read_training_rows
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
@@ -88,7 +88,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     classes_ : ndarray of shape (2,)
     pos_label_ : label
     offset_ : float
-        Score above which a row is called rare: the best balanced accuracy on held-out rows.
+        Score above which a row is called rare: as many of the held-out rows as are rare, so that
+        precision is recall there (`ThresholdRule.as_many_as_rare`).
     leaderboard_ : dict of ndarray
         One entry a member and setting, the best first: ``member``, ``setting``, ``objective``,
         ``roc_auc``, ``average_precision``, ``average_precision_low`` and ``_high`` (95 percent),
@@ -248,9 +249,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             **({} if weight is None else {"weight": weight}),
         }
         self.calibration_ = learn_calibration(is_rare, scores, weight)
-        self.offset_ = float(scores.max())
-        if is_rare.any():
-            self.offset_ = float(balanced_accuracy_threshold(is_rare, scores, weight))
+        default = default_thresholds(is_rare, scores, weight)
+        self.offset_ = default[0].threshold if default else float(scores.max())
         self._describe(race, combination, objective, budget)
         return self
 

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
+from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warnings_as
 from rareclass.fit.hold_out import (
@@ -119,6 +120,7 @@ class Trained:
     notes: list[str] = field(default_factory=list)
     rule: ChosenThreshold | None = None  # the threshold, where it was to keep something
     beside_it: list[Baseline] = field(default_factory=list)  # plain methods on the same rows
+    other_thresholds: list[ChosenThreshold] = field(default_factory=list)  # where none was asked
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return what the model file says of the training, and what was tried beside it."""
@@ -128,6 +130,7 @@ class Trained:
             "thresholds": thresholds,
             "prevalence": self.content.prevalence,
             "beside_it": others,
+            "other_thresholds": [each.to_dict() for each in self.other_thresholds],
             "notes": self.notes,
         }
 
@@ -149,7 +152,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         will_refit = settings.refit and len(held_out) > 0
         first = _fit(data.take(kept), settings, method, notes, 0.5 if will_refit else 1.0)
         judged = _scored(data, plan, first, settings, notes)
-        rule = _choose_threshold(judged, data, settings)
+        rule, others = _choose_threshold(judged, data, settings)
         beside_it = _baselines(data, plan, settings) if judged is not None else []
         chosen = method.as_chosen(first.model) if will_refit else method
         again = _refit(data, settings, chosen, first, notes) if will_refit else None
@@ -158,7 +161,10 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     thresholds, judged_at = thresholds_of(model), thresholds_of(first.model)
     if rule is not None:
         judged_at = np.array([rule.threshold])
-        rule = replace(rule, threshold=float(to_saved(judged_at[0])))
+        rule, *others = (
+            replace(each, threshold=float(to_saved(np.array([each.threshold]))[0]))
+            for each in (rule, *others)
+        )
         thresholds = np.array([rule.threshold])
     trained_on = data.take(kept) if again is None else data
     chosen_on = terms_of(data.y[kept], settings)
@@ -188,7 +194,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         notes.append("the model has no probabilities, which --prevalence could be about.")
     elif settings.prevalence is not None:
         content.set_prevalence(settings.prevalence)
-    return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it)
+    return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it, others)
 
 
 def thresholds_of(model: Any) -> NDArray[np.float64]:
@@ -270,13 +276,19 @@ def _to_saved(
 
 def _choose_threshold(
     judged: ScoredRows | None, data: TrainingSet, settings: FitSettings
-) -> ChosenThreshold | None:
-    """Return the threshold that the rule chooses on held-out rows; None without a rule.
+) -> tuple[ChosenThreshold | None, list[ChosenThreshold]]:
+    """Return the threshold that the rule chooses on held-out rows, and others to take instead.
 
-    Raises `InputError` where there are no rows to judge it on.
+    There are others where no rule was asked for. None for levels, and where there are no such rows:
+    an estimator's own threshold decides. Raises `InputError` where a rule has no rows to be judged
+    on.
     """
     if settings.rule is None:
-        return None
+        if judged is None or not isinstance(data.target, RareTarget):
+            return None, []
+        rows = (judged.y, judged.scores, judged.weight)
+        found = default_thresholds(*rows, settings.prevalence)
+        return (found[0], found[1:]) if found else (None, [])
     if judged is None:
         raise InputError(
             f"{settings.rule.rule.words} needs rows of both classes that the model did not learn "
@@ -291,7 +303,7 @@ def _choose_threshold(
     chosen = settings.rule.choose(judged, beside, settings.time, numbers)
     if settings.refit:
         chosen = chosen.approximately("the saved model learned from these rows as well")
-    return chosen
+    return chosen, []
 
 
 def _baselines(data: TrainingSet, plan: HoldOutPlan, settings: FitSettings) -> list[Baseline]:

@@ -58,7 +58,7 @@ class FitSettings:
     time: str | None = None  # column that says when a row was: later ones are held out
     baseline: bool = False  # whether plain methods are tried on the held-out rows
     client: Any = None  # of the Dask cluster on whose workers the rows are learned from
-    rule: DecisionRule | None = None  # what the threshold keeps; None: the best balanced accuracy
+    rule: DecisionRule | None = None  # what the threshold keeps; None: see `default_thresholds`
     prevalence: float | None = None  # share of rare rows where the model will be used
     id_column: str | None = None  # by which the rare rows that a model keeps are named
 

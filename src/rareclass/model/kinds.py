@@ -117,6 +117,7 @@ _OF_ESTIMATORS = (
     "rareclass.decide.decision_classifier.DecisionClassifier",
     "rareclass.decide.threshold_rule.ChosenBand",
     "rareclass.decide.threshold_rule.ReviewBand",
+    "rareclass.decide.constraints.AsManyAsRare",
     "rareclass.decide.constraints.GreatestFBeta",
     "rareclass.decide.constraints.LeastCost",
     "rareclass.decide.alert_budget.AtMostAlerts",

@@ -183,7 +183,7 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
 
 def _sections_of_scores(content: Model, measures: ModelMeasures, model: Path) -> list[Section]:
     table, target, chosen = measures.table, content.rare_class, content.facts.rule
-    rule = "the best balanced accuracy on rows held out" if chosen is None else chosen.rule
+    rule = "the choice of the model itself" if chosen is None else chosen.rule
     out = model.with_name(f"{model.stem}-threshold{model.suffix or '.rareclass'}")
     command = command_line("threshold", model, "--out", out) + " --threshold {threshold}"
     rare, rest = f"{target.target} = {target.rare_label}", "the rest"
