@@ -268,7 +268,7 @@ def test_a_row_is_judged_and_read_by_itself(
 
 def test_the_state_survives_json() -> None:
     kinds = {"b": "number", "a": "category", "when": "time"}
-    schema = Schema("y", kinds, ("x",), "id", "fraud", ("note",))  # type: ignore[arg-type]
+    schema = Schema("y", kinds, ("x",), "id", ("fraud",), ("note",))  # type: ignore[arg-type]
     again = Schema.from_state(json.loads(json.dumps(schema.to_state(), sort_keys=True)))
     assert again == schema
     assert list(again.features) == ["b", "a"]

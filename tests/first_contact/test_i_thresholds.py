@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import special
 from typer.testing import CliRunner
 
+import rareclass
 from draws import draws, thorough
 from rareclass.cli.app import app
 from rareclass.cli.rule import RuleOptions
@@ -22,7 +23,8 @@ from rareclass.decide.constraints import USEFUL_RECALL, sequence_bounds
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind
-from rareclass.model.threshold import times_of
+from rareclass.model.threshold import budget_of, times_of
+from rareclass.report.reading import ReportOptions, read_rows
 
 Rule = ThresholdRule
 APART = 1.35  # deviations: an AUC of .83
@@ -315,15 +317,38 @@ def test_evaluate_and_report_say_where_a_day_has_more(tmp_path: Path) -> None:
     model = tmp_path / "m.rareclass"
     train = payments(600, "2026-01-01", 20)
     run("fit", train, "-t", "fraud", "--time", "when", "--alerts", "3/day",
-        "--method", "mibc", "--cost", "1", "-o", model)  # fmt: skip
+        "--method", "mibc", "--cost", "1", "--no-baseline", "-o", model)  # fmt: skip
     quiet, busy = payments(60, "2026-02-01", 20), payments(600, "2026-03-01", 200)
     for new, n_days, most in ((quiet, 3, 8), (busy, 3, 60)):
         told = run("evaluate", model, new)["alert_budget"]
         assert (told["number"], told["period"], told["time"]) == (3, "day", "when")
         assert told["n_periods"] == n_days
         assert told["most"] <= most
-        page = run("report", model, new, "-o", tmp_path / "r.html", "--overwrite")
-        assert page["alert_budget"] == told
     assert told["n_above"] == 3
+    content = rareclass.load(model)
+    read = read_rows(content, busy, ReportOptions())  # as a report does, also without --time
+    assert read.time_column == "when"
+    budget = budget_of(content, read.time, read.scores)
+    assert budget is not None
+    assert budget._asdict() == told
     shown = CliRunner().invoke(app, ["evaluate", str(model), str(busy)])
     assert "3 of 3 days have more than 3 alerts" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.thorough
+def test_the_page_of_a_report_says_so_as_well(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    rare = random.random(600) < 0.1
+    when = np.datetime64("2026-01-01", "us") + (np.arange(600) * 4_320_000_000).astype("m8[us]")
+    frame = pl.DataFrame({"when": when, "a": random.normal(size=600) + 2.0 * rare, "fraud": rare})
+    frame.write_csv(tmp_path / "t.csv")
+    busy = frame.with_columns(when=pl.lit(when[0]) + pl.duration(minutes=pl.int_range(600)))
+    busy.write_csv(tmp_path / "busy.csv")
+    words = ("fit", tmp_path / "t.csv", "-t", "fraud", "--time", "when", "--alerts", "3/day",
+             "--method", "mibc", "--cost", "1", "--no-baseline", "-o", tmp_path / "m")  # fmt: skip
+    page = ("report", tmp_path / "m", tmp_path / "busy.csv", "-o", tmp_path / "r.html")
+    for each in (words, page):
+        done = CliRunner().invoke(app, [*map(str, each)])
+        assert done.exit_code == 0, done.output
+    assert "has more than 3 alerts" in " ".join(done.stdout.split())
+    assert "has more than 3 alerts" in (tmp_path / "r.html").read_text()

@@ -1,8 +1,10 @@
 """The command ``rareclass`` with its commands."""
 
-from typing import Annotated
+from collections import Counter
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from rareclass.cli.compare import compare
 from rareclass.cli.demo import demo
@@ -17,6 +19,20 @@ from rareclass.cli.screen import be_quiet
 from rareclass.cli.serve import serve
 from rareclass.cli.stream import stream
 
+
+class EachOptionOnce(TyperCommand):
+    """A command that refuses an option given twice, of which the last would be taken silently."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options; those that may be given many times are lists."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter, number in Counter(given).items():
+            takes_one = parameter.param_type_name == "option" and parameter.nargs == 1
+            if number > 1 and takes_one and not (parameter.multiple or parameter.count):
+                ctx.fail(f"{parameter.opts[0]} is given {number} times, and takes one value.")
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     name="rareclass",
     help="Learn the class you have almost none of: train a ranking model on a table in which "
@@ -29,7 +45,7 @@ for verb in (
     fit, score, evaluate, monitor, threshold, compare, report, show, export, serve, hunt, stream,
     demo,
 ):  # fmt: skip
-    app.command()(verb)
+    app.command(cls=EachOptionOnce)(verb)
 
 
 def _print_version(wanted: bool) -> None:

@@ -152,7 +152,8 @@ def compare(
         from rareclass.compare.score_files import ScoreFiles
 
         files = ScoreFiles(
-            tuple(data), target, truth, tuple(score or ()), id_column, groups, positive, ks,
+            tuple(data), target, truth, tuple(score or ()), id_column, groups,
+            tuple(positive or ()), ks,
             character, weight, by,
         )  # fmt: skip
         written.give(_compare_files(files, seed))
@@ -165,8 +166,8 @@ def compare(
     if time_budget is not None:
         seconds = parse_seconds("--time-budget", time_budget)
     settings = CompareSettings(
-        target, check_methods(named), positive, **columns.settings, groups=groups, time=time,
-        folds=folds or 5, seconds=seconds, seed=seed, ks=ks,
+        target, check_methods(named), tuple(positive or ()), **columns.settings, groups=groups,
+        time=time, folds=folds or 5, seconds=seconds, seed=seed, ks=ks,
     )  # fmt: skip
     board = _compare_methods(data[0], character, settings)
     if out is not None:

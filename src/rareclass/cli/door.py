@@ -47,7 +47,11 @@ Strict = Annotated[
     ),
 ]
 Positive = Annotated[
-    str | None, typer.Option(help="Value of the rare class. By default the rarer of two.")
+    list[str] | None,
+    typer.Option(
+        help="Value of the rare class. Many times: any of them is rare. By default the rarer of "
+        "two."
+    ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
 Drop = Annotated[

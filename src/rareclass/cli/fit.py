@@ -187,7 +187,7 @@ def fit(
     )
     settings = FitSettings(
         target=target,
-        positive=positive,
+        positive=tuple(positive or ()),
         **columns.settings,
         method=learner,
         weigh_copies=copies is Copies.weigh,

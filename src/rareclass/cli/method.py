@@ -12,6 +12,8 @@ import typer
 from rareclass.errors import ErrorKind, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rareclass.fit.method import Method
 
 
@@ -153,13 +155,13 @@ class MethodOptions:
         ),
     ] = None
 
-    def learner(self, cost: str | None, positive: str | None) -> "Method":
+    def learner(self, cost: str | None, positive: "Sequence[str] | None") -> "Method":
         """Return the method that the options describe, with MIBC's cost and the rare label.
 
         Raises `InputError` when an option is no number or no list of levels, or belongs to another
         method.
         """
-        given = vars(self) | {"cost": cost, "positive": positive}
+        given = vars(self) | {"cost": cost, "positive": " ".join(positive or ()) or None}
         for name, (owner, instead) in _FOREIGN[self.method].items():
             if given[name] is not None:
                 option = f"--{name.replace('_', '-')}"

@@ -102,7 +102,11 @@ def stream(
         ),
     ] = None,
     positive: Annotated[
-        str | None, typer.Option(help="Value of the rare class. By default 1, true or yes.")
+        list[str] | None,
+        typer.Option(
+            help="Value of the rare class. Many times: any of them is rare. By default 1, true or "
+            "yes."
+        ),
     ] = None,
     id_column: Annotated[
         str | None,
@@ -209,7 +213,7 @@ def stream(
         target=target,
         learner=chosen,
         parameters=parse_parameters(chosen, param or ()),
-        positive=positive,
+        positive=tuple(positive or ()),
         id_column=id_column,
         drop=tuple(drop or ()),
         categories=tuple(category or ()),

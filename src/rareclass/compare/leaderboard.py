@@ -7,6 +7,7 @@ from rareclass.compare.methods import MethodComparison, compare_methods
 from rareclass.compare.out_of_fold import MethodRun
 from rareclass.compare.peers import PEERS, PeerSettings, prepared, why_not
 from rareclass.compare.score_columns import Standings
+from rareclass.encoding.target import Positive
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.kernel_methods import RankRCMethod
@@ -31,7 +32,7 @@ class CompareSettings:
 
     target: str | None
     methods: tuple[str, ...]
-    positive: str | None = None
+    positive: Positive = None
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()

@@ -9,7 +9,13 @@ import numpy as np
 import polars as pl
 
 from rareclass.compare.score_columns import Comparison, compare_scores
-from rareclass.encoding.target import is_rare, label_counts, labels_as_text, rare_class_among
+from rareclass.encoding.target import (
+    Positive,
+    is_rare,
+    label_counts,
+    labels_as_text,
+    rare_class_among,
+)
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.labels.two_classes import label_value
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks
@@ -30,7 +36,7 @@ class ScoreFiles:
     scores: tuple[str, ...] = ()  # columns; empty: the usual name, or the only column of numbers
     id_column: str | None = None  # matches rows; None: rows are in the same order
     groups: str | None = None
-    positive: str | None = None  # label of the rare class; by default the rarer of two
+    positive: Positive = None  # label of the rare class, or several; by default the rarer of two
     ks: tuple[float, ...] = ()  # for precision at k, in addition to the number of rare rows
     separator: str | None = None
     weight: str | None = None  # column with the copies that each row stands for
@@ -144,7 +150,7 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
     scored = tables if truth is None else tables[:-1]
     labels = _labels(scored if truth is None else [truth], files)
     rare = rare_class_among(label_counts(labels), files.positive)
-    y = is_rare(labels, rare.label)
+    y = is_rare(labels, rare.labels)
     columns, homes = {}, {}
     for table in scored:
         names = list(files.scores) or [_only_scores(table, files)]

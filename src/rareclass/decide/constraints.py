@@ -312,7 +312,7 @@ class LeastCost(Constraint):
 
 @dataclass(frozen=True)
 class AsManyAsRare(Constraint):
-    """As many alerts as there are rare rows, as nearly as ties allow: precision is recall there.
+    """Cut with as many alerts as rare rows, as nearly as ties allow: precision is recall there.
 
     The default of models: of labels only the number of rare rows has a part in it, so that the
     held-out rows do not flatter it (docs/decisions/0057 has it beside others).

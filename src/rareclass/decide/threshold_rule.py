@@ -152,7 +152,7 @@ class ThresholdRule:
 
     @classmethod
     def as_many_as_rare(cls, *, prevalence: float | None = None) -> Self:
-        """As many alerts as there are rare rows, where precision is recall: the default."""
+        """Raise as many alerts as there are rare rows, where precision is recall: the default."""
         return cls(AsManyAsRare(), None, prevalence)
 
     @property

@@ -12,7 +12,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import one_spelling, read_rare_or_rest
+from rareclass.encoding.target import (
+    Positive,
+    one_spelling,
+    positives,
+    read_rare_or_rest,
+)
 from rareclass.errors import ErrorKind, InputError, column_hint
 from rareclass.findings import warnings_as
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
@@ -56,7 +61,7 @@ class Schema:
     kinds: Mapping[str, Kind]
     dropped: tuple[str, ...] = ()
     id_column: str | None = None
-    positive: str | None = None
+    positive: Positive = ()
     notes: tuple[str, ...] = field(default=(), compare=False)
     number_formats: Mapping[str, str] = field(default_factory=dict)
 
@@ -113,7 +118,7 @@ class Schema:
             "kinds": [list(pair) for pair in self.kinds.items()],
             "dropped": list(self.dropped),
             "id_column": self.id_column,
-            "positive": self.positive,
+            "positive": list(positives(self.positive)),
             "notes": list(self.notes),
             "number_formats": dict(self.number_formats),
         }
@@ -126,7 +131,7 @@ class Schema:
             kinds={name: kind for name, kind in state["kinds"]},
             dropped=tuple(state["dropped"]),
             id_column=state["id_column"],
-            positive=state["positive"],
+            positive=tuple(state["positive"]),
             notes=tuple(state["notes"]),
             number_formats=dict(state["number_formats"]),
         )
@@ -161,7 +166,7 @@ def find_schema(
     id_column: str | None = None,
     drop: Collection[str] = (),
     category: Collection[str] = (),
-    positive: str | None = None,
+    positive: Positive = None,
 ) -> Schema:
     """Find what each column holds from the first rows of a stream.
 
@@ -208,7 +213,9 @@ def find_schema(
             notes += [found.note] if found.note else []
             if found.number_format is not None:
                 formats[name] = found.number_format
-    schema = Schema(target, kinds, tuple(drop), id_column, positive, tuple(notes), formats)
+    schema = Schema(
+        target, kinds, tuple(drop), id_column, positives(positive), tuple(notes), formats
+    )
     if not schema.features:
         raise InputError(
             f"{batch.file} has no column to learn from.", " ".join(notes), ErrorKind.MISSING_COLUMN
@@ -233,7 +240,7 @@ def rejected_row(batch: Batch, row: int, reason: str) -> Rejected:
     return Rejected(batch.file, int(batch.lines[row]), reason, text[:TEXT_LIMIT])
 
 
-def _check_labels(batch: Batch, target: str, positive: str | None) -> list[str]:
+def _check_labels(batch: Batch, target: str, positive: Positive) -> list[str]:
     """Return notes on the labels; refuses those of which none says whether it is rare."""
     cells = batch.columns[target]
     labels, wrong = read_rare_or_rest(cells, positive)

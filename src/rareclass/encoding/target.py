@@ -5,9 +5,9 @@ label, and so are 1 and 1.0. Who finds several spellings of one says so.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -20,6 +20,8 @@ from rareclass.tables import TableWarning
 from rareclass.tables.cells import is_empty, is_text_type, word_of
 from rareclass.tables.reading import Cells, ReadCells, read_distinct, read_strings
 
+# A label of the rare class that a user names, several of which any counts as rare, or none.
+Positive: TypeAlias = str | Sequence[str] | None
 _MOST_SPELLINGS = 6
 RARE_LABELS = ("1", "+1", "true", "yes")
 REST_LABELS = ("0", "-1", "false", "no")
@@ -27,12 +29,21 @@ REST_LABELS = ("0", "-1", "false", "no")
 
 @dataclass(frozen=True)
 class RareClass:
-    """Rare label of a target, and the others; `spelled` has the label of each spelling."""
+    """Rare label of a target, and the others; `spelled` has the label of each spelling.
+
+    `several` are the labels of a rare class of more than one, whose name is `label`.
+    """
 
     label: str
     others: list[str]
     counts: dict[str, int]
     spelled: dict[str, str]
+    several: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that count as rare."""
+        return self.several or (self.label,)
 
     @property
     def rest_label(self) -> str:
@@ -56,18 +67,29 @@ def labels_as_text(cells: pl.Series) -> pl.Series:
     return read_strings(cells)
 
 
-def read_rare_or_rest(cells: Cells, positive: str | None) -> ReadCells:
+def positives(given: Positive) -> tuple[str, ...]:
+    """Return the labels of the rare class that were named: none, one, or several of them.
+
+    >>> positives(None), positives("yes"), positives(["a", "b", "a"])
+    ((), ('yes',), ('a', 'b'))
+    """
+    return () if given is None else (given,) if isinstance(given, str) else (*dict.fromkeys(given),)
+
+
+def read_rare_or_rest(cells: Cells, positive: Positive) -> ReadCells:
     """Read the labels of a stream: 1 for the rare class, 0 for the rest, NaN where empty.
 
     Without `positive`, ``1``, ``true`` and ``yes`` are rare, ``0``, ``-1``, ``false`` and ``no``
-    are the rest, all else is wrong; with it, everything but that label is the rest.
+    are the rest, all else is wrong; with it, everything but that label, or any of these labels, is
+    the rest.
 
     Examples
     --------
     >>> read_rare_or_rest(np.array(["yes", 0, None, "maybe"], dtype=object), None)
     ReadCells(values=array([ 1.,  0., nan, nan]), wrong=array([False, False, False,  True]))
     """
-    rare = {label_value(label) for label in (RARE_LABELS if positive is None else [positive])}
+    named = positives(positive)
+    rare = {label_value(label) for label in named or RARE_LABELS}
     rest = {label_value(label) for label in REST_LABELS}
 
     def label(cell: Any) -> float:
@@ -77,7 +99,7 @@ def read_rare_or_rest(cells: Cells, positive: str | None) -> ReadCells:
             return 1.0
         if is_empty(text.strip()):
             return math.nan
-        if positive is None and value not in rest:
+        if not named and value not in rest:
             raise ValueError
         return 0.0
 
@@ -127,11 +149,12 @@ def one_spelling(counts: dict[str, int]) -> dict[str, str]:
     return {label: spelled[label] for label in counts}
 
 
-def rare_class_among(counts: dict[str, int], positive: str | None) -> RareClass:
-    """Find the rare class among the rows of every label: the one asked for, else the rarer of two.
+def rare_class_among(counts: dict[str, int], positive: Positive) -> RareClass:
+    """Find the rare class among the rows of every label: what is asked for, else the rarer of two.
 
-    The most frequent label comes first in `counts`. Raises `InputError` with one label only, with
-    more than two and none asked for, or when no row has the one asked for.
+    Several labels that are asked for are one class, ``a or b``. The most frequent label comes first
+    in `counts`. Raises `InputError` with one label only, with more than two and none asked for,
+    when no row has one that is asked for, or every row has one of them.
     """
     if not counts:
         raise InputError(
@@ -148,18 +171,33 @@ def rare_class_among(counts: dict[str, int], positive: str | None) -> RareClass:
             "Two classes are needed, at least one row of each.",
             ErrorKind.LABELS,
         )
-    label = _asked_for(positive, merged) if positive is not None else _rarest(merged)
-    _refuse_two_words_for_yes(label, merged)
-    return RareClass(label, [other for other in merged if other != label], merged, spelled)
+    asked = [_asked_for(label, merged) for label in positives(positive)]
+    labels = tuple(dict.fromkeys(asked)) or (_rarest(merged),)
+    others = [other for other in merged if other not in labels]
+    if not others:
+        raise InputError(
+            f"--positive: every row has one of the target values {', '.join(labels)}.",
+            "Leave one out: rows of another value are needed as the rest.",
+            ErrorKind.LABELS,
+        )
+    _refuse_two_words_for_yes(labels, merged)
+    if len(labels) == 1:
+        return RareClass(labels[0], others, merged, spelled)
+    name, n_rare = " or ".join(labels), sum(merged[label] for label in labels)
+    merged = {name: n_rare} | {label: merged[label] for label in others}
+    merged = dict(sorted(merged.items(), key=lambda each: -each[1]))
+    spelled = {written: name if of in labels else of for written, of in spelled.items()}
+    return RareClass(name, others, merged, spelled, labels)
 
 
-def _refuse_two_words_for_yes(rare: str, counts: dict[str, int]) -> None:
-    """Refuse a rare label such as ``yes`` beside one that says the same, as ``true``."""
+def _refuse_two_words_for_yes(labels: Sequence[str], counts: dict[str, int]) -> None:
+    """Refuse a rare label such as ``yes`` beside another that says the same, as ``true``."""
     says_yes = {label_value(label) for label in RARE_LABELS}
-    if label_value(rare) not in says_yes:
+    rare = next((label for label in labels if label_value(label) in says_yes), None)
+    if rare is None:
         return
     for other in counts:
-        if other != rare and label_value(other) in says_yes:
+        if other not in labels and label_value(other) in says_yes:
             raise InputError(
                 f"The target has {rare!r} in {counted(counts[rare], 'row')} and {other!r} in "
                 f"{counted(counts[other], 'row')}, which both say yes.",
@@ -169,17 +207,17 @@ def _refuse_two_words_for_yes(rare: str, counts: dict[str, int]) -> None:
             )
 
 
-def is_rare(labels: pl.Series, rare: str) -> NDArray[np.bool_]:
-    """Return which labels of a new file are the rare one, however the file writes it.
+def is_rare(labels: pl.Series, rare: str | Sequence[str]) -> NDArray[np.bool_]:
+    """Return which labels of a new file are the rare one (or ones), however the file writes it.
 
     Examples
     --------
     >>> is_rare(pl.Series(["true", "false", "TRUE"]), "True").tolist()
     [True, False, True]
     """
-    value = label_value(rare)
+    values = {label_value(label) for label in positives(rare)}
     return labels.is_in(
-        [label for label in labels.unique() if label is not None and label_value(label) == value]
+        [label for label in labels.unique() if label is not None and label_value(label) in values]
     ).to_numpy()
 
 

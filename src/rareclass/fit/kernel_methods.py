@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rareclass.encoding.target import Positive, positives
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.fit.method import EncodedRows, Method, TableSize, Terms, how_chosen
 from rareclass.machine import size_text
@@ -221,11 +222,12 @@ class OrdinalMethod(KernelMethod):
 
     levels: tuple[str, ...] | None = None
 
-    def read_target(self, found: FoundLabels, positive: str | None) -> LevelTarget:
+    def read_target(self, found: FoundLabels, positive: Positive) -> LevelTarget:
         """The labels in order; there is no rare class among them to name."""
-        if positive is not None:
+        if named := positives(positive):
             raise InputError(
-                f"--positive {positive} names a rare class, but {self.name} ranks all levels.",
+                f"--positive {' '.join(named)} names a rare class, but {self.name} ranks all "
+                "levels.",
                 "Leave --positive out, or give --method rankrc.",
                 ErrorKind.COMBINATION,
             )

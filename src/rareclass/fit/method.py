@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rareclass.encoding.target import Positive
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import FitsRows
 from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, places
@@ -139,10 +140,10 @@ class Method(Generic[Model]):
     may_be_stopped: ClassVar[bool] = False  # Ctrl-C leaves a model of what was learned by then
     cross_fits: ClassVar[bool] = False  # scores its training rows as if they were new ones
 
-    def read_target(self, found: FoundLabels, positive: str | None) -> Target:
+    def read_target(self, found: FoundLabels, positive: Positive) -> Target:
         """Return what the labels of a file mean: by default, one label against the rest.
 
-        `positive` is the label that the user named as the rare class.
+        `positive` is the label that the user named as the rare class, or several of them.
 
         Raises `InputError` when it cannot learn from these labels, with the remedy.
         """

@@ -15,7 +15,7 @@ from rareclass.encoding.encoders import (
     TypedColumns,
     encoded_width,
 )
-from rareclass.encoding.target import label_counts, labels_as_text
+from rareclass.encoding.target import Positive, label_counts, labels_as_text
 from rareclass.encoding.training_table import (
     read_training_table,
     stream_training_table,
@@ -40,7 +40,7 @@ class FitSettings:
     """How to train."""
 
     target: str | None = None  # not needed for svmlight
-    positive: str | None = None  # label of the rare class; by default the rarer of two
+    positive: Positive = None  # label of the rare class, or several; by default the rarer of two
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()  # even if they look like identifiers
     categories: tuple[str, ...] = ()  # whatever they hold

@@ -333,7 +333,9 @@ def _write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
     """Write what scores new rows as a model file: encoder, balls, order of the list, quantiles."""
     facts = ModelFacts(
         format="table",
-        target=RareClassFacts(target, " or ".join(table.labels.rare), "others"),
+        target=RareClassFacts(
+            target, " or ".join(table.labels.rare), "others", rare_labels=tuple(table.labels.rare)
+        ),
         columns=tuple(table.columns),
         quantiles=tuple(hunt.order.quantiles(1001).tolist()),
         method=BallFacts(),

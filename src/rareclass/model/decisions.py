@@ -64,7 +64,7 @@ class RareDecision:
         self.thresholds = thresholds
         self._rare, self._rest = facts.rare_label, facts.rest_label
         self.names = [self._rest, self._rare]
-        self._known = facts.label_counts
+        self._known, self._labels = facts.label_counts, facts.labels
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the code that each score is called."""
@@ -95,7 +95,7 @@ class RareDecision:
         labelled = labels.is_not_null().to_numpy()
         given = labels.filter(pl.Series(labelled))
         one_spelling(label_counts(given))
-        rare = is_rare(given, self._rare)
+        rare = is_rare(given, self._labels)
         if not rare.any() or rare.all():
             share = "every" if len(rare) and rare.all() else "no"
             raise InputError(

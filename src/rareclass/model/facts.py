@@ -106,6 +106,12 @@ class RareClassFacts:
     rest_label: str
     n_rare: int | None = None  # rare training rows, copies included
     label_counts: dict[str, int] = field(default_factory=dict)  # training rows of each label
+    rare_labels: tuple[str, ...] = ()  # where several labels are rare, which `rare_label` names
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that count as rare."""
+        return self.rare_labels or (self.rare_label,)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import RareClass, rare_class_among
+from rareclass.encoding.target import Positive, RareClass, rare_class_among
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.labels.two_classes import label_value
 from rareclass.model.decisions import as_numbers, codes_among
@@ -104,7 +104,7 @@ class RareTarget:
         """Return what a model file says of the target."""
         rare = self.rare_class
         return RareClassFacts(
-            self.column, rare.label, rare.rest_label, self.n_rare, dict(self.counts)
+            self.column, rare.label, rare.rest_label, self.n_rare, dict(self.counts), rare.several
         )
 
 
@@ -205,8 +205,8 @@ class LevelTarget:
 Target = RareTarget | LevelTarget
 
 
-def rare_target(found: FoundLabels, positive: str | None) -> RareTarget:
-    """Return the target whose rare class is `positive`, else the rarer one of two.
+def rare_target(found: FoundLabels, positive: Positive) -> RareTarget:
+    """Return the target whose rare class is `positive`, any of several, else the rarer one of two.
 
     Raises `InputError` as `rare_class_among`.
     """

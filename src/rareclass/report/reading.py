@@ -136,7 +136,7 @@ class RowKeeper:
     _MOST_HELD = 200_000
 
     def __init__(self, target: RareClassFacts) -> None:
-        self._label = target.rare_label
+        self._rare = target.labels
         self._parts: list[pl.DataFrame] = []
         self._rows: list[NDArray[np.int64]] = []
         self._n_seen = self._n_held = 0
@@ -144,7 +144,7 @@ class RowKeeper:
     def add(self, rows: pl.DataFrame, scores: Floats, labels: pl.Series) -> None:
         """Look through a batch; labels are text, null for rows without a class."""
         labelled = np.flatnonzero(labels.is_not_null().to_numpy())
-        rare = labelled[is_rare(labels.drop_nulls(), self._label)]
+        rare = labelled[is_rare(labels.drop_nulls(), self._rare)]
         if self._n_held > self._MOST_HELD:
             rare = rare[:0]
         top = labelled[np.argsort(-scores[labelled], kind="stable")[:MOST_TOP]]

@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import OnlineEncoder
+from rareclass.encoding.target import positives
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.facts import ModelFacts, RareClassFacts
 from rareclass.model.model import Model
@@ -134,12 +135,16 @@ def _facts(saved: SavedStream, encoder: StreamEncoder) -> ModelFacts:
     majority = scores[~rare]
     quantiles = np.quantile(majority, np.linspace(0, 1, 1001)) if len(majority) else np.zeros(1001)
     schema = saved.encoder.schema
+    named = positives(schema.positive)
+    several = named if len(named) > 1 else ()
     unused = [name for name in schema.kinds if name not in schema.features]
     names = [*unused, *(name for name in (schema.id_column, *schema.dropped) if name is not None)]
     others = [Column(name, "beside", "not learned from", "string") for name in names]
     return ModelFacts(
         format="stream",
-        target=RareClassFacts(schema.target, saved.labels.rare, saved.labels.rest),
+        target=RareClassFacts(
+            schema.target, saved.labels.rare, saved.labels.rest, rare_labels=several
+        ),
         columns=(*encoder.columns, *others),
         quantiles=tuple(quantiles.tolist()),
     )

@@ -108,7 +108,7 @@ class StreamOptions:
     target: str  # its label is still to come where the cell is empty
     learner: str = "cbr"  # one of `LEARNERS`
     parameters: dict[str, Any] = field(default_factory=dict)
-    positive: str | None = None
+    positive: tuple[str, ...] = ()  # labels that count as rare
     id_column: str | None = None  # rows without a label are held under it
     drop: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()  # though they look like numbers
@@ -145,7 +145,7 @@ class StreamOptions:
             "target": self.target,
             "learner": self.learner,
             "parameters": self.parameters,
-            "positive": self.positive,
+            "positive": list(self.positive),
             "id_column": self.id_column,
             "drop": sorted(self.drop),
             "category": sorted(self.categories),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.schema import Schema, rejected_row
-from rareclass.encoding.target import read_rare_or_rest
+from rareclass.encoding.target import Positive, positives, read_rare_or_rest
 from rareclass.tables.batch import Batch, Rejected
 from rareclass.tables.cells import is_empty
 from rareclass.tables.reading import read_words
@@ -470,7 +470,7 @@ class LabelNames(NamedTuple):
     rest: str
 
 
-def label_names(first: Batch, target: str, positive: str | None) -> LabelNames:
+def label_names(first: Batch, target: str, positive: Positive) -> LabelNames:
     """Return what the first rows of a stream call the rare class and the rest.
 
     >>> cells = {"y": np.array(["no", None], object)}
@@ -482,8 +482,9 @@ def label_names(first: Batch, target: str, positive: str | None) -> LabelNames:
     for label, cell in zip(labels.tolist(), first.columns[target].tolist(), strict=True):
         if label == label:
             names.setdefault(label, str(cell).strip())
-    rest = names.get(0.0, "0" if positive is None else "rest")
-    rare = positive if positive is not None else names.get(1.0)
+    named = positives(positive)
+    rest = names.get(0.0, "rest" if named else "0")
+    rare = " or ".join(named) or names.get(1.0)
     return LabelNames(rare or _OTHER_LABEL.get(rest.lower(), "1"), rest)
 
 
