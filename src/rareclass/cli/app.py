@@ -27,8 +27,8 @@ class EachOptionOnce(TyperCommand):
         """Parse the options; those that may be given many times are lists."""
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for parameter, number in Counter(given).items():
-            takes_one = parameter.param_type_name == "option" and parameter.nargs == 1
-            if number > 1 and takes_one and not (parameter.multiple or parameter.count):
+            takes_one = parameter.param_type_name == "option" and not parameter.multiple
+            if number > 1 and takes_one:
                 ctx.fail(f"{parameter.opts[0]} is given {number} times, and takes one value.")
         return super().parse_args(ctx, args)
 
