@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import mibc_page, online_page, rach_page, record
+from benchmarks import hunt_hits, mibc_page, online_page, rach_page, record
 from benchmarks.feature_scales import feature_scales_page
 from benchmarks.markdown import table
 from benchmarks.ordinal import page as ordinal_page
@@ -256,6 +256,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
     **online_page.SECTIONS,
     **mibc_page.SECTIONS,
     **rach_page.SECTIONS,
+    "hunt_hits": ("Cases among the first rows of a hunt", "hunt_hits", hunt_hits.page),
     "startup": ("Start", "startup", startup),
 }
 

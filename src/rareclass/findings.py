@@ -55,7 +55,6 @@ class FindingKind(StrEnum):
     SINGLE_ROW = "single row"
     # hunts
     NONE_HELD_OUT = "none held out"
-    REACH_NOT_KNOWN = "reach not known"
 
 
 @dataclass(frozen=True)

@@ -78,12 +78,13 @@ def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run)
     assert "\x1b[" not in shown
     folder = data.parent / "found"
     assert {path.name for path in folder.iterdir()} == {
-        "found.csv", "description.txt", "description.csv", "ball.png", "balls.rareclass",
+        "found.csv", "description.txt", "description.csv", "ball.png", "score.rareclass",
         "hunt.json",
     }  # fmt: skip
     found = pl.read_csv(folder / "found.csv")
-    assert (np.array(found["row"]) % 12 == 6).all()
-    assert found.height >= 8
+    assert (np.array(found["row"][:19]) % 12 == 6).all()
+    assert found.height == 100
+    assert "the 100 surest rows of 270 without a label" in shown
     assert found["checked"].null_count() == found.height
     for name in ("found.csv", "ball.png", "hunt.json"):
         assert str(folder / name) in shown
@@ -165,13 +166,13 @@ def test_several_values_make_a_picture_each(data: Path, rareclass: Run) -> None:
     assert set(pl.read_csv(data.parent / "found" / "found.csv")["ball"]) == {"fraud", "a/b"}
 
 
-def test_top_says_how_many_rows_are_from_outside(data: Path, rareclass: Run) -> None:
+def test_top_says_how_many_rows_are_written(data: Path, rareclass: Run) -> None:
     result = output_of(rareclass(*words(data, "--cleared", "ok", *FEW, "--top", 40)))
     found = pl.read_csv(data.parent / "found" / "found.csv")
     assert found.height == 40
-    n_out = int((found["found"] == 0).sum())
-    assert 0 < n_out < 40
-    assert f"the {n_out} nearest rows outside" in result
+    n_inside = int(found["found"].sum())
+    assert 0 < n_inside < 40
+    assert f"the 40 surest rows of 270 without a label, {n_inside} of them in the ball" in result
 
 
 def test_one_class_without_cleared_rows_works_with_a_warning(data: Path, rareclass: Run) -> None:
@@ -182,13 +183,16 @@ def test_one_class_without_cleared_rows_works_with_a_warning(data: Path, rarecla
     found = pl.read_csv(data.parent / "found" / "found.csv")
     assert found.height == 100
     assert (np.array(found["row"][:15]) % 12 == 6).all()
-    assert "nearest rows outside" in shown
+    assert "the 100 surest rows of 294" in shown
+    assert "Of 6 cases, each hidden in turn:" in shown
+    assert "6 among the first 50, 6 among the first 100 rows" in shown
+    assert "column sure" not in shown
 
 
 def test_share_says_how_many_are_found(data: Path, rareclass: Run) -> None:
     output_of(rareclass(*words(data, "--cleared", "ok", "--kernel", "none", "--share", "0.2")))
     found = pl.read_csv(data.parent / "found" / "found.csv")
-    assert 30 <= found.height <= 70
+    assert found.height == 54
     assert "--share 0" in refuse(rareclass, data, "--cleared", "ok", "--share", "0")
 
 

@@ -47,5 +47,5 @@ def test_a_stream_is_shown_and_an_old_hunt_is_not(tmp_path: Path, rareclass: Run
     assert "amount" in result
     (tmp_path / "found").mkdir()
     (tmp_path / "found" / "hunt.json").write_text("{}")
-    assert "balls.rareclass does not exist" in message(rareclass("show", tmp_path / "found"))
+    assert "score.rareclass does not exist" in message(rareclass("show", tmp_path / "found"))
     assert "does not exist" in message(rareclass("show", tmp_path / "nothing.rareclass"))

@@ -1,96 +1,145 @@
-"""The order of a hunt's list for new rows, against slow ways to the same figures."""
+"""The order of a hunt's list and what is kept of it for new rows, against slow ways to both."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunt.test_sureness import two_groups
 from rareclass.hunt import sureness as order_of_hunt
-from rareclass.hunt.sureness import (
-    CumulativeCounts,
-    HeldOutCases,
-    ListOrder,
-    ListPlaces,
-    find_places,
-    sureness,
-)
+from rareclass.hunt.case_score import CaseScore, ScoredUnlabelled, score_unlabelled
+from rareclass.hunt.sureness import CumulativeCounts, ListOrder, sureness
 from rareclass.hunt.table import HuntLabels
-from rareclass.hyperball import RACH
 from rareclass.model.kinds import STORED
 from rareclass.stored import pack, unpack
 
-Table = tuple[np.ndarray, HuntLabels, RACH, np.ndarray]
+
+def two_groups(seed: int, n_values: int = 1) -> tuple[np.ndarray, HuntLabels]:
+    """A table with two groups of cases, one of them copied, of one rare value or of two."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(120, 2))
+    second = np.arange(12) % 2 == 1
+    X[:12] = np.where(second[:, None], 3.0, -3.0) + 0.4 * X[:12]
+    X[2] = X[0]  # a case that is another one
+    y = np.full(120, "", dtype="U4")
+    y[:8] = "bad"
+    if n_values == 2:
+        y[np.flatnonzero(second[:8])] = "ugly"
+    y[110:] = "good"
+    names = ("bad", "ugly")[:n_values]
+    counts = {name: int((y == name).sum()) for name in names}
+    return X, HuntLabels(y, names, counts, 10, 0, int((y == "").sum()))
 
 
-def ordered(table: Table) -> tuple[ListOrder, ListPlaces]:
-    places = find_places(*table, HeldOutCases(np.array([3, 0, 1]), np.array([0.5, 0.1, -0.2])))
-    return ListOrder.of(places, sureness(45, places.of_cases)), places
+def ordered(X: np.ndarray, labels: HuntLabels) -> tuple[ListOrder, ScoredUnlabelled]:
+    scored = score_unlabelled(X, labels, 4, 0)
+    score = scored.by_value.max(axis=1)
+    share = sureness(len(score), scored.of_cases)
+    return ListOrder(scored.score, CumulativeCounts.of(-score), share, float(score.min())), scored
 
 
-def deepest(model: RACH, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    depths = np.array([ball.squared_radius for ball in model.balls_]) - distances**2
-    return depths.argmax(axis=1), depths.max(axis=1)
-
-
-@pytest.mark.parametrize("n_balls", [1, 2])
-def test_rows_of_the_hunt_have_the_places_that_it_gave_them(n_balls: int) -> None:
-    X, labels, model, distances = two_groups(2, n_balls)
-    order, places = ordered((X, labels, model, distances))
-    order = unpack(pack(order, STORED), STORED)
-    scores = order.scores(X[labels.unlabelled], *deepest(model, distances))
-    expected = np.where(places.found, 1.0 / places.keys, -places.keys)
-    np.testing.assert_allclose(scores, expected, rtol=1e-9)
+@pytest.mark.parametrize("n_values", [1, 2])
+def test_rows_of_the_hunt_have_the_places_that_it_gave_them(n_values: int) -> None:
+    X, labels = two_groups(2, n_values)
+    order, scored = ordered(X, labels)
+    order = unpack(pack(order.thinned(), STORED), STORED)
+    scores = order.score_samples(X[labels.unlabelled])
+    np.testing.assert_allclose(scores, scored.by_value.max(axis=1), rtol=1e-9)
     sure = order.sure(scores)
     assert sure is not None
-    for row in np.flatnonzero(np.arange(45) % 3 == 0):
-        place = int((scores >= scores[row] - 1e-12).sum())
-        assert order.share is not None
-        assert sure[row] == pytest.approx(order.share(place), rel=1e-6)
-    assert ListOrder.of(places, None).sure(scores) is None
+    assert order.share is not None
+    places = (scores[:, None] <= scores + 1e-12).sum(axis=1)
+    np.testing.assert_allclose(sure, order.share(places), rtol=1e-6)
+    assert order._replace(share=None).sure(scores) is None
     quantiles = order.quantiles(46)
     assert quantiles[[0, -1]] == pytest.approx([scores.min(), scores.max()])
 
 
-def between_by_hand(value: float, values: list[float], per: int) -> float:
+@pytest.mark.parametrize("n_values", [1, 2])
+def test_scores_are_their_formula_and_do_not_depend_on_blocks(
+    n_values: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, labels = two_groups(4, n_values)
+    score = score_unlabelled(X, labels, 1, 0).score
+    known = [X[labels.y == value] for value in (*labels.rare, "good")]
+
+    def nearness(x: np.ndarray, k: int) -> float:
+        case, cleared = (((rows - x) ** 2).sum(axis=1).min() for rows in (known[k], known[-1]))
+        landmark = np.sort(((score.landmarks - x) ** 2).sum(axis=1))[4]
+        floor = score.scale**2 / 1e6
+        return float(np.log((min(landmark, cleared) + floor) / (case + floor)))
+
+    by_hand = [
+        [
+            nearness(x, k) / 4
+            + score.intercept[k]
+            + score.linear[:, k] @ x / score.scale
+            + sum(
+                a * np.exp(-np.sum((x - z) ** 2) / score.scale**2)
+                for a, z in zip(score.gaussian[:, k], score.landmarks, strict=True)
+            )
+            for k in range(n_values)
+        ]
+        for x in X[:20]
+    ]
+    np.testing.assert_allclose(score.by_value(X[:20]), by_hand, atol=1e-7)
+    monkeypatch.setattr("rareclass.hunt.case_score._BLOCK_ROWS", 7)
+    np.testing.assert_allclose(score(X[:20]), np.max(by_hand, axis=1), atol=1e-7)
+
+
+@pytest.mark.parametrize("n_values", [1, 2])
+def test_scores_are_least_where_the_objective_says(n_values: int) -> None:
+    """Gradient of the penalised log loss, at the weights that the module promises: zero."""
+    X, labels = two_groups(5, n_values)
+    score = score_unlabelled(X, labels, 1, 0).score
+    spread = X[np.append(np.flatnonzero(labels.y != ""), labels.unlabelled)]
+    assert score.scale == pytest.approx(np.sqrt(spread.var(axis=0).sum()))
+    for k, value in enumerate(labels.rare):
+        is_case, cleared = labels.y == value, (labels.y != value) & (labels.y != "")
+        n = is_case.sum()
+        weight = np.where(is_case, 15.0, 7.5 * n / (labels.y == "").sum())
+        weight[cleared] = 7.5 * n / cleared.sum()
+        near = np.exp(-((X[:, None] - score.landmarks) ** 2).sum(axis=2) / score.scale**2)
+        odds = score.intercept + X @ score.linear / score.scale + near @ score.gaussian
+        odds = odds[:, k]
+        slope = weight * (1.0 / (1.0 + np.exp(-odds)) - is_case)
+        assert abs(slope.sum()) < 1e-3 * n
+        np.testing.assert_allclose(score.linear[:, k], -(X.T @ slope) / score.scale, atol=1e-3 * n)
+        between = ((score.landmarks[:, None] - score.landmarks) ** 2).sum(axis=2)
+        span = np.exp(-between / score.scale**2)
+        np.testing.assert_allclose(span @ score.gaussian[:, k], -(near.T @ slope), atol=1e-3 * n)
+
+
+@pytest.mark.parametrize("n_values", [1, 2])
+def test_held_out_cases_stand_where_a_model_without_their_label_puts_them(n_values: int) -> None:
+    """With a fold for each case: learn without it, and count the rows that are as sure."""
+    X, labels = two_groups(3, n_values)
+    most = max(labels.n_rare.values())
+    scored = score_unlabelled(X, labels, most, 0)
+    assert len(scored.of_cases) == 8
+    assert (np.diff(scored.of_cases) >= 0).all()
+    if n_values == 2:
+        return
+    places = []
+    for row in np.flatnonzero(labels.y == "bad"):
+        kept = np.arange(len(X)) != row
+        others = HuntLabels(labels.y[kept], labels.rare, {"bad": 7}, 10, 0, labels.n_unlabelled)
+        alone = score_unlabelled(X[kept], others, 1, 0)
+        places.append(max(int((alone.by_value[:, 0] >= alone.score(X[row : row + 1])).sum()), 1))
+    # The scale of the kernel is that of all rows, or of all but one: a place may move by little.
+    np.testing.assert_allclose(scored.of_cases, np.sort(places), atol=2)
+
+
+def between_by_hand(value: float, values: list[float]) -> float:
     """The count on the line between the two values around one; never below that of the least."""
     counts = {v: sum(other <= v for other in values) for v in values}
     low, high = [v for v in counts if v <= value], [v for v in counts if v > value]
     if not low:
-        return counts[min(values)] / per
+        return counts[min(values)] if values else 1.0
     a = max(low)
     if not high:
-        return counts[a] / per
+        return counts[a]
     b = min(high)
-    return (counts[a] + (counts[b] - counts[a]) * (value - a) / (b - a)) / per
-
-
-@pytest.mark.parametrize("n_balls", [1, 2])
-def test_new_rows_are_placed_as_by_hand(n_balls: int) -> None:
-    X, labels, model, distances = two_groups(4, n_balls)
-    order, _ = ordered((X, labels, model, distances))
-    new = X[:30] + np.random.default_rng(7).normal(scale=0.2, size=(30, 2))
-    apart = np.sqrt(
-        np.column_stack([b.space.squared_distances(new, b.center) for b in model.balls_])
-    )
-    ball, depth = deepest(model, apart)
-    cases, cleared = X[labels.y == "bad"], X[labels.y == "good"]
-
-    def near(row: np.ndarray) -> float:
-        case, other = (
-            min(np.linalg.norm(row - one) for one in known) for known in (cases, cleared)
-        )
-        return float(case / (case + other))
-
-    nearness = [near(X[k]) for k in labels.unlabelled]
-    scores = order.scores(new, ball, depth)
-    for k, row in enumerate(new):
-        fitted = model.balls_[ball[k]]
-        depths = (distances[:, ball[k]] ** 2 - fitted.squared_radius).tolist()
-        deep = between_by_hand(-depth[k], depths, int((fitted.kinds > 0).sum()))
-        key = np.sqrt(deep * between_by_hand(near(row), nearness, len(cases)))
-        assert scores[k] == pytest.approx(1.0 / key if depth[k] >= 0 else -key, rel=1e-6)
-    assert 0 < (scores > 0).sum() < 30
+    return counts[a] + (counts[b] - counts[a]) * (value - a) / (b - a)
 
 
 @given(
@@ -100,35 +149,39 @@ def test_new_rows_are_placed_as_by_hand(n_balls: int) -> None:
 def test_counts_that_are_thinned_are_near_and_never_turn(
     values: list[int], others: list[float]
 ) -> None:
-    whole = CumulativeCounts.of(np.array(values, dtype=float), 2)
+    whole = CumulativeCounts.of(np.array(values, dtype=float))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(order_of_hunt, "_EXACT", 10)
         patch.setattr(order_of_hunt, "_COARSE", 0.5)
         thin = whole.thinned()
     thin.check_parts()
-    assert thin.n_all == whole.n_all == len(values)
+    assert thin.at_most[-1:].tolist() == whole.at_most[-1:].tolist()
     at = np.sort(others)
     found, exact = thin.between(at), whole.between(at)
     assert (np.diff(found) >= 0.0).all()
     np.testing.assert_allclose(found, exact, rtol=0.5)
     is_exact = at <= max(values[:10], default=0)
     np.testing.assert_allclose(found[is_exact], exact[is_exact])
-    by_hand = [max(sum(value <= x for value in values), 1) / 2 for x in at]
-    np.testing.assert_array_equal(whole(at), by_hand)
+    np.testing.assert_allclose(exact, [between_by_hand(x, list(map(float, values))) for x in at])
 
 
 def test_parts_that_do_not_belong_together_are_refused() -> None:
-    order, _ = ordered(two_groups(3, 2))
-    key, deep = order.key, order.key.deep[0]
+    order, _ = ordered(*two_groups(3, 2))
+    counts, score, share = order.counts, order.score, order.share
+    assert isinstance(score, CaseScore)
+    assert share is not None
     for wrong in (
-        deep._replace(at_most=deep.at_most[::-1]),
-        deep._replace(values=deep.values[:-1]),
-        deep._replace(per=0),
-        key._replace(label=key.label[:-1]),
-        key._replace(label=np.full_like(key.label, order_of_hunt.OTHER)),
-        key._replace(label_of=(0, 5)),
-        key._replace(deep=key.deep[:1]),
-        order.share._replace(places=order.share.places[::-1]),  # type: ignore[union-attr]
+        counts._replace(at_most=counts.at_most[::-1]),
+        counts._replace(values=counts.values[:-1]),
+        score._replace(scale=0.0),
+        score._replace(linear=score.linear[:-1]),
+        score._replace(gaussian=score.gaussian[:, :1]),
+        score._replace(cases=score.cases[:1]),
+        score._replace(cleared=score.cleared[:, :1]),
+        order._replace(offset_=float("nan")),
+        share._replace(places=share.places[::-1]),
     ):
-        with pytest.raises(ValueError, match=r"count|label|case|increase"):
+        with pytest.raises(
+            ValueError, match=r"case|coordinate|count|coefficient|scale|threshold|increase"
+        ):
             wrong.check_parts()

@@ -48,7 +48,11 @@ class BallOptions:
 
     top: Annotated[
         int | None,
-        typer.Option(min=1, help="Write so many nearest rows, also from outside the ball."),
+        typer.Option(
+            min=1,
+            help="Write so many of the surest rows.",
+            show_default="100, or as many cases as --share says",
+        ),
     ] = None
     kernel: Annotated[
         KernelName | None,
@@ -162,7 +166,8 @@ def hunt(
 ) -> None:
     """Find the unlabelled rows of DATA that belong with a few confirmed cases, and say why.
 
-    Writes the rows, surest first, what is typical of them, and a picture.
+    The cases are learned against all other rows. Writes the surest rows, what is typical of the
+    cases, and a picture.
     """
     from rareclass.files import being_written, check_not_inside
     from rareclass.hunt.files import (
@@ -325,9 +330,12 @@ def _print_hunt(
             "smaller).",
             markup=False,
         )
-    n_out = len(hunt.ranking.rows) - int(hunt.ranking.found.sum())
-    if n_out:
-        console.print(f"\nWritten as well: the {counted(n_out, 'nearest row')} outside.")
+    n_written, n_inside = len(hunt.ranking.rows), int(hunt.ranking.found.sum())
+    where = "the ball" if len(hunt.balls) == 1 else "a ball"
+    console.print(
+        f"\nWritten: the {counted(n_written, 'surest row')} of {len(hunt.distances):,} without a "
+        f"label, {n_inside:,} of them in {where}. --top says how many."
+    )
     if hunt.notes:
         console.print()
         print_notes(console, hunt.notes)
@@ -352,7 +360,11 @@ def _print_chosen(console: Console, hunt: "Hunt") -> None:
 
 
 def _print_expected(console: Console, hunt: "Hunt") -> None:
-    """Print the expected share of cases, for a reader who stops after the first rows."""
+    """Print what to expect of the list, for a reader who stops after the first rows."""
+    if hunt.refound:
+        found = [f"{n:,} among the first {k:,}" for k, n in hunt.refound.items()]
+        n_cases = counted(len(hunt.held_out_places), "case")
+        console.print(f"Of {n_cases}, each hidden in turn: {', '.join(found)} rows", markup=False)
     shares = [
         f"{share:.0%} of {'all' if k == len(hunt.ranking.rows) else 'the first'} {k:,}"
         for k, share in hunt.expected.items()

@@ -104,8 +104,8 @@ def score(
 
     For a model of levels: score (higher: a higher level), probability of each level, level, and
     percentile of all rows. For
-    the folder of a hunt the score falls down the hunt's list, above 0 in a ball and below outside,
-    and sure is the share of cases to be expected among rows of the hunt that are as sure.
+    the folder of a hunt the score falls down the hunt's list, rows as sure as its last written one
+    are called rare, and sure is the share of cases to be expected among rows that are as sure.
     """
     from rareclass.files import check_not_input
     from rareclass.model.score_file import ScoreSettings, check_score_path, score_rows

@@ -25,10 +25,8 @@ from rareclass.encoding.hunt import Coordinate
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import being_written, flush_to_disk
 from rareclass.hunt.hunting import Hunt, HuntSettings
-from rareclass.hunt.sureness import HuntBalls, PlainBall
 from rareclass.hunt.table import HuntTable
-from rareclass.hyperball.problem import InputSpace, KernelSpace
-from rareclass.model.facts import BallFacts, ModelFacts, RareClassFacts
+from rareclass.model.facts import HuntFacts, ModelFacts, RareClassFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import HUNT_MODEL, save_model
 from rareclass.tables.table_file import TableFile, batch_rows_for
@@ -40,9 +38,9 @@ SUMMARY = "hunt.json"
 DESCRIPTION, DESCRIPTION_TABLE = "description.txt", "description.csv"
 _SIZES = ("center", "inside_low", "inside_high", "outside_low", "outside_high")
 _FIGURES = (*_SIZES, "overlap", "share_inside", "share_outside")
-_OWN_COLUMNS = ("row", "ball", "found", "sure", "depth", "distance")
+_OWN_COLUMNS = ("row", "score", "sure", "ball", "found", "depth", "distance")
 _OF_A_HUNT = re.compile(
-    r"found\.(csv|parquet)|description\.(txt|csv)|hunt\.json|balls\.rareclass|ball(-.*)?\.png"
+    r"found\.(csv|parquet)|description\.(txt|csv)|hunt\.json|score\.rareclass|ball(-.*)?\.png"
 )
 _DPI = 150
 _EMPTY = "(empty)"
@@ -105,7 +103,7 @@ def write_hunt(
         (folder / DESCRIPTION).write_text(text_of(description, values), encoding="utf-8")
         _description_frame(description, values, hunt).write_csv(folder / DESCRIPTION_TABLE)
         names += [DESCRIPTION, DESCRIPTION_TABLE, *_draw(folder, hunt), HUNT_MODEL]
-        _write_balls(folder / HUNT_MODEL, table, hunt, options.get("target", ""))
+        _write_order(folder / HUNT_MODEL, table, hunt, options.get("target", ""))
         summary = _summary(table, hunt, settings, options, names)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         names.append(SUMMARY)
@@ -123,9 +121,10 @@ def _write_rows(folder: Path, table: HuntTable, hunt: Hunt) -> str:
     own = pl.DataFrame(
         [
             pl.Series(names["row"], ranking.rows + 1, dtype=pl.Int64),
+            pl.Series(names["score"], ranking.score, dtype=pl.Float64),
+            pl.Series(names["sure"], ranking.sure, dtype=pl.Float64).fill_nan(None),
             pl.Series(names["ball"], [balls[k] for k in ranking.ball], dtype=pl.String),
             pl.Series(names["found"], ranking.found, dtype=pl.Boolean),
-            pl.Series(names["sure"], ranking.sure, dtype=pl.Float64).fill_nan(None),
             pl.Series(names["depth"], ranking.relative_depth, dtype=pl.Float64),
             pl.Series(names["distance"], ranking.distance, dtype=pl.Float64),
         ]
@@ -307,30 +306,8 @@ def picture_names(balls: list[str]) -> list[str]:
     return names
 
 
-def _plain_balls(hunt: Hunt) -> list[PlainBall]:
-    """Return the fitted balls without the rows that they were fitted to."""
-    plain = []
-    for fitted, found in zip(hunt.model.balls_, hunt.balls, strict=True):
-        space, center = fitted.space, np.asarray(fitted.center, dtype=np.float64)
-        if isinstance(space, KernelSpace):
-            ball = PlainBall(
-                found.name,
-                fitted.squared_radius,
-                space.coefficients(center),
-                np.asarray(space.landmarks, dtype=np.float64),
-                str(hunt.model.kernel),
-                float(hunt.model.width_ or 1.0),
-                float(center @ center),
-            )
-        else:
-            assert isinstance(space, InputSpace)
-            ball = PlainBall(found.name, fitted.squared_radius, space.input_center(center))
-        plain.append(ball)
-    return plain
-
-
-def _write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
-    """Write what scores new rows as a model file: encoder, balls, order of the list, quantiles."""
+def _write_order(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
+    """Write what scores new rows as a model file: encoder, order of the list, quantiles."""
     facts = ModelFacts(
         format="table",
         target=RareClassFacts(
@@ -338,10 +315,10 @@ def _write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
         ),
         columns=tuple(table.columns),
         quantiles=tuple(hunt.order.quantiles(1001).tolist()),
-        method=BallFacts(),
+        method=HuntFacts(),
     )
-    balls = HuntBalls(_plain_balls(hunt), hunt.order.thinned())
-    save_model(path, Model(hunt.encoder, balls, facts, np.array([balls.offset_])))
+    order = hunt.order.thinned()
+    save_model(path, Model(hunt.encoder, order, facts, np.array([order.offset_])))
 
 
 def _summary(
@@ -367,6 +344,7 @@ def _summary(
         },
         "chosen": asdict(hunt.chosen),
         "expected": [{"first": k, "share": share} for k, share in hunt.expected.items()],
+        "refound": [{"first": k, "cases": n} for k, n in hunt.refound.items()],
         "held_out": None if hunt.estimate is None else asdict(hunt.estimate),
         "balls": [asdict(ball) for ball in hunt.balls],
         "columns": [asdict(column) for column in table.columns],

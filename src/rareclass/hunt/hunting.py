@@ -1,8 +1,10 @@
 """From a few labelled rows of a table to the rows that belong with them, and why.
 
 1. Encode the columns as points in which every column counts alike.
-2. Choose balls around the cases, by held-out labelled rows where there are any (`fit_balls`).
-3. Rank the unlabelled rows, surest first (`sureness`).
+2. Rank the unlabelled rows, surest first, by what tells the cases from all other rows
+   (`score_unlabelled`, `sureness`).
+3. Describe where the cases lie by balls around them, chosen by held-out labelled rows where there
+   are any (`fit_balls`).
 """
 
 from dataclasses import dataclass, field
@@ -13,14 +15,8 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.findings import Finding, FindingKind, warnings_as
-from rareclass.hunt.sureness import (
-    HeldOutCases,
-    ListOrder,
-    ListPlaces,
-    ShareOfCases,
-    find_places,
-    sureness,
-)
+from rareclass.hunt.case_score import ScoredUnlabelled, score_unlabelled
+from rareclass.hunt.sureness import CumulativeCounts, ListOrder, ShareOfCases, sureness
 from rareclass.hunt.table import HuntLabels, HuntTable
 from rareclass.machine import track
 from rareclass.rows import LabelledRows, as_source
@@ -32,8 +28,8 @@ if TYPE_CHECKING:
 LEAST_TO_HOLD_OUT = 2
 # Unlabelled rows that may shape a ball.
 _MOST_KEPT = 5_000
-# Rows that are written where none was found, or none could be held out: the nearest.
-LEAST_WRITTEN = 100
+# Rows that are written: the surest.
+DEFAULT_TOP = 100
 # Lengths of the list's beginning for which the share of cases is reported.
 _FIRST_READ = (10, 50, 100)
 _BLOCK_ROWS = 50_000
@@ -59,7 +55,8 @@ class HuntSettings:
     c2: float | None = None
     # sigma of the kernel in standardised units, which makes the shape "gaussian"; None: chosen
     width: float | None = None
-    # share of the unlabelled rows that is rare, where it is known: so many lie in the balls
+    # share of the unlabelled rows that is rare, where it is known: so many lie in the balls, and
+    # so many are written
     share: float | None = None
     # balls of each rare value, or "auto"; None: chosen, 1 where it cannot be
     n_balls: int | str | None = None
@@ -67,7 +64,7 @@ class HuntSettings:
     # the threshold they stay, True being 3
     filter: bool | float = True
     folds: int = 5
-    top: int | None = None  # write so many of the nearest unlabelled rows, inside or not
+    top: int | None = None  # write so many of the surest rows; None: 100, or as `share` says
     seed: int = 0  # of the folds, of k-means and of samples
 
     @property
@@ -100,7 +97,6 @@ class ChosenBalls(NamedTuple):
 
     model: "RACH"  # fitted
     estimate: HeldOutF1 | None  # None where there were too few labelled rows to hold any out
-    held_out: HeldOutCases | None  # likewise
     by: str  # source of the parameters: "cross-validation", "options" or "defaults"
 
 
@@ -116,17 +112,19 @@ class HuntBall:
 
 
 class RankedRows(NamedTuple):
-    """Unlabelled rows, those that belong with the cases first, the surest in front (`ListPlaces`).
+    """Unlabelled rows, the surest first (`CaseScore`).
 
     ``sure`` is the expected share of cases among the rows from the first down to this one
-    (`sureness`), NaN where no case could be held out. ``relative_depth`` is
-    ``1 - distance^2 / R^2``: 1 at the centre, 0 on the sphere, below 0 outside, and alike for balls
+    (`sureness`), NaN where no row is cleared and no share is known. A row belongs to the rare value
+    that scores it highest, and to the ball of that value in which it lies deepest.
+    ``relative_depth`` is ``1 - distance^2 / R^2``: 1 at the centre, 0 on the sphere, below 0 outside, and alike for balls
     of all sizes. RACH's depth, ``R^2 - distance^2``, is this times ``R^2``. The files of a hunt
     call it ``depth``.
     """
 
     rows: NDArray[np.int64]  # positions in the table
-    ball: NDArray[np.int64]  # the one that each belongs to, or is nearest to
+    score: NDArray[np.float64]
+    ball: NDArray[np.int64]  # the one that each belongs to
     relative_depth: NDArray[np.float64]
     distance: NDArray[np.float64]  # to the centre of that ball, in standardised units
     found: NDArray[np.bool_]  # inside the ball
@@ -157,6 +155,8 @@ class Hunt:
     balls: tuple[HuntBall, ...]
     ranking: RankedRows  # the rows that are written
     order: ListOrder  # of all unlabelled rows, by which new rows are scored
+    # places in the list that the cases would have if nobody had labelled them, each hidden in turn
+    held_out_places: NDArray[np.int64]
     # for each ball the rows inside: those found, and the rare rows that it was fitted to
     members: tuple[NDArray[np.int64], ...]
     distances: NDArray[np.float64]  # of unlabelled rows to centres, (n_unlabelled, n_balls)
@@ -171,6 +171,13 @@ class Hunt:
         sure = self.ranking.sure
         counts = [k for k in _FIRST_READ if k < len(sure)] + [len(sure)]
         return {k: float(sure[k - 1]) for k in counts if k and sure[k - 1] == sure[k - 1]}
+
+    @property
+    def refound(self) -> dict[int, int]:
+        """How many cases would be among the first so many rows if nobody had labelled them."""
+        places = self.held_out_places
+        counts = [k for k in _FIRST_READ if k <= len(self.ranking.rows)] if len(places) else []
+        return {k: int((places <= k).sum()) for k in counts}
 
     @property
     def notes(self) -> list[str]:
@@ -189,33 +196,49 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
     Raises `InputError` when the settings cannot be met with these rows.
     """
     notes: list[Finding | str] = []
-    encoder = HuntEncoder([c for c in table.columns if c.is_used])
+    encoder, labels = HuntEncoder([c for c in table.columns if c.is_used]), table.labels
     with track("Encoding"), warnings_as(notes):
         X = encoder.fit_transform(table.frame)
     names = tuple(feature.name for feature in encoder.coordinates_)
-    points = LabelledRows(as_source(X), table.labels.y, None, names)
-    model, estimate, held_out, by = fit_balls(points, table.labels, settings, notes)
-    distances = _distances(model, X, table.labels.unlabelled)
-    places = find_places(X, table.labels, model, distances, held_out)
+    points = LabelledRows(as_source(X), labels.y, None, names)
+    model, estimate, by = fit_balls(points, labels, settings, notes)
+    distances = _distances(model, X, labels.unlabelled)
+    with track("Ranking"):
+        scored = score_unlabelled(X, labels, settings.folds, settings.seed)
     n_cases = None if settings.share is None else settings.share * len(distances)
-    share = sureness(len(distances), places.of_cases, n_cases)
-    ranking = _rank(model, table.labels.unlabelled, distances, places, share)
-    balls = _found_balls(model, table.labels, ranking)
-    top = settings.top
-    if top is None and (estimate is None or not ranking.found.any()):
-        top = min(max(LEAST_WRITTEN, int(ranking.found.sum())), len(ranking.rows))
-        notes.append(Finding(FindingKind.REACH_NOT_KNOWN, {"n_written": top}, {"top": None}))
-    n_kept = int(ranking.found.sum()) if top is None else min(top, len(ranking.rows))
-    kept = RankedRows._make(column[:n_kept] for column in ranking)
+    # Without cleared rows nothing but a known share bounds how many of the first rows are cases.
+    bounded = can_hold_out(labels) or n_cases is not None
+    share = sureness(len(distances), scored.of_cases, n_cases) if bounded else None
+    ranking = _rank(model, labels, distances, scored, share)
+    balls = _found_balls(model, labels, ranking)
+    n_asked = settings.top or (DEFAULT_TOP if n_cases is None else max(round(n_cases), 1))
+    kept = RankedRows._make(column[:n_asked] for column in ranking)
     members = tuple(
         np.concatenate(
             [ball.rows[ball.kinds > 0], ranking.rows[ranking.found & (ranking.ball == number)]]
         )
         for number, ball in enumerate(model.balls_)
     )
-    order = ListOrder.of(places, share)
+    order = ListOrder(
+        scored.score,
+        CumulativeCounts.of(-ranking.score),
+        share,
+        float(np.nextafter(kept.score[-1], -np.inf)),
+    )
     chosen = _parameters(model, settings, by)
-    return Hunt(model, encoder, balls, kept, order, members, distances, estimate, chosen, notes)
+    return Hunt(
+        model,
+        encoder,
+        balls,
+        kept,
+        order,
+        scored.of_cases,
+        members,
+        distances,
+        estimate,
+        chosen,
+        notes,
+    )
 
 
 def _parameters(model: "RACH", settings: HuntSettings, by: str) -> ChosenParameters:
@@ -245,25 +268,28 @@ def _distances(model: "RACH", X: NDArray[Any], rows: NDArray[np.int64]) -> NDArr
 
 def _rank(
     model: "RACH",
-    rows: NDArray[np.int64],
+    labels: HuntLabels,
     distances: NDArray[np.float64],
-    places: ListPlaces,
+    scored: ScoredUnlabelled,
     share: ShareOfCases | None,
 ) -> RankedRows:
     """Return all unlabelled rows in order."""
+    rows, value = labels.unlabelled, scored.by_value.argmax(axis=1)
     squared_radius = np.array([ball.squared_radius for ball in model.balls_])
-    # As RACH.predict does: rows beyond those that shaped the ball may lie in it as well.
-    ball = (squared_radius - distances**2).argmax(axis=1)
+    of_value = np.array([labels.rare.index(str(ball.label)) for ball in model.balls_])
+    own = np.where(of_value == value[:, None], squared_radius - distances**2, -np.inf)
+    ball = own.argmax(axis=1)
     distance = distances[np.arange(len(rows)), ball]
     with np.errstate(divide="ignore", invalid="ignore"):
         depth = 1.0 - distance**2 / squared_radius[ball]
     # A ball without a radius is its centre.
     depth = np.where(squared_radius[ball] > 0.0, depth, np.where(distance == 0.0, 1.0, -np.inf))
-    order = np.lexsort((rows, distance, -depth, places.keys, ~places.found))
+    score, found = scored.by_value.max(axis=1), own.max(axis=1) >= 0.0
+    order = np.argsort(-score, kind="stable")  # equal ones in the order of the file
     unknown = np.full(len(rows), np.nan)
     sure = unknown if share is None else share(np.arange(1, len(rows) + 1))
-    found = places.found
-    return RankedRows(rows[order], ball[order], depth[order], distance[order], found[order], sure)
+    sorted_columns = (each[order] for each in (rows, score, ball, depth, distance, found))
+    return RankedRows(*sorted_columns, sure)
 
 
 def _found_balls(model: "RACH", labels: HuntLabels, ranking: RankedRows) -> tuple[HuntBall, ...]:
@@ -329,8 +355,7 @@ def _choose(
         labels.n_cleared,
         best.uncertainty_,
     )
-    held_out = HeldOutCases(best.held_out_rows_, best.held_out_depths_)
-    return ChosenBalls(best.best_estimator_, estimate, held_out, "cross-validation")
+    return ChosenBalls(best.best_estimator_, estimate, "cross-validation")
 
 
 def _is_better(other: "RACHCV", best: "RACHCV", labels: HuntLabels) -> bool:
@@ -390,7 +415,7 @@ def _fit_unchosen(
     values = {"n_rare": labels.n_rare, "n_cleared": labels.n_cleared}
     not_chosen = {name: None for name in ("C1", "C2") if name not in settings.given()}
     notes.append(Finding(FindingKind.NONE_HELD_OUT, values, not_chosen))
-    return ChosenBalls(model, None, None, "options" if settings.given() else "defaults")
+    return ChosenBalls(model, None, "options" if settings.given() else "defaults")
 
 
 def in_options(name: str, change: Any) -> str:
@@ -425,11 +450,6 @@ def words_of(note: Finding | str) -> str:
     if isinstance(note, str):
         return note
     values = note.values
-    if note.kind == FindingKind.REACH_NOT_KNOWN:
-        return (
-            f"how far the ball should reach is not known, so that the {values['n_written']:,} "
-            "nearest rows are written, whether they are found or not."
-        )
     if note.kind != FindingKind.NONE_HELD_OUT:
         from rareclass.hyperball.ball import sentence
 
@@ -444,5 +464,5 @@ def words_of(note: Finding | str) -> str:
     also = f"{' and '.join(options)} {verb} not chosen and " if options else ""
     return (
         f"{what}: none can be held out, so that {also}how good the ball is is not known. Look at "
-        "the first rows found, label them, and hunt again."
+        "the first rows of the list, label them, and hunt again."
     )

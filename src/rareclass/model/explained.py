@@ -9,7 +9,7 @@ from scipy import sparse
 
 from rareclass.encoding.encoders import TypedColumns
 from rareclass.errors import ErrorKind, InputError
-from rareclass.model.facts import BallFacts
+from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model
 
 Explain = Callable[[pl.DataFrame], pl.DataFrame]
@@ -43,10 +43,10 @@ def explainer_of(content: Model, k: int) -> Explain:
             "Leave it out.",
             ErrorKind.UNSUPPORTED,
         )
-    if isinstance(content.facts.method, BallFacts):
+    if isinstance(content.facts.method, HuntFacts):
         raise InputError(
-            "--explain: a row of a ball is near its centre in all columns, and far in none.",
-            "description.txt of the hunt says what is typical of the ball.",
+            "--explain: the score of a hunt gives no reasons.",
+            "description.txt of the hunt says what is typical of the cases.",
             ErrorKind.UNSUPPORTED,
         )
     if content.facts.format == "svmlight":

@@ -223,17 +223,17 @@ class MomentFacts:
 
 
 @dataclass(frozen=True)
-class BallFacts:
-    """The balls of a hunt."""
+class HuntFacts:
+    """A hunt: a list of rows, and the order that new rows are scored in."""
 
     method: ClassVar[str] = "hunt"
 
 
 TargetFacts = RareClassFacts | LevelFacts
-MethodFacts = CombinationFacts | KernelFacts | OrdinalFacts | MomentFacts | BallFacts
+MethodFacts = CombinationFacts | KernelFacts | OrdinalFacts | MomentFacts | HuntFacts
 _TARGETS: dict[str, type[Any]] = {one.target_kind: one for one in (RareClassFacts, LevelFacts)}
 _METHODS: dict[str, type[Any]] = {
-    one.method: one for one in (CombinationFacts, KernelFacts, OrdinalFacts, MomentFacts, BallFacts)
+    one.method: one for one in (CombinationFacts, KernelFacts, OrdinalFacts, MomentFacts, HuntFacts)
 }
 
 
@@ -255,7 +255,7 @@ class ModelFacts:
         where the target has levels): the percentile of a new score is interpolated among them.
     training : TrainingFacts or None
         None for a stream and for a hunt.
-    method : CombinationFacts, KernelFacts, OrdinalFacts, MomentFacts, BallFacts or None
+    method : CombinationFacts, KernelFacts, OrdinalFacts, MomentFacts, HuntFacts or None
         What the method chose. None for a stream.
     rule : ChosenThreshold or None
         How the threshold was chosen, where a rule or a user named it.

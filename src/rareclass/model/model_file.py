@@ -33,8 +33,8 @@ from rareclass.model.model import Encoder, Model, Ranker
 from rareclass.stored import Stored, pack, unpack
 
 FORMAT = 2
-# Files that the folder of a hunt holds: its summary, and its balls as a model file.
-HUNT_SUMMARY, HUNT_MODEL = "hunt.json", "balls.rareclass"
+# Files that the folder of a hunt holds: its summary, and the score of its list as a model file.
+HUNT_SUMMARY, HUNT_MODEL = "hunt.json", "score.rareclass"
 _MARK = "rareclass model"
 # Attributes of this package that say by NaN that there is nothing to say.
 _MAY_BE_NAN = {

@@ -16,7 +16,7 @@ from rareclass.files import check_not_input, check_not_inside, check_writable, r
 from rareclass.model.calls import Calls, Part
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.explained import explainer_of, note_on_cases, told_names
-from rareclass.model.facts import BallFacts
+from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model, ScoredBatch
 from rareclass.model.threshold import no_rows
 from rareclass.tables.databases.result_table import ResultTable
@@ -134,7 +134,7 @@ class Scorer:
                 ErrorKind.MISSING_COLUMN,
             )
         reasons = [] if settings.explain is None else told_names(content, settings.explain)
-        sure = [_SURE] if isinstance(content.facts.method, BallFacts) else []
+        sure = [_SURE] if isinstance(content.facts.method, HuntFacts) else []
         if name in (*_OURS, *sure, *_level_columns(content), content.decision.column, *reasons):
             raise InputError(
                 f"--id {name}: a column of the scores has that name.", "", ErrorKind.COLUMN_NAMES
@@ -207,7 +207,7 @@ def score_columns(
     if isinstance(model.calibration, Calibration):
         probability = model.calibration(scores)
         columns.append(pl.Series("probability", probability))
-    if isinstance(model.facts.method, BallFacts):
+    if isinstance(model.facts.method, HuntFacts):
         sure = model.estimator.sure(scores)  # type: ignore[attr-defined]
         columns += [] if sure is None else [pl.Series(_SURE, sure)]
     if isinstance(model.calibration, LevelCalibration) and (names := _level_columns(model)):

@@ -218,7 +218,7 @@ class ServedModel:
             explain = explainer_of(self._content, k)
         except InputError as error:
             raise InputError(
-                "This model gives no reasons: it is of levels, or the balls of a hunt.",
+                "This model gives no reasons: it is of levels, or of a hunt.",
                 "Ask without them.",
                 ErrorKind.UNSUPPORTED,
             ) from error

@@ -1,0 +1,209 @@
+"""Score of a hunt: its cases against all other rows, most of which nobody has looked at.
+
+Few unlabelled rows are cases. A model that tells the labelled cases from them therefore ranks rows
+as one that tells cases from cleared rows would: P(labelled case | x) is proportional to P(case | x)
+(Elkan and Noto, 2008). Cleared rows take part as rows that are known to be no cases. Where cases
+crowd together the distance to the nearest of them tells more: it is a smaller part of the score.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import pairwise_distances_argmin
+
+from rareclass.hunt.table import UNLABELLED, HuntLabels
+from rareclass.kernels.expansion import whiten
+from rareclass.kernels.kernels import Gaussian
+
+Floats = NDArray[np.float64]
+# Unlabelled rows that are learned from, and those of them that are landmarks of the kernel.
+_MOST_LEARNED, _N_LANDMARKS = 50_000, 200
+# Numbers of the matrix that is learned from: of very wide tables fewer rows are drawn.
+_MOST_NUMBERS = 20_000_000
+# Each case weighs as much against the penalty; all other rows weigh as much as the cases together.
+_CASE_WEIGHT = 15.0
+_TOLERANCE, _MOST_ITERATIONS = 1e-6, 1_000
+# The landmark by whose distance the density of other rows is measured, and the weight of nearness.
+_NTH_LANDMARK, _NEARNESS = 5, 0.25
+# Squared distances below this are as good as none; least kernel value that is told apart.
+_SAME, _LEAST = 1e-6, 1e-300
+_BLOCK_ROWS = 16_384
+# Equal rows have equal scores: later decimals depend on where a row stands in its block.
+_DECIMALS = 7
+
+
+class CaseScore(NamedTuple):
+    r"""Score of rows: one function for each rare value, of which the greatest counts.
+
+    .. math:: f(x) + \log(d_o(x) / d_c(x)) / 4,
+        \quad f(x) = b + u' x / s + \sum_z a_z \exp(-|x - z|^2 / s^2)
+
+    with s^2 the total variance of the rows, so that the linear kernel and the Gaussian one are of
+    one size. f is a logistic regression: the log-odds of a case where cases and other rows weigh
+    as much. d_c is the squared distance to the nearest case; d_o that to other rows: to the fifth
+    nearest landmark, or to the nearest cleared row where that is less. Both have s^2 / 10^6 added.
+    """
+
+    landmarks: Floats  # z: (n_landmarks, n_coordinates)
+    scale: float  # s
+    intercept: Floats  # b: (n_functions,)
+    linear: Floats  # u: (n_coordinates, n_functions)
+    gaussian: Floats  # a: (n_landmarks, n_functions)
+    cases: tuple[Floats, ...]  # of each function: (n_cases, n_coordinates)
+    cleared: Floats  # (n_cleared, n_coordinates)
+
+    def by_value(self, X: NDArray[Any]) -> Floats:
+        """Score rows by every function: (n_rows, n_functions), a block of rows at a time."""
+        scores = np.empty((len(X), len(self.intercept)))
+        kernel = Gaussian(self.scale)
+        for first in range(0, len(X), _BLOCK_ROWS):
+            block = np.asarray(X[first : first + _BLOCK_ROWS], dtype=np.float64)
+            similar = kernel.block(block, self.landmarks)
+            odds = self.intercept + (block / self.scale) @ self.linear + similar @ self.gaussian
+            nearness = self._nearness(block, similar)
+            scores[first : first + _BLOCK_ROWS] = odds + _NEARNESS * nearness
+        return np.round(scores, _DECIMALS)
+
+    def _nearness(self, rows: Floats, similar: Floats) -> Floats:
+        """Return the logarithm of the squared distance to other rows by that to a case."""
+        nth = min(_NTH_LANDMARK, similar.shape[1])
+        nearest = np.partition(similar, -nth, axis=1)[:, -nth]
+        others = -np.log(np.clip(nearest, _LEAST, 1.0))
+        if len(self.cleared):
+            others = np.minimum(others, _to_nearest(rows, self.cleared) / self.scale**2)
+        to_case = np.column_stack([_to_nearest(rows, cases) for cases in self.cases])
+        return np.asarray(np.log(others + _SAME)[:, None] - np.log(to_case / self.scale**2 + _SAME))
+
+    def __call__(self, X: NDArray[Any]) -> Floats:
+        """Score rows; higher is surer."""
+        return np.asarray(self.by_value(X).max(axis=1))
+
+    def check_parts(self) -> None:
+        """Raise `ValueError` where the parts are not of one size."""
+        n_landmarks, n_coordinates = self.landmarks.shape
+        n_functions = len(self.intercept)
+        if self.linear.shape != (n_coordinates, n_functions):
+            raise ValueError("there is not a coefficient for each coordinate")
+        if self.gaussian.shape != (n_landmarks, n_functions) or not n_functions:
+            raise ValueError("there is not a coefficient for each landmark")
+        if len(self.cases) != n_functions or not all(map(len, self.cases)):
+            raise ValueError("a function has no case")
+        if any(known.shape[1] != n_coordinates for known in (*self.cases, self.cleared)):
+            raise ValueError("there is not a coordinate of each known row for each coefficient")
+        if not 0.0 < self.scale < np.inf:
+            raise ValueError("the scale is not above zero")
+
+
+class ScoredUnlabelled(NamedTuple):
+    """Scores of the unlabelled rows, and the places that cases would have among them."""
+
+    score: CaseScore  # of new rows: a function for each rare value, in the order of the labels
+    by_value: Floats  # (n_unlabelled, n_values)
+    # of cases that were held out, from 1, increasing; none where every rare value has one case
+    of_cases: NDArray[np.int64]
+
+
+def score_unlabelled(
+    X: NDArray[Any], labels: HuntLabels, n_folds: int, seed: int
+) -> ScoredUnlabelled:
+    """Learn the cases of each rare value against all other rows, and score the unlabelled ones.
+
+    The cases of a fold are held out of another such model: their places in its list are those of
+    cases that nobody has labelled. Cost: `n_folds` + 1 logistic regressions on at most 50,000
+    rows, and one pass over all rows, with 200 distances each.
+    """
+    rng = np.random.default_rng(seed)
+    known, unlabelled = np.flatnonzero(labels.y != UNLABELLED), labels.unlabelled
+    most = min(_MOST_LEARNED, _MOST_NUMBERS // (X.shape[1] + _N_LANDMARKS))
+    drawn = rng.permutation(unlabelled)[:most]
+    fold = _folds(labels.y[known], labels, n_folds, rng)
+    rows = np.asarray(X[np.concatenate([known, drawn])], dtype=np.float64)
+    scale = float(np.sqrt(rows.var(axis=0).sum())) or 1.0
+    points = rows[len(known) :][:_N_LANDMARKS]
+    kernel = Gaussian(scale)
+    to_span = whiten(kernel.block(points, points), np.dtype(np.float64))
+    features = np.hstack([rows / scale, kernel.block(rows, points) @ to_span])
+    functions = [
+        (labels.y[known] == value, fold == held_out)
+        for held_out in range(-1, int(fold.max(initial=-1)) + 1)
+        for value in labels.rare
+    ]
+    learned = [_learn(features, is_case, left_out) for is_case, left_out in functions]
+    intercept, coefficients = (np.array(each) for each in zip(*learned, strict=True))
+    width, of_known = X.shape[1], rows[: len(known)]
+    every = CaseScore(
+        points,
+        scale,
+        intercept,
+        coefficients[:, :width].T,
+        to_span @ coefficients[:, width:].T,
+        tuple(of_known[is_case & ~left_out] for is_case, left_out in functions),
+        of_known[~np.isin(labels.y[known], labels.rare)],
+    )
+    n_values = len(labels.rare)
+    scores = every.by_value(X[unlabelled])
+    of_cases = _places(every.by_value(of_known), scores, fold, n_values)
+    return ScoredUnlabelled(_first(every, n_values), scores[:, :n_values].copy(), of_cases)
+
+
+def _folds(
+    y: NDArray[np.str_], labels: HuntLabels, n_folds: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Deal the cases out to folds; -2 for rows that are never held out, as where `n_folds` is 1."""
+    fold = np.full(len(y), -2, dtype=np.int64)
+    for value, count in labels.n_rare.items():
+        if count > 1 and n_folds > 1:
+            fold[rng.permutation(np.flatnonzero(y == value))] = np.arange(count) % n_folds
+    return fold
+
+
+def _learn(
+    features: Floats, is_case: NDArray[np.bool_], left_out: NDArray[np.bool_]
+) -> tuple[float, Floats]:
+    """Learn cases against others; the first rows are the known ones, all others unlabelled.
+
+    The known others weigh as much as the unlabelled rows. Returns the intercept and coefficients.
+    """
+    n_known, n_rows = len(is_case), len(features)
+    used = np.append(~left_out, np.ones(n_rows - n_known, dtype=bool))
+    target = np.append(is_case, np.zeros(n_rows - n_known, dtype=bool))
+    cleared = np.append(~is_case & ~left_out, np.zeros(n_rows - n_known, dtype=bool))
+    others = _CASE_WEIGHT * np.count_nonzero(target & used)
+    share = 0.5 if cleared.any() else 1.0
+    weight = np.full(n_rows, share * others / (n_rows - n_known))
+    weight[cleared] = (1.0 - share) * others / max(np.count_nonzero(cleared), 1)
+    weight[target] = _CASE_WEIGHT
+    model = LogisticRegression(tol=_TOLERANCE, max_iter=_MOST_ITERATIONS)
+    model.fit(features[used], target[used], sample_weight=weight[used])
+    return float(model.intercept_[0]), model.coef_[0]
+
+
+def _places(
+    known: Floats, unlabelled: Floats, fold: NDArray[np.int64], n_values: int
+) -> NDArray[np.int64]:
+    """Return the places of held-out cases among the unlabelled rows, each by its fold's model."""
+    places = [np.zeros(0, dtype=np.int64)]
+    for number in range(int(fold.max(initial=-1)) + 1):
+        own = slice((number + 1) * n_values, (number + 2) * n_values)
+        ordered = np.sort(-unlabelled[:, own].max(axis=1))
+        cases = -known[fold == number, own].max(axis=1)
+        places.append(np.maximum(np.searchsorted(ordered, cases, side="right"), 1))
+    return np.sort(np.concatenate(places))
+
+
+def _first(score: CaseScore, n: int) -> CaseScore:
+    """Return the first n functions alone."""
+    return score._replace(
+        intercept=score.intercept[:n],
+        linear=np.ascontiguousarray(score.linear[:, :n]),
+        gaussian=np.ascontiguousarray(score.gaussian[:, :n]),
+        cases=score.cases[:n],
+    )
+
+
+def _to_nearest(rows: Floats, known: Floats) -> Floats:
+    """Return the squared distance of every row to the nearest known one: 0 to an equal one."""
+    apart = rows - known[pairwise_distances_argmin(rows, known)]
+    return np.asarray(np.einsum("ij,ij->i", apart, apart))

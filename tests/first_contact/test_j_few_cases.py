@@ -1,0 +1,168 @@
+"""A hunt with few cases: what the rows that nobody has looked at tell."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rareclass.hunt.case_score import score_unlabelled
+from rareclass.hunt.hunting import Hunt, HuntSettings, hunt
+from rareclass.hunt.table import HuntLabels, LabelRoles, read_hunt_table
+
+ROWS, RARE = 800, range(0, 800, 20)  # 40 rare rows
+
+
+def machines(seed: int = 0) -> pl.DataFrame:
+    """Rare rows run hot for their load; five columns vary much, and say nothing.
+
+    Two cases lie as far from each other as from other rows: that load and heat go together in all
+    others is what only unlabelled rows tell.
+    """
+    rng = np.random.default_rng(seed)
+    rare = np.isin(np.arange(ROWS), RARE)
+    load = rng.normal(size=ROWS)
+    noise = {f"sensor {k}": rng.normal(size=ROWS).round(6) for k in range(5)}
+    heat = load + 0.2 * rng.normal(size=ROWS) + 3.0 * rare
+    return pl.DataFrame({"load": load.round(6), "heat": heat.round(6), **noise})
+
+
+def hunt_in(
+    folder: Path, table: pl.DataFrame, cases: list[int], cleared: int = 0, top: int | None = None
+) -> Hunt:
+    status = np.full(len(table), "", dtype=object)
+    status[cases] = "fault"
+    status[np.setdiff1d(np.arange(len(table)), RARE)[:cleared]] = "fine"
+    path = folder / "machines.parquet"
+    table.with_columns(status=pl.Series(status.tolist())).write_parquet(path)
+    roles = LabelRoles(("fault",), ("fine",) if cleared else ())
+    settings = HuntSettings(kernel="none", c1=1.0, c2=0.0, n_balls=1, folds=3, top=top)
+    return hunt(read_hunt_table(path, "status", roles), settings)
+
+
+def hits(outcome: Hunt, first: int = 40) -> int:
+    return int(np.isin(outcome.ranking.rows[:first], RARE).sum())
+
+
+@pytest.mark.parametrize(("n_cases", "cleared", "least"), [(3, 0, 14), (5, 0, 25), (5, 100, 25)])
+def test_rows_that_nobody_has_looked_at_tell_what_is_strange_about_the_cases(
+    tmp_path: Path, n_cases: int, cleared: int, least: int
+) -> None:
+    outcome = hunt_in(tmp_path, machines(), [*RARE][:n_cases], cleared)
+    assert hits(outcome) >= least
+    every = hunt_in(tmp_path, machines(), [*RARE][:n_cases], cleared, ROWS).ranking
+    deepest = every.rows[np.argsort(-every.relative_depth)][:40]
+    assert hits(outcome) > 1.5 * np.isin(deepest, RARE).sum()
+
+
+@pytest.mark.parametrize("cleared", [0, 60])
+def test_the_list_holds_so_many_rows_as_were_asked_for_and_none_with_a_label(
+    tmp_path: Path, cleared: int
+) -> None:
+    cases = [*RARE][:5]
+    free = ROWS - 5 - cleared
+    for top, n_rows in ((None, 100), (7, 7), (5_000, free)):
+        rows = hunt_in(tmp_path, machines(), cases, cleared, top).ranking.rows
+        assert len(rows) == len(set(rows.tolist())) == n_rows
+        known = [*cases, *np.setdiff1d(np.arange(ROWS), RARE)[:cleared].tolist()]
+        assert not set(rows.tolist()) & set(known)
+
+
+def test_columns_in_another_order_give_the_same_list(tmp_path: Path) -> None:
+    table = machines()
+    first = hunt_in(tmp_path, table, [*RARE][:4])
+    second = hunt_in(tmp_path, table.select(reversed(table.columns)), [*RARE][:4])
+    assert first.ranking.rows.tolist() == second.ranking.rows.tolist()
+    np.testing.assert_allclose(first.ranking.score, second.ranking.score, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_units_do_not_matter(tmp_path: Path, unit: float) -> None:
+    first = hunt_in(tmp_path, machines(), [*RARE][:4])
+    table = machines().with_columns(pl.col("heat") * unit + 3.0 * unit)
+    second = hunt_in(tmp_path, table, [*RARE][:4])
+    assert first.ranking.rows.tolist() == second.ranking.rows.tolist()
+
+
+def labelled(y: list[str]) -> HuntLabels:
+    known = np.array(y)
+    n_cases, n_cleared = int((known == "a").sum()), int((known == "b").sum())
+    return HuntLabels(known, ("a",), {"a": n_cases}, n_cleared, 0, int((known == "").sum()))
+
+
+@pytest.mark.parametrize("cleared", [0, 10])
+def test_cases_that_are_all_there_twice_change_nothing(cleared: int) -> None:
+    """Twice the cases are twice as sure: the penalty weighs less, and the order hardly moves."""
+    X = np.random.default_rng(1).normal(size=(300, 3))
+    X[:4] += 2.0
+    y = ["a"] * 4 + ["b"] * cleared + [""] * (296 - cleared)
+    once = score_unlabelled(X, labelled(y), 1, 0).by_value[:, 0]
+    twice = score_unlabelled(np.vstack([X[:4], X]), labelled(["a"] * 4 + y), 1, 0).by_value[:, 0]
+    assert np.corrcoef(once, twice)[0, 1] > 0.98
+    assert np.isfinite(twice).all()
+
+
+def test_equal_rows_have_one_score_and_stand_in_the_order_of_the_file(tmp_path: Path) -> None:
+    table = pl.concat([machines()[:400], machines()[:400]])
+    outcome = hunt_in(tmp_path, table, [0, 20, 40], top=900)
+    ranking = outcome.ranking
+    place = {row: k for k, row in enumerate(ranking.rows.tolist())}
+    for row in range(400):
+        if row in place:
+            assert place[row] == place[row + 400] - 1
+    again = hunt_in(tmp_path, table, [0, 20, 40], top=900)
+    assert again.ranking.rows.tolist() == ranking.rows.tolist()
+
+
+def test_one_case_is_enough(tmp_path: Path) -> None:
+    outcome = hunt_in(tmp_path, machines(), [20])
+    assert len(outcome.ranking.rows) == 100
+    assert np.isfinite(outcome.ranking.score).all()
+    assert not outcome.refound
+    assert hits(outcome) > 4  # two of 40 would be chance
+
+
+def test_cases_that_are_all_equal_and_columns_that_are_constant(tmp_path: Path) -> None:
+    table = machines().with_columns(always=pl.lit(3.0), empty=pl.lit(None, dtype=pl.Float64))
+    same = pl.concat([table[:1]] * 4)
+    outcome = hunt_in(tmp_path, pl.concat([same, table[4:]]), [0, 1, 2, 3])
+    assert np.isfinite(outcome.ranking.score).all()
+    assert outcome.ranking.rows.min() > 3
+    assert hits(outcome) > 6
+    assert outcome.refound[100] == 4  # an equal case stays known when one of them is hidden
+
+
+def test_a_table_of_words_alone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    rare = np.isin(np.arange(ROWS), RARE)
+    words = {f"word {k}": rng.choice(["x", "y", "z"], ROWS) for k in range(4)}
+    words["key"] = np.where(rare, rng.choice(["x", "w"], ROWS), rng.choice(["x", "y", "z"], ROWS))
+    outcome = hunt_in(tmp_path, pl.DataFrame(words), [*RARE][:6])
+    assert hits(outcome, 15) > 6  # less than one would be chance
+
+
+@pytest.mark.parametrize("n_unlabelled", [1, 2])
+def test_one_row_is_left_to_hunt_in(tmp_path: Path, n_unlabelled: int) -> None:
+    table = machines()[:40]
+    rows = [*range(0, 40 - n_unlabelled)]
+    outcome = hunt_in(tmp_path, table, rows)
+    assert sorted(outcome.ranking.rows.tolist()) == [*range(40 - n_unlabelled, 40)]
+    assert np.isfinite(outcome.ranking.score).all()
+
+
+def test_labels_of_the_first_rows_lead_to_more(tmp_path: Path) -> None:
+    """A second round: the first 40 rows get their answer, and those after them are better."""
+    cases = [*RARE][:3]
+    first = hunt_in(tmp_path, machines(), cases)
+    looked_at = first.ranking.rows[:40]
+    is_case = np.isin(looked_at, RARE)
+    status = np.full(ROWS, "", dtype=object)
+    status[[*cases, *looked_at[is_case]]] = "fault"
+    status[looked_at[~is_case]] = "fine"
+    path = tmp_path / "again.parquet"
+    machines().with_columns(status=pl.Series(status.tolist())).write_parquet(path)
+    table = read_hunt_table(path, "status", LabelRoles(("fault",), ("fine",)))
+    settings = HuntSettings(kernel="none", c1=1.0, c2=0.0, n_balls=1, folds=3)
+    second = hunt(table, settings)
+    assert not set(second.ranking.rows.tolist()) & {*cases, *looked_at.tolist()}
+    assert hits(second) > np.isin(first.ranking.rows[40:80], RARE).sum()
