@@ -117,9 +117,9 @@ class RankedRows(NamedTuple):
     ``sure`` is the expected share of cases among the rows from the first down to this one
     (`sureness`), NaN where no row is cleared and no share is known. A row belongs to the rare value
     that scores it highest, and to the ball of that value in which it lies deepest.
-    ``relative_depth`` is ``1 - distance^2 / R^2``: 1 at the centre, 0 on the sphere, below 0 outside, and alike for balls
-    of all sizes. RACH's depth, ``R^2 - distance^2``, is this times ``R^2``. The files of a hunt
-    call it ``depth``.
+    ``relative_depth`` is ``1 - distance^2 / R^2``: 1 at the centre, 0 on the sphere, below 0
+    outside, and alike for balls of all sizes. RACH's depth, ``R^2 - distance^2``, is this times
+    ``R^2``. The files of a hunt call it ``depth``.
     """
 
     rows: NDArray[np.int64]  # positions in the table
