@@ -173,7 +173,7 @@ def _learn(
     others = _CASE_WEIGHT * np.count_nonzero(target & used)
     share = 0.5 if cleared.any() else 1.0
     weight = np.full(n_rows, share * others / (n_rows - n_known))
-    weight[cleared] = (1.0 - share) * others / max(np.count_nonzero(cleared), 1)
+    weight[cleared] = (1.0 - share) * others / max(int(np.count_nonzero(cleared)), 1)
     weight[target] = _CASE_WEIGHT
     model = LogisticRegression(tol=_TOLERANCE, max_iter=_MOST_ITERATIONS)
     model.fit(features[used], target[used], sample_weight=weight[used])

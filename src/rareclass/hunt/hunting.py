@@ -288,8 +288,9 @@ def _rank(
     order = np.argsort(-score, kind="stable")  # equal ones in the order of the file
     unknown = np.full(len(rows), np.nan)
     sure = unknown if share is None else share(np.arange(1, len(rows) + 1))
-    sorted_columns = (each[order] for each in (rows, score, ball, depth, distance, found))
-    return RankedRows(*sorted_columns, sure)
+    return RankedRows(
+        rows[order], score[order], ball[order], depth[order], distance[order], found[order], sure
+    )
 
 
 def _found_balls(model: "RACH", labels: HuntLabels, ranking: RankedRows) -> tuple[HuntBall, ...]:
