@@ -164,6 +164,24 @@ def test_rows_like_those_of_training_have_not_moved(n_rows: int, folder: Path) -
         assert not found.drift.is_far
 
 
+@pytest.mark.parametrize(
+    "change", ["none", "4 % empty, now all", "moved within its range", "a category vanished"]
+)
+def test_the_model_of_a_stream_knows_what_its_columns_were(
+    change: str, folder: Path, tmp_path: Path
+) -> None:
+    words = ("stream", folder / "train.csv", "-t", "fraud", "--learner", "cbr", "--drop", "id")
+    words += ("--window", 500)
+    assert run(*words, "--drop", "day", "--checkpoint", tmp_path / "run").exit_code == 0
+    changed, name = CHANGES.get(change, (lambda table: table, None))
+    changed(payments(N, 1)).drop("id", "day").write_csv(tmp_path / "new.csv")
+    found = run("monitor", tmp_path / "run", tmp_path / "new.csv", "--json", "-", "--strict")
+    assert found.exit_code == (0 if name is None else MOVED_FAR)
+    drift = json.loads(found.output)["drift"]
+    moved = [each["column"] for each in drift if each["verdict"] in ("moved", "moved far")]
+    assert moved == ([] if name is None else [name])
+
+
 def test_twenty_rows_that_are_all_empty_are_told(folder: Path, tmp_path: Path) -> None:
     payments(20, 5).with_columns(income=pl.lit(None)).write_csv(tmp_path / "few.csv")
     found = monitor_file(load_model(folder / "m.rareclass"), tmp_path / "few.csv")

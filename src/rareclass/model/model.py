@@ -121,6 +121,7 @@ class Model:
     cases: RareCases | None = None
     notices: tuple[str, ...] = ()
     file: Path | None = None
+    counted: tuple[TrainedColumn, ...] = ()  # columns as a stream had them
 
     def __repr__(self) -> str:
         return f"<Model of {self.target!r}: {', '.join(self.classes)}>"
@@ -171,6 +172,8 @@ class Model:
     def trained(self) -> list[TrainedColumn]:
         """The columns and the scores as training had them."""
         facts, used = self.facts, self.encoder.columns
+        if self.counted:
+            return list(self.counted)
         with self.naming_file():
             return trained_columns(
                 facts.columns, used, facts.n_rows, self.statistics, self.held_out

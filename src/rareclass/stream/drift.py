@@ -223,6 +223,23 @@ class ColumnCounts:
         self._segment += 1
         self._centre(encoder)
 
+    @property
+    def n_rows(self) -> float:
+        """Rows that are counted; those of the past have faded."""
+        return float(self._rows.sum())
+
+    def number_counts(self, encoder: OnlineEncoder) -> dict[str, tuple[Any, Any]]:
+        """Return the edges of each number, and its cells in each bin, the last of empty ones."""
+        counts = self._bins.sum(axis=0)
+        known = zip(_numbers(encoder), self._edges, counts, strict=False)
+        return {name: (edges, cells) for name, edges, cells in known if cells.sum()}
+
+    def value_counts(self, encoder: OnlineEncoder) -> NDArray[np.float64]:
+        """Return the rows in which each indicator is 1; 0 for numbers."""
+        self._widen(encoder)
+        counts: NDArray[np.float64] = self._values.sum(axis=0)
+        return counts
+
     def usual(self, encoder: OnlineEncoder) -> NDArray[np.float64]:
         """Return the share of earlier rows in which each indicator is 1; 0 for numbers."""
         self._widen(encoder)

@@ -8,9 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.encoding.target import positives
 from rareclass.errors import ErrorKind, InputError
+from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, WordBins
 from rareclass.model.facts import ModelFacts, RareClassFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import check_model
@@ -125,9 +127,45 @@ def load_stream_model(path: Path) -> Model:
             np.array([float(learner.offset_)]),
             notices=tuple(notices),
             file=path,
+            counted=_counted(saved, encoder),
         )
         check_model(model)
     return model
+
+
+def _counted(saved: SavedStream, encoder: StreamEncoder) -> tuple[TrainedColumn, ...]:
+    """Return the columns as the stream had them, of late more than long ago.
+
+    Of a category with more values than have a number of their own, the others are unlike all.
+    """
+    numbers = saved.drift.number_counts(saved.encoder)
+    values = saved.drift.value_counts(saved.encoder)
+    of_features = list(zip(saved.encoder.features, values.tolist(), strict=True))
+    found = []
+    for column in encoder.columns:
+        about = (column.name, column.kind, column.treatment)
+        of_role: dict[str, list[float]] = {"value": [], "other": [], "missing": []}
+        words = []
+        for feature, count in of_features:
+            if feature.column == column.name and feature.role in of_role:
+                of_role[feature.role].append(count)
+                words += [feature.value] if feature.role == "value" else []
+        if column.name in numbers:
+            edges, cells = numbers[column.name]
+            counts = np.concatenate([cells[:-1], [0.0], cells[-1:]])
+            bins: NumberBins | WordBins | PresentOrEmpty = NumberBins(edges)
+        elif words and sum(of_role["value"]):
+            tail = [0.0, sum(of_role["other"]), sum(of_role["missing"])]
+            counts = np.array([*of_role["value"], *tail])
+            bins = WordBins(KnownWords().fit(words), len(words))
+        else:  # bins of numbers are made when the first segment ends
+            n_empty = sum(of_role["missing"])
+            counts = np.array([max(saved.drift.n_rows - n_empty, 0.0), 0.0, n_empty])
+            bins = PresentOrEmpty()
+        found.append(
+            TrainedColumn(*about, bins, counts, float(counts[-1] / max(counts.sum(), 1.0)))
+        )
+    return tuple(found)
 
 
 def _facts(saved: SavedStream, encoder: StreamEncoder) -> ModelFacts:
