@@ -25,6 +25,8 @@ class FindingKind(StrEnum):
     CODES = "codes"  # a column of numbers that look like codes
     NUMBER_FORMAT = "number format"  # numbers written with separators or signs
     LONG_NUMBERS = "too long for a number"
+    TWO_DATE_FORMATS = "dates of two formats"  # day or month first
+    UNREAD_DATES = "dates read as words"
     NO_ZONE = "times without a zone"  # where training had one
     ID_LIKE = "id-like column"
     # thresholds and calibration

@@ -150,7 +150,7 @@ def by_fit(table: TrainingTable) -> Read:
         return Read("dropped", None)
     cells = table.frame["x"]
     if column.reads_as == "string":
-        kind = "truth" if column.truth else "words"
+        kind = "truth" if column.truth == "true/false" else "words"
         return Read(kind, of_words(cells.to_list(), kind))
     if column.reads_as == "date":
         return Read("date", (cells.dt.timestamp("us") / 1e6).to_list())

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from database_servers import PASSWORD, duckdb_file, sqlite_file
 from draws import draws
+from rareclass.encoding.training_table import read_training_table
 from rareclass.errors import InputError
 from rareclass.tables import TableWarning
 from rareclass.tables.databases.drivers import DatabaseAddress, Query
@@ -134,7 +135,8 @@ def test_types_of_postgresql(postgresql):
         1, 2.5, 12.25, 7.5, 12345678901234567890.0, True, "x  ",
         datetime.date(2026, 1, 2),
         datetime.datetime(2026, 1, 2, 2, tzinfo=datetime.UTC),
-        datetime.time(12, 30), '{"a": 1}', [1, 2], "01234567-89ab-cdef-0123-456789abcdef",
+        datetime.time(12, 30), '{"a": 1}', {"list<item: int32>": None},
+        "01234567-89ab-cdef-0123-456789abcdef",
     )  # fmt: skip
     assert frame.drop("u").row(1) == (None,) * 12
     assert frame["u"].is_nan().to_list() == [False, True]
@@ -159,9 +161,11 @@ def test_uuids_as_text_wherever_nulls_are(postgresql):
     ("sql", "kind"),
     [("SELECT interval '1 day' AS \"how long\"", "interval"), ("SELECT '::1'::inet AS x", "inet")],
 )
-def test_a_type_without_cells_names_the_column(postgresql, sql, kind):
-    with pytest.raises(InputError, match=rf"column '(how long|x)' holds {kind}.*CAST"):
-        table_of(DatabaseAddress(postgresql.uri), sql)
+def test_a_type_without_cells_is_named_and_not_used(postgresql, sql, kind):
+    file = table_of(DatabaseAddress(postgresql.uri), f"{sql}, 1 AS a, 0 AS y UNION ALL {sql}, 2, 1")
+    plan = read_training_table(file, "y")
+    assert [column.kind for column in plan.columns] == ["unusable", "number"]
+    assert kind in plan.columns[0].why_dropped
 
 
 def test_a_sum_of_duckdb_is_a_number(tmp_path):

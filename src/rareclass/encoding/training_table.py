@@ -24,6 +24,7 @@ from rareclass.tables.columns import (
     ColumnFacts,
     FactsGatherer,
     are_too_long,
+    are_whole,
     describe_column,
     facts_of,
     not_learned_from,
@@ -261,7 +262,7 @@ def _profile(
     for batch in file.batches(names):
         for cells in batch:
             types[cells.name] = cells.dtype
-            if cells.dtype.is_integer():
+            if are_whole(cells.dtype):
                 integers.add(cells.name)
                 if cells.name not in long and are_too_long(cells):
                     long.add(cells.name)

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.tables import TableWarning
-from rareclass.tables.cells import is_text_type
+from rareclass.tables.cells import is_text_type, type_name
 from rareclass.tables.columns import (
     Column,
     are_too_long,
+    are_whole,
     describe_column,
     facts_for_kind,
     facts_of_words,
@@ -114,7 +115,12 @@ class TypedTable:
 
 
 # Notes that are told of a column of a data frame; others are of files.
-_TOLD = (FindingKind.NUMBER_FORMAT, FindingKind.LONG_NUMBERS)
+_TOLD = (
+    FindingKind.NUMBER_FORMAT,
+    FindingKind.LONG_NUMBERS,
+    FindingKind.TWO_DATE_FORMATS,
+    FindingKind.UNREAD_DATES,
+)
 
 
 def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
@@ -260,8 +266,8 @@ def _reading_of(given: FrameColumn, cells: pl.Series | _CodedText) -> tuple[Cell
         return CellReading("string"), False
     reading = reading_of_type(dtype, truth_as_numbers=True)
     if reading is None:
-        raise unusable(name, str(dtype))
-    return reading, dtype.is_integer()
+        raise unusable(name, type_name(dtype))
+    return reading, are_whole(dtype)
 
 
 def _tell(name: str, note: ColumnNote) -> None:

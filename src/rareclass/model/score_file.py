@@ -19,6 +19,7 @@ from rareclass.model.explained import explainer_of, note_on_cases, told_names
 from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model, ScoredBatch
 from rareclass.model.threshold import no_rows
+from rareclass.tables.cells import type_name
 from rareclass.tables.databases.result_table import ResultTable
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, open_table
@@ -139,15 +140,16 @@ class Scorer:
             raise InputError(
                 f"--id {name}: a column of the scores has that name.", "", ErrorKind.COLUMN_NAMES
             )
-        if out.suffix.lower() == ".csv":
-            for first in islice(file.batches([name], batch_rows=1), 1):
-                dtype = first[name].dtype
-                if dtype.is_nested() or dtype in _NOT_IN_CSV:
-                    raise InputError(
-                        f"--id {name}: cells of type {dtype} cannot be written to a CSV file.",
-                        "Write .parquet instead, or choose another column.",
-                        ErrorKind.CELL,
-                    )
+        for first in islice(file.batches([name], batch_rows=1), 1):
+            dtype = first[name].dtype
+            if dtype.is_nested() or (out.suffix.lower() == ".csv" and dtype in _NOT_IN_CSV):
+                raise InputError(
+                    f"--id {name}: cells of type {type_name(dtype)} cannot be written to "
+                    f"{out.suffix or out}.",
+                    "Choose a column of words, numbers or times; bytes can be written to .parquet.",
+                    ErrorKind.CELL,
+                    column=name,
+                )
 
     def write(
         self, file: TableFile | SvmlightFile, path: Path, seen: InputSummary

@@ -18,6 +18,7 @@ from rareclass.folds.dealing import read_times
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import ScoredRows
 from rareclass.tables.cells import shown
+from rareclass.tables.columns import reading_of_type
 from rareclass.tables.reading import read_dates
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, open_table
@@ -47,14 +48,17 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
     at the first cell that is empty or no time, naming column, row and value.
     """
     is_empty = column.is_null()
+    reading = reading_of_type(column.dtype)
     if column.dtype == pl.String:
         column = column.str.replace(_ZONE, "${1}")
         profile = CellProfile()
         profile.add(column, 1)
         reading = reading_of_text(profile).reading
-        if reading.reads_as == "date":
-            column = read_dates(column, reading.date_format, 1, reading.zone)
-        is_empty |= column.is_null() | (column.cast(pl.String).str.strip_chars() == "")
+    if reading is not None and reading.reads_as == "date":
+        column = read_dates(column, reading.date_format, 1, reading.zone)
+        is_empty = column.is_null()
+    elif column.dtype == pl.String:
+        is_empty |= column.str.strip_chars() == ""
     elif column.dtype.is_float():
         is_empty |= column.is_nan()
     if is_empty.any():

@@ -445,12 +445,12 @@ def _of_polars(frame: Any, needed: list[str] | None) -> tuple[pa.Schema, Batches
         for part in parts:
             yield from part.to_arrow().cast(schema).to_batches()
 
-    plain = plain_schema(schema, "the LazyFrame")
+    plain = plain_schema(schema)
     return plain, (plain_batch(batch, plain) for batch in batches())
 
 
 def _of_reader(reader: pa.RecordBatchReader, title: Path) -> tuple[pa.Schema, Batches]:
-    schema = plain_schema(reader.schema, str(title))
+    schema = plain_schema(reader.schema)
 
     def batches() -> Batches:
         with reader:

@@ -256,9 +256,10 @@ def _in_words(date_format: str | None) -> str:
     >>> _in_words("%d.%m.%Y %H:%M"), _in_words(None)
     ('DD.MM.YYYY hh:mm', 'YYYY-MM-DD')
     """
-    words = {"%Y": "YYYY", "%m": "MM", "%d": "DD", "%b": "Jan", "%H": "hh", "%M": "mm", "%S": "ss"}
+    words = {"%Y": "YYYY", "%y": "YY", "%m": "MM", "%d": "DD", "%B": "Jan", "%z": "+00:00"}
+    words |= {"%H": "hh", "%I": "hh", "%M": "mm", "%S": "ss", "%p": "AM"}
     found = date_format or "%Y-%m-%d"
-    for code, word in (words | {"%.f": "", "%z": "+0000"}).items():
+    for code, word in words.items():
         found = found.replace(code, word)
     return found
 

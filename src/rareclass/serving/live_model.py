@@ -283,9 +283,9 @@ def _medians(content: Model) -> dict[str, float]:
 def _cell(column: Column, typical: float | None, choices: Sequence[str]) -> Any:
     """Return a cell of a valid row: a day, the median of numbers, or the first of the words."""
     if column.reads_as == "date":
-        # A format of Python, not of polars: without fractions of a second, in UTC.
-        plain = column.date_format or "%Y-%m-%dT%H:%M:%S"
-        return _DAY.strftime(plain.replace("%.f", "").replace("%z", "+0000"))
+        written = column.date_format or "%Y-%m-%dT%H:%M:%S"
+        offset = column.zone.partition("/")[0] if column.zone[:1] in ("+", "-") else "+00:00"
+        return _DAY.strftime(written.replace("%z", offset))
     if column.reads_as == "number" or column.kind == "number":
         return 0.0 if typical is None or not np.isfinite(typical) else float(f"{typical:.6g}")
     return choices[0] if choices else None

@@ -17,6 +17,7 @@ from pydantic_core import from_json
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.tables.columns import Column
+from rareclass.tables.frames import frame_of_arrow
 from rareclass.tables.reading import read_words
 
 # Faults that a response lists at most.
@@ -237,7 +238,8 @@ class RequestRows:
 
 
 def _as_words(name: str, cells: Sequence[Any]) -> pl.Series:
-    words, wrong = read_words(np.fromiter(cells, dtype=object, count=len(cells)))
+    # Marks such as NA stay: what they say depends on the column.
+    words, wrong = read_words(np.fromiter(cells, dtype=object, count=len(cells)), marks=False)
     if wrong.any():
         raise InputError(
             "a list or an object", "Give one value, or null.", ErrorKind.CELL, column=name
@@ -287,7 +289,7 @@ def rows_of_arrow(body: bytes, columns: Sequence[Column], most_rows: int) -> Req
         table.validate(full=True)  # offsets that point elsewhere would be followed
         _check_number(table.num_rows, most_rows)
         _check_names(table.column_names, columns)
-        frame = pl.from_arrow(table.select([column.name for column in columns]))
+        frame = frame_of_arrow(table.select([column.name for column in columns]))
     except (pa.ArrowException, OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise refused(
             400,
@@ -295,7 +297,6 @@ def rows_of_arrow(body: bytes, columns: Sequence[Column], most_rows: int) -> Req
             "The body is not an Arrow IPC stream that can be read.",
             "Send what pyarrow.ipc.new_stream writes, of plain columns.",
         ) from error
-    assert isinstance(frame, pl.DataFrame)
     return RequestRows(table.num_rows, {series.name: series for series in frame}, True)
 
 

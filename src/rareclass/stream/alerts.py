@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Feature
@@ -22,6 +23,7 @@ from rareclass.stream.options import AlertBudget
 from rareclass.stream.reading import Arrivals, plain_cell
 from rareclass.tables.batch import Batch
 from rareclass.tables.cells import is_empty, writable
+from rareclass.tables.dates import ISO_DAY, read_written
 
 N_REASONS = 3
 # Records between two looks at the weights: each costs as much as some ten rows. Among the first
@@ -363,10 +365,9 @@ def _day(cell: Any) -> int:
     if is_empty(cell) or isinstance(cell, bool):
         return NO_DAY
     if isinstance(cell, str):
-        try:
-            return dt.datetime.fromisoformat(cell.strip()).toordinal() - _EPOCH
-        except ValueError:
-            pass
+        local = read_written(pl.Series([cell.strip()]), ISO_DAY).local[0]
+        if local is not None:
+            return int(local.toordinal() - _EPOCH)
     try:
         value = float(cell)
     except (TypeError, ValueError):

@@ -1,15 +1,16 @@
 """Batches of rows: what a source hands over, and Arrow batches in types that every reader knows."""
 
 import json
+import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.tables import TableWarning
 
@@ -120,18 +121,31 @@ def unique_names(title: str, names: list[str]) -> list[str]:
 
 # What float64 holds to the last digit.
 _EXACT_DIGITS = 15
-_BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+_MOST_DIGITS = 38  # of a decimal of 128 bits
+_OFFSET = re.compile(r"[+-]\d\d:?\d\d")  # a zone without a name
+_PLAIN = (
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_date,
+    pa.types.is_time,
+    pa.types.is_duration,
+    pa.types.is_null,
+)
 
 
-def plain_schema(schema: pa.Schema, title: str, categories: bool = False) -> pa.Schema:
-    """Return the columns with types that every reader knows.
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns with types that every reader knows, as far as there are such.
 
     A decimal of unknown or very many digits becomes float64, one of whole numbers beyond its 15
-    digits text; UUID and JSON are text, other extension types what they are stored as, an
-    enumeration its words unless `categories` are kept. Raises `InputError` for a type that has no
-    such cells, naming the column.
+    digits text; UUID, JSON and times at a fixed offset from UTC are text, other extension types
+    what they are stored as, an enumeration its words. Types that hold neither numbers, words nor
+    times stay: lists, bytes, intervals (`is_plain`).
     """
-    return pa.schema([pa.field(f.name, _plain_type(f, title, categories)) for f in schema])
+    return pa.schema([f.with_type(_plain_type(f.type, f.metadata)) for f in schema])
 
 
 def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -144,49 +158,87 @@ def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _plain_type(field: pa.Field, title: str, categories: bool) -> pa.DataType:
-    kind = field.type
-    if pa.types.is_dictionary(kind):
-        return kind if categories else kind.value_type
-    if pa.types.is_decimal256(kind):
-        return pa.float64()
+def is_plain(kind: pa.DataType) -> bool:
+    """Say whether cells of this type are numbers, words or times."""
+    if pa.types.is_timestamp(kind):
+        return not kind.tz or _is_known_zone(kind.tz)
+    if pa.types.is_decimal(kind):
+        return not pa.types.is_decimal256(kind) and kind.scale >= 0
+    return any(is_one(kind) for is_one in _PLAIN)
+
+
+def _is_known_zone(zone: str) -> bool:
+    try:
+        ZoneInfo(zone)
+    except (ValueError, LookupError, OSError):
+        return False
+    return True
+
+
+def _plain_type(kind: pa.DataType, metadata: dict[bytes, bytes] | None = None) -> pa.DataType:
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return _plain_type(kind.value_type)
+    if pa.types.is_decimal(kind) and not is_plain(kind):
+        n_digits = kind.precision - min(0, kind.scale)
+        if n_digits <= _MOST_DIGITS:
+            return pa.decimal128(n_digits, max(0, kind.scale))
+        return pa.float64() if kind.scale > 0 else pa.string()
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_timestamp(kind) and kind.tz and _OFFSET.fullmatch(kind.tz):
+        return pa.string()
     if isinstance(kind, pa.UuidType):
         return pa.string()
     if isinstance(kind, pa.OpaqueType):
         if kind.type_name == "numeric":
-            # PostgreSQL says in this way how many digits there are, and how many of them decimals.
-            modifier = int((field.metadata or {}).get(b"POSTGRESQL:typmod", -1)) - 4
-            is_whole = modifier >= 0 and modifier & 0x7FF == 0
-            is_long = is_whole and modifier >> 16 > _EXACT_DIGITS
-            return pa.string() if is_long else pa.float64()
-        if not pa.types.is_string(kind.storage_type):
-            raise _unusable(field.name, kind.type_name, title)
+            return _plain_numeric(metadata or {})
+        return pa.string() if pa.types.is_string(kind.storage_type) else kind
     if isinstance(kind, pa.BaseExtensionType):
-        return _plain_type(pa.field(field.name, kind.storage_type), title, categories)
-    if pa.types.is_interval(kind) or pa.types.is_union(kind):
-        raise _unusable(field.name, "interval" if pa.types.is_interval(kind) else "union", title)
+        return _plain_type(kind.storage_type)
     return kind
+
+
+def _plain_numeric(metadata: dict[bytes, bytes]) -> pa.DataType:
+    # PostgreSQL says in this way how many digits there are, and how many of them decimals.
+    modifier = int(metadata.get(b"POSTGRESQL:typmod", -1)) - 4
+    is_whole = modifier >= 0 and modifier & 0x7FF == 0
+    return pa.string() if is_whole and modifier >> 16 > _EXACT_DIGITS else pa.float64()
 
 
 def plain_array(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Return an array with the type that `plain_schema` gives it."""
+    if column.type == wanted:
+        return column
+    if pa.types.is_dictionary(column.type):
+        return plain_array(column.dictionary_decode(), wanted)
+    if pa.types.is_run_end_encoded(column.type):
+        return plain_array(pc.run_end_decode(column), wanted)
     if isinstance(column.type, pa.UuidType):
         digits = [None if cell is None else cell.hex() for cell in column.storage.to_pylist()]
         cuts = [h and f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}" for h in digits]
         return pa.array(cuts, pa.string())
     if isinstance(column, pa.ExtensionArray):
-        column = column.storage
-    return column if column.type == wanted else column.cast(wanted)
+        return plain_array(column.storage, wanted)
+    return column.cast(wanted)
 
 
-def _unusable(name: str, kind: str, title: str) -> InputError:
-    return InputError(
-        f"{title}: column {name!r} holds {kind}, which cannot be read.",
-        "Leave the column out, or make it a text, a number or a time: in a query by "
-        f'CAST("{name}" AS text).',
-        ErrorKind.CELL,
-        column=name,
-    )
+def type_in_words(kind: pa.DataType) -> str:
+    """Return an Arrow type by its name, without what its cells are stored as.
+
+    Examples
+    --------
+    >>> type_in_words(pa.list_(pa.int64())), type_in_words(pa.opaque(pa.binary(), "inet", "pg"))
+    ('list<item: int64>', 'inet')
+    """
+    return kind.type_name if isinstance(kind, pa.OpaqueType) else str(kind)
+
+
+BYTES = (
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+)
 
 
 class ArrowSource:
@@ -253,9 +305,11 @@ class ArrowSource:
 
 
 def _cells(column: pa.ChunkedArray, exact: bool) -> npt.NDArray[Any]:
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _cells(column.cast(kind.value_type), exact)
+    kind = _plain_type(column.type)
+    if pa.types.is_timestamp(kind) and not is_plain(kind):
+        kind = pa.timestamp(kind.unit, "UTC")  # the zone is not known here
+    if kind != column.type:
+        column = pa.chunked_array([plain_array(each, kind) for each in column.chunks], kind)
     if pa.types.is_duration(kind):
         seconds = column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64())
         column, kind = pc.divide(seconds, 1e6), pa.float64()
@@ -265,14 +319,14 @@ def _cells(column: pa.ChunkedArray, exact: bool) -> npt.NDArray[Any]:
             # Arrow gives its own memory, which cannot be written to.
             return np.array(numbers, dtype=np.float64)
         listed = column.to_pylist()
-    elif pa.types.is_nested(kind):
+    elif not is_plain(kind) and not any(is_one(kind) for is_one in BYTES):
         listed = [
             None
             if cell is None
             else json.dumps(cell, default=str, ensure_ascii=False, sort_keys=True)
             for cell in column.to_pylist()
         ]
-    elif any(is_one(kind) for is_one in _BYTES):
+    elif any(is_one(kind) for is_one in BYTES):
         listed = [
             None if cell is None else cell.decode("utf-8", errors="backslashreplace")
             for cell in column.to_pylist()

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,8 @@ EMPTY_MARKS = (
     "",
     "?",
     "-",
+    "--",
+    ".",
     "na",
     "n/a",
     "n.a.",
@@ -22,13 +24,22 @@ EMPTY_MARKS = (
     "null",
     "(null)",
     "none",
+    "nil",
     "\\n",  # \N, as databases export it
+    "#value!",
+    "#ref!",
+    "#div/0!",
+    "#name?",
+    "#num!",
+    "#null!",
 )
 TRUTH_VALUES = {"true": 1.0, "false": 0.0}
 # Other spellings of truth values, understood where training had nothing but true and false.
 _TRUE = ("true", "t", "yes", "y", "1", "1.0")
 _FALSE = ("false", "f", "no", "n", "0", "0.0")
 TRUTH_SPELLINGS = dict.fromkeys(_TRUE, 1.0) | dict.fromkeys(_FALSE, 0.0)
+# Spellings that a column may have; it keeps its own.
+TRUTH_PAIRS = ("true/false", "yes/no", "y/n", "t/f")
 # Near the largest 32-bit float: a number beyond it is taken for a fault in the file.
 LARGEST_NUMBER = 3.0e38
 # A float64 tells whole numbers apart up to here.
@@ -47,19 +58,34 @@ _LAST_ZEROS = r"^([+-]?[0-9]+)(?:\.0+|(\.[0-9]*[1-9])0+)$"
 _FEW_CELLS = 64  # so few are read faster one by one
 _SHOWN = 60  # characters of a cell in a message
 
-# How numbers are written that are more than digits and a point, by what marks the decimals. In
-# both, digits may be grouped, also by apostrophes; a currency sign or a percent sign may stand
-# beside; and brackets mean a number below zero, as in accounts.
-NUMBER_FORMATS = ("1,234.5", "1.234,5")
-SIGNS = "$€£¥₹%"
-_GROUPED = {
-    "1,234.5": r"(?:[0-9]{1,3}(?:[,'\x{2019}\x{a0}\x{202f}][0-9]{3})+|[0-9]+)(?:\.[0-9]+)?",
-    "1.234,5": r"(?:[0-9]{1,3}(?:[.'\x{2019}\x{a0}\x{202f}][0-9]{3})+|[0-9]+)(?:,[0-9]+)?",
+# How numbers are written that are more than digits and a point, by what marks the decimals; or
+# hours, minutes and seconds, which are a number of seconds. Digits may be grouped, also by spaces
+# and apostrophes; a currency, a percent sign or a unit may stand beside; and brackets mean a number
+# below zero, as in accounts.
+NUMBER_STYLES = ("1,234.5", "1.234,5", "12:34:56")
+_DIGITS = {
+    "1,234.5": r"[1-9]\d{0,2}(?:[,' ]\d{3})+(?:\.\d+)?|[1-9]\d?(?:,\d\d)+,\d{3}(?:\.\d+)?"
+    r"|\d+(?:\.\d+)?|\.\d+",
+    "1.234,5": r"[1-9]\d{0,2}(?:[.' ]\d{3})+(?:,\d+)?|\d+(?:,\d+)?",
+    "12:34:56": r"\d{1,3}:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?",
 }
+_MONEY = (
+    r"[A-Z]{0,2}\$|[€£¥₹₩₽₺₫₪฿]|(?i:usd|eur|gbp|chf|jpy|cny|inr|aud|cad|nzd|sek|nok|dkk|pln|czk|huf"
+    r"|ron|try|rub|uah|brl|mxn|zar|krw|sgd|hkd|ils|aed|kr|rs|zł|kč|ft)\.?"
+)
+_UNITS = (
+    r"%|‰|°[CF]?|(?i:[kmcµn]?m|[kmµ]?g|t|[mcd]?l|h|min|[mµn]?s|[kmgt]?i?b|[kmg]?wh?|[km]?v|[km]?hz|px"
+    r"|pt|bps?)|k|M"
+)
+_SPACES_AND_SIGNS = (
+    (r"[\x{a0}\x{2009}\x{202f}]", " "),
+    (r"[\x{2212}\x{2013}]", "-"),
+    ("\u2019", "'"),
+)
 _WRITTEN = {
-    name: rf"^(?:\([{SIGNS}]? ?{digits} ?[{SIGNS}]?\)"
-    rf"|[+-]? ?[{SIGNS}]? ?[+-]?{digits}[ \x{{a0}}]?[{SIGNS}]?)$"
-    for name, digits in _GROUPED.items()
+    style: rf"^(\()? ?([+-])? ?({_MONEY})? ?([+-])?({digits})"
+    rf"(?: ?({_MONEY}|{_UNITS})| ([\pL°µ²³/]{{1,12}}))?(-)? ?(\))?$"
+    for style, digits in _DIGITS.items()
 }
 
 
@@ -120,23 +146,61 @@ def numbers_in(
     return numbers.scatter(rest, words.replace_strict(truth, default=None, return_dtype=pl.Float64))
 
 
-def are_written_as(cells: pl.Series, number_format: str) -> bool:
-    """Say whether all text cells are numbers written in one of the NUMBER_FORMATS."""
-    written = _WRITTEN[number_format]
-    return all(some.str.contains(written).all() for some in (cells.head(50), cells))
+class WrittenNumbers(NamedTuple):
+    """Text cells as float64, null where a cell is no number that is written so, and their units.
+
+    A unit is null where there is none; one of money is `is_money`.
+    """
+
+    values: pl.Series
+    units: pl.Series
+    is_money: pl.Series
 
 
-def _formatted_numbers(cells: pl.Series, number_format: str) -> pl.Series:
-    """Read numbers such as ``€ 1.234,50``, ``12 %`` or ``(1,234)``; null where a cell is none.
+def written_numbers(cells: pl.Series, style: str) -> WrittenNumbers:
+    """Read numbers such as ``€ 1.234,50``, ``12 %``, ``(1,234)`` or ``12 kg``.
 
     A percentage is its number: 12 % is 12.
     """
-    point, comma = (".", ",") if number_format == "1,234.5" else (",", ".")
-    good = cells.set(~cells.str.contains(_WRITTEN[number_format]).fill_null(False), None)
-    plain = good.str.replace_all(rf"[{SIGNS}'\x{{2019}}\s\x{{a0}}\x{{202f}})]", "")
-    plain = plain.str.replace_all(comma, "", literal=True)
-    plain = plain.str.replace(point, ".", literal=True).str.replace("(", "-", literal=True)
-    return plain.cast(pl.Float64, strict=False)
+    text = cells
+    for pattern, plain in _SPACES_AND_SIGNS:
+        text = text.str.replace_all(pattern, plain)
+    found = text.str.extract_groups(_WRITTEN[style]).struct.unnest()
+    has = [pl.col(str(k)).is_not_null() for k in range(1, 10)]
+    signs = [mark.cast(pl.Int8) for mark in (has[0], has[1], has[3], has[7])]
+    is_good = (has[0] == has[8]) & (pl.sum_horizontal(signs) <= 1) & ~(has[2] & (has[5] | has[6]))
+    is_below = has[0] | has[7] | (pl.col("2") == "-").fill_null(False)
+    is_below |= (pl.col("4") == "-").fill_null(False)
+    number = _in_seconds() if style == "12:34:56" else _plain_digits(style)
+    unit = pl.coalesce("3", "6", "7").str.to_lowercase().str.strip_chars_end(".")
+    read = found.select(
+        values=pl.when(is_good).then(pl.when(is_below).then(-number).otherwise(number)),
+        units=pl.when(is_good).then(unit),
+        is_money=is_good & pl.coalesce("3", "6").str.contains(rf"^(?:{_MONEY})$").fill_null(False),
+    )
+    return WrittenNumbers(read["values"], read["units"], read["is_money"])
+
+
+def _plain_digits(style: str) -> pl.Expr:
+    point, groups = (".", "[,' ]") if style == "1,234.5" else (",", "[.' ]")
+    digits = pl.col("5").str.replace_all(groups, "").str.replace(point, ".", literal=True)
+    return digits.cast(pl.Float64, strict=False)
+
+
+def _in_seconds() -> pl.Expr:
+    parts = pl.col("5").str.split(":").list
+    hours, minutes, seconds = (
+        parts.get(k, null_on_oob=True).cast(pl.Float64).fill_null(0.0) for k in range(3)
+    )
+    return pl.when(pl.col("5").is_not_null()).then(3600 * hours + 60 * minutes + seconds)
+
+
+def _formatted_numbers(cells: pl.Series, number_format: str) -> pl.Series:
+    """Read numbers of a format: a style, and the unit of training, which cells may have or not."""
+    style, _, unit = number_format.partition(" ")
+    values, units, _ = written_numbers(cells, style)
+    other = (units.is_not_null() & (units != unit)).fill_null(False)
+    return values.set(other, None).alias(cells.name)
 
 
 def number_of(cell: Any) -> float | None:
@@ -167,8 +231,8 @@ def canonical_words(cells: pl.Series, marks: bool = True) -> pl.Series:
 
     ``3``, ``3.0`` and ``3.00`` are the word ``3``; ``True`` is ``true``.
     """
-    if len(cells) <= _FEW_CELLS and marks:
-        return pl.Series(cells.name, list(map(word_of, cells)), pl.String)
+    if len(cells) <= _FEW_CELLS:
+        return pl.Series(cells.name, [word_of(cell, marks) for cell in cells], pl.String)
     words = without_empty_marks(cells, marks)
     zeros = words.str.ends_with("0") & words.str.contains(".", literal=True)
     if not zeros.any():
@@ -176,7 +240,7 @@ def canonical_words(cells: pl.Series, marks: bool = True) -> pl.Series:
     return words.str.replace(_LAST_ZEROS, "${1}${2}")
 
 
-def word_of(cell: Any) -> str | None:
+def word_of(cell: Any, marks: bool = True) -> str | None:
     """Write one Python value as `canonical_words` writes text; None where it is empty.
 
     Raises ValueError for a list or a dictionary, which is no single value.
@@ -190,7 +254,7 @@ def word_of(cell: Any) -> str | None:
         cell = cell.item()
     if isinstance(cell, list | dict | tuple | set | np.ndarray):
         raise ValueError(f"{cell!r} is no single value")
-    if is_empty(cell):
+    if is_empty(cell) if marks or not isinstance(cell, str) else not cell.strip(_SPACES):
         return None
     if isinstance(cell, float):
         if cell.is_integer() and abs(cell) < 2**63:
@@ -237,6 +301,13 @@ def is_text_type(dtype: pl.DataType) -> bool:
     return dtype in (pl.String, pl.Categorical, pl.Enum)
 
 
+def type_name(dtype: pl.DataType) -> str:
+    """Return the name of a type, which is all that `frame_of_arrow` keeps of an unusable one."""
+    if isinstance(dtype, pl.Struct) and [field.dtype for field in dtype.fields] == [pl.Null()]:
+        return dtype.fields[0].name
+    return str(dtype)
+
+
 def are_plain(cells: pl.Series | pl.DataFrame) -> bool:
     """Say whether float64 cells are numbers that can be computed with, or empty, all of them."""
     values = cells.to_numpy()  # of a column without a copy where no cell is empty
@@ -246,127 +317,3 @@ def are_plain(cells: pl.Series | pl.DataFrame) -> bool:
     if isinstance(n_empty, pl.DataFrame):
         n_empty = sum(n_empty.row(0))
     return n_plain == values.size - n_empty
-
-
-# ISO 8601 in any of its spellings is one way to write dates: the first format that fits a column is
-# what a reader is told, and the last one fits all of them, with and without time and zone.
-ISO_FORMATS = (
-    "%Y-%m-%d",
-    "%Y-%m-%d %H:%M:%S%.f",
-    "%Y-%m-%dT%H:%M:%S%.f",
-    "%Y-%m-%d %H:%M",
-    "%Y-%m-%dT%H:%M",
-    "%Y-%m-%dT%H:%M:%S%.f%z",
-)
-# The first format under which every cell of a column can be read is taken: day before month where
-# both fit. Years of two digits are 1970 to 2069.
-DATE_FORMATS = (
-    *ISO_FORMATS,
-    "%Y/%m/%d",
-    "%Y/%m/%d %H:%M:%S%.f",
-    "%Y/%m/%d %H:%M",
-    *(
-        f"{day}{time}"
-        for day in ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y")
-        for time in ("", " %H:%M:%S%.f", " %H:%M", " %I:%M:%S %p", " %I:%M %p")
-    ),
-    "%d-%m-%Y",
-    "%d-%m-%Y %H:%M:%S%.f",
-    "%d-%m-%Y %H:%M",
-    "%d-%b-%Y",
-    "%d %b %Y",
-    "%d %B %Y",
-    "%b %d, %Y",
-    "%B %d, %Y",
-    "%a, %d %b %Y %H:%M:%S %z",  # RFC 2822
-)
-_EARLIEST = 1000  # a year before it is one of two digits, which %Y would take as it is
-_ISO_ZONE = r"\s?(Z|z|[+-]\d\d(?::?\d\d)?)$"
-_ISO = (
-    r"^\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?"
-    r"(?:\s?(?:Z|z|[+-]\d\d(?::?\d\d)?))?)?$"
-)
-_LIKE_A_DATE = r"\d[-/.]\d|\d[- ]\pL{3}|\pL{3},? \d"
-_TWO_DIGITS = r"^\d\d[./-]\d\d[./-]\d\d(?:\D|$)"
-
-
-def dates_in(cells: pl.Series, date_format: str) -> pl.Series:
-    """Read text as dates and times of day: null where a cell is empty or not written so.
-
-    A time with an offset becomes UTC. ISO formats stand for each other.
-    """
-    if date_format in ISO_FORMATS:
-        return _iso_dates(cells)
-    return _dates_written_as(cells, date_format)
-
-
-def formats_that_fit(cells: pl.Series, formats: list[str]) -> list[str]:
-    """Return those of the formats under which all text cells, none of them null, are dates."""
-    if not formats or not cells.head(50).str.contains(_LIKE_A_DATE).all():
-        return []
-    return [each for each in formats if all(_fits(some, each) for some in (cells.head(50), cells))]
-
-
-def has_zone(date_format: str | None) -> bool:
-    """Say whether dates that are written so say their offset from UTC."""
-    return date_format is not None and "%z" in date_format
-
-
-def zones_in(cells: pl.Series) -> pl.Series:
-    """Mark the text cells that say an offset from UTC."""
-    return cells.str.contains(rf"\d{_ISO_ZONE}") & cells.str.contains(":", literal=True)
-
-
-def _fits(cells: pl.Series, date_format: str) -> bool:
-    if date_format == ISO_FORMATS[-1]:
-        return _iso_dates(cells).null_count() == 0
-    return _dates_written_as(cells, date_format).null_count() == 0
-
-
-def _dates_written_as(cells: pl.Series, date_format: str) -> pl.Series:
-    if "%y" in date_format:  # codes such as 1.2.3 are no dates
-        cells = _null_unless(cells, cells.str.contains(_TWO_DIGITS))
-    if "%H" not in date_format and "%I" not in date_format:
-        dates = cells.str.to_date(date_format, strict=False).cast(pl.Datetime("us"))
-    elif has_zone(date_format):
-        zoned = cells.str.to_datetime(date_format, strict=False, time_unit="us", time_zone="UTC")
-        dates = zoned.dt.replace_time_zone(None)
-    else:
-        dates = cells.str.to_datetime(date_format, strict=False, time_unit="us")
-    if "%Y" in date_format:
-        dates = _null_unless(dates, dates.dt.year() >= _EARLIEST)
-    return dates
-
-
-def _iso_dates(cells: pl.Series) -> pl.Series:
-    """ISO 8601: a day, or a day and a time after T or a space, with or without an offset."""
-    days = _dates_written_as(cells, "%Y-%m-%d")
-    if days.null_count() == cells.null_count():
-        return days
-    cells = _null_unless(cells, cells.str.contains(_ISO))
-    is_zoned = zones_in(cells).fill_null(False)
-    local = cells
-    if is_zoned.any():
-        local = cells.zip_with(~is_zoned, cells.str.replace(_ISO_ZONE, ""))
-    local = local.str.replace(" ", "T", literal=True)
-    dates = days
-    for each in ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"):
-        if dates.null_count() > cells.null_count():
-            dates = dates.zip_with(dates.is_not_null(), _dates_written_as(local, each))
-    if not is_zoned.any():
-        return dates
-    return dates - _offsets(cells.str.extract(_ISO_ZONE), is_zoned)
-
-
-def _null_unless(cells: pl.Series, condition: pl.Series) -> pl.Series:
-    return cells.zip_with(condition.fill_null(False), pl.Series([None], dtype=cells.dtype))
-
-
-def _offsets(zones: pl.Series, is_zoned: pl.Series) -> pl.Series:
-    """Offsets such as Z, +02, +0200 and +02:00 as durations; 0 for cells without one."""
-    digits = zones.str.replace(":", "", literal=True)
-    hours = digits.str.slice(1, 2).cast(pl.Int64, strict=False).fill_null(0)
-    minutes = digits.str.slice(3, 2).cast(pl.Int64, strict=False).fill_null(0)
-    sign = 1 - 2 * digits.str.starts_with("-").fill_null(False).cast(pl.Int64)
-    seconds = is_zoned.cast(pl.Int64) * sign * (3600 * hours + 60 * minutes)
-    return (1_000_000 * seconds).cast(pl.Duration("us"))

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.tables.cells import LARGEST_EXACT, is_text_type
+from rareclass.tables.cells import LARGEST_EXACT, is_text_type, type_name
+from rareclass.tables.dates import way_in_words
 from rareclass.tables.reading import CellReading, ReadsAs
 
 # Words of a column of strings with this many distinct values or more say little one by one.
@@ -69,12 +70,12 @@ class Column:
     number_format: str | None = None
     zone: str = ""
     marks: bool = True
-    truth: bool = False
+    truth: str = ""
     always: str | None = None
 
     def check_parts(self) -> None:
         """Raise `ValueError` where one of a file lacks what readers of a table ask it for."""
-        words = (self.name, self.kind, self.treatment, self.reads_as, self.zone)
+        words = (self.name, self.kind, self.treatment, self.reads_as, self.zone, self.truth)
         if not all(isinstance(word, str) for word in words):
             raise ValueError("a column has no name, kind, treatment or reading")
         for written in (self.date_format, self.number_format):
@@ -94,32 +95,44 @@ class Column:
     @property
     def reading(self) -> CellReading:
         """How its cells are read."""
+        is_switch = self.kind == "boolean" and self.reads_as == "number"
         return CellReading(
             self.reads_as,
             self.date_format,
             self.number_format,
             self.zone,
             self.marks,
-            self.truth or (self.kind == "boolean" and self.reads_as == "number"),
+            self.truth or ("true/false" if is_switch else ""),
         )
 
 
 def reading_of_type(dtype: pl.DataType, truth_as_numbers: bool = False) -> CellReading | None:
     """Decide what typed cells are read as; None for a type that cannot be used."""
-    if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+    if not _is_usable(dtype):
         return None
     if isinstance(dtype, pl.Datetime):
         return CellReading("date", zone=dtype.time_zone or "")
     if dtype == pl.Date:
         return CellReading("date")
     if dtype == pl.Boolean:  # a text file would say true and false: both are read alike
-        return CellReading("number" if truth_as_numbers else "string", truth=True)
+        return CellReading("number" if truth_as_numbers else "string", truth="true/false")
+    if dtype == pl.Time:
+        return CellReading("number", number_format="12:34:56")
     return CellReading("string" if is_text_type(dtype) else "number")
+
+
+def _is_usable(dtype: pl.DataType) -> bool:
+    return not (dtype.is_nested() or dtype in (pl.Binary, pl.Object))
+
+
+def are_whole(dtype: pl.DataType) -> bool:
+    """Say whether typed numbers are integers, or decimals without digits after the point."""
+    return dtype.is_integer() or (isinstance(dtype, pl.Decimal) and dtype.scale == 0)
 
 
 def are_too_long(cells: pl.Series) -> bool:
     """Say whether typed whole numbers are too long for a float64 to tell apart."""
-    if not cells.dtype.is_integer() or cells.dtype.is_(pl.Int8) or cells.is_empty():
+    if not are_whole(cells.dtype) or cells.dtype == pl.Int8 or cells.is_empty():
         return False
     least, most = cells.min(), cells.max()
     return least is not None and max(-int(least), int(most)) > LARGEST_EXACT  # type: ignore[arg-type]
@@ -294,9 +307,9 @@ def describe_column(
     if kind == "id-like" and is_kept:
         kind, treatment = _MANY_VALUED
     reading = reading or CellReading("number")
-    date_format = reading.date_format
-    if kind == "date" and date_format and re.search("%d[/.-]%m|%m/%d", date_format):
-        treatment += f" (read as {_readable(date_format)})"
+    written = reading.date_format
+    if kind == "date" and written and not written.startswith("%Y") and "%B" not in written:
+        treatment += f" (read as {way_in_words(written)})"
     if facts.n_missing and kind not in DROPPED_KINDS and kind != "text":
         treatment += "; empty: " + ("a value too" if reading.reads_as == "string" else "marked")
     return Column(
@@ -328,6 +341,8 @@ def kind_of(facts: ColumnFacts, integers: bool, is_category: bool) -> tuple[Kind
     """
     if facts.n_distinct == 0:
         return "constant", "dropped: every cell is empty"
+    if not _is_usable(facts.dtype):
+        return "unusable", f"dropped: cells of type {type_name(facts.dtype)} cannot be used"
     if facts.n_distinct == 1 and not facts.n_missing:
         always = f" {_short(facts.values[0])}" if facts.values else " the same"
         return "constant", f"dropped: always{always}"
@@ -335,9 +350,7 @@ def kind_of(facts: ColumnFacts, integers: bool, is_category: bool) -> tuple[Kind
         return _kind_of_numbers(facts, integers)
     if facts.dtype.is_temporal():
         return "date", "hour, weekday, month, day"
-    if is_text_type(facts.dtype):
-        return _kind_of_strings(facts, is_category)
-    return "unusable", f"dropped: cells of type {facts.dtype} cannot be used"
+    return _kind_of_strings(facts, is_category)
 
 
 def _kind_of_numbers(facts: ColumnFacts, integers: bool) -> tuple[Kind, str]:
@@ -372,11 +385,3 @@ def _kind_of_strings(facts: ColumnFacts, is_category: bool) -> tuple[Kind, str]:
 def _short(value: object) -> str:
     text = f"{value:g}" if isinstance(value, float) else str(value)
     return text if len(text) <= 20 else text[:19] + "…"
-
-
-def _readable(date_format: str) -> str:
-    words = {"%Y": "year", "%y": "year", "%m": "month", "%d": "day", "%b": "month name"}
-    words |= {"%H": "h", "%I": "h", "%M": "min", "%S": "s", "%.f": "", "%z": " zone", "%p": "am/pm"}
-    for code, word in words.items():
-        date_format = date_format.replace(code, word)
-    return date_format

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.tables.batch import plain_array, plain_schema
+from rareclass.tables.batch import BYTES, is_plain, plain_array, plain_schema, type_in_words
 from rareclass.tables.cells import is_missing, word_of
 
 _MADE_FOR_CATEGORIES = (pl.Categorical, pl.Enum)
+_OTHERS = (pl.String, pl.Boolean, pl.Null, pl.Binary)
 
 
 class FrameColumn(NamedTuple):
@@ -131,11 +132,15 @@ def unusable(name: str, source: str) -> InputError:
 
 
 def _of_polars(cells: pl.Series) -> FrameColumn:
-    if cells.dtype == pl.Object:
+    dtype = cells.dtype
+    if dtype == pl.Object:
         objects = np.array([*cells, None], dtype=object)[:-1]
         return FrameColumn(series_of_objects(cells.name, objects), False)
-    is_chosen = cells.dtype in _MADE_FOR_CATEGORIES
-    return FrameColumn(cells.cast(pl.String) if is_chosen else cells, is_chosen)
+    if dtype in _MADE_FOR_CATEGORIES:
+        return FrameColumn(cells.cast(pl.String), True)
+    is_known = dtype.is_numeric() or dtype.is_temporal() or dtype.is_nested() or dtype in _OTHERS
+    # What is not known is an extension type.
+    return FrameColumn(cells, False) if is_known else _of_arrow(cells.name, cells.to_arrow())
 
 
 def _of_series(name: str, series: nw.Series[Any]) -> FrameColumn:
@@ -162,13 +167,35 @@ def _of_numpy(name: str, cells: NDArray[Any]) -> FrameColumn:
 def _of_arrow(name: str, array: Any) -> FrameColumn:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    schema = pa.schema([pa.field(name, array.type)])
-    (kind,) = plain_schema(schema, "X", categories=True).types
-    array = array if kind == array.type else plain_array(array, kind)
-    if not pa.types.is_dictionary(kind):
-        return _of_polars(pl.Series(name, pl.from_arrow(array)))
-    # As plain cells: a type of categories may know more of them than these.
-    return FrameColumn(pl.Series(name, pl.from_arrow(array.cast(kind.value_type))), True)
+    if isinstance(array, pa.ChunkedArray):  # of no chunk, in some versions
+        array = pa.array([], array.type)
+    cells = frame_of_arrow(pa.RecordBatch.from_arrays([array], [name])).to_series()
+    return FrameColumn(cells, pa.types.is_dictionary(array.type))
+
+
+def frame_of_arrow(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
+    """Return Arrow rows in types that polars knows: the one way from Arrow to polars.
+
+    Of a column that cannot be used only the name of its type is kept, and which cells are empty.
+    """
+    schema = plain_schema(rows.schema)
+    columns = []
+    for column, kind in zip(rows.columns, schema.types, strict=True):
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        plain = [_known_to_polars(plain_array(chunk, kind)) for chunk in chunks]
+        if not plain:
+            plain = [_known_to_polars(pa.array([], kind))]
+        columns.append(pa.chunked_array(plain))
+    frame = pl.from_arrow(pa.Table.from_arrays(columns, schema.names))
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _known_to_polars(column: pa.Array) -> pa.Array:
+    if is_plain(column.type) or any(is_one(column.type) for is_one in BYTES):
+        return column
+    nothing, name = pa.nulls(len(column)), type_in_words(column.type)
+    return pa.StructArray.from_arrays([nothing], [name], mask=column.is_null())
 
 
 def _refuse_twice(names: list[str]) -> None:

@@ -148,8 +148,9 @@ class JsonLinesFile:
                 if batch.rejected:
                     raise self._bad_line(batch.rejected[0].line, batch.rejected[0].reason)
                 if batch.n_rows:
-                    words = [read_words(batch.columns[name])[0].tolist() for name in columns]
-                    arrays = [pa.array(cells, pa.large_string()) for cells in words]
+                    # Marks such as NA stay: what they say depends on the column.
+                    words = [read_words(batch.columns[name], marks=False)[0] for name in columns]
+                    arrays = [pa.array(cells.tolist(), pa.large_string()) for cells in words]
                     yield pa.RecordBatch.from_arrays(arrays, list(columns))
 
     def release(self) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,23 +13,27 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.tables import TableWarning
 from rareclass.tables.cells import (
-    DATE_FORMATS,
-    ISO_FORMATS,
     LARGEST_NUMBER,
     TRUTH_SPELLINGS,
     are_plain,
     canonical_words,
-    dates_in,
-    has_zone,
     is_text_type,
     number_of,
     numbers_in,
     shown,
+    type_name,
     without_empty_marks,
     word_of,
     words_of_numbers,
     writable,
-    zones_in,
+)
+from rareclass.tables.dates import (
+    ISO_DAY,
+    DateProfile,
+    WrittenDates,
+    offsets_of_zone,
+    read_written,
+    without_zero_dates,
 )
 
 ReadsAs = Literal["number", "date", "string"]
@@ -39,8 +44,9 @@ class CellReading:
     """How the cells of a column are read, in training and ever after.
 
     `date_format` and `number_format`: how text cells are written; None for typed dates and plain
-    numbers. `zone`: the time zone in whose clock dates are read, "" where they have none. `marks`:
-    text such as NA is empty. `truth`: training had truth values; as words, nothing else.
+    numbers; a number format ends with the unit, if there is one. `zone`: the time zone in whose
+    clock dates are read, "" where they have none. `marks`: text such as NA is empty. `truth`: how
+    the truth values of training were spelt, "" where there were none; as words, nothing else.
     """
 
     reads_as: ReadsAs
@@ -48,7 +54,7 @@ class CellReading:
     number_format: str | None = None
     zone: str = ""
     marks: bool = True
-    truth: bool = False
+    truth: str = ""
 
 
 def read_cells(cells: pl.Series, reading: CellReading, first_row: int) -> pl.Series:
@@ -82,7 +88,11 @@ def read_numbers(cells: pl.Series, first_row: int, reading: CellReading = _NUMBE
         numbers = numbers_in(cells, reading.number_format, truth)
     elif cells.dtype in (pl.Duration, pl.Time):
         numbers = cells.cast(pl.Duration("ns")).dt.total_seconds(fractional=True)
-    elif _is_of_other_types(cells.dtype) or cells.dtype.is_temporal():
+    elif (
+        _is_of_other_types(cells.dtype)
+        or cells.dtype.is_temporal()
+        or (cells.dtype == pl.Boolean and not reading.truth)
+    ):
         raise _wrong_type(cells, "numbers")
     else:
         numbers = cells.cast(pl.Float64, strict=False)
@@ -113,28 +123,75 @@ def read_dates(
     Dates with a zone where training had none are refused: their hours are those of another clock.
     Raises `InputError` at the first cell that is not such a date, naming column, row and value.
     """
-    if cells.dtype == pl.Date:
-        return cells.cast(pl.Datetime("us"))
-    if isinstance(cells.dtype, pl.Datetime):
-        return _by_the_clock_of(cells.cast(pl.Datetime("us", cells.dtype.time_zone)), zone)
+    if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
+        _check_years(cells, first_row)
+        return _by_the_clock_of(_typed_dates(cells), cells, first_row, zone)
     if not is_text_type(cells.dtype):
         raise _wrong_type(cells, "dates")
-    cells = without_empty_marks(cells.cast(pl.String))
-    if date_format is None:
-        # Dates by type in training, as text now: the way most of the first are written.
-        first = cells.drop_nulls().head(100)
-        date_format = min(DATE_FORMATS, key=lambda way: dates_in(first, way).null_count())
-    dates = dates_in(cells, date_format)
-    wrong = dates.is_null() & cells.is_not_null()
+    cells = without_zero_dates(without_empty_marks(cells.cast(pl.String)))
+    written = read_written(cells, date_format or _format_of(cells))
+    wrong = written.local.is_null() & cells.is_not_null()
     if wrong.any():
-        raise _wrong_cell(cells, wrong, first_row, "holds", f"dates written as {date_format}")
-    may_be_zoned = date_format in ISO_FORMATS or has_zone(date_format)
-    zoned = zones_in(cells) if may_be_zoned else pl.Series([False])
-    if zone:
-        return _by_the_clock_of(dates.dt.replace_time_zone("UTC") if zoned.any() else dates, zone)
-    if zoned.any():
-        raise _other_clock(cells, first_row + int(zoned.arg_max() or 0))
-    return dates
+        how = date_format or "dates"
+        raise _wrong_cell(cells, wrong, first_row, "holds", f"dates written as {how}")
+    return _by_the_clock_of(written, cells, first_row, zone)
+
+
+def _typed_dates(cells: pl.Series) -> WrittenDates:
+    zone = cells.dtype.time_zone if isinstance(cells.dtype, pl.Datetime) else None
+    local = cells.cast(pl.Datetime("us", zone))
+    if zone is None:
+        return WrittenDates(local, pl.repeat(None, len(cells), dtype=pl.Int64, eager=True))
+    local, utc = local.dt.replace_time_zone(None), local.dt.convert_time_zone("UTC")
+    offset = (local - utc.dt.replace_time_zone(None)).dt.total_seconds()
+    return WrittenDates(local, offset)
+
+
+def _format_of(cells: pl.Series) -> str:
+    """Find how dates are written that were dates by type in training.
+
+    Raises `InputError` where the cells may be day or month first.
+    """
+    profile = DateProfile()
+    profile.add(cells.drop_nulls())
+    ways = profile.ways
+    if len(ways) > 1:
+        cell = cells.drop_nulls()[0]
+        raise InputError(
+            f"Column {cells.name!r} holds {shown(cell)}, which may be {' or '.join(ways[:2])}, "
+            "where the model was trained on dates.",
+            "Write days as 2024-12-31.",
+            ErrorKind.CELL,
+            column=cells.name,
+            value=cell,
+        )
+    return ways[0] if ways else ISO_DAY
+
+
+_DAY = 86_400
+# Seconds of the years 1 to 9999, as those of Python are.
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
+
+
+def _check_years(cells: pl.Series, first_row: int) -> None:
+    """Raise `InputError` at a typed date beyond the years 1 to 9999."""
+    unit = _DAY
+    numbers = cells.to_physical()
+    if isinstance(cells.dtype, pl.Datetime):
+        numbers = (
+            numbers // {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[cells.dtype.time_unit]
+        )
+        unit = 1
+    wrong = ((numbers < _FIRST_SECOND // unit) | (numbers > _LAST_SECOND // unit)).fill_null(False)
+    if wrong.any():
+        row = first_row + int(wrong.arg_max() or 0)
+        raise InputError(
+            f"Column {cells.name!r} holds a date beyond the years 1 to 9999 at row {row}.",
+            "Correct that cell, or leave it empty if the date is not known.",
+            ErrorKind.CELL,
+            column=cells.name,
+            row=row,
+        )
 
 
 def read_strings(cells: pl.Series, reading: CellReading = _WORDS) -> pl.Series:
@@ -147,40 +204,59 @@ def read_strings(cells: pl.Series, reading: CellReading = _WORDS) -> pl.Series:
         words = words_of_numbers(cells)
     if not reading.truth:
         return words
+    yes, no = reading.truth.split("/")
     truth = numbers_in(words, truth=TRUTH_SPELLINGS)
-    spelt = truth.replace_strict({1.0: "true", 0.0: "false"}, default=None, return_dtype=pl.String)
+    spelt = truth.replace_strict({1.0: yes, 0.0: no}, default=None, return_dtype=pl.String)
     return spelt.zip_with(spelt.is_not_null(), words).alias(cells.name)
 
 
-def _by_the_clock_of(dates: pl.Series, zone: str) -> pl.Series:
-    """Dates without a zone, as the clock of the zone of training shows them."""
-    assert isinstance(dates.dtype, pl.Datetime)
-    own = dates.dtype.time_zone
-    if own is None and not zone:
-        return dates
-    if own is None:
+def _by_the_clock_of(
+    written: WrittenDates, cells: pl.Series, first_row: int, zone: str
+) -> pl.Series:
+    """Dates as the clock of the zone of training shows them, without a zone."""
+    local, offset = written.local.alias(cells.name), written.offset
+    is_zoned = offset.is_not_null()
+    if not zone:
+        if is_zoned.any():
+            raise _other_clock(cells, first_row + int(is_zoned.arg_max() or 0), "without one")
+        return local
+    if not is_zoned.any() and local.null_count() < len(local):
         warn(
-            f"column {dates.name!r} has times without a zone; they are taken for those of {zone}, "
+            f"column {cells.name!r} has times without a zone; they are taken for those of {zone}, "
             "as the model was trained on.",
             TableWarning,
-            Finding(FindingKind.NO_ZONE, {"column": dates.name, "zone": zone}),
+            Finding(FindingKind.NO_ZONE, {"column": cells.name, "zone": zone}),
         )
-        return dates
-    if not zone:
-        raise _other_clock(dates, None)
-    return dates.dt.convert_time_zone(zone).dt.replace_time_zone(None)
+    offsets = offsets_of_zone(zone)
+    if offsets is not None and len(offsets) > 1:
+        strange = (is_zoned & ~offset.is_in(offsets)).fill_null(False)
+        if strange.any():
+            raise _other_clock(cells, first_row + int(strange.arg_max() or 0), f"at {zone}")
+        return local
+    utc = local - (1_000_000 * offset.fill_null(0)).cast(pl.Duration("us"))
+    if offsets is None:
+        own = utc.dt.replace_time_zone("UTC").dt.convert_time_zone(zone).dt.replace_time_zone(None)
+    else:
+        own = utc.dt.offset_by(f"{offsets[0]}s")
+    return own.zip_with(is_zoned, local)
 
 
-def _other_clock(cells: pl.Series, row: int | None) -> InputError:
-    where = "" if row is None else f" at row {row}"
+def _other_clock(cells: pl.Series, row: int, trained: str) -> InputError:
     return InputError(
-        f"Column {cells.name!r} holds times with a zone{where}, where the model was trained on "
-        "times without one.",
-        "Write them by the clock of the training file, without a zone.",
+        f"Column {cells.name!r} holds times with a zone at row {row}, where the model was trained "
+        f"on times {trained}.",
+        "Write them by the clock of the training file.",
         ErrorKind.CELL,
         column=cells.name,
         row=row,
     )
+
+
+def _may_be_numbers(dtype: pl.DataType, reading: CellReading) -> bool:
+    """Say whether typed cells may be numbers; truth values are, where training had some."""
+    if dtype == pl.Boolean:
+        return bool(reading.truth)
+    return not (_is_of_other_types(dtype) or dtype.is_temporal())
 
 
 def _is_of_other_types(dtype: pl.DataType) -> bool:
@@ -204,8 +280,8 @@ def _wrong_cell(
 
 def _wrong_type(cells: pl.Series, expected: str) -> InputError:
     return InputError(
-        f"Column {cells.name!r} holds cells of type {cells.dtype}, where the model was trained "
-        f"on {expected}.",
+        f"Column {cells.name!r} holds cells of type {type_name(cells.dtype)}, where the model was "
+        f"trained on {expected}.",
         "Write the column as it was in the training file.",
         ErrorKind.CELL,
         column=cells.name,
@@ -250,22 +326,24 @@ def read_raw_numbers(cells: Cells, number_format: str | None = None) -> ReadCell
     return ReadCells(values, wrong)
 
 
-def read_words(cells: Cells) -> ReadCells:
+def read_words(cells: Cells, marks: bool = True) -> ReadCells:
     """Read cells as words, None where empty; wrong is a list or a dictionary.
+
+    `marks`: text such as NA is empty, too.
 
     Examples
     --------
     >>> read_words(np.array([" DE", "?", True, 3.0, "3.00"], dtype=object)).values.tolist()
     ['DE', None, 'true', '3', '3']
     """
-    words, wrong = read_distinct(cells, word_of)
+    words, wrong = read_distinct(cells, word_of if marks else partial(word_of, marks=False))
     words[wrong] = None
     return ReadCells(words, wrong)
 
 
 def text_of(cells: Cells) -> pl.Series:
     """Write cells as the text that a file would have, for `CellProfile`."""
-    words, wrong = read_words(cells)
+    words, wrong = read_words(cells, marks=False)
     words[wrong] = [str(cell) for cell in cells[wrong]]
     return pl.Series(words.tolist(), dtype=pl.String)
 

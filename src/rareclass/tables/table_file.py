@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath, path_of
-from rareclass.tables.batch import plain_batch, plain_schema
 from rareclass.tables.byte_streams import StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvFile
 from rareclass.tables.databases.drivers import Query
@@ -23,6 +22,7 @@ from rareclass.tables.folders import (
     find_parts,
     format_of_file,
 )
+from rareclass.tables.frames import frame_of_arrow, read_frame
 from rareclass.tables.jsonl import JsonLinesFile
 from rareclass.tables.parquet import ParquetFile
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -89,10 +89,7 @@ class StoredTable:
                 if self._schema is not None:
                     fields = [self._schema.field(name) for name in wanted]
                     batch = batch.cast(pa.schema(fields))
-                plain = plain_schema(batch.schema, str(self.path), categories=True)
-                frame = pl.from_arrow(plain_batch(batch, plain))
-                assert isinstance(frame, pl.DataFrame)
-                yield frame.select(wanted)
+                yield frame_of_arrow(batch).select(wanted)
             self._release(part)
 
     def stretches(self, most_rows: int) -> list[tuple[int, int]]:
@@ -257,26 +254,27 @@ def _common_schema(parts: Sequence[ParquetFile]) -> pa.Schema:
 
 
 class _HeldTable:
-    """Rows in memory, read as a file is."""
+    """Rows in memory, read as a file is; a column is read when it is asked for."""
 
     path, format_name = Path("the table"), "table"
 
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self._frame, self.columns = frame, frame.columns
+    def __init__(self, frame: Any) -> None:
+        self._frame, self.columns = frame, [str(name) for name in frame.columns]
 
     @property
     def n_bytes(self) -> int:
         return int(self._frame.estimated_size())
 
     def estimate_rows(self) -> int:
-        return self._frame.height
+        return len(self._frame)
 
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
     ) -> Iterator[pl.DataFrame]:
-        as_is = columns is None or [*columns] == self.columns
-        chosen = self._frame if as_is else self._frame.select(columns)
-        yield from chosen.iter_slices(batch_rows)
+        wanted = self.columns if columns is None else columns
+        places = [self.columns.index(name) for name in wanted]
+        read = read_frame(self._frame[:, places].to_native())
+        yield from pl.DataFrame([column.cells for column in read.columns]).iter_slices(batch_rows)
 
 
 # A table with named columns, wherever it is.
@@ -300,11 +298,4 @@ def open_rows(table: Any, separator: str | None = None) -> TableFile | SvmlightF
             "Give a pandas, polars or pyarrow table, or the name of a file.",
             ErrorKind.SHAPE,
         ) from error
-    try:
-        return _HeldTable(frame.to_polars())
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"The table cannot be read: {error}.",
-            "Give a table of numbers, words and dates.",
-            ErrorKind.CELL,
-        ) from error
+    return _HeldTable(frame)

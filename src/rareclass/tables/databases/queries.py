@@ -48,7 +48,7 @@ class RunningQuery:
             self._reader = self._connection.result(
                 asked, f"{query.address or 'The database'} refuses the query", "Correct the query."
             )
-            plain = plain_schema(self._reader.schema, str(query))
+            plain = plain_schema(self._reader.schema)
             if not plain.names:
                 raise InputError(
                     f"{query} gives no columns.",
@@ -271,16 +271,14 @@ class QueryTable:
         self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
     ) -> "Iterator[pl.DataFrame]":
         """Yield the rows in the order of the query, `batch_rows` or fewer at a time."""
-        import polars as pl
+        from rareclass.tables.frames import frame_of_arrow
 
         wanted = list(self.columns if columns is None else columns)
         batches = self._streamed() if self._one_pass else self._spooled().batches()
         for batch in batches:
             chosen = batch.select(wanted)
             for start in range(0, batch.num_rows, batch_rows):
-                frame = pl.from_arrow(chosen.slice(start, batch_rows))
-                assert isinstance(frame, pl.DataFrame)
-                yield frame
+                yield frame_of_arrow(chosen.slice(start, batch_rows))
 
     def _take(self) -> RunningQuery:
         running, self._running = self._running, None

@@ -1,0 +1,104 @@
+"""One table in every container that people have, and what a model reads of it."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rareclass.encoding.training_table import read_as_trained, read_training_table
+from rareclass.encoding.typed_table import read_table
+from rareclass.errors import InputError
+from rareclass.serving.request_rows import RefusedError, rows_of_json
+from rareclass.tables.columns import Column
+from rareclass.tables.table_file import open_rows, open_table
+
+REFUSED = "refused"
+
+
+def write_csv(cells: list[Any], folder: Path) -> Path:
+    path = folder / "t.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["x", "n"])
+        writer.writerows([cell, k] for k, cell in enumerate(cells))
+    return path
+
+
+def write_json_lines(cells: list[Any], folder: Path) -> Path:
+    path = folder / "t.jsonl"
+    rows = [json.dumps({"x": cell, "n": k}, default=str) for k, cell in enumerate(cells)]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def write_parquet(cells: list[Any], folder: Path) -> Path:
+    path = folder / "t.parquet"
+    pq.write_table(pa.table({"x": cells, "n": range(len(cells))}), path)
+    return path
+
+
+FILES = {"CSV": write_csv, "JSON lines": write_json_lines, "Parquet": write_parquet}
+FRAMES: dict[str, Callable[[list[Any]], Any]] = {
+    "pandas objects": lambda cells: pd.DataFrame({"x": pd.Series(cells, dtype=object)}),
+    "pandas": lambda cells: pd.DataFrame({"x": cells}),
+    "polars": lambda cells: pl.DataFrame({"x": cells}),
+    "Arrow": lambda cells: pa.table({"x": cells}),
+}
+
+
+def over_http(cells: list[Any], columns: list[Column]) -> pl.DataFrame:
+    body = json.dumps([{"x": cell} for cell in cells], default=str)
+    try:
+        return rows_of_json(body.encode(), columns, 1000).typed(columns)
+    except RefusedError as error:
+        raise InputError(str(error.body())) from error
+
+
+def readings(cells: list[Any], column: Column, folder: Path) -> dict[str, Any]:
+    """What a model that was trained on `column` reads of the cells, by container."""
+    tables: dict[str, Callable[[], pl.DataFrame]] = {}
+    for name, write in FILES.items():
+        tables[name] = lambda write=write: next(open_table(write(cells, folder)).batches(["x"]))
+    for name, make in FRAMES.items():
+        tables[name] = lambda make=make: next(open_rows(make(cells)).batches(["x"]))
+    found = {name: _read(lambda make=make: _typed(make(), column)) for name, make in tables.items()}
+    return found | {"HTTP": _read(lambda: over_http(cells, [column])["x"].to_list())}
+
+
+def _typed(frame: pl.DataFrame, column: Column) -> list[Any]:
+    return read_as_trained(frame, [column], 1)["x"].to_list()
+
+
+def classifier_readings(cells: list[Any], column: Column) -> dict[str, Any]:
+    """What `RareClassifier` reads, by frame."""
+
+    def read(make: Callable[[list[Any]], Any]) -> list[Any]:
+        found = read_table(make(cells), like=[column]).columns[0]
+        values = found.values if found.levels is None else found.words()
+        return [None if cell != cell else cell for cell in values.tolist()]
+
+    return {name: _read(lambda make=make: read(make)) for name, make in FRAMES.items()}
+
+
+def _read(read: Callable[[], list[Any]]) -> Any:
+    try:
+        return read()
+    except InputError:
+        return REFUSED
+
+
+def column_of_file(cells: list[Any], write: Callable[..., Path], folder: Path) -> Column:
+    """What `rareclass fit` finds a column to be."""
+    file = open_table(write(cells, folder))
+    return read_training_table(file, "n").columns[0]  # type: ignore[arg-type]
+
+
+def column_of_frame(cells: list[Any], make: Callable[[list[Any]], Any]) -> Column:
+    """What `RareClassifier` finds a column to be."""
+    return read_table(make(cells)).remembered[0]

@@ -1,0 +1,197 @@
+"""Every Arrow type is read, or its column named and left out: nothing ends in another's error."""
+
+import datetime as dt
+import uuid
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from faults import refused
+from rareclass.encoding.schema import find_schema
+from rareclass.encoding.training_table import read_training_table
+from rareclass.encoding.typed_table import read_table
+from rareclass.errors import ErrorKind
+from rareclass.fit.memory_plan import plan_memory
+from rareclass.tables.databases.drivers import DatabaseAddress, Query
+from rareclass.tables.sources import open_source
+from rareclass.tables.table_file import open_rows, open_table
+
+N = 60
+NOISE = np.random.default_rng(0).normal(size=N)
+Y = [k % 10 == 3 for k in range(N)]
+
+
+class Tagged(pa.ExtensionType):
+    """A type that only its maker knows."""
+
+    def __init__(self, storage: pa.DataType) -> None:
+        super().__init__(storage, "rareclass.tests.tagged")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, _: bytes) -> "Tagged":
+        return cls(storage)
+
+
+def of(kind: pa.DataType, *cells: Any) -> pa.Array:
+    return pa.array([cells[k % len(cells)] for k in range(N)], kind)
+
+
+def extended(kind: pa.BaseExtensionType, *cells: Any) -> pa.Array:
+    return pa.ExtensionArray.from_storage(kind, of(kind.storage_type, *cells))
+
+
+def thousands() -> pa.Array:
+    """Decimals with fewer digits than none after the point."""
+    whole = of(pa.int64(), 1500, 3000).cast(pa.decimal128(20, 0))
+    return whole.cast(pa.decimal128(10, -2))
+
+
+DAYS = (dt.datetime(2024, 1, 1, 3), dt.datetime(2024, 2, 2, 4))
+IN_DELHI = dt.datetime(2024, 1, 1, 8, 30)
+WIDE = pa.decimal256(50, 2)
+# What a column holds: numbers, dates or words, with the first value; or None for none of them.
+READ: dict[str, tuple[pa.Array, str, Any]] = {
+    "decimal256": (of(WIDE, Decimal("1.5"), None, Decimal(3)), "number", 1.5),
+    "short decimal256": (of(pa.decimal256(9, 2), Decimal("1.5"), Decimal(3)), "number", 1.5),
+    "decimal32": (of(pa.decimal32(5, 2), Decimal("1.5"), Decimal(3)), "number", 1.5),
+    "decimal of thousands": (thousands(), "number", 1500.0),
+    "float16": (of(pa.float16(), np.float16(1.5), np.float16(2)), "number", 1.5),
+    "duration": (of(pa.duration("ns"), dt.timedelta(1), dt.timedelta(2)), "number", 86400.0),
+    "time32": (of(pa.time32("s"), dt.time(1), dt.time(2)), "number", 3600.0),
+    "time64": (of(pa.time64("ns"), dt.time(1), dt.time(2)), "number", 3600.0),
+    "uint64": (of(pa.uint64(), 2**64 - 1, 2**63), "string", str(2**64 - 1)),
+    "long decimal": (of(pa.decimal128(38, 0), Decimal(10**20), Decimal(7)), "string", str(10**20)),
+    "string_view": (of(pa.string_view(), "ab", "cd"), "string", "ab"),
+    "large_string": (of(pa.large_string(), "ab", "cd"), "string", "ab"),
+    "dictionary": (of(pa.string(), "ab", "cd").dictionary_encode(), "string", "ab"),
+    "runs": (pa.RunEndEncodedArray.from_arrays([30, N], pa.array(["a", "b"])), "string", "a"),
+    "date64": (of(pa.date64(), DAYS[0].date(), DAYS[1].date()), "date", dt.datetime(2024, 1, 1)),
+    "time at an offset": (of(pa.timestamp("us", "+05:30"), *DAYS), "date", IN_DELHI),
+    "uuid": (extended(pa.uuid(), b"\0" * 16, b"1" * 16), "string", str(uuid.UUID(int=0))),
+    "json": (extended(pa.json_(), '{"a":1}', '{"a":2}'), "string", '{"a":1}'),
+    "extension of numbers": (extended(Tagged(pa.float64()), 1.5, 2.5), "number", 1.5),
+    "extension of words": (extended(Tagged(pa.string()), "ab", "cd"), "string", "ab"),
+    "extension of decimals": (extended(Tagged(WIDE), Decimal("1.5"), Decimal(3)), "number", 1.5),
+}  # fmt: skip
+UNUSABLE: dict[str, tuple[pa.Array, str]] = {
+    "binary": (of(pa.binary(), b"ab", b"cd"), "Binary"),
+    "fixed-size binary": (of(pa.binary(2), b"ab", b"cd"), "Binary"),
+    "binary_view": (of(pa.binary_view(), b"ab", b"cd"), "Binary"),
+    "list": (of(pa.list_(pa.int64()), [1], [2, 3]), "list<"),
+    "large_list": (of(pa.large_list(pa.int64()), [1], [2, 3]), "large_list<"),
+    "list_view": (of(pa.list_view(pa.int64()), [1], [2, 3]), "list_view<"),
+    "list of one length": (of(pa.list_(pa.int64(), 2), [1, 2], [2, 3]), "fixed_size_list<"),
+    "list of decimal256": (of(pa.list_(WIDE), [Decimal(1)], [Decimal(2)]), "decimal256"),
+    "struct": (of(pa.struct([("a", pa.int64())]), {"a": 1}, {"a": 2}), "struct<"),
+    "map": (of(pa.map_(pa.string(), pa.int64()), [("a", 1)], [("b", 2)]), "map<"),
+    "extension of lists": (extended(Tagged(pa.list_(pa.int64())), [1], [2]), "list<"),
+    "tensor": (extended(pa.fixed_shape_tensor(pa.int32(), [2]), [1, 2]), "fixed_size_list<"),
+    "opaque": (extended(pa.opaque(pa.binary(), "geometry", "postgis"), b"x", b"y"), "geometry"),
+    "a zone that is not known": (of(pa.timestamp("us", "Mars/Olympus"), *DAYS), "Mars/Olympus"),
+    "interval": (of(pa.month_day_nano_interval(), pa.MonthDayNano([1, 2, 3])), "interval"),
+    "union": (pa.UnionArray.from_sparse(of(pa.int8(), 0), [pa.array(range(N))]), "union"),
+}  # fmt: skip
+NO_PARQUET = ("runs", "interval", "union", "decimal of thousands")
+
+
+def written(cells: pa.Array, folder: Path) -> Path:
+    path = folder / "t.parquet"
+    pq.write_table(pa.table({"x": cells, "n": NOISE, "y": Y}), path)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore:column 'x' holds whole numbers that are too long")
+@pytest.mark.parametrize("name", READ)
+def test_a_type_that_can_be_read_is(tmp_path: Path, name: str) -> None:
+    cells, kind, first = READ[name]
+    table = read_table(pa.table({"x": cells, "n": NOISE}))
+    (column, _) = table.remembered
+    assert column.reads_as == kind
+    if name in NO_PARQUET:
+        return
+    file: Any = open_table(written(cells, tmp_path))
+    plan_memory(file, 1 << 40)
+    read = read_training_table(file, "y")
+    assert read.columns[0].reads_as == kind
+    assert read.frame["x"][0] == first
+    held: Any = open_rows(pa.table({"x": cells, "n": NOISE}))  # as a model scores a frame
+    assert next(held.batches(["x"])).height == N
+    source = open_source(tmp_path / "t.parquet")
+    batch = source.read(N)
+    source.close()
+    assert batch is not None
+    find_schema(batch, "y").check(batch)
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_a_type_that_cannot_be_read_is_named_and_left_out(tmp_path: Path, name: str) -> None:
+    cells, kind = UNUSABLE[name]
+    with refused(ErrorKind.CELL, column="x", says=kind):
+        read_table(pa.table({"x": cells, "n": NOISE}))
+    if name in NO_PARQUET:
+        return
+    file: Any = open_table(written(cells, tmp_path))
+    plan_memory(file, 1 << 40)  # which looks at columns that are dropped, too
+    column, number = read_training_table(file, "y").columns
+    assert (column.kind, number.kind) == ("unusable", "number")
+    assert kind in column.why_dropped
+    assert [each.name for each in read_training_table(file, "y", drop=["x"]).columns] == ["n"]
+    source = open_source(tmp_path / "t.parquet")
+    batch = source.read(N)
+    source.close()
+    assert batch is not None
+    assert isinstance(batch.columns["x"][0], str)
+
+
+@pytest.mark.parametrize("name", ["interval", "union", "runs", "list"])
+def test_frames_of_every_make_name_the_type(name: str) -> None:
+    cells = (UNUSABLE | {k: v[:2] for k, v in READ.items()})[name][0]
+    frame = pd.DataFrame({"x": pd.Series(cells, dtype=pd.ArrowDtype(cells.type)), "n": NOISE})
+    if name in READ:
+        assert read_table(frame).column("x").kind == "category"
+        return
+    with refused(ErrorKind.CELL, column="x"):
+        read_table(frame)
+
+
+def test_a_query_whose_columns_cannot_be_used_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "d.duckdb"
+    with duckdb.connect(str(path)) as database:
+        database.execute(
+            "CREATE TABLE t AS SELECT range AS n, INTERVAL 1 DAY AS wait, [1, 2] AS list, "
+            "range::HUGEINT AS huge, 'a'::BLOB AS bytes, range % 5 = 0 AS y FROM range(60)"
+        )
+    query = Query(DatabaseAddress(f"duckdb:///{path}"), "SELECT *, random() AS r FROM t")
+    file: Any = open_table(query)
+    plan_memory(file, 1 << 40)
+    kinds = {column.name: column.kind for column in read_training_table(file, "y").columns}
+    assert {name for name, kind in kinds.items() if kind == "unusable"} == {"wait", "list", "bytes"}
+    assert kinds["r"] == "number"
+
+
+@pytest.mark.parametrize("unit", ["ms", "us"])
+def test_a_date_beyond_all_years_is_refused_with_its_row(tmp_path: Path, unit: str) -> None:
+    cells = pa.array([0] * (N - 1) + [2**60 if unit == "us" else 2**55]).cast(pa.timestamp(unit))
+    with refused(ErrorKind.CELL, column="x", row=N - 1):
+        read_table(pa.table({"x": cells, "n": NOISE}))
+    file: Any = open_table(written(cells, tmp_path))
+    with refused(ErrorKind.CELL, column="x", row=N):
+        read_training_table(file, "y")
+
+
+def test_a_model_scores_frames_with_columns_that_it_does_not_know(tmp_path: Path) -> None:
+    frame = pa.table({"n": NOISE, "other": UNUSABLE["list of decimal256"][0]})
+    held: Any = open_rows(frame)
+    assert next(held.batches(["n"]))["n"].to_list() == NOISE.tolist()
+    assert isinstance(next(held.batches(["n"])), pl.DataFrame)

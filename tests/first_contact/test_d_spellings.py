@@ -1,0 +1,271 @@
+"""One value has many spellings, and is one value: from files, frames and HTTP, to every model."""
+
+import datetime as dt
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import rareclass
+from faults import refused
+from first_contact.containers import (
+    FILES,
+    FRAMES,
+    REFUSED,
+    classifier_readings,
+    column_of_file,
+    column_of_frame,
+    readings,
+    write_csv,
+    write_parquet,
+)
+from rareclass.cli.app import app
+from rareclass.encoding.typed_table import read_table
+from rareclass.errors import ErrorKind
+from rareclass.findings import FindingKind, finding_of
+from rareclass.tables.cells import written_numbers
+from rareclass.tables.columns import Column
+from rareclass.tables.reading import read_cells
+from rareclass.tables.text_columns import CellProfile, notes_of_text, reading_of_text
+
+pytestmark = pytest.mark.filterwarnings("ignore::rareclass.tables.TableWarning")
+N = 60
+NOISE = np.random.default_rng(0).normal(size=N).tolist()
+
+
+class Value(NamedTuple):
+    """Cells of training, the first of them in other spellings, and cells that are refused."""
+
+    training: Sequence[Any]
+    same: Sequence[Any]
+    wrong: Sequence[Any] = ()
+
+
+THREE = ["3", 3, 3.0, "3.0", "3.00", " 3", Decimal("3.00"), Decimal(3)]
+TRUE = ["True", "true", "TRUE", True, 1, "1", 1.0, "1.0", "yes", "Yes", "y", "t"]
+LONG = ["1234567890123456789", "1234567890123456790"]
+SPELT = {
+    "whole numbers": Value(["3", "4"], [*THREE, "03"], ["three"]),
+    "codes among words": Value(["3", "x"], THREE),
+    "halves among words": Value(["1.5", "x"], ["1.5", 1.5, "1.50", Decimal("1.50")]),
+    "true and false": Value(["True", "False"], TRUE),
+    "yes and no": Value(["yes", "no"], [*TRUE, "YES"]),
+    "Y and N": Value(["Y", "N"], TRUE),
+    "1 and 0": Value(["1", "0"], TRUE, ["perhaps"]),
+    "long numbers": Value(LONG, [LONG[0], int(LONG[0]), Decimal(LONG[0])]),
+    "words": Value(["DE", "FR"], ["DE", " DE", "DE "]),
+    "no value": Value(["NA", "DE"], ["", "null", "\\N", "N/A", None, "n/a", "-", "NaN", "#N/A"]),
+    "no number": Value(["NA", "7"], ["", None, "?", "nan", "(null)", "None", "#DIV/0!", "."]),
+    "dollars": Value(
+        ["$1,234.50", "$12.00"],
+        ["$1,234.50", 1234.5, "1234.5", "1,234.50", "$1234.5", Decimal("1234.50")],
+        ["€1,234.50", "1.234,50"],
+    ),
+    "percent": Value(["12 %", "40 %"], ["12%", 12, "12", "12.0 %"], ["12 €"]),
+    "accounts": Value(["(1,234.50)", "12.00"], [-1234.5, "-1,234.50", "1234.5-", "\u22121234.5"]),
+    "decimal commas": Value(["1.234,50", "12,25"], [1234.5, "1234,5", "1\u202f234,50"]),
+    "weights": Value(["12 kg", "99 kg"], ["12kg", 12, "12", "12.0 KG"], ["12 g", "12 lb"]),
+    "times of the day": Value(["10:00", "22:30"], ["10:00:00", 36000, dt.time(10)]),
+}
+TYPED = {
+    "integers": Value([3, 4], [*THREE, "03"], ["three"]),
+    "floats": Value([3.0, 4.5], THREE),
+    "decimals": Value([Decimal("3.00"), Decimal("4.50")], THREE),
+    "truth values": Value([True, False], TRUE),
+    "long integers": Value([int(cell) for cell in LONG], SPELT["long numbers"].same),
+    "NA beside nulls": Value(["NA", None, "DE"], [" NA"]),
+    "nulls beside NA": Value([None, "NA", "DE"], ["", "  "]),
+    "times of the day": Value([dt.time(10), dt.time(22, 30)], SPELT["times of the day"].same),
+}
+
+
+def repeated(cells: Sequence[Any]) -> list[Any]:
+    return (list(cells) * N)[:N]
+
+
+def of_one_type(cells: Sequence[Any]) -> list[list[Any]]:
+    kinds = dict.fromkeys(map(type, cells))
+    return [[cell for cell in cells if type(cell) is kind] for kind in kinds]
+
+
+def checked(value: Value, column: Column, read: Any) -> None:
+    """Whatever holds a cell, it is read as the cell of training, or refused by all."""
+    first, other = value.training[:2]
+    for name, found in read([first]).items():
+        assert found != REFUSED, name
+        assert found != read([other])[name], name
+    (wanted,) = next(iter(read([first]).values()))
+    for cells in of_one_type(value.same):
+        for name, found in read(cells).items():
+            assert found == [wanted] * len(cells), (name, cells)
+    for cell in value.wrong:
+        found = read([cell])
+        assert found == dict.fromkeys(found, REFUSED), cell
+
+
+@pytest.mark.parametrize("name", SPELT)
+def test_a_model_of_a_text_file_reads_one_value(tmp_path: Path, name: str) -> None:
+    value = SPELT[name]
+    column = column_of_file(repeated(value.training), write_csv, tmp_path)
+    checked(value, column, lambda cells: readings(cells, column, tmp_path))
+    of_json = column_of_file(repeated(value.training), FILES["JSON lines"], tmp_path)
+    assert of_json.reading == column.reading
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_a_model_of_a_parquet_file_reads_one_value(tmp_path: Path, name: str) -> None:
+    value = TYPED[name]
+    column = column_of_file(repeated(value.training), write_parquet, tmp_path)
+    checked(value, column, lambda cells: readings(cells, column, tmp_path))
+
+
+@pytest.mark.parametrize("name", [*SPELT, *(f"typed {name}" for name in TYPED)])
+def test_a_classifier_of_a_frame_reads_one_value(name: str) -> None:
+    value = SPELT[name] if name in SPELT else TYPED[name.removeprefix("typed ")]
+    column = column_of_frame(repeated(value.training), FRAMES["pandas objects"])
+    checked(value, column, lambda cells: classifier_readings(cells, column))
+
+
+WRITTEN = {
+    "12,345.5": ("1,234.5", 12345.5, None),
+    "1,23,456": ("1,234.5", 123456, None),
+    "12 345,5": ("1.234,5", 12345.5, None),
+    "1\u2019234": ("1,234.5", 1234, None),
+    "$ -5": ("1,234.5", -5, "$"),
+    "-$5.00": ("1,234.5", -5, "$"),
+    "($5)": ("1,234.5", -5, "$"),
+    "5-": ("1,234.5", -5, None),
+    "R$ 1.234,50": ("1.234,5", 1234.5, "r$"),
+    "USD 12": ("1,234.5", 12, "usd"),
+    "12,50 EUR": ("1.234,5", 12.5, "eur"),
+    "CHF 1'234.50": ("1,234.5", 1234.5, "chf"),
+    "Rs. 500": ("1,234.5", 500, "rs"),
+    "7 ‰": ("1,234.5", 7, "‰"),
+    "-3 °C": ("1,234.5", -3, "°c"),
+    "99 km/h": ("1,234.5", 99, "km/h"),
+    "5 years": ("1,234.5", 5, "years"),
+    "23:59:59.5": ("12:34:56", 86399.5, None),
+}
+
+
+@pytest.mark.parametrize("cell", WRITTEN)
+def test_numbers_with_separators_and_units(cell: str) -> None:
+    style, value, unit = WRITTEN[cell]
+    found = written_numbers(pl.Series([cell]), style)
+    assert (found.values[0], found.units[0]) == (value, unit)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["$5", "€5"],
+        ["12 kg", "13 g"],
+        ["12 kg", "13"],
+        ["5%", "5"],
+        ["12A", "13A"],
+        ["Level 2", "Level 3"],
+        ["1.2.3", "1.2.4"],
+        ["030 123 456", "040 123 456"],
+        ["($5", "$6)"],
+        ["--5", "6"],
+        ["$5 kg", "$6 kg"],
+        ["2:1", "3:1"],
+    ],
+)
+def test_what_is_no_number_stays_words(cells: list[str]) -> None:
+    assert column_of_frame(repeated(cells), FRAMES["polars"]).reads_as == "string"
+
+
+def noted(cells: list[str]) -> list[tuple[FindingKind, str]]:
+    profile = CellProfile()
+    profile.add(pl.Series("x", cells), 1)
+    return [(n.kind, n.words) for n in notes_of_text("x", profile, reading_of_text(profile))]
+
+
+def test_numbers_but_for_a_few_words_name_the_words() -> None:
+    cells = [*(str(k) for k in range(8)), "tba", "see note"]
+    ((kind, words),) = noted(cells)
+    assert kind is FindingKind.MOSTLY_NUMBERS
+    assert "'tba'" in words
+    assert "'see note'" in words
+
+
+def test_numbers_with_a_unit_are_noted() -> None:
+    assert [kind for kind, _ in noted(["$5", "$7"])] == [FindingKind.NUMBER_FORMAT]
+    with pytest.warns(rareclass.tables.TableWarning) as told:
+        read_table(pl.DataFrame({"x": repeated(["12 kg", "13 kg"]), "z": NOISE}))
+    assert FindingKind.NUMBER_FORMAT in [getattr(finding_of(w.message), "kind", "") for w in told]
+
+
+def ids_of(path: Path, folder: Path, *words: str) -> list[str]:
+    """Fit on a file, score it, and read the ids that the scores carry."""
+    members = ("--members", "logistic regression", "--folds", "2", "--holdout", "0")
+    model, out = folder / "m.rareclass", folder / "s.csv"
+    fit = ["fit", path, "-t", "y", *members, "--out", model, "--overwrite", "--drop", "id", *words]
+    for given in (fit, ["score", model, path, "--id", "id", "--out", out, "--overwrite"]):
+        result = CliRunner().invoke(app, list(map(str, given)))
+        assert result.exit_code == 0, result.output
+    return pl.read_csv(out, infer_schema=False)["id"].to_list()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_ids_beyond_the_exact_numbers_of_float64_are_carried_over_whole(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
+    numbers = [2**60 + k for k in range(N)]
+    values = np.random.default_rng(0).normal(size=N)
+    frame = pl.DataFrame({"id": numbers, "v": values, "y": [k % 5 == 0 for k in range(N)]})
+    path = tmp_path / f"t{suffix}"
+    writers = {".csv": frame.write_csv, ".jsonl": frame.write_ndjson}
+    writers.get(suffix, frame.write_parquet)(path)
+    assert ids_of(path, tmp_path) == list(map(str, numbers))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([2**60 + k % 8 for k in range(N)]),
+        pa.array([2**63 + k % 8 for k in range(N)], pa.uint64()),
+        pa.array([Decimal(10**20 + k % 8) for k in range(N)], pa.decimal128(38, 0)),
+        pa.array([Decimal(10**40 + k % 8) for k in range(N)], pa.decimal256(60, 0)),
+        pa.array([Decimal(10**20 + k % 8) for k in range(N)], pa.decimal256(38, 0)),
+    ],
+    ids=lambda cells: str(cells.type),
+)
+def test_eight_merchants_are_eight(tmp_path: Path, cells: pa.Array) -> None:
+    path = tmp_path / "t.parquet"
+    table = pa.table({"x": cells, "n": NOISE})
+    pq.write_table(table, path)
+    column = column_of_file(cells.to_pylist(), lambda *_: path, tmp_path)
+    assert (column.kind, column.n_distinct) == ("category", 8)
+    found = read_table(table).column("x")
+    assert found.words().tolist() == [str(cell) for cell in cells.to_pylist()]
+
+
+def test_truth_values_are_refused_by_plain_numbers_from_everywhere(tmp_path: Path) -> None:
+    column = column_of_file(repeated(["1", "2", "5"]), write_csv, tmp_path)
+    for cell in (True, "true"):
+        found = readings([cell], column, tmp_path)
+        assert found == dict.fromkeys(found, REFUSED)
+
+
+def test_a_percentage_is_no_other_unit() -> None:
+    column = column_of_frame(repeated(["12 %", "7 %"]), FRAMES["polars"])
+    with refused(ErrorKind.CELL, column="x", row=2, value="12 €"):
+        read_cells(pl.Series("x", ["12", "12 €"]), column.reading, 1)
+
+
+def test_a_frame_of_pandas_with_an_empty_cell_has_the_categories_of_one_without() -> None:
+    whole = pd.DataFrame({"x": ["3", "x"] * 30, "n": NOISE})
+    like = read_table(whole).remembered
+    floats = read_table(pd.DataFrame({"x": [3.0, np.nan], "n": [1.0, 2.0]}), like=like)
+    assert floats.column("x").words().tolist() == ["3", None]
