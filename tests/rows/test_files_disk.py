@@ -38,7 +38,7 @@ def table(X, **more):
 
 def parts(folder, X, y, cuts=(0, 500, 700, 1200), **options):
     for k, (start, stop) in enumerate(pairwise(cuts)):
-        path = folder / f"day={k}" / f"part-{k}.parquet"
+        path = folder / f"day-{k}" / f"part-{k}.parquet"
         path.parent.mkdir(exist_ok=True)
         rows = slice(start, stop)
         pq.write_table(table(X[rows], y=y[rows]), path, row_group_size=150, **options)
@@ -184,7 +184,7 @@ def test_closing_gives_the_disk_back(tmp_path, monkeypatch):
     assert file.closed
     # Reading that fails closes it too, whoever keeps the traceback.
     nothing = pa.nulls(len(y), pa.int64())
-    pq.write_table(table(X, y=nothing), tmp_path / "day=2" / "part-2.parquet")
+    pq.write_table(table(X, y=nothing), tmp_path / "day-2" / "part-2.parquet")
     refused(lambda: from_parquet(tmp_path, "y", columns=["a"]))
     assert made[1]._scratch.file.closed
 
@@ -324,7 +324,7 @@ def test_bad_cells_of_csv_are_named(tmp_path):
 def test_parts_that_differ_are_named(tmp_path):
     X, y = data()
     parts(tmp_path, X, y)
-    odd = tmp_path / "day=2" / "part-2.parquet"
+    odd = tmp_path / "day-2" / "part-2.parquet"
     pq.write_table(table(X, y=y).drop_columns("d"), odd)
     refused(lambda: from_parquet(tmp_path, "y"), str(odd), "lacks the column 'd'")
     assert from_parquet(tmp_path, "y", columns=["a", "b"]).shape == (1900, 2)
@@ -342,7 +342,7 @@ def test_parts_that_differ_are_named(tmp_path):
 def test_a_part_cut_short_is_named(tmp_path):
     X, y = data()
     parts(tmp_path, X, y)
-    part = tmp_path / "day=1" / "part-1.parquet"
+    part = tmp_path / "day-1" / "part-1.parquet"
     part.write_bytes(part.read_bytes()[:-300])
     refused(lambda: from_parquet(tmp_path, "y"), str(part), "cut short")
 
@@ -366,7 +366,7 @@ def test_a_csv_that_goes_while_reading_is_named(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("a,y\n1,2\n")
     batches = csv._csv_batches
     monkeypatch.setattr(
-        csv, "_csv_batches", lambda part, *more: (part.path.unlink(), batches(part, *more))[1]
+        csv, "_csv_batches", lambda part, *more: (part.file.path.unlink(), batches(part, *more))[1]
     )
     refused(lambda: from_csv(tmp_path / "t.csv", "y"), "t.csv is gone", "Put it back")
 
@@ -375,7 +375,7 @@ def test_a_csv_that_goes_while_reading_is_named(tmp_path, monkeypatch):
 def test_flipped_bytes_are_named_by_row_group(tmp_path, compression):
     X, y = data()
     parts(tmp_path, X, y, compression=compression, write_page_checksum=True, use_dictionary=False)
-    part = tmp_path / "day=0" / "part-0.parquet"
+    part = tmp_path / "day-0" / "part-0.parquet"
     group = pq.ParquetFile(part).metadata.row_group(2)
     # The pages of a column end where the next column's begin.
     place = group.column(2).dictionary_page_offset or group.column(2).data_page_offset

@@ -72,7 +72,7 @@ def test_labels_are_of_one_kind_in_every_batch(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     parts(folder, X, y)
-    pq.write_table(table(X, y=y.astype(np.int8)), folder / "day=2" / "part-2.parquet")
+    pq.write_table(table(X, y=y.astype(np.int8)), folder / "day-2" / "part-2.parquet")
     assert {rows.y.dtype for rows in parquet_batches(folder, "y")} == {np.dtype(np.int64)}
 
 
@@ -111,7 +111,7 @@ def test_bad_cells_are_named_after_the_rows_before_them(tmp_path):
     X[777, 2] = np.nan
     parts(tmp_path, X, y)
     seen = []
-    part = tmp_path / "day=2" / "part-2.parquet"
+    part = tmp_path / "day-2" / "part-2.parquet"
     with pytest.raises(ValueError, match="'c' holds nan at row 78 ") as caught:
         seen.extend(parquet_batches(tmp_path, "y", batch_rows=50))
     assert str(part) in str(caught.value)
@@ -127,7 +127,7 @@ def test_bad_cells_are_named_after_the_rows_before_them(tmp_path):
 def test_a_part_that_changes_on_the_way_is_named(tmp_path, fault):
     X, y = data()
     parts(tmp_path, X, y)
-    part = tmp_path / "day=2" / "part-2.parquet"
+    part = tmp_path / "day-2" / "part-2.parquet"
     batches = parquet_batches(tmp_path, "y")
     next(batches)
     if fault == "gone":

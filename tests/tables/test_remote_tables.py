@@ -66,7 +66,7 @@ def test_a_folder_is_as_on_this_machine(suffix, memory, tmp_path):
     for k, part in enumerate(TABLE.iter_slices(300)):
         path = tmp_path / f"part-{k}.{suffix}"
         (part.write_csv if suffix == "csv" else part.write_parquet)(path)
-        memory.put_file(str(path), f"/t/day={k}/{path.name}")
+        memory.put_file(str(path), f"/t/day-{k}/{path.name}")
     for name in ("_SUCCESS.csv", ".x.csv", "_notes/a.csv", "run/rareclass-stream.lock"):
         memory.pipe_file(f"/t/{name}", b"a,b\n")
     memory.pipe_file(f"/t/run/rows.{suffix}", b"a,b\n")

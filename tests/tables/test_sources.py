@@ -412,9 +412,12 @@ def test_columns_may_be_fixed(tmp_path: Path) -> None:
     assert [row.reason for row in batch.rejected] == ["no column 'c'"]
 
 
-def test_columns_of_json_lines_are_those_of_the_first_object(tmp_path: Path) -> None:
+def test_columns_of_json_lines_are_those_of_the_first_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.tables.jsonl.NAMING_ROWS", 3)
     path = tmp_path / "t.jsonl"
-    lines = ["oops", '{"a": {"y": 1, "x": [2]}, "b": NaN}', '{"b": 2}', '{"a": 1, "b": 2, "c": 3}']
+    lines = ["oops", '{"a": {"y": 1, "x": [2]}}', '{"b": 2}', '{"a": 1, "b": 2, "c": 3}']
     path.write_text("\n".join(lines))
     source = open_source(str(path))
     assert source.columns is None
@@ -422,7 +425,7 @@ def test_columns_of_json_lines_are_those_of_the_first_object(tmp_path: Path) -> 
     assert source.columns == ["a", "b"]
     assert first.rejected[0].reason == "not JSON: Expecting value at character 1"
     assert first.columns["a"].tolist() == ['{"x": [2], "y": 1}']
-    assert np.isnan(first.columns["b"][0])
+    assert first.columns["b"].tolist() == [None]
     source.close()
     (rest,) = read_all(open_source(str(path), first.position))
     assert rest.columns["a"].tolist() == [None]

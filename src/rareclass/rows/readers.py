@@ -28,7 +28,7 @@ from rareclass.tables.batch import plain_batch, plain_schema
 from rareclass.tables.csv_file import CsvFile
 from rareclass.tables.databases.drivers import DatabaseAddress, Query, given_connection
 from rareclass.tables.databases.queries import RunningQuery
-from rareclass.tables.folders import find_parts
+from rareclass.tables.folders import FolderPart, find_parts, numbers_of_folders
 from rareclass.tables.parquet import ParquetFile
 
 
@@ -211,11 +211,12 @@ def from_csv(
     roles = ColumnRoles.of(target, weight, columns, dtype)
     parts = []
     for name in find_parts(path_of(path), "csv"):
-        parts.append(CsvFile(name, separator))
-        parts[-1].release()  # a folder may hold more files than may be open
-    chosen = select_columns([(part.path, part.columns) for part in parts], roles)
+        parts.append(FolderPart(CsvFile(name, separator), path_of(path)))
+        parts[-1].file.release()  # a folder may hold more files than may be open
+    chosen = select_columns([(part.file.path, part.columns) for part in parts], roles)
     decoder = BatchDecoder(chosen, roles.dtype or np.float64, None)
-    batches = ((part.path, _csv_batches(part, decoder)) for part in parts)
+    numbers = numbers_of_folders(parts) - {chosen.target}
+    batches = ((part.file.path, _csv_batches(part, decoder, numbers)) for part in parts)
     return decode_to_disk(path_of(path), batches, decoder, scratch)
 
 
@@ -227,20 +228,22 @@ class _ParquetParts:
 
     def __init__(self, path: str | Path, roles: ColumnRoles) -> None:
         self.path = path_of(path)
-        self._files = []
+        self._parts: list[FolderPart] = []
         for name in find_parts(self.path, "parquet"):
-            self._files.append(ParquetFile(name))
-            self._files[-1].release()  # a folder may hold more files than may be open
-        self.decoder = BatchDecoder.of_schemas([(f.path, f.schema) for f in self._files], roles)
-        self.n_rows = sum(file.n_rows for file in self._files)
+            self._parts.append(FolderPart(ParquetFile(name), self.path))
+            self._parts[-1].file.release()  # a folder may hold more files than may be open
+        self._numbers = numbers_of_folders(self._parts)
+        schemas = [(part.file.path, part.schema(self._numbers)) for part in self._parts]
+        self.decoder = BatchDecoder.of_schemas(schemas, roles)
+        self.n_rows = sum(part.file.n_rows for part in self._parts)
 
     def batches(self, batch_rows: int | None = None) -> Iterator[tuple[Path, Batches]]:
         """Every part with its batches, of `batch_rows` rows or of as many as fit 16 MiB."""
         chosen = self.decoder.chosen
         size = chosen.batch_rows if batch_rows is None else batch_rows
-        for file in self._files:
-            yield file.path, file.batches(chosen.all, size, by_group=True)
-            file.release()
+        for part in self._parts:
+            yield part.file.path, part.batches(chosen.all, size, self._numbers, by_group=True)
+            part.file.release()
 
     def decoded(self, batch_rows: int | None) -> Generator[LabelledRows, None, None]:
         """Decode the batches one by one, as rows in memory."""
@@ -254,17 +257,29 @@ class _ParquetParts:
                 first_row += batch.num_rows
 
 
-def _csv_batches(file: CsvFile, decoder: BatchDecoder) -> Batches:
+def _csv_batches(part: FolderPart, decoder: BatchDecoder, numbers: set[str]) -> Batches:
     chosen, target = decoder.chosen, decoder.chosen.target
-    types = {name: pa.float64() for name in chosen.all if name != target}
-    for batch in file.batches(chosen.all, chosen.batch_rows, types):
+    own = [name for name in chosen.all if name not in part.keys]
+    types = {name: pa.float64() for name in own if name != target}
+    for key in part.keys:
+        if key in chosen.all and key != target and key not in numbers:
+            raise InputError(
+                f"{part.file.path}: column {key!r}, of the folder, holds {part.keys[key]!r}, "
+                "which is not a number.",
+                "Leave the column out with columns=, or use the command line, which encodes "
+                "tables.",
+                ErrorKind.CELL,
+                column=key,
+                value=part.keys[key],
+            )
+    for batch in part.batches(chosen.all, chosen.batch_rows, numbers, types=types):
         if target is not None:
             labels = batch.column(target)
             place = batch.schema.get_field_index(target)
             nulls = pc.if_else(pc.equal(labels, ""), pa.scalar(None, labels.type), labels)
             batch = batch.set_column(place, target, nulls)
         yield batch
-    file.release()
+    part.file.release()
 
 
 def from_sql(

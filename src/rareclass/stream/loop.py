@@ -48,6 +48,7 @@ from rareclass.stream.reading import (
 )
 from rareclass.stream.state import StreamState
 from rareclass.tables.batch import Batch, Rejected, columns_fault
+from rareclass.tables.jsonl import NAMING_ROWS
 from rareclass.tables.sources import open_source
 
 if TYPE_CHECKING:
@@ -211,9 +212,9 @@ class StreamLoop:
             columns = [*first.columns, self.options.target]
 
     def _lacks_target(self, first: Batch) -> bool:
-        """Return whether the first object of JSON lines lacks the target and others have it.
+        """Return whether the first rows of JSON lines lack the target and others have it.
 
-        The keys of that object are the columns: the source is opened again with the target among
+        The keys of those rows are the columns: the source is opened again with the target among
         them.
         """
         target = self.options.target
@@ -222,8 +223,8 @@ class StreamLoop:
             return False
         if self.options.source == "-":
             raise InputError(
-                f"The first row of standard input has no {target!r}, others have.",
-                f'Write "{target}": null there: the first row names the columns.',
+                f"The first {NAMING_ROWS:,} rows of the input lack {target!r}; others have it.",
+                f'Write "{target}": null there: those rows name the columns.',
                 ErrorKind.MISSING_COLUMN,
                 column=target,
             )

@@ -32,6 +32,8 @@ _SURELY_THOUSANDS = re.compile(
     r"[+-]?[1-9]\d{0,2}(?:,\d{3}){2,}(?:\.\d*)?|[+-]?[1-9]\d{0,2},\d{3}\.\d+"
 )
 _POINT_NUMBER = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
+# Such as sep=; which Excel writes and reads, perhaps in quotes, and with the empty cells of a row.
+_SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\1*[ ]*(?:\r\n|\n|\r|\Z)", re.IGNORECASE)
 # Bytes that are not UTF-8, as "surrogateescape" gives them.
 _ESCAPED = re.compile("[\udc80-\udcff]")
 _CUT_OFF = re.compile("[\udc80-\udcff]+$")
@@ -68,6 +70,9 @@ def dialect_of(
         text = sample.removeprefix(UTF8_MARK).decode(encoding, "surrogateescape")
         if len(sample) >= SAMPLE_BYTES:  # what is cut off at its end is no fault
             text = _CUT_OFF.sub("", text)
+    said = _SEPARATOR_LINE.match(text)
+    if said is not None:  # Excel's first line names the separator
+        separator, text = separator or said[1], text[said.end() :]
     if not text.strip():
         if not is_whole:
             return None
@@ -88,6 +93,7 @@ def dialect_of(
     # pandas writes its index under an empty name.
     names = [name or f"column_{place}" for place, name in enumerate(names, start=1)]
     commas = _has_decimal_commas(text, separator)
+    n_lines += said is not None
     return Dialect(encoding, separator, commas, unique_names(title, names), n_lines)
 
 

@@ -2,9 +2,12 @@
 
 import os
 import re
-from collections.abc import Collection, Sequence
-from pathlib import Path
-from typing import cast
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
+from urllib.parse import unquote
+
+import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
@@ -142,6 +145,91 @@ def tables_in(folder: Path) -> list[Path]:
             if not name.startswith((".", "_")) and format_of_name(Path(name)) is not None
         ]
     return sorted(found)
+
+
+# The name of a folder whose rows have no value there.
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+def folder_columns(part: Path, folder: Path) -> dict[str, str | None]:
+    """Return the columns that names of folders give: ``day=2024-01-01/part.parquet`` has a day.
+
+    They are those below the `folder`, and those that its own path ends with, so that a part of a
+    table has the columns of the whole. Names and values may be percent-encoded.
+
+    Examples
+    --------
+    >>> folder_columns(Path("t/shop=1/day=2%2F3/a.csv"), Path("t"))
+    {'shop': '1', 'day': '2/3'}
+    >>> folder_columns(Path("t/shop=1/day=2/a.csv"), Path("t/shop=1"))
+    {'shop': '1', 'day': '2'}
+    """
+    if part == folder:
+        return {}
+    above = list(PurePosixPath(str(folder)).parts)
+    named = len(above)
+    while named and "=" in above[named - 1]:
+        named -= 1
+    found: dict[str, str | None] = {}
+    for name in (*above[named:], *part.relative_to(folder).parts[:-1]):
+        key, mark, value = name.partition("=")
+        if key and mark:
+            found[unquote(key)] = None if value == _NO_VALUE else unquote(value)
+    return found
+
+
+class FolderPart:
+    """A file, with the columns that the names of its folders give where it has none of that name.
+
+    Those are text. `file` is one of CSV, JSON lines or Parquet.
+    """
+
+    def __init__(self, file: Any, folder: Path) -> None:
+        self.file = file
+        found = folder_columns(file.path, folder)
+        self.keys = {key: value for key, value in found.items() if key not in file.columns}
+        self.columns = [*file.columns, *self.keys]
+
+    def of(self, file: Any) -> "FolderPart":
+        """Return some rows of the file as the part that they are of."""
+        other = FolderPart(file, file.path)
+        other.keys, other.columns = self.keys, self.columns
+        return other
+
+    def schema(self, numbers: Collection[str] = ()) -> pa.Schema:
+        """Return the types of a Parquet file's columns, and of those of folders."""
+        kinds = [(key, pa.float64() if key in numbers else pa.string()) for key in self.keys]
+        return pa.schema([*self.file.schema, *(pa.field(*kind) for kind in kinds)])
+
+    def batches(
+        self, columns: Sequence[str], batch_rows: int, numbers: Collection[str] = (), **how: Any
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as the file does; columns of folders are float64 among `numbers`."""
+        if not self.keys:
+            yield from self.file.batches(columns, batch_rows, **how)
+            return
+        own = [name for name in columns if name not in self.keys] or self.file.columns[:1]
+        cells = {key: pa.scalar(value, pa.string()) for key, value in self.keys.items()}
+        cells |= {key: cells[key].cast(pa.float64()) for key in self.keys if key in numbers}
+        for batch in self.file.batches(own, batch_rows, **how):
+            arrays = [
+                pa.repeat(cells[name], batch.num_rows) if name in cells else batch.column(name)
+                for name in columns
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, list(columns))
+
+
+def numbers_of_folders(parts: Sequence[FolderPart]) -> set[str]:
+    """Return the columns of folders whose values are numbers in all parts."""
+
+    def is_number(value: str | None) -> bool:
+        try:
+            return value is not None and float(value) == float(value)
+        except ValueError:
+            return False
+
+    keys = {key for part in parts for key in part.keys}
+    return {key for key in keys if all(is_number(part.keys.get(key)) for part in parts)}
 
 
 def has_content(path: Path) -> bool:

@@ -13,19 +13,21 @@ import pyarrow as pa
 from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.batch import columns_fault
 from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile
-from rareclass.tables.dialect import NOT_UTF8
+from rareclass.tables.dialect import NOT_UTF8, ROW_LIMIT
 from rareclass.tables.reading import read_words
 from rareclass.tables.text_source import TakenRows, TextSource
 
+# Rows whose keys are the columns.
+NAMING_ROWS = 1_000
 _scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 class JsonLinesSource(TextSource):
     """Rows from JSON lines.
 
-    The columns are the keys of the first object, unless they are given. A key that a later
-    object lacks is None there; one that is not a column makes its row rejected. A list or an
-    object as value is handed on as its JSON text.
+    The columns are the keys of the first 1,000 rows, in the order in which they come, unless they
+    are given. A key that an object lacks is None there; one that is not a column makes its row
+    rejected. A list or an object as value is handed on as its JSON text.
     """
 
     def __init__(
@@ -49,10 +51,32 @@ class JsonLinesSource(TextSource):
         lines, at = self._lines, 0
         if not lines.ahead:
             lines.fill()  # the first bytes say the encoding, also of a place without rows
+        if self.columns is None:
+            self._set_columns(self._names() or None)
         while taken.n_read < max_records and (at < len(lines.ahead) or lines.fill()):
             self._take_line(taken, lines.line + at, lines.ahead[at])
             at += 1
         lines.take(at)
+
+    def _names(self) -> list[str]:
+        """The keys of the first rows, of as many as are there."""
+        lines = self._lines
+        while len(lines.ahead) < NAMING_ROWS and sum(map(len, lines.ahead)) < ROW_LIMIT:
+            if not lines.fill():
+                break
+        names: dict[str, None] = {}
+        n_bytes = 0
+        for raw in lines.ahead[:NAMING_ROWS]:
+            n_bytes += len(raw)
+            if n_bytes > ROW_LIMIT and names:
+                break
+            try:
+                found = _parsed(raw.decode("utf-8"))
+            except (ValueError, RecursionError):  # the row will be rejected
+                continue
+            if isinstance(found, dict) and _is_text(found):
+                names |= dict.fromkeys(found)
+        return list(names)
 
     def _take_line(self, taken: TakenRows, line: int, raw: bytes) -> None:
         try:
@@ -81,10 +105,7 @@ class JsonLinesSource(TextSource):
     def _row_of(self, found: dict[str, Any]) -> Sequence[Any] | str:
         """Return the cells of an object, or what is wrong with it."""
         if self.columns is None:
-            if not found:
-                return "an object without keys"
-            self._set_columns(list(found))
-        assert self.columns is not None
+            return "an object without keys"
         if self._cells is not None and len(found) == len(self.columns):
             try:
                 cells: tuple[Any, ...] = self._cells(found)
@@ -111,7 +132,7 @@ class JsonLinesSource(TextSource):
 
 
 class JsonLinesFile:
-    """A file of JSON lines; the keys of the first object are its columns, whose cells are text.
+    """A file of JSON lines; the keys of the first rows are its columns, whose cells are text.
 
     Raises `InputError` when it is missing or has no object; on reading, at a line that is none.
     """
@@ -159,7 +180,7 @@ class JsonLinesFile:
     def _bad_line(self, line: int, reason: str) -> InputError:
         remedy = "Correct that line."
         if reason.startswith("unknown column"):
-            remedy = "The first line names the columns: write it there too, as null."
+            remedy = f"The first {NAMING_ROWS:,} lines name the columns: write it there, as null."
         return InputError(f"{self.path}, line {line}: {reason}.", remedy, ErrorKind.DAMAGED_FILE)
 
 

@@ -18,6 +18,7 @@ from rareclass.tables.databases.queries import QuerySource
 from rareclass.tables.folders import (
     check_one_format,
     find_parts,
+    folder_columns,
     format_of_file,
     format_of_name,
     format_of_text,
@@ -43,7 +44,7 @@ class Reading(NamedTuple):
     """How files are read.
 
     `follow`: wait for more at the end of a text file that is not compressed. The columns to hand
-    out are by default those of the file, or of the first JSON object. `exact_columns`: see
+    out are by default those of the file, or of the first rows of JSON. `exact_columns`: see
     `ArrowSource`.
     """
 
@@ -125,7 +126,8 @@ class FolderSource:
     """The rows of all tables in a folder and below it, one file after the other by name.
 
     Which files those are says `rareclass.tables.folders`; all must be of one format. The columns
-    are those of the first file; rows of files with others are rejected.
+    are those of the first file and of the names of its folders (`folder_columns`); rows of files
+    with others are rejected.
 
     A file is finished when its end is reached and, if the folder is followed, another file is
     there: until then it may grow, and half a line written in the last two seconds is waited
@@ -142,6 +144,7 @@ class FolderSource:
         self._finished: dict[str, int] = {}  # the size of each when it was finished
         self._current: FileSource | None = None
         self._name = ""  # of the file that is open
+        self._keys: dict[str, str | None] = {}  # columns that its folders give
         self._at: dict[str, Any] | None = None
         self._next_growth_check = 0.0
         self._first: Path | None = None  # a file of the format that all must have
@@ -160,7 +163,8 @@ class FolderSource:
         """Columns of the first file, once they are known."""
         if self._reading.columns is not None:
             return self._reading.columns
-        return self._current.columns if self._current is not None else None
+        own = self._current.columns if self._current is not None else None
+        return own and [*own, *(key for key in self._keys if key not in own)]
 
     def read(self, max_records: int) -> Batch | None:
         """Return the next records of one file; None at the end of a folder not followed."""
@@ -177,7 +181,8 @@ class FolderSource:
                 self.close()
             elif batch.n_read or not self._may_move_on(self._current):
                 self._at = batch.position
-                return batch._replace(position=self._position())
+                columns = self._with_keys(batch)
+                return batch._replace(columns=columns, position=self._position())
             else:
                 # The listing came before this last read: nothing written before the other file
                 # appeared is missed.
@@ -190,8 +195,37 @@ class FolderSource:
             self._current, self._name = None, ""
 
     def _open(self, name: str, position: dict[str, Any] | None) -> None:
-        self._current = open_file(self._folder / name, name, position, self._reading)
+        path = self._folder / name
+        self._keys = folder_columns(path, self._folder)
+        self._current = open_file(path, name, position, self._reading_of(path))
         self._name, self._at = name, position
+
+    def _reading_of(self, path: Path) -> Reading:
+        """How to read a file: for the columns wanted but for those that only its folders give."""
+        wanted, keys = self._reading.columns, folder_columns(path, self._folder)
+        if wanted is None or not keys:
+            return self._reading
+        source = open_file(path, path.name, None, self._reading._replace(columns=None))
+        own = source.columns  # not known of JSON lines, whose rows may lack any of them
+        source.close()
+        if own is None:
+            return self._reading
+        columns = [name for name in wanted if name in own or name not in keys]
+        return self._reading._replace(columns=columns)
+
+    def _with_keys(self, batch: Batch) -> dict[str, Any]:
+        """The columns of a batch with those of the folders, where the rows have no others."""
+        columns = batch.columns
+        if not (self._keys and columns):
+            return columns
+        for key, value in self._keys.items():
+            cells = columns.get(key, np.full(batch.n_rows, None, dtype=object))
+            is_none = np.fromiter((cell is None for cell in cells), np.bool_, batch.n_rows)
+            if is_none.any() or key not in columns:
+                filled = cells.copy()
+                filled[is_none] = value
+                columns = {**columns, key: filled}
+        return {name: columns[name] for name in self.columns or columns if name in columns}
 
     def _position(self) -> dict[str, Any]:
         is_open = self._current is not None
@@ -266,7 +300,7 @@ class FolderSource:
 
     def _end_of_finished(self, path: Path, size: int) -> dict[str, Any]:
         """Return the position behind the first `size` bytes of a text file."""
-        source = open_file(path, path.name, None, self._reading)
+        source = open_file(path, path.name, None, self._reading_of(path))
         batch = source.read(0)
         source.close()
         start = batch.position if batch is not None else {}
@@ -307,8 +341,9 @@ def open_source(
     the end is waited at: for lines added to a text file, for new files in a folder; a last line
     without a newline waits for it. Compressed and Parquet files are never added to: on their own
     they end. The columns to hand out are by default those of the header, or the keys of the first
-    JSON object. Raises `InputError`, here or on reading, when there is no such source or it cannot
-    be read at all; single rows that cannot be taken are `Batch.rejected`.
+    1,000 rows of JSON, and those of the names of folders. Raises `InputError`, here or on reading,
+    when there is no such source or it cannot be read at all; single rows that cannot be taken are
+    `Batch.rejected`.
 
     Notes
     -----
@@ -377,7 +412,7 @@ class Source:
 
     @property
     def columns(self) -> list[str] | None:
-        """Names of the columns; None while they are not known, as before the first JSON object."""
+        """Names of the columns; None while they are not known, as before the first rows of JSON."""
         return self._rows.columns
 
     def read(self, max_records: int) -> Batch | None:

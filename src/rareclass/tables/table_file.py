@@ -18,6 +18,7 @@ from rareclass.tables.databases.drivers import Query
 from rareclass.tables.databases.queries import QueryTable
 from rareclass.tables.folders import (
     FORMAT_NAMES,
+    FolderPart,
     check_columns_agree,
     find_parts,
     format_of_file,
@@ -39,18 +40,20 @@ class StoredTable:
 
     A file is opened once, however many passes are made over it; those of a folder once a pass.
     Cells of text formats are text; those of Parquet keep their types, which are the widest that
-    any file of a folder has.
+    any file of a folder has. Names of folders are columns, too (`folder_columns`).
 
     Raises `InputError` when files of a folder have not the same columns, or columns not of one
     type.
     """
 
-    def __init__(self, path: Path, parts: list[_Part]) -> None:
+    def __init__(self, path: Path, parts: list[FolderPart]) -> None:
         self.path, self._parts = path, parts
-        self.columns, self.format_name = parts[0].columns, parts[0].format_name
+        first = parts[0]
+        self.columns, self.format_name = first.columns, first.file.format_name
         for part in parts[1:]:
-            check_columns_agree(parts[0].path, self.columns, part.path, part.columns, exactly=True)
-        typed = [part for part in parts if isinstance(part, ParquetFile)]
+            place = part.file.path
+            check_columns_agree(first.file.path, self.columns, place, part.columns, exactly=True)
+        typed = [part for part in parts if isinstance(part.file, ParquetFile)]
         self._schema = _common_schema(typed) if len(typed) > 1 else None
 
     @property
@@ -58,7 +61,7 @@ class StoredTable:
         """Bytes on disk."""
         n_bytes = 0
         for part in self._parts:
-            n_bytes += part.n_bytes
+            n_bytes += part.file.n_bytes
             self._release(part)
         return n_bytes
 
@@ -66,7 +69,7 @@ class StoredTable:
         """Return the number of rows: exact where the format says it, else an estimate."""
         n_rows = 0
         for part in self._parts:
-            n_rows += part.estimate_rows()
+            n_rows += part.file.estimate_rows()
             self._release(part)
         return n_rows
 
@@ -101,13 +104,13 @@ class StoredTable:
         """
         sizes: list[int] = []
         for part in self._parts:
-            if not isinstance(part, ParquetFile):
+            if not isinstance(part.file, ParquetFile):
                 raise InputError(
                     f"{self.path} is {self.format_name}, which cannot be read from the middle.",
                     "Write it as Parquet.",
                     ErrorKind.FILE_FORMAT,
                 )
-            sizes += part.group_rows
+            sizes += part.file.group_rows
         ends = list(accumulate(sizes))
         cuts = [0]
         for end, following in zip(ends, [*ends[1:], None], strict=True):
@@ -123,17 +126,16 @@ class StoredTable:
         chosen = copy(self)
         chosen._parts, n_before = [], 0
         for part in self._parts:
-            assert isinstance(part, ParquetFile)
-            first, end = max(start - n_before, 0), min(stop - n_before, part.n_rows)
+            first, end = max(start - n_before, 0), min(stop - n_before, part.file.n_rows)
             if first < end:
-                chosen._parts.append(part.between(first, end))
-            n_before += part.n_rows
+                chosen._parts.append(part.of(part.file.between(first, end)))
+            n_before += part.file.n_rows
         return chosen
 
-    def _release(self, part: _Part) -> None:
+    def _release(self, part: FolderPart) -> None:
         """Close a file of a folder, which may hold more of them than may be open."""
         if len(self._parts) > 1:
-            part.release()
+            part.file.release()
 
 
 def batch_rows_for(n_columns: int) -> int:
@@ -190,7 +192,7 @@ def open_table(
             "Give them as one file.",
             ErrorKind.FILE_FORMAT,
         )
-    return StoredTable(path, [part for part in parts if not isinstance(part, SvmlightFile)])
+    return StoredTable(path, [FolderPart(part, path) for part in parts])
 
 
 def _open_file(path: Path, separator: str | None) -> _Part | SvmlightFile:
@@ -231,19 +233,21 @@ def _open_file(path: Path, separator: str | None) -> _Part | SvmlightFile:
     return SvmlightFile(path) if kind == "svmlight" else CsvFile(path, separator, stored)
 
 
-def _common_schema(parts: Sequence[ParquetFile]) -> pa.Schema:
+def _common_schema(parts: Sequence[FolderPart]) -> pa.Schema:
     """Return the types that hold the cells of all parts."""
     fields = []
-    for name in parts[0].schema.names:
-        common = parts[0].schema.field(name).remove_metadata()
-        for part in parts:
-            field = part.schema.field(name).remove_metadata()
+    schemas = [part.schema() for part in parts]
+    for name in schemas[0].names:
+        common = schemas[0].field(name).remove_metadata()
+        for part, schema in zip(parts, schemas, strict=True):
+            field = schema.field(name).remove_metadata()
             both = [pa.schema([common]), pa.schema([field])]
             try:
                 common = pa.unify_schemas(both, promote_options="permissive").field(0)
             except pa.ArrowException:
                 raise InputError(
-                    f"{part.path}: column {name!r} holds {field.type}, in {parts[0].path} "
+                    f"{part.file.path}: column {name!r} holds {field.type}, in "
+                    f"{parts[0].file.path} "
                     f"{common.type}.",
                     "Write the column alike in all parts.",
                     ErrorKind.CELL,

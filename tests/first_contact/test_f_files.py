@@ -1,0 +1,299 @@
+"""Files as they come: Excel's first line, names of folders, JSON lines of several shapes."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from typer.testing import CliRunner
+
+from faults import refused
+from rareclass.cli.app import app
+from rareclass.encoding.training_table import read_training_table
+from rareclass.errors import ErrorKind
+from rareclass.remote import path_of
+from rareclass.rows import from_csv, from_parquet
+from rareclass.tables import TableWarning
+from rareclass.tables.folders import folder_columns
+from rareclass.tables.jsonl import NAMING_ROWS
+from rareclass.tables.sources import open_source
+from rareclass.tables.table_file import open_table
+
+Cells = dict[str, list[Any]]
+
+
+def of_file(path: Path) -> Cells:
+    """A table as fit and score read it."""
+    file: Any = open_table(path)
+    return pl.concat(file.batches()).to_dict(as_series=False)
+
+
+def of_stream(path: Path, at_once: int = 3) -> Cells:
+    """The same as a stream reads it, opened again at each batch."""
+    found: Cells = {}
+    position = None
+    while True:
+        source = open_source(path, position)
+        batch = source.read(at_once)
+        source.close()
+        if batch is None:
+            return found
+        assert not batch.rejected
+        for name, cells in batch.columns.items():
+            found.setdefault(name, []).extend(cells.tolist())
+        position = json.loads(json.dumps(batch.position))
+
+
+EXCEL = {
+    "as Excel writes it": b"sep=;\r\na;b\r\n1;x\r\n2;y\r\n",
+    "with a mark": b"\xef\xbb\xbfsep=;\r\na;b\r\n1;x\r\n2;y\r\n",
+    "quoted": b'"sep=;"\na;b\n1;x\n2;y\n',
+    "a comma": b"sep=,\na,b\n1,x\n2,y\n",
+    "a tab": b"sep=\t\na\tb\n1\tx\n2\ty\n",
+    "in capitals": b"SEP=;\na;b\n1;x\n2;y\n",
+    "saved again": b"sep=,,,\na,b\n1,x\n2,y\n",
+    "in UTF-16": "sep=;\r\na;b\r\n1;x\r\n2;y\r\n".encode("utf-16"),
+    "a rare one": b"sep=~\na~b\n1~x\n2~y\n",
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", EXCEL)
+def test_the_first_line_of_excel_names_the_separator(
+    tmp_path: Path, name: str, packed: bool
+) -> None:
+    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
+    path.write_bytes(gzip.compress(EXCEL[name]) if packed else EXCEL[name])
+    wanted = {"a": ["1", "2"], "b": ["x", "y"]}
+    assert of_file(path) == wanted
+    assert of_stream(path) == wanted
+
+
+def test_a_fault_below_the_first_line_of_excel_has_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("sep=;\na;b\n1;x\n2;y;z\n")
+    source = open_source(path)
+    batch = source.read(9)
+    assert batch is not None
+    assert batch.lines.tolist() == [3]
+    assert [row.line for row in batch.rejected] == [4]
+    path.write_text("sep=;\n")
+    with refused(ErrorKind.TOO_FEW_ROWS):
+        open_table(path)
+
+
+def write_csv(path: Path, cells: Cells) -> None:
+    pl.DataFrame(cells).write_csv(path)
+
+
+def write_jsonl(path: Path, cells: Cells) -> None:
+    pl.DataFrame(cells).write_ndjson(path)
+
+
+def write_parquet(path: Path, cells: Cells) -> None:
+    pq.write_table(pa.table(cells), path)
+
+
+WRITERS: dict[str, Callable[[Path, Cells], None]] = {
+    "csv": write_csv,
+    "jsonl": write_jsonl,
+    "parquet": write_parquet,
+}
+FOLDERS = [
+    "shop=a/day=2024-01-01",
+    "shop=a/day=2024-01-02",
+    "shop=b%2Fc/day=2024-01-01",
+    "shop=__HIVE_DEFAULT_PARTITION__/day=2024-01-05",
+]
+KEYS = {
+    "shop": ["a", "a", "a", "a", "b/c", "b/c", None, None],
+    "day": [f"2024-01-0{k}" for k in (1, 1, 2, 2, 1, 1, 5, 5)],
+}
+
+
+def made(folder: Path, suffix: str) -> Path:
+    """A table whose folders hold two columns of it, in the order of their names."""
+    for k, name in enumerate(FOLDERS):
+        place = folder / name
+        place.mkdir(parents=True)
+        WRITERS[suffix](place / f"part-{k}.{suffix}", {"n": [k, k + 10], "y": ["no", "yes"]})
+    return folder
+
+
+def in_order(cells: Cells) -> list[tuple[Any, ...]]:
+    rows = zip(*(cells[name] for name in ("n", "shop", "day", "y")), strict=True)
+    return sorted((int(n), *rest) for n, *rest in rows)
+
+
+WANTED = sorted(
+    (k % 2 * 10 + k // 2, shop, day, ["no", "yes"][k % 2])
+    for k, (shop, day) in enumerate(zip(KEYS["shop"], KEYS["day"], strict=True))
+)
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_names_of_folders_are_columns(tmp_path: Path, suffix: str) -> None:
+    folder = made(tmp_path / "t", suffix)
+    file: Any = open_table(folder)
+    assert file.columns == ["n", "y", "shop", "day"]
+    assert in_order(of_file(folder)) == WANTED
+    for at_once in (1, 3, 100):
+        assert in_order(of_stream(folder, at_once)) == WANTED
+    only = next(file.batches(["day"], 100))
+    assert only.to_dict(as_series=False) == {"day": [of_file(folder)["day"][0]] * 2}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_one_part_has_the_columns_of_the_whole(tmp_path: Path, suffix: str) -> None:
+    folder = made(tmp_path / "t", suffix) / "shop=a"
+    assert set(of_file(folder)["shop"]) == {"a"}
+    day = folder / "day=2024-01-02"
+    assert of_file(day)["day"] == of_stream(day)["day"] == ["2024-01-02"] * 2
+    assert of_file(day)["shop"] == ["a", "a"]
+    assert folder_columns(day / "part-1.csv", day) == {"shop": "a", "day": "2024-01-02"}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_a_column_of_the_file_goes_before_that_of_its_folder(tmp_path: Path, suffix: str) -> None:
+    place = tmp_path / "t" / "day=2024-01-01"
+    place.mkdir(parents=True)
+    WRITERS[suffix](place / f"a.{suffix}", {"n": [1, 2], "day": ["mon", "tue"]})
+    for cells in (of_file(tmp_path / "t"), of_stream(tmp_path / "t", 1)):
+        assert cells["day"] == ["mon", "tue"]
+
+
+def test_parts_without_the_folders_of_others_are_named(tmp_path: Path) -> None:
+    folder = made(tmp_path / "t", "csv")
+    write_csv(folder / "z.csv", {"n": [1], "y": ["no"]})
+    with refused(ErrorKind.MISSING_COLUMN, column="shop", says="z.csv"):
+        open_table(folder)
+
+
+def test_folders_far_away_are_columns() -> None:
+    MemoryFileSystem.store.clear()
+    system = MemoryFileSystem()
+    for k, name in enumerate(FOLDERS[:2]):
+        system.pipe(f"/bucket/t/{name}/{k}.csv", f"n,y\n{k},no\n".encode())
+    assert of_file(path_of("memory://bucket/t"))["day"] == ["2024-01-01", "2024-01-02"]
+    assert of_stream(path_of("memory://bucket/t"))["day"] == ["2024-01-01", "2024-01-02"]
+    assert of_file(path_of("memory://bucket/t/shop=a"))["shop"] == ["a", "a"]
+    MemoryFileSystem.store.clear()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_rows_on_disk_have_numbers_of_folders(tmp_path: Path, suffix: str) -> None:
+    for year in (2023, 2024):
+        place = tmp_path / "t" / f"year={year}"
+        place.mkdir(parents=True)
+        WRITERS[suffix](place / f"a.{suffix}", {"n": [1.0, 2.0], "y": [0, 1]})
+    read = from_csv if suffix == "csv" else from_parquet
+    with read(tmp_path / "t", target="y") as rows:
+        assert rows.feature_names == ("n", "year")
+        table = rows.source.take(slice(None))
+        assert table.tolist() == [[1, 2023], [2, 2023], [1, 2024], [2, 2024]]
+    with read(tmp_path / "t", target="year", columns=["n"]) as rows:
+        assert set(np.unique(rows.y).tolist()) <= {2023, 2024, "2023", "2024"}
+    (tmp_path / "t" / "year=2024").rename(tmp_path / "t" / "year=soon")
+    with refused(ErrorKind.CELL, column="year"):
+        read(tmp_path / "t", target="y")
+    with read(tmp_path / "t", target="y", columns=["n"]) as rows:
+        assert rows.shape == (4, 1)
+
+
+def test_a_fit_learns_from_the_days_of_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
+    noise = np.random.default_rng(0)
+    for k in range(8):
+        place = tmp_path / "t" / f"shop={'ab'[k % 2]}" / f"day=2024-01-{k + 1:02}"
+        place.mkdir(parents=True)
+        cells = {
+            "n": noise.normal(size=20),
+            "y": ["yes"] * 3 * (k % 2) + ["no"] * (20 - 3 * (k % 2)),
+        }
+        write_parquet(place / "0.parquet", cells)
+    model, out = tmp_path / "m.rareclass", tmp_path / "s.csv"
+    members = ["--members", "logistic regression", "--folds", "2"]
+    for words in (
+        ["fit", tmp_path / "t", "-t", "y", "--time", "day", "--out", model, *members],
+        ["score", model, tmp_path / "t" / "shop=b", "--id", "day", "--out", out],
+        ["stream", tmp_path / "t", "-t", "y", "--checkpoint", tmp_path / "c"],
+    ):
+        result = CliRunner().invoke(app, list(map(str, words)))
+        assert result.exit_code == 0, result.output
+    assert pl.read_csv(out)["day"].n_unique() == 4
+
+
+def lines_of(*rows: dict[str, Any]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def test_json_lines_have_the_keys_of_their_first_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(lines_of({"a": 1}, {"a": 2, "b": "x"}, {"b": "y", "c": True}))
+    assert of_file(path) == {
+        "a": ["1", "2", None],
+        "b": [None, "x", "y"],
+        "c": [None, None, "true"],
+    }
+    for at_once in (1, 2, 9):
+        found = of_stream(path, at_once)
+        assert found == {"a": [1, 2, None], "b": [None, "x", "y"], "c": [None, None, True]}
+
+
+def test_a_key_that_comes_too_late_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    rows = [{"a": k} for k in range(NAMING_ROWS - 1)]
+    path.write_text(lines_of(*rows, {"a": 1, "b": 2}, {"a": 3, "late": 4}))
+    file: Any = open_table(path)
+    assert file.columns == ["a", "b"]
+    with refused(ErrorKind.DAMAGED_FILE, says="late"):
+        list(file.batches())
+    source = open_source(path)
+    batch = source.read(2 * NAMING_ROWS)
+    assert batch is not None
+    assert (batch.n_rows, [row.line for row in batch.rejected]) == (NAMING_ROWS, [NAMING_ROWS + 1])
+
+
+def test_a_fit_takes_json_lines_whose_first_row_lacks_the_target(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    rows = [{"n": k * k % 17} | ({"y": k % 5 == 0} if k else {}) for k in range(60)]
+    path.write_text(lines_of(*rows))
+    file: Any = open_table(path)
+    assert len(read_training_table(file, "y").labels) == 59
+
+
+TEXTS = {
+    "lines of Windows": b"a,b\r\n1,x\r\n2,y\r\n",
+    "lines of old Macs": b"a,b\r1,x\r2,y\r",
+    "UTF-16": "a,b\n1,x\n2,y\n".encode("utf-16"),
+    "UTF-16 big-endian": b"\xfe\xff" + "a,b\n1,x\n2,y\n".encode("utf-16-be"),
+    "empty lines": b"\na,b\n\n1,x\n\n2,y\n\n",
+    "gzip": gzip.compress(b"a,b\n1,x\n2,y\n"),
+    "a separator at the end": b"a,b,\n1,x,\n2,y,\n",
+    "spaces in the header": b" a , b \n1,x\n2,y\n",
+    "no end": b"a,b\n1,x\n2,y",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_as_other_programs_write_it(tmp_path: Path, name: str) -> None:
+    path = tmp_path / ("t.csv.gz" if name == "gzip" else "t.csv")
+    path.write_bytes(TEXTS[name])
+    cells = of_file(path)
+    assert (cells["a"], cells["b"]) == (["1", "2"], ["x", "y"])
+
+
+def test_columns_of_one_name_are_told_apart_with_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,a\n1,x\n2,y\n")
+    with pytest.warns(TableWarning, match=r"a\.1"):
+        assert of_file(path) == {"a": ["1", "2"], "a.1": ["x", "y"]}
