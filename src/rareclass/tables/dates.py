@@ -167,9 +167,10 @@ def way_in_words(date_format: str) -> str:
     >>> way_in_words("%d/%m/%Y %H:%M")
     'day/month/year h:min'
     """
+    words = date_format.replace("T%", " %")
     for code, word in _WORDS.items():
-        date_format = date_format.replace(code, word)
-    return date_format
+        words = words.replace(code, word)
+    return words
 
 
 class _Parts(NamedTuple):
