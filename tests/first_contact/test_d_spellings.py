@@ -1,6 +1,7 @@
 """One value has many spellings, and is one value: from files, frames and HTTP, to every model."""
 
 import datetime as dt
+import json
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -28,9 +29,11 @@ from first_contact.containers import (
     write_parquet,
 )
 from rareclass.cli.app import app
+from rareclass.encoding.schema import Schema, find_schema
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, finding_of
+from rareclass.tables.batch import Batch
 from rareclass.tables.cells import written_numbers
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import read_cells
@@ -269,3 +272,33 @@ def test_a_frame_of_pandas_with_an_empty_cell_has_the_categories_of_one_without(
     like = read_table(whole).remembered
     floats = read_table(pd.DataFrame({"x": [3.0, np.nan], "n": [1.0, 2.0]}), like=like)
     assert floats.column("x").words().tolist() == ["3", None]
+
+
+def stream_words(training: list[Any], new: list[Any]) -> list[Any]:
+    """What a stream reads of later rows, in the column that the first rows had."""
+
+    def batch(cells: list[Any]) -> Batch:
+        n = len(cells)
+        columns = {"x": np.array([*cells, None], object)[:-1], "y": np.array(["0"] * n, object)}
+        return Batch(columns, np.arange(1, n + 1), "a.jsonl", [], n, {})
+
+    found = find_schema(batch(training), "y")
+    schema = Schema.from_state(json.loads(json.dumps(found.to_state())))
+    good, rejected = schema.check(batch(new))
+    return good.columns["x"].tolist() + [REFUSED] * len(rejected)
+
+
+@pytest.mark.parametrize(
+    ("training", "new", "same"),
+    [
+        (["3", "x"], [3, 3.0, "3.00", " 3"], ["3"] * 4),
+        (["yes", "no"], ["Yes", True, 1, "false"], ["yes", "yes", "yes", "no"]),
+        (["true", "false"], [True, "True", "FALSE"], [1.0, 1.0, 0.0]),
+        (["DE", "NA", None], ["NA", "", None], ["NA", None, None]),
+        (["DE", "NA", "FR"], ["NA", "", None], [None] * 3),
+        (["12 kg", "7.5kg"], ["12", 7, "3 kg", "3 g"], [12.0, 7.0, 3.0, REFUSED]),
+        (LONG, [int(LONG[0]), LONG[1]], LONG),
+    ],
+)
+def test_a_stream_reads_one_value(training: list[Any], new: list[Any], same: list[Any]) -> None:
+    assert stream_words(training * 4, new) == same

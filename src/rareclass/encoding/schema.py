@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from shlex import quote
 from typing import Any, Literal, NamedTuple
 
@@ -23,7 +23,14 @@ from rareclass.findings import warnings_as
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.cells import LARGEST_NUMBER, is_empty, shown, writable
 from rareclass.tables.columns import ID_LEAST_ROWS
-from rareclass.tables.reading import Cells, Mask, read_raw_numbers, read_words, text_of
+from rareclass.tables.reading import (
+    CellReading,
+    Cells,
+    Mask,
+    read_raw_numbers,
+    read_words,
+    text_of,
+)
 from rareclass.tables.text_columns import (
     CellProfile,
     notes_of_text,
@@ -39,7 +46,7 @@ class Schema:
 
     The kinds are of every column that is not target, id or dropped, in the order of the source. A
     column of "time" holds dates; it is not learned from, as the clock of a stream only ever shows
-    new values. `number_formats`: how numbers are written that have separators or signs. Dropped
+    new values. `readings`: how the cells of columns are read that are not read plainly. Dropped
     columns may be absent and may hold anything. The id column names a row, by which a label that
     comes later finds it. Without `positive` the rare label is 1, true or yes (and 0, -1, false or
     no are the rest). `notes` tell how the columns were taken.
@@ -63,7 +70,7 @@ class Schema:
     id_column: str | None = None
     positive: Positive = ()
     notes: tuple[str, ...] = field(default=(), compare=False)
-    number_formats: Mapping[str, str] = field(default_factory=dict)
+    readings: Mapping[str, CellReading] = field(default_factory=dict)
 
     @property
     def features(self) -> dict[str, Kind]:
@@ -92,8 +99,8 @@ class Schema:
         columns = dict(batch.columns)
         for name, kind in self.features.items():
             if name in columns:
-                written = self.number_formats.get(name)
-                columns[name] = _parsed(name, columns[name], kind, written, faults)
+                reading = self.reading_of(name)
+                columns[name] = _parsed(name, columns[name], reading, faults)
                 continue
             if fixed_columns:
                 _add(faults, range(batch.n_rows), f"no column {name!r}")
@@ -101,7 +108,7 @@ class Schema:
         columns[self.target] = self._labels(batch, faults)
         if self.id_column is not None:
             raw_ids = columns.get(self.id_column, _empty_cells(batch.n_rows, "category"))
-            columns[self.id_column] = _parsed(self.id_column, raw_ids, "category", None, faults)
+            columns[self.id_column] = _parsed(self.id_column, raw_ids, _PLAIN["category"], faults)
         if not faults:
             return batch._replace(columns=columns), []
         keep = np.ones(batch.n_rows, dtype=np.bool_)
@@ -109,6 +116,10 @@ class Schema:
         kept = {name: cells[keep] for name, cells in columns.items()}
         rejected = [rejected_row(batch, row, faults[row]) for row in sorted(faults)]
         return batch._replace(columns=kept, lines=batch.lines[keep]), rejected
+
+    def reading_of(self, name: str) -> CellReading:
+        """How the cells of a feature are read."""
+        return self.readings.get(name, _PLAIN[self.kinds[name]])
 
     def to_state(self) -> dict[str, Any]:
         """Return what `from_state` needs, in types that JSON has."""
@@ -120,7 +131,7 @@ class Schema:
             "id_column": self.id_column,
             "positive": list(positives(self.positive)),
             "notes": list(self.notes),
-            "number_formats": dict(self.number_formats),
+            "readings": {name: asdict(each) for name, each in self.readings.items()},
         }
 
     @classmethod
@@ -133,7 +144,7 @@ class Schema:
             id_column=state["id_column"],
             positive=tuple(state["positive"]),
             notes=tuple(state["notes"]),
-            number_formats=dict(state["number_formats"]),
+            readings={name: CellReading(**each) for name, each in state["readings"].items()},
         )
 
     def _find_unknown(self, batch: Batch, faults: dict[int, str]) -> None:
@@ -205,16 +216,16 @@ def find_schema(
     notes = _check_labels(batch, target, positive)
     left_out = {target, id_column, *drop}
     kinds: dict[str, Kind] = {}
-    formats: dict[str, str] = {}
+    readings: dict[str, CellReading] = {}
     for name, cells in batch.columns.items():
         if name not in left_out:
             found = _found(name, cells, batch.lines, forced=name in category)
             kinds[name] = found.kind
             notes += [found.note] if found.note else []
-            if found.number_format is not None:
-                formats[name] = found.number_format
+            if found.reading not in (None, _PLAIN[found.kind]):
+                readings[name] = found.reading
     schema = Schema(
-        target, kinds, tuple(drop), id_column, positives(positive), tuple(notes), formats
+        target, kinds, tuple(drop), id_column, positives(positive), tuple(notes), readings
     )
     if not schema.features:
         raise InputError(
@@ -261,7 +272,7 @@ def _check_labels(batch: Batch, target: str, positive: Positive) -> list[str]:
 
 class _ColumnOfStream(NamedTuple):
     kind: Kind
-    number_format: str | None = None
+    reading: CellReading | None = None
     note: str = ""
 
 
@@ -277,12 +288,12 @@ def _found(name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool) -
         return _ColumnOfStream("number", note=note)
     found = reading_of_text(profile, is_category=forced, truth_as_numbers=True)
     if forced:
-        return _ColumnOfStream("category")
+        return _ColumnOfStream("category", found.reading)
     if found.reading.reads_as == "date":
         return _ColumnOfStream("time", note=f"column {name!r} holds dates: not learned from.")
     told = next((each.words for each in notes_of_text(name, profile, found)), "")
     if found.reading.reads_as == "number":
-        return _ColumnOfStream("number", found.reading.number_format, told)
+        return _ColumnOfStream("number", found.reading, told)
     n_numbers = profile.n_present - profile.n_text
     if n_numbers > profile.n_text > 0:
         note = f"column {name!r} holds {n_numbers:,} numbers but, in line "
@@ -290,8 +301,8 @@ def _found(name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool) -
         if found.doubt == "stray words":
             note += " number. Rows with text in it are rejected"
             return _ColumnOfStream("number", note=f"{note}; --category {quote(name)} takes words.")
-        return _ColumnOfStream("category", note=f"{note} category.")
-    return _ColumnOfStream("category", note=told or _note_of_id(name, cells))
+        return _ColumnOfStream("category", found.reading, f"{note} category.")
+    return _ColumnOfStream("category", found.reading, told or _note_of_id(name, cells))
 
 
 def _note_of_id(name: str, cells: Cells) -> str:
@@ -303,17 +314,23 @@ def _note_of_id(name: str, cells: Cells) -> str:
     return f"{note}: it looks like an id; --drop {quote(name)} leaves it out."
 
 
-def _parsed(
-    name: str, cells: Cells, kind: Kind, number_format: str | None, faults: dict[int, str]
-) -> Cells:
+_PLAIN = {
+    "number": CellReading("number"),
+    "category": CellReading("string"),
+    "time": CellReading("date"),
+}
+
+
+def _parsed(name: str, cells: Cells, reading: CellReading, faults: dict[int, str]) -> Cells:
     values: Cells
-    if kind == "category":
-        values, wrong = read_words(cells)
+    is_word = reading.reads_as == "string"
+    if is_word:
+        values, wrong = read_words(cells, reading)
         too_large = None
     else:
-        values, wrong = read_raw_numbers(cells, number_format)
+        values, wrong = read_raw_numbers(cells, reading.number_format)
         too_large = np.abs(values) > LARGEST_NUMBER
-    _add_wrong(name, cells, wrong, "text" if kind == "category" else "a number", faults)
+    _add_wrong(name, cells, wrong, "text" if is_word else "a number", faults)
     if too_large is not None and too_large.any():
         for row in np.flatnonzero(too_large).tolist():
             cell = shown(cells[row])

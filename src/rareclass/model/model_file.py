@@ -32,7 +32,7 @@ from rareclass.model.kinds import STORED
 from rareclass.model.model import Encoder, Model, Ranker
 from rareclass.stored import Stored, pack, unpack
 
-FORMAT = 2
+FORMAT = 3
 # Files that the folder of a hunt holds: its summary, and the score of its list as a model file.
 HUNT_SUMMARY, HUNT_MODEL = "hunt.json", "score.rareclass"
 _MARK = "rareclass model"

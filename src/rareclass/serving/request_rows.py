@@ -18,7 +18,7 @@ from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.tables.columns import Column
 from rareclass.tables.frames import frame_of_arrow
-from rareclass.tables.reading import read_words
+from rareclass.tables.reading import AS_WRITTEN, read_words
 
 # Faults that a response lists at most.
 MOST_FAULTS = 20
@@ -238,8 +238,7 @@ class RequestRows:
 
 
 def _as_words(name: str, cells: Sequence[Any]) -> pl.Series:
-    # Marks such as NA stay: what they say depends on the column.
-    words, wrong = read_words(np.fromiter(cells, dtype=object, count=len(cells)), marks=False)
+    words, wrong = read_words(np.fromiter(cells, dtype=object, count=len(cells)), AS_WRITTEN)
     if wrong.any():
         raise InputError(
             "a list or an object", "Give one value, or null.", ErrorKind.CELL, column=name

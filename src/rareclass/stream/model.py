@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.known_levels import KnownWords
+from rareclass.encoding.schema import Kind, Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.encoding.target import positives
 from rareclass.errors import ErrorKind, InputError
@@ -34,8 +35,7 @@ class StreamEncoder:
         self._encoder = encoder
         self._features = encoder.features
         self.columns = [
-            Column(name, kind, _TREATMENT[kind], "string")  # type: ignore[arg-type]
-            for name, kind in encoder.schema.features.items()
+            _column_of(encoder.schema, name, kind) for name, kind in encoder.schema.features.items()
         ]
 
     @property
@@ -87,6 +87,14 @@ class StreamEncoder:
     def _full_columns(self) -> set[str]:
         """Columns whose later values share one feature: which of them came is not known."""
         return {f.column for f in self._features if f.role == "other"}
+
+
+def _column_of(schema: Schema, name: str, kind: Kind) -> Column:
+    """A feature of the stream: its cells come as words, which the schema reads."""
+    marks, truth = True, ""
+    if kind == "category":
+        marks, truth = schema.reading_of(name).marks, schema.reading_of(name).truth
+    return Column(name, kind, _TREATMENT[kind], "string", marks=marks, truth=truth)  # type: ignore[arg-type]
 
 
 def load_stream_model(path: Path) -> Model:

@@ -14,7 +14,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.batch import columns_fault
 from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile
 from rareclass.tables.dialect import NOT_UTF8, ROW_LIMIT
-from rareclass.tables.reading import read_words
+from rareclass.tables.reading import AS_WRITTEN, read_words
 from rareclass.tables.text_source import TakenRows, TextSource
 
 # Rows whose keys are the columns.
@@ -169,8 +169,7 @@ class JsonLinesFile:
                 if batch.rejected:
                     raise self._bad_line(batch.rejected[0].line, batch.rejected[0].reason)
                 if batch.n_rows:
-                    # Marks such as NA stay: what they say depends on the column.
-                    words = [read_words(batch.columns[name], marks=False)[0] for name in columns]
+                    words = [read_words(batch.columns[name], AS_WRITTEN)[0] for name in columns]
                     arrays = [pa.array(cells.tolist(), pa.large_string()) for cells in words]
                     yield pa.RecordBatch.from_arrays(arrays, list(columns))
 

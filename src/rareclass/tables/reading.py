@@ -326,24 +326,33 @@ def read_raw_numbers(cells: Cells, number_format: str | None = None) -> ReadCell
     return ReadCells(values, wrong)
 
 
-def read_words(cells: Cells, marks: bool = True) -> ReadCells:
-    """Read cells as words, None where empty; wrong is a list or a dictionary.
+# Every word as it is, marks such as NA too: what they say depends on the column.
+AS_WRITTEN = CellReading("string", marks=False)
 
-    `marks`: text such as NA is empty, too.
+
+def read_words(cells: Cells, reading: CellReading = _WORDS) -> ReadCells:
+    """Read cells as words, None where empty; wrong is a list or a dictionary.
 
     Examples
     --------
     >>> read_words(np.array([" DE", "?", True, 3.0, "3.00"], dtype=object)).values.tolist()
     ['DE', None, 'true', '3', '3']
+    >>> answers = CellReading("string", truth="yes/no")
+    >>> read_words(np.array(["Yes", 0, "maybe"], dtype=object), answers).values.tolist()
+    ['yes', 'no', 'maybe']
     """
-    words, wrong = read_distinct(cells, word_of if marks else partial(word_of, marks=False))
+    words, wrong = read_distinct(cells, partial(word_of, marks=reading.marks))
     words[wrong] = None
+    if reading.truth:
+        yes, no = reading.truth.split("/")
+        spelt = {word: yes if value else no for word, value in TRUTH_SPELLINGS.items()}
+        words[:] = [word and spelt.get(word.lower(), word) for word in words]
     return ReadCells(words, wrong)
 
 
 def text_of(cells: Cells) -> pl.Series:
     """Write cells as the text that a file would have, for `CellProfile`."""
-    words, wrong = read_words(cells, marks=False)
+    words, wrong = read_words(cells, AS_WRITTEN)
     words[wrong] = [str(cell) for cell in cells[wrong]]
     return pl.Series(words.tolist(), dtype=pl.String)
 

@@ -106,7 +106,7 @@ class CellProfile:
         largest = numbers.abs().max()
         if isinstance(largest, float) and largest > LARGEST_EXACT:
             whole = cells.filter(is_whole).cast(pl.Float64).abs()
-            self.n_long += int((whole > LARGEST_EXACT).sum())
+            self.n_long += int(((whole > LARGEST_EXACT) & whole.is_finite()).sum())
         if not self.first_code:
             codes = cells.filter(cells.str.contains(_CODE))
             self.first_code = codes[0] if len(codes) else ""
