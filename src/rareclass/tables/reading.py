@@ -88,11 +88,7 @@ def read_numbers(cells: pl.Series, first_row: int, reading: CellReading = _NUMBE
         numbers = numbers_in(cells, reading.number_format, truth)
     elif cells.dtype in (pl.Duration, pl.Time):
         numbers = cells.cast(pl.Duration("ns")).dt.total_seconds(fractional=True)
-    elif (
-        _is_of_other_types(cells.dtype)
-        or cells.dtype.is_temporal()
-        or (cells.dtype == pl.Boolean and not reading.truth)
-    ):
+    elif not _may_be_numbers(cells.dtype, reading):
         raise _wrong_type(cells, "numbers")
     else:
         numbers = cells.cast(pl.Float64, strict=False)
