@@ -254,9 +254,9 @@ def test_eight_merchants_are_eight(tmp_path: Path, cells: pa.Array) -> None:
     assert found.words().tolist() == [str(cell) for cell in cells.to_pylist()]
 
 
-def test_truth_values_are_refused_by_plain_numbers_from_everywhere(tmp_path: Path) -> None:
+def test_words_for_truth_are_refused_where_training_had_other_numbers(tmp_path: Path) -> None:
     column = column_of_file(repeated(["1", "2", "5"]), write_csv, tmp_path)
-    for cell in (True, "true"):
+    for cell in ("true", "yes"):
         found = readings([cell], column, tmp_path)
         assert found == dict.fromkeys(found, REFUSED)
 

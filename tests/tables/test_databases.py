@@ -135,8 +135,7 @@ def test_types_of_postgresql(postgresql):
         1, 2.5, 12.25, 7.5, 12345678901234567890.0, True, "x  ",
         datetime.date(2026, 1, 2),
         datetime.datetime(2026, 1, 2, 2, tzinfo=datetime.UTC),
-        datetime.time(12, 30), '{"a": 1}', {"list<item: int32>": None},
-        "01234567-89ab-cdef-0123-456789abcdef",
+        datetime.time(12, 30), '{"a": 1}', [1, 2], "01234567-89ab-cdef-0123-456789abcdef",
     )  # fmt: skip
     assert frame.drop("u").row(1) == (None,) * 12
     assert frame["u"].is_nan().to_list() == [False, True]

@@ -142,11 +142,12 @@ class Scorer:
             )
         for first in islice(file.batches([name], batch_rows=1), 1):
             dtype = first[name].dtype
-            if dtype.is_nested() or (out.suffix.lower() == ".csv" and dtype in _NOT_IN_CSV):
+            no_csv = dtype.is_nested() or dtype in _NOT_IN_CSV
+            if type_name(dtype) != str(dtype) or (out.suffix.lower() == ".csv" and no_csv):
                 raise InputError(
                     f"--id {name}: cells of type {type_name(dtype)} cannot be written to "
                     f"{out.suffix or out}.",
-                    "Choose a column of words, numbers or times; bytes can be written to .parquet.",
+                    "Choose a column of words, numbers or times; .parquet holds lists and bytes.",
                     ErrorKind.CELL,
                     column=name,
                 )

@@ -176,7 +176,8 @@ def _of_arrow(name: str, array: Any) -> FrameColumn:
 def frame_of_arrow(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
     """Return Arrow rows in types that polars knows: the one way from Arrow to polars.
 
-    Of a column that cannot be used only the name of its type is kept, and which cells are empty.
+    Of a column that polars cannot hold only the name of its type is kept, and which cells are
+    empty.
     """
     schema = plain_schema(rows.schema)
     columns = []
@@ -191,8 +192,16 @@ def frame_of_arrow(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
     return frame
 
 
+def _polars_knows(kind: pa.DataType) -> bool:
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _polars_knows(kind.value_type)
+    if pa.types.is_struct(kind):
+        return kind.num_fields > 0 and all(_polars_knows(field.type) for field in kind)
+    return is_plain(kind) or any(is_one(kind) for is_one in BYTES)
+
+
 def _known_to_polars(column: pa.Array) -> pa.Array:
-    if is_plain(column.type) or any(is_one(column.type) for is_one in BYTES):
+    if _polars_knows(column.type):
         return column
     nothing, name = pa.nulls(len(column)), type_in_words(column.type)
     return pa.StructArray.from_arrays([nothing], [name], mask=column.is_null())

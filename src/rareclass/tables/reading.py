@@ -88,7 +88,7 @@ def read_numbers(cells: pl.Series, first_row: int, reading: CellReading = _NUMBE
         numbers = numbers_in(cells, reading.number_format, truth)
     elif cells.dtype in (pl.Duration, pl.Time):
         numbers = cells.cast(pl.Duration("ns")).dt.total_seconds(fractional=True)
-    elif not _may_be_numbers(cells.dtype, reading):
+    elif _is_of_other_types(cells.dtype) or cells.dtype.is_temporal():
         raise _wrong_type(cells, "numbers")
     else:
         numbers = cells.cast(pl.Float64, strict=False)
@@ -246,13 +246,6 @@ def _other_clock(cells: pl.Series, row: int, trained: str) -> InputError:
         column=cells.name,
         row=row,
     )
-
-
-def _may_be_numbers(dtype: pl.DataType, reading: CellReading) -> bool:
-    """Say whether typed cells may be numbers; truth values are, where training had some."""
-    if dtype == pl.Boolean:
-        return bool(reading.truth)
-    return not (_is_of_other_types(dtype) or dtype.is_temporal())
 
 
 def _is_of_other_types(dtype: pl.DataType) -> bool:
