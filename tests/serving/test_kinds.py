@@ -81,9 +81,7 @@ def test_a_model_of_any_kind(
 def _drift_is_told(client: TestClient, kind: str) -> None:
     text = client.get("/metrics").text
     assert "rareclass_input_window_rows 2" in text
-    assert ('rareclass_input_stability_index{column="amount"}' in text) == (
-        kind in ("auto", "stream")
-    )
+    assert ('rareclass_input_stability_index{column="amount"}' in text) == (kind != "hunt")
 
 
 def test_rows_without_named_columns_are_refused(
