@@ -221,7 +221,7 @@ def test_value_without_a_meaning_is_refused(data: Path, rareclass: Run) -> None:
     [
         (("--target", "chekced", "--rare", "fraud"), "Did you mean 'checked'?"),
         (("--rare", "frued", "--cleared", "ok"), "--rare: no row has 'frued'"),
-        (("--rare", "fraud", "--cleared", "okay"), "Did you mean 'ok'?"),
+        (("--rare", "fraud", "--cleared", "okay"), "Its values are: ok, fraud."),
         (("--rare", "fraud", "--cleared", "fraud"), "is both --rare and --cleared"),
         (("--cleared", "ok", "--drop", "amuont"), "Did you mean 'amount'?"),
         (("--cleared", "ok", "--c1", "much"), "--c1 much is not a number above zero"),
