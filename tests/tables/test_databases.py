@@ -229,7 +229,7 @@ def test_a_server_that_refuses_or_is_not_there(postgresql):
 def test_a_driver_that_is_not_installed(monkeypatch, tmp_path):
     address = DatabaseAddress(sqlite_file(tmp_path / "a.db", "t", ROWS))
     monkeypatch.setitem(__import__("sys").modules, "adbc_driver_sqlite.dbapi", None)
-    with pytest.raises(InputError, match=r"adbc-driver-sqlite.*pip install .rareclass\[sql\]"):
+    with pytest.raises(InputError, match=r"adbc_driver_sqlite.*pip install .rareclass\[sql\]"):
         table_of(address, "SELECT 1")
 
 
