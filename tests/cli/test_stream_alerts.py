@@ -12,7 +12,7 @@ from rareclass.stream.log import read_log
 def stream(rareclass: Run, source: Path, folder: Path, *more: object) -> Any:
     return rareclass(
         "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
-        "--id", "order", "--report-every", 500, *more,
+        "--id", "order", *(() if "--report-every" in more else ("--report-every", 500)), *more,
     )  # fmt: skip
 
 

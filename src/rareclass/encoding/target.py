@@ -125,7 +125,9 @@ def one_spelling(counts: dict[str, int]) -> dict[str, str]:
 
     Examples
     --------
-    >>> one_spelling({"No": 90, "yes": 6, "no": 3, "1.50": 1})
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     one_spelling({"No": 90, "yes": 6, "no": 3, "1.50": 1})
     {'No': 'No', 'yes': 'yes', 'no': 'No', '1.50': '1.50'}
     """
     most_frequent: dict[float | str, str] = {}

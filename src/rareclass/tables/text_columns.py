@@ -271,7 +271,8 @@ def notes_of_text(name: str, profile: CellProfile, found: TextReading) -> Iterat
 
     Examples
     --------
-    >>> profile = CellProfile(10, 9, first_text="abc", first_text_row=4)
+    >>> profile = CellProfile()
+    >>> profile.add(pl.Series(["3", "4", "5", "abc", *map(str, range(6))]), 1)
     >>> [note.words for note in notes_of_text("a", profile, reading_of_text(profile))]
     ["column 'a' is taken as categories: 90.0% of its cells are numbers, but not 'abc' at row 4. \
 Leave such cells empty to have it read as numbers."]
