@@ -18,6 +18,9 @@ from benchmarks.paper_tables.cbr_protocol import Run
 from benchmarks.paper_tables.cbr_sets import Rows
 from real_data import FOLDER
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 
 def test_printed_figures_by_hand():
     auc, accuracy = paper.online_figures("cbr3"), paper.online_figures("cbr4")

@@ -15,6 +15,9 @@ from benchmarks.decisions.constraints import (
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import average_precision, roc_auc
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 
 def test_a_tiny_choice_is_measured_and_told(monkeypatch):
     monkeypatch.setattr(choice_of_map, "RARE", (5,))

@@ -8,6 +8,9 @@ from benchmarks import growth, run
 from benchmarks.cells import Cell, Group, run_cell
 from benchmarks.ledger import Ledger
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 
 def cell(name, limit=60.0, **arguments):
     return Cell(name, f"tests.benchmarks.steps:{name}", arguments, estimate=1.0, limit=limit)

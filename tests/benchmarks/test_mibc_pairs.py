@@ -9,6 +9,9 @@ from scipy.optimize import minimize
 from benchmarks import mibc_page
 from benchmarks.mibc_pairs import CHOOSING, CS, FORMS, hyperplanes, lines, pairs_of
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 
 def rows(seed, n=12):
     rng = np.random.default_rng(seed)

@@ -19,6 +19,9 @@ from benchmarks.paper_tables.mibc_methods import COST, SQUARED, UNDER
 from benchmarks.paper_tables.mibc_sets import Parts, Rows
 from draws import quick
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 
 def test_printed_figures_by_hand():
     assert paper.moment_figures("mibc2")["PHOST"] == {
@@ -44,7 +47,6 @@ def as_text(parts):
     return Parts(*(Rows(mibc_sets.narrow(sparse.csr_array(p.X)), p.y) for p in parts))
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("study", "method"),
     quick(4, [(study, name) for study, names in mibc_protocol.METHODS.items() for name in names]),

@@ -11,6 +11,9 @@ from benchmarks.ordinal import figures, methods, protocol, sets
 from benchmarks.ordinal.sets import Rows
 from draws import quick
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 
 @pytest.fixture(scope="module")
 def rows():
@@ -21,7 +24,6 @@ def rows():
     return Rows(X, np.searchsorted(np.quantile(score, [0.15, 0.75, 0.9]), score))
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", quick(4, methods.METHODS))
 def test_method_ranks_levels(name, rows):
     if name not in methods.available():

@@ -12,6 +12,9 @@ from benchmarks.peers import Task, method
 from benchmarks.simulated import bayes_score, rare_mixture
 from rareclass.metrics import mauc
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 
 @pytest.fixture(scope="module")
 def rows():
@@ -22,7 +25,6 @@ def rows():
     return data_sets.standardised(X[:600], y[:600], X[600:], y[600:])
 
 
-@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", peers.TITLES)
 def test_method_ranks_held_out_rare_rows_high(name, rows):
     fitted = method(name)(rows.X, rows.y, Task(threads=1, options={}))

@@ -18,6 +18,9 @@ from benchmarks.paper_tables import (
 )
 from benchmarks.paper_tables.rach_methods import METHODS, RACH
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 PEERS = [name for name in METHODS if name != RACH]
 
 
@@ -40,7 +43,6 @@ def test_best_threshold_beside_every_threshold():
         assert f1_score(truth, scores > threshold) == pytest.approx(value)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", PEERS)
 def test_every_method_finds_the_rare_rows(method):
     X, y = overlapping()

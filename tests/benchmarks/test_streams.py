@@ -17,6 +17,9 @@ from benchmarks import (
 from benchmarks.stream_mixture import Stream
 from rareclass.online import CBR
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 
 def test_forms_are_timed_and_shown(tmp_path):
     cell = cbr_forms.compare(200, 3, 0.3, 1.0, repeats=1)

@@ -15,6 +15,9 @@ from benchmarks.tabular import figures, measure, page, sets
 from benchmarks.tabular.sets import Rows
 from draws import draws
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 
 def table(n_rows=300, seed=0):
     """Numbers, strings, times and missing cells; held-out rows have values of their own."""

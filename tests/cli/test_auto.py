@@ -282,6 +282,7 @@ def test_ctrl_c_before_anything_is_learned_saves_nothing(
     assert not out.exists()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("width", ["50", "80"])
 def test_the_leaderboard_fits_the_width(
     auto: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, width: str
@@ -341,6 +342,7 @@ def messy(n_rows: int) -> pl.DataFrame:
     )
 
 
+@pytest.mark.sampled(0)
 def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path: Path, rareclass: Run) -> None:
     table = messy(1500)
     table.write_parquet(tmp_path / "t.parquet")

@@ -37,6 +37,7 @@ def test_they_are_scikit_learns_with_their_defaults():
     assert [each.name for each in alone] == ["logistic regression"]
 
 
+@pytest.mark.sampled(0)
 def test_a_line_each_unless_they_are_not_wanted(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,9 @@ from rareclass.errors import InputError
 from rareclass.fit import rows_elsewhere as cluster
 from rareclass.model.score_file import Scorer
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 distributed = pytest.importorskip("distributed", reason='pip install "rareclass[dask]"')
 
 

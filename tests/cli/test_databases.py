@@ -13,6 +13,9 @@ from rareclass import load
 from rareclass.tables.databases.drivers import DatabaseAddress, Query
 from rareclass.tables.table_file import open_table
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 QUICK = ("--members", "logistic regression", "--folds", "2")
 ALL = ("--query", "SELECT * FROM payments")
 

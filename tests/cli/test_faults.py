@@ -49,6 +49,7 @@ def with_cell(column: str, row: int, text: str) -> Change:
     return change
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("change", "words", "answers"),
     [
@@ -334,6 +335,7 @@ def test_outputs_never_replace_inputs(fitted: Path, tmp_path: Path, rareclass: R
     assert (model.read_bytes(), new.read_bytes()) == before
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "verb",
     ["score", *(pytest.param(verb, marks=pytest.mark.thorough) for verb in ("fit", "evaluate"))],

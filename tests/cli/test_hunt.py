@@ -65,6 +65,7 @@ def refuse(rareclass: Run, data: Path, *more: object) -> str:
     return said
 
 
+@pytest.mark.sampled(0)
 def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run) -> None:
     shown = output_of(rareclass(*words(data, "--cleared", "ok", *FEW)))
     assert "300 rows, 3 columns to compare them by" in shown
@@ -110,6 +111,7 @@ def test_formats_find_the_same_rows(data: Path, rareclass: Run) -> None:
         np.testing.assert_allclose(other["depth"], found[0]["depth"], rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.sampled(0)
 def test_no_line_is_wider_than_a_narrow_terminal(
     data: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +191,7 @@ def test_one_class_without_cleared_rows_works_with_a_warning(data: Path, rarecla
     assert "column sure" not in shown
 
 
+@pytest.mark.sampled(0)
 def test_share_says_how_many_are_found(data: Path, rareclass: Run) -> None:
     output_of(rareclass(*words(data, "--cleared", "ok", "--kernel", "none", "--share", "0.2")))
     found = pl.read_csv(data.parent / "found" / "found.csv")
@@ -255,6 +258,7 @@ def test_svmlight_and_missing_files(data: Path, rareclass: Run) -> None:
     assert "no file" in refuse(rareclass, data.parent / "none.csv", "--cleared", "ok")
 
 
+@pytest.mark.sampled(0)
 def test_earlier_hunt_is_replaced_only_when_asked(data: Path, rareclass: Run) -> None:
     more = ("--cleared", "ok", *FEW)
     assert rareclass(*words(data, *more)).exit_code == 0
@@ -294,6 +298,7 @@ def shape_line(output: str) -> str:
     return " ".join(output.split()).split("Shape: ")[1].split(")")[0]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -338,6 +343,7 @@ def test_without_held_out_rows_prices_are_as_given_or_defaults(
     assert chosen["kernel"] == ("gaussian" if "--width" in options else "none")
 
 
+@pytest.mark.sampled(0)
 def test_brackets_in_names_are_no_markup(
     data: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

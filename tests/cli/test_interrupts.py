@@ -10,6 +10,9 @@ import pytest
 
 from cli.conftest import QUICK, Run, purchases
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 
 def test_stopping_leaves_nothing_behind(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,9 @@ from cli.conftest import message, output_of
 from object_store import SECRET
 from rareclass import load, remote
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 QUICK = ("-t", "fraud", "--members", "logistic regression", "--folds", "2")
 
 

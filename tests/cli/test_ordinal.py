@@ -58,6 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
     return folder
 
 
+@pytest.mark.sampled(0)
 def test_fit_says_what_it_understood_and_how_good_it_is(folder: Path) -> None:
     said = " ".join((folder / "said.txt").read_text().split())
     counts = stays()["days"].value_counts().sort("days")["count"].to_list()
@@ -122,6 +123,7 @@ def test_evaluate_prints_and_writes_the_same_numbers(
     assert "Precision" not in said
 
 
+@pytest.mark.sampled(0)
 def test_words_in_a_given_order(folder: Path, tmp_path: Path, rareclass: Run) -> None:
     model, out = tmp_path / "m.rareclass", tmp_path / "s.parquet"
     fit = ("fit", folder / "words.parquet", "-t", "risk", *METHOD, "--lam", "2^-6", "-o", model)

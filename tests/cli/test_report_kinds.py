@@ -104,6 +104,7 @@ def test_a_stream(tmp_path: Path, rareclass: Run) -> None:
     assert "Finding fraud = yes" in text_of(out.read_text())
 
 
+@pytest.mark.sampled(0)
 def test_a_hunt(tmp_path: Path, rareclass: Run) -> None:
     path, found, out = tmp_path / "payments.csv", tmp_path / "found", tmp_path / "r.html"
     payments().write_csv(path)

@@ -37,6 +37,7 @@ def payments(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("words", "rule", "line"),
     [
@@ -158,6 +159,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(
             assert ((rows.time[train] < first) | (rows.time[train] > last)).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "answer"),
     [

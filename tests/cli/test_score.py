@@ -64,6 +64,7 @@ def test_probabilities_have_an_interval(fitted: Path, tmp_path: Path, rareclass:
     assert "has no scores of held-out rows" in told
 
 
+@pytest.mark.sampled(0)
 def test_held_out_scores_are_as_of_the_saved_model(
     tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +165,7 @@ def learned(
     return folder / how
 
 
+@pytest.mark.sampled(1)
 def test_alerts_are_explained_and_no_other_rows(
     learned: Path, tmp_path: Path, rareclass: Run
 ) -> None:
@@ -190,6 +192,7 @@ def test_alerts_are_explained_and_no_other_rows(
     np.testing.assert_allclose(both["effect_1"], both["effect_1_right"])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", quick(2, ["auto", "disk", "mibc", "rankrc"]))
 def test_the_nearest_cases_are_rare_rows_of_the_training_file(
     how: str, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch

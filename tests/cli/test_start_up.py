@@ -123,6 +123,7 @@ NOT_BEFORE_FIT = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(0)
 def test_what_a_classifier_learns_by_is_not_imported_before_it_learns() -> None:
     # What scikit-learn's own base class imports is none of our business: pandas and scipy.stats.
     code = (
@@ -146,6 +147,7 @@ def test_a_short_process_looks_for_cycles_seldom_and_at_its_end_not_at_all() -> 
     assert command(code, "--version").stdout.split()[-2:] == ["10000", "True"]
 
 
+@pytest.mark.sampled(0)
 def test_a_table_of_numbers_is_learned_without_what_it_does_not_need(tmp_path: Path) -> None:
     purchases(120).select("amount", "items", "fraud").write_csv(tmp_path / "t.csv")
     words = ("--members", "logistic regression,extra trees,mibc", "--folds", "2")
@@ -211,6 +213,7 @@ def test_a_combination_is_scored_without_what_it_was_learned_by(
     assert found & {*NOT_TO_SCORE, *WITH_ALL_ESTIMATORS, "catboost"} == set()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("method", "other"),
     [("rankrc", "moments"), pytest.param("mibc", "ranking", marks=pytest.mark.thorough)],

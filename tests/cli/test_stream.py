@@ -225,6 +225,7 @@ def test_standard_input_and_a_second_time(tmp_path: Path) -> None:
     assert read_log(folder)["rows"].to_pylist()[-1] == 500
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.thorough)]
 )

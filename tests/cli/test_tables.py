@@ -74,6 +74,7 @@ finally:
 """
 
 
+@pytest.mark.sampled(0)
 def test_a_fit_opens_its_file_once(train_csv: Path) -> None:
     out = train_csv.parent / "m.rareclass"
     done = in_a_process("fit", train_csv, "-t", "fraud", *QUICK, "-o", out, code=OPENED)
@@ -119,6 +120,7 @@ def test_what_is_odd_in_a_table_is_noted_once(
     assert "values not seen" not in said
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "kind",
     [

@@ -88,6 +88,7 @@ def test_scores_do_not_depend_on_format_column_order_or_extra_columns(
     )
 
 
+@pytest.mark.sampled(0)
 def test_types_of_parquet_and_words_of_csv_read_alike(tmp_path: Path, rareclass: Run) -> None:
     start = dt.datetime(2024, 1, 1, 8, 30)
     table = purchases().with_columns(

@@ -68,6 +68,7 @@ def test_there_are_some():
         assert f"{page}: {title}" in ids
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("page", "title", "code"), SECTIONS)
 def test_code_of_a_page_runs(page, title, code, tmp_path, monkeypatch):

@@ -1,8 +1,13 @@
 """The table of what is read as what is that of the code."""
 
+import pytest
+
 from docs.site_pages.what_is_read import PAGE, page_with, tables, text_rows, typed_rows
 from rareclass.tables.cells import EMPTY_MARKS
 from rareclass.tables.dates import DAY_FORMATS, way_in_words
+
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
 
 
 def test_the_table_on_the_page_is_made_by_the_reader() -> None:

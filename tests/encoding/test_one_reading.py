@@ -209,6 +209,7 @@ def checked(read: Read, meant: Meant, who: str) -> None:
         assert read.values == repeated(meant.values), who
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.filterwarnings("ignore:column")
 @pytest.mark.parametrize("name", TEXT)
 def test_text_means_the_same_to_all(tmp_path: Path, name: str) -> None:
@@ -228,6 +229,7 @@ def test_text_means_the_same_to_all(tmp_path: Path, name: str) -> None:
         checked(by_classifier(column), meant, who)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore:column")
 @pytest.mark.parametrize("name", TYPED)
 def test_typed_cells_mean_the_same_to_all(tmp_path: Path, name: str) -> None:

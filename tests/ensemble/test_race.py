@@ -74,6 +74,7 @@ def test_few_rows_are_learned_by_one_thread_and_each_fold_of_a_member_once(monke
     assert not model.without_time_
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("n_rows", "n_learned"), [(999, 9), (1000, 12)])
 def test_few_rows_are_learned_by_fewer_members_each_once(monkeypatch, n_rows, n_learned):
     begun = []

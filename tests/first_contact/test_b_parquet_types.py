@@ -111,6 +111,7 @@ def written(cells: pa.Array, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.filterwarnings("ignore:column 'x' holds whole numbers that are too long")
 @pytest.mark.parametrize("name", READ)
 def test_a_type_that_can_be_read_is(tmp_path: Path, name: str) -> None:

@@ -168,6 +168,7 @@ def test_dates_are_those_of_python(
     assert offset == (None if minutes is None else 60 * minutes)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", WRITTEN)
 def test_columns_of_dates_are_read_however_they_are_written(tmp_path: Path, name: str) -> None:
     cells, first, way = WRITTEN[name]
@@ -206,6 +207,7 @@ def test_where_two_formats_fit_the_choice_is_named() -> None:
         assert kinds_of_notes(cells) == [FindingKind.TWO_DATE_FORMATS]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "cells",
     [
@@ -222,6 +224,7 @@ def test_dates_that_are_not_read_are_noted(cells: list[str]) -> None:
     assert kinds_of_notes(cells) == [FindingKind.UNREAD_DATES]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "cells",
     [
@@ -300,6 +303,7 @@ def test_times_at_half_an_hour_are_those_of_their_clock(tmp_path: Path) -> None:
         assert found == same(found, [LOCAL[0]]), cell
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("cell", ["2024-01-15T10:00:00Z", "2024-01-15 10:00:00+02:00", BERLIN[0]])
 @pytest.mark.parametrize("container", ["CSV", "Parquet", "pandas"])
 def test_a_model_of_local_times_refuses_another_clock(
@@ -336,6 +340,7 @@ def test_an_offset_that_summer_time_does_not_explain_is_refused(tmp_path: Path) 
     assert found == dict.fromkeys(found, REFUSED)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("cell", ["02/01/2024", "01/02/24"])
 def test_days_that_may_be_months_are_refused_where_training_had_dates_by_type(
     tmp_path: Path, cell: str

@@ -114,6 +114,7 @@ def checked(value: Value, column: Column, read: Any) -> None:
         assert found == dict.fromkeys(found, REFUSED), cell
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", SPELT)
 def test_a_model_of_a_text_file_reads_one_value(tmp_path: Path, name: str) -> None:
     value = SPELT[name]
@@ -123,6 +124,7 @@ def test_a_model_of_a_text_file_reads_one_value(tmp_path: Path, name: str) -> No
     assert of_json.reading == column.reading
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TYPED)
 def test_a_model_of_a_parquet_file_reads_one_value(tmp_path: Path, name: str) -> None:
     value = TYPED[name]
@@ -130,6 +132,7 @@ def test_a_model_of_a_parquet_file_reads_one_value(tmp_path: Path, name: str) ->
     checked(value, column, lambda cells: readings(cells, column, tmp_path))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [*SPELT, *(f"typed {name}" for name in TYPED)])
 def test_a_classifier_of_a_frame_reads_one_value(name: str) -> None:
     value = SPELT[name] if name in SPELT else TYPED[name.removeprefix("typed ")]

@@ -36,6 +36,7 @@ ANSWERS = ("predict", "decision_function", "score_samples", "predict_proba", "tr
 # -- River ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(0)
 def test_a_mixture_passes_the_checks_of_river_that_learn() -> None:
     """All of them, of every learner: tests/online/test_river.py in a thorough run."""
     for check in checks.yield_checks(as_river(SMALL)):
@@ -43,6 +44,7 @@ def test_a_mixture_passes_the_checks_of_river_that_learn() -> None:
             check(as_river(SMALL).clone())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", [ONLINE["mixture"], SMALL], ids=["default", "small"])
 def test_a_mixture_scores_as_its_own_class_does(model: OnlineMixture) -> None:
     names = [f"f{k}" for k in range(X.shape[1])]
@@ -77,6 +79,7 @@ def with_foreign_buffers(model: Any, folder: Path) -> Any:
 EVERY = quick(len(ESTIMATORS), [*ESTIMATORS, *MORE_ESTIMATORS])
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("sent", [memory_mapped, with_foreign_buffers])
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: " ".join(repr(model).split())[:50])
@@ -188,6 +191,7 @@ def test_a_label_that_comes_before_its_row_is_learned_with_it(tmp_path: Path) ->
 START = [row(k, label_of(k)) for k in range(20)]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("records", "labelled", "early", "rejected", "contradicted"),
     [

@@ -236,6 +236,7 @@ def test_days_are_those_of_the_own_clock(zone: str) -> None:
     assert covered_periods(found, "day").place.tolist() == [0, 1, 1]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("n_days", "unlike", "part"),
     [(5, 0.0, False), (5, 0.0, True), (12, 0.6, True), (30, 0.6, False), (5, 0.6, False)],

@@ -55,6 +55,7 @@ def test_rows_that_nobody_has_looked_at_tell_what_is_strange_about_the_cases(
     assert hits(outcome) > 1.5 * np.isin(deepest, RARE).sum()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("cleared", [0, 60])
 def test_the_list_holds_so_many_rows_as_were_asked_for_and_none_with_a_label(
     tmp_path: Path, cleared: int

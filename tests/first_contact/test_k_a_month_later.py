@@ -111,6 +111,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
 UNUSED = {"a constant is another", "a constant varies", "an empty column filled"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_column_that_moved_is_found_and_no_other(
     change: str, folder: Path, tmp_path: Path
@@ -128,6 +129,7 @@ def test_the_column_that_moved_is_found_and_no_other(
             refuse_drift(drift, "new.parquet")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "change", ["4 % empty, now all", "moved within its range", "a constant varies", "absent"]
 )
@@ -164,6 +166,7 @@ def test_rows_like_those_of_training_have_not_moved(n_rows: int, folder: Path) -
         assert not found.drift.is_far
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "change", ["none", "4 % empty, now all", "moved within its range", "a category vanished"]
 )
@@ -231,6 +234,7 @@ SHAPES: dict[str, NDArray[np.float64]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("n", "n_trained"), [(20, 5000), (20, 200), (100, 1000), (1000, 1000)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_chance_moves_a_column_as_rarely_as_is_said(shape: str, n: int, n_trained: int) -> None:
@@ -248,6 +252,7 @@ def test_chance_moves_a_column_as_rarely_as_is_said(shape: str, n: int, n_traine
 # -- alerts for people -----------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("way", [("--top", 7), ("--threshold", 2.0, "--explain", 1)])
 def test_alerts_alone_the_highest_first_with_columns_of_the_user(
@@ -316,6 +321,7 @@ def test_rows_of_a_report_have_their_ids(folder: Path) -> None:
             assert own == (f"({ids[int(number) - 1]})" if name else "")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", [(), ("--method", "mibc", "--cost", "1")])
 def test_nearest_cases_have_the_names_that_fit_was_given(
     method: tuple[str, ...], folder: Path, tmp_path: Path

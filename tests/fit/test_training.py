@@ -44,6 +44,7 @@ def read(path: Path, **settings: object) -> TrainingSet:
     return read_training_set(open_table(path), FitSettings(target=target, **settings))  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", [".csv", ".svmlight"])
 def test_copied_rare_rows_do_not_flatter_the_estimate(tmp_path: Path, suffix: str) -> None:
     data = read(noise(tmp_path / f"t{suffix}", 3))
@@ -121,6 +122,7 @@ def few(path: Path, n_rare: int, n_rest: int = 120) -> Path:
     return path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("groups", [None, "customer"])
 def test_few_rare_rows_are_held_out_in_turn(
     tmp_path: Path, groups: str | None, monkeypatch: pytest.MonkeyPatch

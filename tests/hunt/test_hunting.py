@@ -120,6 +120,7 @@ def test_found_is_what_the_model_predicts_for_rows_that_shaped_it_or_not(tmp_pat
     assert sorted(inside) == (26 + np.flatnonzero(called)).tolist()
 
 
+@pytest.mark.sampled(0)
 def test_so_many_of_the_surest_rows_are_written_as_were_asked_for(
     hunted: tuple[HuntTable, Hunt],
 ) -> None:
@@ -290,6 +291,7 @@ def test_nothing_is_left_when_writing_fails(
     assert (out / "hunt.json").read_text() == before
 
 
+@pytest.mark.sampled(0)
 def test_folder_is_replaced_as_a_whole(tmp_path: Path, hunted: tuple[HuntTable, Hunt]) -> None:
     table, outcome = hunted
     out = tmp_path / "found"
@@ -339,6 +341,7 @@ def names_clash(kind: str) -> pl.DataFrame:
     return table.with_columns(days.alias("built"), number.alias("built (year)"))
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("kind", "name"),
     quick(1, [("value", "flag_XX"), ("gaps", "knots is empty"), ("date", "built (year)")]),

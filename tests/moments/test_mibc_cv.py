@@ -110,6 +110,7 @@ def test_moments_by_removal_are_fresh_ones(given, container, monkeypatch):
             np.testing.assert_allclose(hyperplane.coef, model.coef_, atol=rtol * scale)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "splitter",
     [
@@ -138,6 +139,7 @@ def test_rows_without_weight_are_in_no_fold():
     assert_same_hyperplane(weighted.best_estimator_, without.best_estimator_)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("scoring", ["roc_auc", "average_precision"])
 def test_weights_count_in_moments_rare_rows_and_scores(scoring):
     weight = np.random.default_rng(0).choice([0.5, 1.0, 4.0], 300)
@@ -154,6 +156,7 @@ def test_weights_count_in_moments_rare_rows_and_scores(scoring):
 # -- ridges --------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["full", "diagonal", "factor"])
 def test_ridges_are_tried_with_every_price(name):
     splits, ridges = list(FOLDS.split(X, Y)), [0.5, 2.0]
@@ -218,6 +221,7 @@ def test_one_ridge_need_not_be_in_a_list(ridges):
 # -- the chosen model ----------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_threshold_is_the_best_on_held_out_scores(weighted):
     weight = np.random.default_rng(2).choice([0.5, 1.0, 4.0], 300) if weighted else np.ones(300)

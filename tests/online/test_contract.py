@@ -255,6 +255,7 @@ def test_a_learner_with_data_can_be_cloned(learner):
     assert clone(model).get_params() == learner.get_params()
 
 
+@pytest.mark.sampled(16)
 @each_linear
 @pytest.mark.parametrize(
     ("common", "rare"), [(0, 1), (1, 0), ("ok", "fraud"), ("no", "yes"), (False, True)]

@@ -241,6 +241,7 @@ def test_logistic_regression_stays_finite(stream, eta, scale):
     assert np.abs(model.coef_).max() <= eta * len(sign) * (1 + 1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 @pytest.mark.parametrize("kind", [np.float64, sparse.csr_array])
 @pytest.mark.parametrize("full", [128, 5])

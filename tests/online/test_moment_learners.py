@@ -76,6 +76,7 @@ def test_oracle_gradient_is_the_slope_of_its_objective():
     np.testing.assert_allclose(pair_objective(w, x, -1, others, weight, 0.1)[1], slope, rtol=1e-6)
 
 
+@pytest.mark.sampled(12)
 @every_learner
 @pytest.mark.parametrize("eta", [0.003, 0.07, 0.9, 1e9])
 @pytest.mark.parametrize("d", [1, 3, 6, 13])
@@ -147,6 +148,7 @@ def test_no_rows_have_moments_of_two_classes():
 # -- low rank --------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("lam", [0.0, 1e-2, 3.0])
 def test_weights_survive_folding(lam):
     # Two folds at the interval of 1,024 rows; lam=3 shrinks the scale to one every 40 rows.

@@ -14,6 +14,9 @@ from sklearn.base import clone
 from rareclass.online import CBR, as_river, river_adapter
 from registered import ONLINE
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 # A mixture has no weights of its own to compare.
 LINEAR = {name: model for name, model in ONLINE.items() if name != "mixture"}
 every_learner = pytest.mark.parametrize("model", LINEAR.values(), ids=LINEAR)

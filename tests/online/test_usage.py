@@ -41,6 +41,7 @@ def begun(learner, classes=(0, 1), n_features=3):
     return clone(learner).start(n_features, list(classes))
 
 
+@pytest.mark.sampled(2)
 @each_learner
 def test_in_the_tools_of_scikit_learn(learner):
     pipeline = make_pipeline(StandardScaler(), learner)

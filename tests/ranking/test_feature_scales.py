@@ -157,6 +157,7 @@ def held_out_losses(trials, labels):
     return np.array(losses)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", "polynomial", "linear"])
 def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, monkeypatch):
     monkeypatch.setattr("rareclass.ranking.feature_scaling._TOL", 1e-11)
@@ -252,6 +253,7 @@ def learned():
     return RankRC(feature_scaling="learned", lam=2**-6, random_state=0).fit(X, Y)
 
 
+@pytest.mark.sampled(0)
 def test_the_informative_features_are_found(learned):
     scales = learned.feature_scales_
     assert sorted(np.flatnonzero(scales)) == [0, 1]

@@ -106,6 +106,7 @@ def overlapping(seed):
     return rng.normal(size=(300, 4)) + rare[:, None], rare, rng.integers(0, 4, 300)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("share", "beta", "lam"), [(0.3, 0.1, 0.01), (0.2, 0.1, 1e-4)])
 def test_the_gap_is_reached_where_classes_overlap(share, beta, lam, seed):

@@ -22,6 +22,7 @@ def model(loss, **parameters):
     return RankRC(**{"loss": loss, "lam": 2.0**-6, "tol": 1e-9, "pos_label": 1, **parameters})
 
 
+@pytest.mark.sampled(2)
 @every_loss
 @draws(4)
 @given(seed=st.integers(0, 10**6))
@@ -48,6 +49,7 @@ def test_threads_blocks_and_the_order_of_rows_do_not_matter(loss):
     np.testing.assert_allclose(found, wanted, atol=1e-6 * np.abs(wanted).max())
 
 
+@pytest.mark.sampled(2)
 @every_loss
 def test_the_whole_path_converges(loss):
     lams = 2.0 ** np.arange(10, -21, -2)

@@ -99,6 +99,7 @@ def test_every_loss_has_its_oracle():
     assert MARGIN_LOSSES.keys() == PAIRS.keys()
 
 
+@pytest.mark.sampled(3)
 @every_case
 @draws(40)
 @given(data=rows(), n_blocks=st.integers(1, 3), seed=st.integers(0, 2**32 - 1))

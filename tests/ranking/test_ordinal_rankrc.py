@@ -30,6 +30,7 @@ def kernel(X, width):
     return np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / width**2)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("where", MAJORITY)
 @pytest.mark.parametrize(
     ("pair_cost", "costs"),
@@ -83,6 +84,7 @@ def test_two_levels_are_rank_rc(rare_level, landmarks):
     np.testing.assert_array_equal(ordinal.predict(X), two.predict(X))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "loss", ["squared_hinge", "logistic", "exponential", "pnorm_push", "partial_auc"]
 )

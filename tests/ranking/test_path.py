@@ -241,6 +241,7 @@ def test_secant_pairs_correct_a_step_as_in_bfgs():
         w, before = w + 0.7 * step, at
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("at_once", [1, 4])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_path_from_a_part_ends_where_the_path_of_all_rows_ends(weighted, at_once, monkeypatch):
@@ -343,6 +344,7 @@ def test_memory_and_threads_do_not_change_estimators(
     assert 0.0 <= shares[3] < shares[2] < 1.0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("parts", [False, True])
 @pytest.mark.parametrize("memory", quick(1, ["200kB", "1GiB"]))
 def test_a_pass_works_out_a_kernel_block_once(memory, parts, small_blocks, monkeypatch):

@@ -34,6 +34,7 @@ def one_by_one(splits, score, X=X, weight=None, **parameters):
     return found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("landmarks", ["rare", "all"])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_fold_scores_are_those_of_separate_fits(landmarks, container):
@@ -73,6 +74,7 @@ def like_majority(scores, test, used, weight):
     return (scores - mean) / deviation * new_deviation + new_mean
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_threshold_is_the_best_on_held_out_scores(weighted):
     # Weights under which another threshold is the best.

@@ -61,6 +61,7 @@ def assert_same(one, other, rtol=1e-9):
 # -- the same minimum as the exact solver ----------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("lam", [1.0, 2**-8, 2**-14])
 def test_few_rows_are_one_batch_and_its_steps_are_newtons(loss, lam):
@@ -73,6 +74,7 @@ def test_few_rows_are_one_batch_and_its_steps_are_newtons(loss, lam):
     np.testing.assert_allclose(model.score_samples(X), exact.score_samples(X), atol=2e-3)
 
 
+@pytest.mark.sampled(1)
 @quiet
 @pytest.mark.parametrize("lam", [1.0, 2**-4, 2**-8, 2**-12, 2**-16])
 def test_five_passes_reach_one_percent(lam):

@@ -23,6 +23,7 @@ def held_bytes(state):
     return sum(held_bytes(part) for part in parts)
 
 
+@pytest.mark.sampled(0)
 def test_a_stream_of_any_length_takes_the_same_memory():
     rng = np.random.default_rng(0)
     rare = rng.normal(size=(40, 6)) + 1.0

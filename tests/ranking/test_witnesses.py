@@ -168,6 +168,7 @@ def test_losses_that_reweigh_rare_rows_ask_all_rows(many):
     assert not any(step.foreseen for step in model.history_)
 
 
+@pytest.mark.sampled(0)
 def test_a_search_over_all_rows_is_foreseen_too(many, monkeypatch):
     model = RankRCCV(LAMS, cv=2, random_state=0, n_jobs=1).fit(X, Y)
     monkeypatch.setattr(fitting, "_ROWS_TOLD_BY_A_PART", 10**9)

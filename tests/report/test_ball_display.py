@@ -18,6 +18,9 @@ from rareclass.hyperball.description import BallPicture
 from rareclass.report import draw_ball
 from rareclass.report.ball_display import MOST_DRAWN
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 RARE, MAJORITY = "labelled rare", "labelled majority"
 INSIDE, OUTSIDE = "unlabelled, inside", "unlabelled, outside"
 
@@ -172,7 +175,6 @@ def test_names_are_written_as_they_are(recwarn: pytest.WarningsRecorder) -> None
     assert figure.get_suptitle() == "a $bad$ _name_ \\frac{"
 
 
-@pytest.mark.sampled(1)
 def test_nothing_is_left_in_pyplot_and_counting_needs_no_matplotlib() -> None:
     code = (
         "import importlib, pkgutil, sys\n"

@@ -96,6 +96,7 @@ def page(report: ReportPage) -> str:
     return rendered(report)
 
 
+@pytest.mark.sampled(0)
 def test_it_is_the_same_every_time_and_small(report: ReportPage, page: str) -> None:
     table = report.section("threshold").blocks[0].table
     assert cost_section(table) == report.section("cost")

@@ -23,6 +23,9 @@ from rareclass.errors import InputError
 from rareclass.metrics import average_precision, roc_auc, roc_auc_interval
 from rareclass.rows import from_dask
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 dask = pytest.importorskip("dask", reason='pip install "rareclass[dask]"')
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")

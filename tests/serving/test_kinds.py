@@ -46,6 +46,7 @@ def learned(kind: str, folder: Path) -> Path:
     return folder / kind
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=[pytest.mark.thorough] if kind in _SLOW else []) for kind in KINDS],

@@ -174,6 +174,7 @@ def test_tokens_are_found_and_short_ones_refused(
         find_token(tmp_path / "absent")
 
 
+@pytest.mark.sampled(0)
 def test_a_refused_body_is_gone_at_once(serve: Serve) -> None:
     """Rows that are refused wait for no collector: their frames would stay in circles for long."""
     client = serve(rows=2)

@@ -21,6 +21,9 @@ from rareclass.cli.app import app
 from rareclass.model.model_file import load_model, save_model
 from serving.conftest import ROW
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 
 class Process:
     """A service that was started by the command line."""

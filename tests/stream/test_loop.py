@@ -119,6 +119,7 @@ class OneRowAtATime:
             del labels[next(iter(labels))]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("learner", ["cbr", "oam"])
 def test_the_loop_does_what_one_row_at_a_time_does(
     source: Path, tmp_path: Path, learner: str

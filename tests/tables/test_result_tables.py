@@ -20,6 +20,9 @@ from rareclass.tables.databases.drivers import DatabaseAddress, Query
 from rareclass.tables.databases.result_table import ResultTable, quoted
 from rareclass.tables.table_file import open_table
 
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
 SCORES = pa.table(
     {
         "order": pa.array(["a", "b", None], pa.large_string()),
