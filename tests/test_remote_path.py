@@ -187,6 +187,7 @@ def test_a_server_that_is_not_there():
         path_of("http://127.0.0.1:1/a.csv?sig=hush").exists()
 
 
+@pytest.mark.sampled(0)
 def test_a_bucket_that_is_not_there(s3):
     with pytest.raises(InputError, match="--out s3://no-bucket/a: there is no bucket"):
         path_of("s3://no-bucket/a").check_writable("--out")

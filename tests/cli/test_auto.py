@@ -37,6 +37,7 @@ def auto(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
     return folder
 
 
+@pytest.mark.sampled(0)
 def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
     said = (auto / "screen.txt").read_text()
     words = " ".join(said.split())
@@ -106,6 +107,7 @@ def test_a_percentile_is_the_share_that_the_score_says(
     np.testing.assert_allclose(inside["percentile"], expected, atol=0.01)
 
 
+@pytest.mark.sampled(0)
 def test_the_time_and_the_objective_are_taken(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +137,7 @@ def test_the_time_and_the_objective_are_taken(
     assert seen == [(30.0, "average_precision", False, 2)] * 2
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("words", "answer"),
     [

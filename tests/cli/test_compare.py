@@ -43,6 +43,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return paths
 
 
+@pytest.mark.sampled(0)
 def test_weights_are_copies_and_rows_of_a_value_are_compared_alone(
     tmp_path: Path, rareclass: Run
 ) -> None:
@@ -139,6 +140,7 @@ SPOILT = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "by_id", "answer"),
     [
@@ -182,6 +184,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leaderboard, "compare_methods", here)
 
 
+@pytest.mark.sampled(0)
 def test_methods_on_the_same_folds(
     train_csv: Path,
     tmp_path: Path,
@@ -216,6 +219,7 @@ def test_methods_on_the_same_folds(
         assert max(map(len, done.stdout.splitlines())) <= width
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "answer"),
     [

@@ -12,6 +12,7 @@ from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
+@pytest.mark.sampled(0)
 def test_a_model_is_replaced_only_where_said(train_csv: Path, rareclass: Run) -> None:
     out = train_csv.parent / "m.rareclass"
     words = ("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0", "--out", out)

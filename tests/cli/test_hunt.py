@@ -168,6 +168,7 @@ def test_several_values_make_a_picture_each(data: Path, rareclass: Run) -> None:
     assert set(pl.read_csv(data.parent / "found" / "found.csv")["ball"]) == {"fraud", "a/b"}
 
 
+@pytest.mark.sampled(0)
 def test_top_says_how_many_rows_are_written(data: Path, rareclass: Run) -> None:
     result = output_of(rareclass(*words(data, "--cleared", "ok", *FEW, "--top", 40)))
     found = pl.read_csv(data.parent / "found" / "found.csv")
@@ -177,6 +178,7 @@ def test_top_says_how_many_rows_are_written(data: Path, rareclass: Run) -> None:
     assert f"the 40 surest rows of 270 without a label, {n_inside} of them in the ball" in result
 
 
+@pytest.mark.sampled(0)
 def test_one_class_without_cleared_rows_works_with_a_warning(data: Path, rareclass: Run) -> None:
     shown = output_of(rareclass(*words(data, "--ignore", "ok")))
     assert "cleared 0; unlabelled 294, 24 of them by --ignore" in shown
@@ -219,6 +221,7 @@ def test_value_without_a_meaning_is_refused(data: Path, rareclass: Run) -> None:
     assert "--ignore ok" in said
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("more", "expected"),
     [

@@ -9,6 +9,7 @@ from cli.conftest import Run, message, output_of, purchases
 from cli.test_hunt import FEW, data, words  # noqa: F401 (a fixture)
 
 
+@pytest.mark.sampled(0)
 def test_a_hunt_gives_its_summary(data: Path, rareclass: Run) -> None:  # noqa: F811
     result = rareclass(*words(data, "--cleared", "ok", *FEW, "--json", "-"))
     assert result.exit_code == 0, result.output

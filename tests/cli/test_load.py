@@ -87,6 +87,7 @@ def test_a_stream_is_opened_by_its_folder_or_a_checkpoint(
             model.score_samples(bad)
 
 
+@pytest.mark.sampled(0)
 def test_levels(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     table = pl.read_csv(fitted / "train.csv").with_columns(
         fraud=(pl.col("amount") > 55).cast(int) + (pl.col("amount") > 60).cast(int)

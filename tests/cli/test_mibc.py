@@ -69,6 +69,7 @@ def test_same_seed_same_model(mibc: Path, tmp_path: Path, rareclass: Run) -> Non
     np.testing.assert_array_equal(one.coef_, other.coef_)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("covariance", quick(2, ["factor", "sparse-inverse", "shrunk", "diagonal"]))
 def test_covariance_and_cost_are_taken(
     mibc: Path, tmp_path: Path, rareclass: Run, covariance: str

@@ -161,6 +161,7 @@ def test_a_table_on_disk(
     np.testing.assert_allclose(models[1].thresholds_, models[0].thresholds_, rtol=1e-7)
 
 
+@pytest.mark.sampled(0)
 def test_svmlight(tmp_path: Path, rareclass: Run) -> None:
     rng = np.random.default_rng(0)
     lines = []

@@ -40,6 +40,7 @@ def text_of(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", page).replace("\u00a0", " ").split())
 
 
+@pytest.mark.sampled(0)
 def test_a_model_on_a_file(fitted: Path, dated: Path, tmp_path: Path, rareclass: Run) -> None:
     out, numbers = tmp_path / "r.html", tmp_path / "r.json"
     done = output_of(rareclass(
@@ -71,6 +72,7 @@ def test_a_model_on_a_file(fitted: Path, dated: Path, tmp_path: Path, rareclass:
     assert first[1] == str(top)
 
 
+@pytest.mark.sampled(0)
 def test_no_cell_is_shown_unless_rows_are_asked_for(
     tmp_path: Path, rareclass: Run, fitted: Path
 ) -> None:
@@ -104,6 +106,7 @@ def test_the_command_of_the_page_sets_the_threshold(
     assert "no score" in message(rareclass("threshold", model, "--threshold", "nan"))
 
 
+@pytest.mark.sampled(0)
 def test_from_the_rows_held_out_at_training(tmp_path: Path, rareclass: Run) -> None:
     train = tmp_path / "train.csv"
     purchases().write_csv(train)
@@ -122,6 +125,7 @@ def test_from_the_rows_held_out_at_training(tmp_path: Path, rareclass: Run) -> N
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -34,6 +34,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sampled(0)
 def test_two_models_on_the_same_rows(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     model, out, numbers = fitted / "model.rareclass", tmp_path / "r.html", tmp_path / "r.json"
     other = tmp_path / "other.rareclass"
@@ -74,6 +75,7 @@ def test_two_files_of_scores(scores: Path, tmp_path: Path, rareclass: Run) -> No
     assert "nothing to compare it with" in alone
 
 
+@pytest.mark.sampled(0)
 def test_a_stream(tmp_path: Path, rareclass: Run) -> None:
     path, run, out = tmp_path / "rows.csv", tmp_path / "run", tmp_path / "r.html"
     purchases(1000).write_csv(path)

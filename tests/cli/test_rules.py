@@ -94,6 +94,7 @@ def test_costs_are_a_column(payments: Path, rareclass: Run) -> None:
     assert facts_as_json(content.facts)["estimated_by"] == "latest rows"
 
 
+@pytest.mark.sampled(0)
 def test_alerts_a_day_need_the_day(payments: Path, rareclass: Run) -> None:
     out = payments.parent / "m.rareclass"
     words = ("fit", payments, "-t", "fraud", *QUICK, "--alerts", "2/day", "-o", out)
@@ -103,6 +104,7 @@ def test_alerts_a_day_need_the_day(payments: Path, rareclass: Run) -> None:
     assert "for alerts <= 2 a day" in done
 
 
+@pytest.mark.sampled(0)
 def test_rows_of_a_group_are_held_out_together(payments: Path, rareclass: Run) -> None:
     out = payments.parent / "m.rareclass"
     words = ("fit", payments, "-t", "fraud", *QUICK, "--groups", "customer")
@@ -120,6 +122,7 @@ def test_rows_of_a_group_are_held_out_together(payments: Path, rareclass: Run) -
     assert "customer" in [column.name for column in content.encoder.columns]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "learner",
     [

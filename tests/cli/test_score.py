@@ -242,6 +242,7 @@ def test_many_rare_rows_are_thinned(
     assert (ROWS["fraud"].to_numpy()[one.number - 1] == "yes").all()
 
 
+@pytest.mark.sampled(1)
 def test_the_column_of_each_feature_is_the_one_that_moves_it(learned: Path) -> None:
     encoder = open_model(learned).encoder
     if not hasattr(encoder, "feature_columns"):

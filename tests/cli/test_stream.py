@@ -64,6 +64,7 @@ def test_reports_log_and_what_to_do_next(rows: Path, tmp_path: Path, rareclass: 
     assert "\x1b[" not in said + again
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_every_format_gives_the_same_model(tmp_path: Path, rareclass: Run, suffix: str) -> None:
     table, path = purchases(300), tmp_path / f"rows.{suffix}"
@@ -77,6 +78,7 @@ def test_every_format_gives_the_same_model(tmp_path: Path, rareclass: Run, suffi
     assert logs[0].equals(logs[1])
 
 
+@pytest.mark.sampled(0)
 def test_score_and_evaluate_take_the_folder_or_a_checkpoint(
     rows: Path, tmp_path: Path, rareclass: Run
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_fit_opens_its_file_once(train_csv: Path) -> None:
     assert done.stdout.splitlines()[-1] == "opened 1"
 
 
+@pytest.mark.sampled(0)
 def test_a_long_cell_is_read(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
     words = ["x" * 20_000_000 if k == 50 else f"w{k % 3}" for k in range(table.height)]
     path = tmp_path / "t.csv"

@@ -78,6 +78,7 @@ def test_days_of_a_file_are_read_as_fit_reads_them(
     assert len(shown[0]) == 4
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("cells", "words", "answer"),
     [

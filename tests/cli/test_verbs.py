@@ -16,6 +16,7 @@ from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
+@pytest.mark.sampled(0)
 def test_fit_says_what_it_understood_and_saves(fitted: Path, rareclass: Run) -> None:
     result = rareclass(
         "fit", fitted / "train.csv", "--target", "fraud", "--method", "rankrc", "--folds", "3",
@@ -272,6 +273,7 @@ def test_same_seed_same_scores(fitted: Path, tmp_path: Path, rareclass: Run) -> 
     np.testing.assert_array_equal(first.estimator.dual_coef_, second.estimator.dual_coef_)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("width", ["60", "80"])
 def test_screens_fit_the_width(
     fitted: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, width: str

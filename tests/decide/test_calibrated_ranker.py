@@ -45,6 +45,7 @@ class Scored(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.score)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", ["auto", "logistic", "venn_abers"])
 def test_the_map_is_that_of_scores_of_models_that_have_not_seen_the_row(method):
     held_out = cross_val_predict(BALANCED, X, Y, cv=FOLDS, method="decision_function")
@@ -62,6 +63,7 @@ def test_the_map_is_that_of_scores_of_models_that_have_not_seen_the_row(method):
     np.testing.assert_allclose(rare(model), np.mean(of_folds, axis=0))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -120,6 +122,7 @@ def test_it_is_said_where_weights_count_in_the_map_alone():
     assert finding_of(told[0].message).kind == FindingKind.WEIGHTS_IN_MAP
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("make", [pd.DataFrame, sparse.csr_array], ids=["pandas", "sparse"])
 def test_any_rows_that_scikit_learn_takes_give_the_same(make):
     model = CalibratedRanker(BALANCED, cv=FOLDS).fit(make(X), Y)
@@ -206,6 +209,7 @@ class Adrift(LogisticRegression):
         return self.at_[0] + self.at_[1] * self.decision_function(X)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ensemble", [True, False])
 def test_where_the_scores_of_a_ranker_lie_does_not_matter(ensemble):
     fixed = CalibratedRanker(Adrift(), cv=FOLDS, ensemble=ensemble).fit(X, Y)

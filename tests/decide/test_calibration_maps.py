@@ -187,6 +187,7 @@ def test_the_pooled_map_takes_the_shape_that_the_rows_have():
     assert PooledMap.fit(np.delete(y, few), np.delete(scores, few)).isotonic_share == 0.5
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_share_is_that_of_least_loss_over_rows_left_out(seed):
     """Row by row: folds by number in the order of scores, maps on the other rows."""

@@ -55,6 +55,7 @@ def test_the_threshold_is_that_of_cross_fitted_scores():
     assert cross_val_score(model, X, Y, cv=2, scoring="recall").min() > 0.6
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("response", ["auto", "decision_function"])
 @pytest.mark.parametrize("wrap", [lambda each: each, lambda each: make_pipeline(each)])
 def test_outlier_detectors_are_turned(response, wrap):

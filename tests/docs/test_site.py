@@ -48,6 +48,7 @@ def test_methods_of_a_base_class_of_ours_are_among_the_members():
     assert "get_params" not in members  # scikit-learn's
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("verb", list(commands()))
 def test_every_option_of_the_help_page_is_in_the_command_reference(verb):
     words = [*verb.split(), "--help"]

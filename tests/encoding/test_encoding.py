@@ -109,6 +109,7 @@ def test_folds_hold_equal_parts_of_both_classes(n_rare: int, n_others: int, seed
         assert np.ptp(counts) <= 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("n_rows", [N, 100_000])
 def test_a_large_common_part_of_numbers_and_dates_changes_nothing(n_rows: int) -> None:
     generator = np.random.default_rng(1)

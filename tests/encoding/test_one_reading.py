@@ -273,6 +273,7 @@ def test_commas_that_may_be_either_are_refused_in_files_and_words_elsewhere(tmp_
     assert by_classifier(pl.Series(cells)) == Read("words", cells)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:column")
 @pytest.mark.parametrize(
     ("training", "new", "same"),

@@ -53,6 +53,7 @@ def plain_statistics(x: np.ndarray, half_life: float) -> tuple[float, float]:
     return mean, float(weights @ (x - mean) ** 2)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("tails", "drawn_in"),
     [("asinh", math.asinh), ("clip", lambda z: min(max(z, -10), 10)), ("linear", lambda z: z)],

@@ -88,6 +88,7 @@ def same(one, other):
             assert a.words().tolist() == b.words().tolist()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
 def test_every_make_of_table_is_the_same(convert):
     plain = frame().drop(columns="mixed")
@@ -171,6 +172,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("change", "column", "row", "value"), REFUSED)
 def test_what_cannot_be_read_is_told_with_column_row_and_value(change, column, row, value):
     table = read_table(frame())

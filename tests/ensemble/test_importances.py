@@ -38,6 +38,7 @@ FRAME = pd.DataFrame(
 )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "members",
     [[MeanDifference()], [LogisticOnIndicators(strengths=(1.0,))]],

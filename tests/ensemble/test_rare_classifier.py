@@ -171,6 +171,7 @@ def test_a_weight_is_so_many_copies_and_none_is_absence():
     np.testing.assert_allclose(absent.score_samples(X), without.score_samples(X), atol=1e-9)
 
 
+@pytest.mark.sampled(0)
 def test_only_ratios_count_of_weights_that_are_no_whole_numbers():
     weight = np.random.default_rng(0).uniform(0.1, 4.0, N)
     first = quick([MeanDifference(), KERNEL]).fit(X, Y, sample_weight=weight)

@@ -111,6 +111,7 @@ def hard_tables(draw):
     return X, is_rare, weight
 
 
+@pytest.mark.sampled(2)
 @BY_NAME
 @given(table=hard_tables())
 @draws(20)
@@ -158,6 +159,7 @@ def test_a_number_far_outside_scores_like_the_end_of_the_range(member):
             np.testing.assert_array_equal(function.scores(row), function.scores(at_end))
 
 
+@pytest.mark.sampled(2)
 @BY_NAME
 def test_numbers_that_float32_does_not_hold(member):
     X, is_rare = a_table()

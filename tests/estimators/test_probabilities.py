@@ -30,6 +30,7 @@ def rare(model, rows=X):
     return model.predict_proba(rows)[:, 1]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", CALIBRATED, ids=lambda one: type(one).__name__)
 def test_probabilities_rise_with_the_score_and_have_the_base_rate_that_is_stated(model):
     assert hasattr(model, "predict_proba")
@@ -115,6 +116,7 @@ def test_a_model_that_is_fitted_anew_forgets_the_map_of_its_search():
     assert not hasattr(best.fit(X, Y), "predict_proba")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", CALIBRATED, ids=lambda one: type(one).__name__)
 def test_a_model_file_keeps_the_map_and_its_prevalence(model):
     model.fit(X, Y).set_prevalence(0.02)

@@ -279,6 +279,7 @@ def zoned_tables(folder: Path) -> dict[str, Any]:
     return tables
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["pandas", "polars", "Arrow", "Parquet", "text", "short offsets"])
 def test_the_hour_is_that_of_the_place(tmp_path: Path, name: str) -> None:
     tables = zoned_tables(tmp_path)

@@ -222,6 +222,7 @@ def ids_of(path: Path, folder: Path, *words: str) -> list[str]:
     return pl.read_csv(out, infer_schema=False)["id"].to_list()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_ids_beyond_the_exact_numbers_of_float64_are_carried_over_whole(
     tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch

@@ -66,6 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # -- the base rate -----------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(0)
 def test_every_way_to_a_probability_has_the_stated_base_rate(folder: Path) -> None:
     new = folder / "new.csv"
     plain, stated = (rareclass.load(folder / f"{name}.m") for name in ("plain", "stated"))
@@ -258,6 +259,7 @@ def test_the_default_where_another_share_is_rare_or_nothing_can_be_chosen() -> N
     assert default_thresholds(np.zeros(3), np.arange(3.0)) == []
 
 
+@pytest.mark.sampled(0)
 def test_fit_prints_the_default_and_two_others_that_threshold_takes(folder: Path) -> None:
     words = ("fit", folder / "thinned.csv", "-t", "fraud", *QUICK, "--overwrite")
     facts = told(*words, "-o", folder / "d.m")

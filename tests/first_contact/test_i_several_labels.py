@@ -55,6 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.sampled(0)
 def test_any_of_several_labels_is_rare_in_fit_and_all_that_reads_its_model(folder: Path) -> None:
     three, two = (rareclass.load(folder / f"{name}.m") for name in ("three", "two"))
     assert three.classes == ("ok", "theft or fake")
@@ -76,6 +77,7 @@ def test_any_of_several_labels_is_rare_in_fit_and_all_that_reads_its_model(folde
     assert "theft or fake" in run("show", folder / "three.m")
 
 
+@pytest.mark.sampled(0)
 def test_compare_takes_several_labels(folder: Path) -> None:
     settings = CompareSettings("kind", ("logistic",), ("theft", "fake"), folds=2)
     read = read_compared(open_table(folder / "three.csv"), settings)

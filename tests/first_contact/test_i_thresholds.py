@@ -60,6 +60,7 @@ ASKED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("prevalence", [None, 0.003])
 @pytest.mark.parametrize("name", ASKED)
 @given(tables())
@@ -126,6 +127,7 @@ def test_the_best_precision_is_that_of_a_useful_recall() -> None:
 CASES = [(0.01, 2000), (0.05, 400), (0.05, 2000), (0.2, 300)]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("share", "n"), CASES)
 def test_guarantees_hold_as_often_as_they_say(share: float, n: int) -> None:
     """Each asked precision, and what is said to be the best of all, and at a useful recall."""
@@ -297,6 +299,7 @@ def test_what_is_no_budget(options: dict[str, Any], kind: ErrorKind) -> None:
     assert caught.value.kind is kind
 
 
+@pytest.mark.sampled(0)
 def test_evaluate_and_report_say_where_a_day_has_more(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
 

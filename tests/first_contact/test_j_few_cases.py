@@ -44,6 +44,7 @@ def hits(outcome: Hunt, first: int = 40) -> int:
     return int(np.isin(outcome.ranking.rows[:first], RARE).sum())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("n_cases", "cleared", "least"), [(3, 0, 14), (5, 0, 25), (5, 100, 25)])
 def test_rows_that_nobody_has_looked_at_tell_what_is_strange_about_the_cases(
     tmp_path: Path, n_cases: int, cleared: int, least: int
@@ -77,6 +78,7 @@ def test_columns_in_another_order_give_the_same_list(tmp_path: Path) -> None:
     np.testing.assert_allclose(first.ranking.score, second.ranking.score, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
 def test_units_do_not_matter(tmp_path: Path, unit: float) -> None:
     first = hunt_in(tmp_path, machines(), [*RARE][:4])

@@ -289,6 +289,7 @@ def test_alerts_a_day_are_of_whole_days() -> None:
     assert (found.n_days, found.mean, found.least, found.most) == (4, 3.0, 3.0, 3.0)
 
 
+@pytest.mark.sampled(0)
 def test_evaluate_says_alerts_a_day(folder: Path, tmp_path: Path) -> None:
     words = ("evaluate", folder / "m.rareclass", folder / "new.csv", "--time", "day")
     assert "Alerts a day: " in run(*words).output

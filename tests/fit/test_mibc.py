@@ -68,6 +68,7 @@ def test_every_covariance_learns_and_is_saved(tmp_path: Path, covariance: str | 
     assert loaded.threshold == outcome.content.threshold == loaded.threshold
 
 
+@pytest.mark.sampled(0)
 def test_the_threshold_is_of_held_out_scores_and_so_is_the_guarantee(tmp_path: Path) -> None:
     outcome = trained(messy(tmp_path / "t.parquet"), cost=0.1)
     model = outcome.content.estimator
@@ -79,6 +80,7 @@ def test_the_threshold_is_of_held_out_scores_and_so_is_the_guarantee(tmp_path: P
     assert any(f"at least {bound:.1%} of the rest" in line for line in outcome.summary)
 
 
+@pytest.mark.sampled(0)
 def test_a_model_file_holds_no_rows(tmp_path: Path) -> None:
     model = trained(messy(tmp_path / "t.parquet"), cost=0.1).content.estimator
     assert not hasattr(model, "moments_")
@@ -101,6 +103,7 @@ def test_rows_on_disk_give_the_same_model(tmp_path: Path, method: MIBCMethod) ->
     assert other.notes == one.notes
 
 
+@pytest.mark.sampled(0)
 def test_c_is_chosen_once_and_kept_for_all_rows(tmp_path: Path) -> None:
     outcome = trained(messy(tmp_path / "t.parquet"))
     chosen = outcome.method

@@ -68,6 +68,7 @@ def both(path: Path, settings: FitSettings = SETTINGS) -> tuple[TrainingSet, Tra
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_the_rows_are_the_same(tmp_path: Path, suffix: str) -> None:
     memory, disk = both(messy(tmp_path / f"t{suffix}"))
@@ -122,6 +123,7 @@ def test_the_model_is_the_same(tmp_path: Path, settings: FitSettings) -> None:
             assert measured == pytest.approx(one.estimate.measures[name], rel=1e-7)
 
 
+@pytest.mark.sampled(0)
 def test_encoded_rows_are_closed_after_their_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,7 @@ def test_the_target_is_read_in_order(grades_file: Path) -> None:
     assert shop.kind == "high-cardinality category"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("suffix", quick(1, [".parquet", ".csv"]))
 def test_rows_on_disk_give_the_same_model(
     tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
@@ -234,6 +235,7 @@ def test_labels_of_a_new_file() -> None:
     assert decided_by([0.0], ("1", "2.5")).codes(pl.Series(["2.50", "1"]), "x").tolist() == [1, 0]
 
 
+@pytest.mark.sampled(0)
 def test_lam_is_chosen_on_mauc_once_and_kept(grades_file: Path, monkeypatch: Any) -> None:
     lams = (4.0, 0.01, 1e-6)
     monkeypatch.setattr("rareclass.fit.kernel_methods.PAPER_LAMS", lams)

@@ -88,6 +88,7 @@ def most_by_trying(is_rare, group):
     return best
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_how_many_folds_groups_can_make(seed):
     random = np.random.default_rng(seed)

@@ -60,6 +60,7 @@ def test_every_model_that_is_changed_can_be_made(sound: Path, kind: str) -> None
     assert bases.make_model(sound, kind).exists()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("number", [0, 1, 2, 4])
 def test_changed_models(sound: Path, number: int) -> None:
     tried(sound, "model rankrc", number)
@@ -76,6 +77,7 @@ def test_changed_journals(sound: Path) -> None:
         tried(sound, "journal", number)
 
 
+@pytest.mark.sampled(0)
 def test_strange_commands(sound: Path) -> None:
     for number in range(5):
         tried(sound, "command line", number)

@@ -56,6 +56,7 @@ def test_every_row_is_kept_and_columns_are_chosen_as_fit_does(tmp_path: Path, su
     assert "case" not in kinds
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("written", ["1", "1.0", "01", " 1 "])
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64, pl.String])
 def test_values_are_compared_as_the_column_holds_them(
@@ -202,6 +203,7 @@ def test_points_are_turned_back_into_the_units_of_the_table(tmp_path: Path) -> N
     np.testing.assert_allclose(back["day (year)"], 1970 + days / 365.2425, rtol=1e-6)
 
 
+@pytest.mark.sampled(0)
 def test_labels_do_not_reach_the_points(tmp_path: Path) -> None:
     table = messy()
     _, first, _ = encoded(tmp_path, table)

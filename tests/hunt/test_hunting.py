@@ -174,6 +174,7 @@ def test_without_cleared_rows_it_is_told_which_cases_would_be_found_again(
     assert not any("too cheap" in note for note in outcome.notes)
 
 
+@pytest.mark.sampled(0)
 def test_several_values_get_a_ball_each(tmp_path: Path) -> None:
     table = ships()
     status = table["status"].to_list()
@@ -193,6 +194,7 @@ def test_several_values_get_a_ball_each(tmp_path: Path) -> None:
         assert wanted.mean() > 0.7
 
 
+@pytest.mark.sampled(0)
 def test_cases_in_two_far_groups_get_two_balls(tmp_path: Path) -> None:
     """Half of the heavy, slow ships are light and fast instead; all others are in between."""
     table = ships(12).with_columns(
@@ -227,6 +229,7 @@ def test_description_speaks_the_language_of_the_table(hunted: tuple[HuntTable, H
     assert value.outside < 0.05
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("suffix", quick(1, ["parquet", "csv"]))
 def test_files_hold_the_rows_as_they_are_in_the_table(tmp_path: Path, suffix: str) -> None:
     source = ships().rename({"tonnes": "depth"})

@@ -114,6 +114,7 @@ def assert_true(problem, solution, tol=TOL):
     assert solution.objective_path[-1] == solution.objective
 
 
+@pytest.mark.sampled(0)
 @draws(300)
 @given(problems())
 def test_dual_meets_problem_1_whatever_the_rows_and_prices(problem):
@@ -186,6 +187,7 @@ def test_linearised_problem_is_solved_as_by_slsqp(problem, seed):
     assert dual_value <= least + 1e-6 * (1 + abs(least))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_papers_loop_leads_to_the_same_ball(seed):
     problem = random_problem(seed, C1=0.05 * (1 + seed), C2=0.05)

@@ -222,6 +222,7 @@ def test_rows_on_disk(tmp_path, kernel):
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kernel", [None, "gaussian"])
 def test_threads_do_not_matter(kernel):
     X, y, _ = hidden_cluster(n=400)

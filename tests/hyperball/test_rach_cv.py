@@ -138,6 +138,7 @@ def test_the_best_model_is_rach_with_the_best_parameters(kernel):
     assert (tp + fn == (y == RARE).sum()).all()
 
 
+@pytest.mark.sampled(0)
 def test_where_the_share_is_the_border_half_a_held_out_row_is_chance():
     """Six cases: an F1 within 1/12 of the best is as good, and the first such candidate is kept."""
     X, y, _ = hidden_cluster(n=150, n_rare=6, n_cleared=40, seed=9)
@@ -181,6 +182,7 @@ def test_every_combination_is_tried_once():
     assert np.isnan(chosen(X, y, **{**grid, "C1s": [1.0]}, cv=2).cv_results_["width"]).all()
 
 
+@pytest.mark.sampled(0)
 def test_margins_are_shares_of_what_the_kernel_measures():
     X, y, _ = hidden_cluster(n=100)
     plain, scaled = (chosen(k * X, y, kernel="gaussian", cv=2) for k in (1.0, 1000.0))
@@ -445,6 +447,7 @@ def test_a_group_whose_only_case_is_held_out_has_no_ball():
     assert model.cv_results_["fn"][0] >= 1  # nobody could have found it
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("learn_radius", [False, True])
 @pytest.mark.parametrize("radius", ["solved", "share"])
 def test_a_weight_is_so_many_copies(learn_radius, radius):

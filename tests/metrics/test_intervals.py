@@ -128,6 +128,7 @@ def test_a_greater_level_is_wider_and_more_rows_are_narrower():
                 measure(y, s, level=level)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("shift", "least"), [(1.5, 0.88), (3.5, 0.9)])
 def test_nominal_95_percent_intervals_cover(shift, least):
     n_rare, n_majority, n_samples = 20, 2000, 250

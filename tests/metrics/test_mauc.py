@@ -13,6 +13,7 @@ from rareclass.errors import ErrorKind
 from rareclass.metrics import mauc, mauc_interval, roc_auc, roc_auc_interval
 
 
+@pytest.mark.sampled(0)
 @draws(150)
 @given(ordinal_samples(max_rows=40, max_levels=9))
 def test_mauc_is_the_mean_over_pairs(sample):

@@ -64,6 +64,7 @@ def many_scores(draw):
     return y.astype(int), scores, weight
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", WAYS)
 @given(sample=samples())
 def test_cells_are_as_defined(way, sample):

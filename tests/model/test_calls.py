@@ -19,6 +19,7 @@ def decision() -> RareDecision:
     return RareDecision(RareClassFacts("y", "yes", "no"), np.array([2.0]))
 
 
+@pytest.mark.sampled(0)
 @draws(60)
 @given(
     st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=5),

@@ -72,6 +72,7 @@ def test_every_estimator_loads_and_scores_the_same(estimator):
             np.testing.assert_array_equal(getattr(again, name)(X), getattr(model, name)(X), name)
 
 
+@pytest.mark.sampled(0)
 def test_a_classifier_of_words_dates_and_texts_loads():
     table, rare = made(120)
     random = np.random.default_rng(0)

@@ -89,6 +89,7 @@ def inner_products(rows):
     return (A @ A.T).toarray() + rows.left @ rows.right.T
 
 
+@pytest.mark.sampled(7)
 @each_model
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_metric_is_that_of_the_dense_inverse(covariance, container):

@@ -105,6 +105,7 @@ def test_float32_is_summed_in_float64(container, wanted):
     assert_moments(moments_of_array(container(X), wanted), X.astype(float))
 
 
+@pytest.mark.sampled(5)
 @each_kind
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, in_two_entries])
 @pytest.mark.parametrize("block_rows", quick(1, [7, 1, 250]))

@@ -273,6 +273,7 @@ def test_any_labels_whichever_sorts_first(learner, common, rare):
     np.testing.assert_array_equal(streamed.test_then_train(X, y), plain.test_then_train(X, Y))
 
 
+@pytest.mark.sampled(5)
 @each_learner
 def test_ranks_an_easy_set_well(learner):
     train, test = stream(2000, seed=1), stream(2000, seed=2)

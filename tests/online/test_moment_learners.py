@@ -87,6 +87,7 @@ def test_weights_and_scores_are_those_of_all_pairs(learner, eta, d):
     assert (shortened > 0) == (eta == 1e9) or eta in (0.07, 0.9)
 
 
+@pytest.mark.sampled(1)
 @every_learner
 @draws(60)
 @given(data=st.data())
@@ -218,6 +219,7 @@ def test_one_class_leaves_weights_at_zero(learner):
     assert model.coef_ @ (first[0] - X[sign < 0].mean(axis=0)) > 0
 
 
+@pytest.mark.sampled(12)
 @every_learner
 @pytest.mark.parametrize("eta", [1e-300, 3.0, 1e6, 1e300])
 @pytest.mark.parametrize("lam", [0.0, 1e-4, 1e6])

@@ -61,6 +61,7 @@ def loss_at(prepared, problem, w, level):
     return eta + excess / loss.beta + 0.5 * problem.lam * w @ w
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("lam", [1.0, LAM, 2.0**-10])
 def test_the_minimum_is_within_its_gap_of_every_other_point(lam):
     prepared, problem, solution = solved("partial_auc", {"rare_share": SHARE}, lam)

@@ -41,6 +41,7 @@ def test_weights_are_copies(loss, seed):
     )
 
 
+@pytest.mark.sampled(2)
 @every_loss
 def test_threads_blocks_and_the_order_of_rows_do_not_matter(loss):
     shuffle = np.random.default_rng(0).permutation(len(X))

@@ -138,6 +138,7 @@ def test_slope_and_curvature_of_single_pairs(name, data):
         np.testing.assert_array_equal(found[wanted == 0.0], 0.0)
 
 
+@pytest.mark.sampled(4)
 @every_case
 def test_many_rows_equal_all_pairs_to_1e_10_of_the_numbers_themselves(case):
     rng = np.random.default_rng(0)

@@ -95,6 +95,7 @@ def study(X, y, weight=None, kernel="gaussian"):
     return Study(rows, distinct, kernel, 4.0, 0.5, "1GiB", 1, 3)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "kernel", ["gaussian", pytest.param("laplace", marks=pytest.mark.thorough)]
 )

@@ -68,6 +68,7 @@ def test_landmarks_all_is_ordinal_rank_svm():
     assert model.objective_ < OrdinalRankRC(lam=0.01, tol=1e-9).fit(X, y).objective_
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("landmarks", ["rare", "all", 20, ("rare", 12), ("rare+majority", 5)])
 @pytest.mark.parametrize("rare_level", [0, 1])
 def test_two_levels_are_rank_rc(rare_level, landmarks):
@@ -131,6 +132,7 @@ def test_the_majority_is_the_level_of_most_weight_not_of_most_rows():
     assert model.landmarks_.shape[0] == (Y != 2).sum()
 
 
+@pytest.mark.sampled(0)
 def test_memory_blocks_and_threads_change_nothing():
     X, y = ordinal_table(20_000, [0.05, 0.9, 0.03, 0.02])
     few = {"landmarks": ("rare", 60), "random_state": 0, "tol": 1e-9}

@@ -58,6 +58,7 @@ def test_the_best_lam_is_refitted_on_all_rows(selected):
     )
 
 
+@pytest.mark.sampled(0)
 def test_splitters_and_lists_of_folds_do_as_integers(selected):
     splitter = StratifiedKFold(3, shuffle=True, random_state=0)
     for cv in (splitter, folds()):
@@ -89,6 +90,7 @@ def test_levels_of_fewer_rows_than_folds_are_no_trouble():
     assert len(model.thresholds_) == 3
 
 
+@pytest.mark.sampled(0)
 def test_weights_are_copies(selected):
     copies = np.random.default_rng(0).integers(1, 4, 300)
     repeated = np.repeat(np.arange(300), copies)

@@ -85,6 +85,7 @@ def test_questions_of_many_problems_are_answered_as_each_alone():
     assert mixed[1].value == pytest.approx(others[1].evaluate(points[2]).value, rel=1e-13)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("at_once", quick(1, [2, 1, 5]))
 def test_solvers_in_step_are_solved_as_alone(at_once):
     problem = prepared_problem()
@@ -266,6 +267,7 @@ def test_a_path_from_a_part_ends_where_the_path_of_all_rows_ends(weighted, at_on
     assert {lam for lam, _ in reported} == set(LAMS)
 
 
+@pytest.mark.sampled(0)
 def test_several_problems_keep_their_order(from_parts):
     folds = [np.arange(len(Y)) % 3 == k for k in range(3)]
     problems = [prepared_problem(held_out=fold) for fold in folds]
@@ -286,6 +288,7 @@ def test_several_problems_keep_their_order(from_parts):
             assert solution.inverse is None
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "parameters",
     quick(
@@ -384,6 +387,7 @@ def test_the_progress_line_says_what_is_in_memory(monkeypatch):
     assert notes
 
 
+@pytest.mark.sampled(0)
 def test_what_fit_holds_does_not_grow_with_the_rows(from_parts):
     peaks = []
     for copies in (40, 120):  # more than 100,000 rows both: in float32

@@ -113,6 +113,7 @@ def test_sparse_and_dense_rows_have_the_same_minimum():
     np.testing.assert_allclose(thin.score_samples(X), dense.score_samples(X), atol=1e-6)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("preconditioned", [False, True])
 @pytest.mark.parametrize("lam", [1.0, 2.0**-8, 2.0**-14])
 def test_newton_finds_the_minimum_that_lbfgs_finds(lam, preconditioned):

@@ -54,6 +54,7 @@ def test_rank_svm_is_the_minimum_over_all_landmarks():
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("common", "rare"),
     [(0, 1), (1, 0), (False, True), (True, False), ("ok", "fraud"), ("no", "yes"), (-1, 7)],
@@ -79,6 +80,7 @@ def test_pos_label_overrides_the_minority():
     assert roc_auc_score(Y == 0, model.score_samples(X)) > 0.8
 
 
+@pytest.mark.sampled(0)
 def test_offset_has_the_best_balanced_accuracy_on_the_training_rows():
     model = RankRC().fit(X, Y)
     scores = model.score_samples(X)
@@ -102,6 +104,7 @@ CONTAINERS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", CONTAINERS)
 def test_every_container_gives_the_same_model(kind):
     data = CONTAINERS[kind]

@@ -51,6 +51,7 @@ def test_fold_scores_are_those_of_separate_fits(landmarks, container):
     np.testing.assert_allclose(model.score_samples(data), alone.score_samples(data), atol=1e-6)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("score", [roc_auc_score, average_precision_score])
 def test_fold_scores_count_weights(score):
     splits = list(StratifiedKFold(3, shuffle=True, random_state=1).split(X, Y))

@@ -20,6 +20,7 @@ def split(table, seed=0):
 
 
 # The paper's mean test AUC (Table 4) less four of its standard errors and one split's noise.
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "least"),
     [

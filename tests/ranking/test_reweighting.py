@@ -87,6 +87,7 @@ def objective_of(prepared, problem, coefficients, plain):
     return unit * w_rare @ RARE_OUTER["top"](q, reach) / w_rare.sum() + 0.5 * LAM * norm
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_objective_never_rises_and_is_that_of_all_pairs(weighted):
     weight = np.random.default_rng(0).uniform(0.5, 2, len(Y)) if weighted else None
@@ -128,6 +129,7 @@ def test_many_rounds_end_where_the_whole_objective_is_flat(monkeypatch):
     assert np.abs(slope(plain.w)).max() > 1e-2 * np.linalg.norm(start.gradient)
 
 
+@pytest.mark.sampled(0)
 def test_from_a_part_of_the_rows_the_objective_is_that_of_all_rows(monkeypatch):
     import rareclass.ranking.ranking_data as ranking_data
 

@@ -102,6 +102,7 @@ def test_the_model_is_the_minimum_over_all_pairs(
     assert model.duality_gap_ < 1e-5 * value / share
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_every_smooth_loss_is_minimised(name):
     few = np.r_[0:60, np.flatnonzero(Y)[-6:]]
@@ -327,6 +328,7 @@ def test_ranksvm_can_be_sparse_too():
     assert RankRC(lam=0.01).fit(X, Y).n_landmarks_ == 30
 
 
+@pytest.mark.sampled(0)
 def test_cross_validation_goes_from_the_first_landmark_down():
     model = RankRCCV(penalty="l1", cv=3, random_state=0).fit(X, Y)
     results = model.cv_results_
@@ -380,6 +382,7 @@ def test_fold_scores_are_those_of_separate_fits():
             assert found == pytest.approx(wanted, abs=2e-4)
 
 
+@pytest.mark.sampled(0)
 def test_the_most_landmarks_are_kept_to():
     common = {"lams": [0.08, 0.04, 0.01, 0.002], "penalty": "l1", "cv": 3, "random_state": 0}
     free = RankRCCV(**common).fit(X, Y)

@@ -118,6 +118,7 @@ def test_landmarks_are_those_of_the_exact_model():
     assert objective(points, WIDE, WIDE_Y, 0.01) <= 1.01 * exact.objective_
 
 
+@pytest.mark.sampled(0)
 def test_the_threshold_has_the_best_balanced_accuracy():
     model = StochasticRankRC(lam=0.01).fit(X, Y)
     scores = model.score_samples(X)
@@ -199,6 +200,7 @@ def test_a_fit_can_go_on_as_a_stream():
     assert model.objective_ == pytest.approx(before, rel=0.1)
 
 
+@pytest.mark.sampled(0)
 def test_rare_rows_that_come_late_join_the_loss_and_the_landmarks():
     order = np.argsort(WIDE_Y == 1, kind="stable")[60:]  # the rare rows last
     rows, y = WIDE[order], WIDE_Y[order]
@@ -256,6 +258,7 @@ def test_the_rows_given_may_be_changed_afterwards():
 # -- same seed, same answer ------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1)
 @quiet
 @pytest.mark.parametrize("container", [sparse.csr_array, pd.DataFrame, sparse.csr_matrix])
 def test_threads_and_containers_do_not_change_the_model(container):

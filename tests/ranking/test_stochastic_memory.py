@@ -57,6 +57,7 @@ def test_a_stream_of_any_length_takes_the_same_memory():
     assert peaks[1] - peaks[0] < 42 * 2000 * 5
 
 
+@pytest.mark.sampled(0)
 @quiet
 def test_fit_holds_nothing_of_the_majority():
     rng = np.random.default_rng(0)

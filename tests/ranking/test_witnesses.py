@@ -100,6 +100,7 @@ def test_no_witnesses_where_they_cost_much_or_nobody_counts(many):
     assert Witnesses.of(RankRC()._prepare(X, Y, None).problem(0.01, held_out), 10) is None
 
 
+@pytest.mark.sampled(0)
 def test_what_is_foreseen_holds_for_all_rows(many):
     """One pass of all rows for each lam, at whose end the optimality is what was told."""
     models = rankrc_path(X, Y, LAMS, n_jobs=1)

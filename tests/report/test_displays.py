@@ -59,6 +59,7 @@ def model(rows):
     return LogisticRegression().fit(*rows)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("display", [*OF_SCORES, ReliabilityDisplay])
 def test_from_an_estimator_and_from_predictions(display, rows, model) -> None:
     X, y = rows

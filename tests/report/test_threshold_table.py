@@ -21,6 +21,7 @@ def scored(n: int, seed: int, share: float = 0.05, digits: int = 2):
     return y, np.round(generator.normal(size=n) + 2.0 * y, digits), generator
 
 
+@pytest.mark.sampled(0)
 @given(st.integers(4, 900), st.integers(0, 2**20), st.integers(0, 3), st.booleans())
 @draws(80)
 def test_the_counts_are_those_of_scikit_learn(n, seed, digits, weighted):

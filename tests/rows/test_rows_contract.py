@@ -150,6 +150,7 @@ def test_rows_are_the_same_wherever_they_live(make, table, block_rows, budget, n
     assert rows.take(some).dtype == X.dtype
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", KINDS)
 @draws(60)
 @given(tables(), st.integers(1, 7), st.integers(1, 4), st.integers(0, 1), st.booleans())

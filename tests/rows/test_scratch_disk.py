@@ -59,6 +59,7 @@ def test_nearly_contiguous_rows_are_one_request(monkeypatch):
     assert len(asked) == 3
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("has_preadv", [True, False])
 def test_threads_do_not_mix(monkeypatch, has_preadv):
     monkeypatch.setattr(scratch_module, "_HAS_PREADV", has_preadv)

@@ -39,6 +39,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("suffix", "left_after"), [("jsonl", (10, 7, 22)), ("csv", (15,))], ids=["jsonl", "csv"]
 )
@@ -101,6 +102,7 @@ def test_reasons_are_weight_times_distance_from_the_usual() -> None:
     assert LOOK_EVERY == 1_000  # documented
 
 
+@pytest.mark.sampled(0)
 def test_alerts_of_a_mixture_do_not_depend_on_batches_or_restarts(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

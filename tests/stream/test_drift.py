@@ -323,6 +323,7 @@ def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drift_module, "FEWEST_ROWS", 100)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.usefixtures("few_rows")
 def test_steps_are_reset_where_drift_begins_however_the_stream_is_cut(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

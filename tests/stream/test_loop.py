@@ -181,6 +181,7 @@ def test_nothing_depends_on_where_batches_end(
     assert_same(outcome(tmp_path / "small"), outcome(tmp_path / "large"))
 
 
+@pytest.mark.sampled(0)
 def test_stopped_and_started_again_many_times(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +214,7 @@ def test_left_in_the_lurch_and_started_again(source: Path, tmp_path: Path, n_eve
     assert_same(outcome(tmp_path / "left"), outcome(tmp_path / "whole"))
 
 
+@pytest.mark.sampled(0)
 def test_a_damaged_checkpoint_costs_nothing_but_time(source: Path, tmp_path: Path) -> None:
     options = options_for(source)
     run(options, tmp_path / "whole")
@@ -300,6 +302,7 @@ def test_at_its_end_nothing_is_done(source: Path, tmp_path: Path) -> None:
     assert after == before
 
 
+@pytest.mark.sampled(0)
 def test_rows_that_are_added_later_are_learned_next_time(source: Path, tmp_path: Path) -> None:
     lines = source.read_text().splitlines(keepends=True)
     growing = tmp_path / "growing.csv"
@@ -315,6 +318,7 @@ def test_rows_that_are_added_later_are_learned_next_time(source: Path, tmp_path:
     assert found["rejected"] == expected["rejected"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -345,6 +349,7 @@ def test_a_mixture_of_other_members_needs_another_folder(
         run(options, tmp_path / "run")
 
 
+@pytest.mark.sampled(0)
 def test_too_many_bad_rows_stop_it_after_a_checkpoint(source: Path, tmp_path: Path) -> None:
     run(options_for(source), tmp_path / "whole")
     strict = options_for(source, max_rejected=3)
@@ -435,6 +440,7 @@ def test_followed_until_a_signal_with_a_checkpoint_when_nothing_comes(
     assert kinds[-1] == ("saved", len(lines) - 1)
 
 
+@pytest.mark.sampled(0)
 def test_a_source_that_breaks_off_is_learned_up_to_there(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -458,6 +464,7 @@ def test_a_source_that_breaks_off_is_learned_up_to_there(
     assert_same(outcome(tmp_path / "broken"), outcome(tmp_path / "whole"))
 
 
+@pytest.mark.sampled(0)
 def test_a_second_signal_saves_nothing_half_learned(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ KINDS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_in_both_formats(tmp_path: Path, kind: str, suffix: str) -> None:
@@ -91,6 +92,7 @@ def test_one_value_and_empty_cells_is_not_constant(tmp_path: Path) -> None:
     assert understood(tmp_path, [1 if k % 2 else None for k in range(N)]).is_used
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "pattern", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%dT%H:%M:%S", "%Y/%m/%d", "%d-%b-%Y"]
 )

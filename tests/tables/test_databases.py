@@ -50,6 +50,7 @@ def table_of(address, sql, **how):
     return open_table(Query(address, sql), **how)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("one_pass", [False, True])
 def test_cells_are_those_of_a_file(address, one_pass):
     table = table_of(address, 'SELECT * FROM "the rows" ORDER BY id', one_pass=one_pass)

@@ -60,6 +60,7 @@ def test_following_a_growing_file(tmp_path: Path) -> None:
         open_source(str(path), last.position)
 
 
+@pytest.mark.sampled(0)
 def test_following_waits_a_second_at_most(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n")

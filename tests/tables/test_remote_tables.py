@@ -133,6 +133,7 @@ def test_what_is_not_there(memory):
         open_table(path_of("memory://t/x.csv"))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
 def test_a_web_server_that_gives_no_parts(name, web):
     address, folder = web

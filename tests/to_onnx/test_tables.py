@@ -43,6 +43,7 @@ def odd(table):
     return pd.concat([table, unseen, empty], ignore_index=True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("members", "parity"),
     [
@@ -98,6 +99,7 @@ def test_a_combination_of_an_array_takes_one_matrix():
     assert same
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "words",
     [
