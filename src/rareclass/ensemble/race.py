@@ -35,6 +35,8 @@ SMALL_ROWS = 10_000
 _PILOT_MEMBERS = 3
 # Folds of a small piece, and the part of the time left that a look at it may be likely to take.
 _PIECE_FOLDS, _MEASURING_PART = 2, 0.1
+# What the first call of a member in a process may take besides learning.
+_FIRST_CALL_SECONDS = 5.0
 # The part of the time that the first member may be likely to take on all rows: the table is
 # thinned to as many. Each of the others then takes as many of these as it has time for.
 _FIRST_PART = 0.25
@@ -343,11 +345,15 @@ def rows_in_time(
     if n_rows < SMALL_ROWS:
         return rows
     views = TrainingViews(rows.piece(seed), absolute_time)
-    # The first call of a process reads libraries and starts threads: the second one is measured.
+    # The first call of a process reads libraries and starts threads, which takes seconds: where it
+    # was short, the member is measured again.
     for member in (members[0], *members[:_PILOT_MEMBERS]):
         piece = folds_of(views, member.view, seed, n_jobs)
         likely = costs.predict(member, piece.size, _PIECE_FOLDS) or 0.0
-        if likely <= _MEASURING_PART * budget.left:
+        most = _MEASURING_PART * budget.left
+        if member.name in costs.ratios:
+            most = min(most, _FIRST_CALL_SECONDS)
+        if likely <= most:
             learn_piece(member, piece, costs)
     sizes = [Size(n_rows, n_rare, views.encoded(each.view).shape[1]) for each in members]
     seconds = (
