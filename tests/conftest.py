@@ -1,4 +1,4 @@
-"""Which tests run.
+"""Choice of the tests that run.
 
 ``make test`` takes each but the slow ones, and of the cases of a test that is marked ``sampled(n)``
 n, spread evenly. ``--cases rest`` takes the others of these (``make test-rest``, as continuous

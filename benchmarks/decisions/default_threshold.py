@@ -37,7 +37,7 @@ Chooser = Callable[[np.ndarray, FloatArray], float]
 
 
 def as_many_as_rare(y: np.ndarray, scores: FloatArray) -> float:
-    """As many alerts as there are rare rows: precision is recall there."""
+    """Threshold with as many alerts as there are rare rows: precision is recall there."""
     ordered, k = np.sort(scores)[::-1], int(y.sum())
     return float((ordered[k - 1] + ordered[min(k, len(y) - 1)]) / 2.0)
 
@@ -109,7 +109,7 @@ def read(folder: Path, about: dict[str, Any], seed: int) -> tuple[FloatArray, np
 
 
 def tried(X: FloatArray, y: np.ndarray, seed: int) -> dict[str, dict[str, float]]:
-    """What each rule comes to on the half that was not learned from."""
+    """Measures of each rule on the half that was not learned from."""
     train, test = train_test_split(np.arange(len(y)), test_size=0.5, stratify=y, random_state=seed)
     held, method = np.empty(len(train)), Averaged()
     for kept, out in StratifiedKFold(5, shuffle=True, random_state=seed).split(train, y[train]):

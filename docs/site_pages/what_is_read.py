@@ -67,7 +67,7 @@ _TEXT: tuple[tuple[str, ...], ...] = (
 
 
 def of_text(cells: Sequence[str]) -> tuple[str, str]:
-    """What a column of text is read as, with its notes, and its first cell as it is read."""
+    """Reading of a column of text, with its notes, and its first cell as it is read."""
     profile = CellProfile()
     profile.add(pl.Series("x", cells), 1)
     found = reading_of_text(profile)

@@ -61,7 +61,7 @@ def over_http(cells: list[Any], columns: list[Column]) -> pl.DataFrame:
 
 
 def readings(cells: list[Any], column: Column, folder: Path) -> dict[str, Any]:
-    """What a model that was trained on `column` reads of the cells, by container."""
+    """Cells as a model that was trained on `column` reads them, by container."""
     tables: dict[str, Callable[[], pl.DataFrame]] = {}
     for name, write in FILES.items():
         tables[name] = lambda write=write: next(open_table(write(cells, folder)).batches(["x"]))
@@ -76,7 +76,7 @@ def _typed(frame: pl.DataFrame, column: Column) -> list[Any]:
 
 
 def classifier_readings(cells: list[Any], column: Column) -> dict[str, Any]:
-    """What `RareClassifier` reads, by frame."""
+    """Cells as `RareClassifier` reads them, by frame."""
 
     def read(make: Callable[[list[Any]], Any]) -> list[Any]:
         found = read_table(make(cells), like=[column]).columns[0]
@@ -94,11 +94,11 @@ def _read(read: Callable[[], list[Any]]) -> Any:
 
 
 def column_of_file(cells: list[Any], write: Callable[..., Path], folder: Path) -> Column:
-    """What `rareclass fit` finds a column to be."""
+    """Kind of a column as `rareclass fit` finds it."""
     file = open_table(write(cells, folder))
     return read_training_table(file, "n").columns[0]  # type: ignore[arg-type]
 
 
 def column_of_frame(cells: list[Any], make: Callable[[list[Any]], Any]) -> Column:
-    """What `RareClassifier` finds a column to be."""
+    """Kind of a column as `RareClassifier` finds it."""
     return read_table(make(cells)).remembered[0]

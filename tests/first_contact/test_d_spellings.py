@@ -279,7 +279,7 @@ def test_a_frame_of_pandas_with_an_empty_cell_has_the_categories_of_one_without(
 
 
 def stream_words(training: list[Any], new: list[Any]) -> list[Any]:
-    """What a stream reads of later rows, in the column that the first rows had."""
+    """Cells of later rows as a stream reads them, in the column that the first rows had."""
 
     def batch(cells: list[Any]) -> Batch:
         n = len(cells)

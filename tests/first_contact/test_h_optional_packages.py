@@ -1,4 +1,4 @@
-"""What to install for a use that lacks a package, and defaults that options show."""
+"""Packages to install for a use that lacks them, and defaults that options show."""
 
 import importlib
 import sys

@@ -1,6 +1,5 @@
 """Numbers that a user reads: probabilities at the stated base rate, names of columns, members."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
 import rareclass
 from faults import refused
+from first_contact.commands import run, told
 from rareclass import RankRC
-from rareclass.cli.app import app
 from rareclass.cli.screen import print_leaderboard
 from rareclass.decide import at_prevalence, balanced_accuracy_threshold
 from rareclass.decide.calibration.calibration import weights_at_prevalence
@@ -30,19 +28,6 @@ from rareclass.model.score_file import score_columns
 
 STATED = 0.007
 QUICK = ("--method", "mibc", "--cost", "1", "--no-baseline")
-
-
-def run(*words: object, code: int = 0) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    assert done.exit_code == code, done.output
-    return " ".join((done.stdout if code == 0 else done.stderr).split())
-
-
-def told(*words: object) -> dict[str, Any]:
-    done = CliRunner().invoke(app, [*map(str, words), "--json", "-"])
-    assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 def payments(n: int, share: float, seed: int) -> pl.DataFrame:

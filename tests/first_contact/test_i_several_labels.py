@@ -2,16 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 import rareclass
 from faults import refused
-from rareclass.cli.app import app
+from first_contact.commands import run, told
 from rareclass.compare.leaderboard import CompareSettings, read_compared
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.target import is_rare, rare_class_among, read_rare_or_rest
@@ -21,19 +19,6 @@ from rareclass.tables.table_file import open_table
 
 BOTH = ("--positive", "theft", "--positive", "fake")
 QUICK = ("--method", "mibc", "--cost", "1", "--no-baseline")
-
-
-def run(*words: object, code: int = 0) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    assert done.exit_code == code, done.output
-    return " ".join((done.stdout if code == 0 else done.stderr).split())
-
-
-def told(*words: object) -> dict[str, Any]:
-    done = CliRunner().invoke(app, [*map(str, words), "--json", "-"])
-    assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 @pytest.fixture(scope="module")

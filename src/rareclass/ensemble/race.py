@@ -197,6 +197,8 @@ class Race:
             k, allowed = chosen
             self._learn(pending.pop(k), allowed)
         for member in pending:
+            if member.name in self.failed:
+                continue
             in_time = self.budget.left > 0.0
             self.without_time[member.name] = self._predicted(member, 0.0) if in_time else None
         if not self.candidates:
@@ -233,8 +235,10 @@ class Race:
             try:
                 learn_piece(member, piece, self.costs)
                 return True
-            except Exception:  # to be told of, it would have to fail on all rows
+            except Stopped:
                 pass
+            except Exception as error:  # of whatever learns it, as in `_learn`
+                self.failed[member.name] = error
         self.unmeasurable.add(member.name)
         return False
 

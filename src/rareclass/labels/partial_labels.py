@@ -174,8 +174,8 @@ def _rare_labels(
     if len(there) == 1:
         return (classes[there[0]],)
     most = there[largest(counts[there], mass[there])]  # of equals the first
-    if len(there) == 2:
-        warn_of_heavy_rare(mass[most] >= mass.max() * (1.0 - 1e-9))
+    if len(there) == 2 and mass[most] < mass.max() * (1.0 - 1e-9):
+        warn_of_heavy_rare()
     return tuple(classes[k] for k in there if k != most)
 
 

@@ -45,14 +45,13 @@ def largest(first: np.ndarray, then: np.ndarray) -> int:
     return int(tied[np.argmax(np.asarray(then)[tied])])
 
 
-def warn_of_heavy_rare(is_light: bool) -> None:
-    """Warn where the class that is rare by its rows is not the one of least weight."""
-    if not is_light:
-        warn(
-            "the class of fewer rows is taken for the rare one, though its rows have more weight "
-            "than the others. pos_label names the rare class.",
-            finding=Finding(FindingKind.RARE_BY_ROWS, remedy={"pos_label": None}),
-        )
+def warn_of_heavy_rare() -> None:
+    """Warn that the class of fewer rows, which is rare, is not the one of least weight."""
+    warn(
+        "the class of fewer rows is taken for the rare one, though its rows have more weight than "
+        "the others. pos_label names the rare class.",
+        finding=Finding(FindingKind.RARE_BY_ROWS, remedy={"pos_label": None}),
+    )
 
 
 def class_position(pos_label: Any, classes: np.ndarray) -> int:
@@ -207,7 +206,8 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
         if weight is not None:
             mass = weight[kept][~is_second].sum(), weight[kept][is_second].sum()
         position = rarest(count, mass)
-        warn_of_heavy_rare(mass[position] <= mass[1 - position] * (1.0 + 1e-9))
+        if mass[position] > mass[1 - position] * (1.0 + 1e-9):
+            warn_of_heavy_rare()
     dtype, is_rare = row_dtype(len(y)), is_second if position == 1 else ~is_second
     if weight is None:
         found = [np.flatnonzero(is_rare[rows]) + rows.start for rows in _stretches(len(y))]

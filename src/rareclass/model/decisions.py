@@ -94,7 +94,7 @@ class RareDecision:
         """
         labelled = labels.is_not_null().to_numpy()
         given = labels.filter(pl.Series(labelled))
-        one_spelling(label_counts(given))
+        one_spelling(label_counts(given))  # for its warning
         rare = is_rare(given, self._labels)
         if not rare.any() or rare.all():
             share = "every" if len(rare) and rare.all() else "no"
