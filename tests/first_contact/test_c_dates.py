@@ -224,6 +224,18 @@ def test_dates_that_are_not_read_are_noted(cells: list[str]) -> None:
     assert kinds_of_notes(cells) == [FindingKind.UNREAD_DATES]
 
 
+@pytest.mark.parametrize("way", ["%d.%m.%y %H:%M", "%d-%m-%Y", "%Y-%m-%d", "%d/%m/%y", "%d %B %Y"])
+@pytest.mark.parametrize("row", [0, 7, 60, 199])
+@pytest.mark.parametrize("mistake", ["{} x", "99{}"])
+def test_the_one_cell_that_is_no_date_is_named(way: str, row: int, mistake: str) -> None:
+    cells = [(dt.datetime(2024, 1, 1) + dt.timedelta(days=k)).strftime(way) for k in range(200)]
+    cells[row] = mistake.format(cells[row])
+    assert kinds_of_notes(cells) == [FindingKind.UNREAD_DATES]
+    assert profile_of(cells).dates.mistake == cells[row]
+    with refused(ErrorKind.CELL, column="when", row=row + 1, says=cells[row]):
+        times_of(pl.Series("when", cells), np.arange(1, 201), "--time")
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "cells",

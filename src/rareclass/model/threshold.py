@@ -47,13 +47,13 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
     rows come from. `rows` are the numbers of the cells in the file, from 1 on. Raises `InputError`
     at the first cell that is empty or no time, naming column, row and value.
     """
-    is_empty = column.is_null()
+    is_empty, mistake = column.is_null(), ""
     reading = reading_of_type(column.dtype)
     if column.dtype == pl.String:
         column = column.str.replace(_ZONE, "${1}")
         profile = CellProfile()
         profile.add(column, 1)
-        reading = reading_of_text(profile).reading
+        reading, mistake = reading_of_text(profile).reading, profile.dates.mistake
     if reading is not None and reading.reads_as == "date":
         column = read_dates(column, reading.date_format, 1, reading.zone)
         is_empty = column.is_null()
@@ -70,6 +70,10 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
             column=column.name,
             row=row,
         )
+    if mistake:
+        row = int(rows[int((column == mistake).arg_max() or 0)])
+        remedy = "Correct it, or leave the row out: the other cells are dates."
+        raise _no_time(option, column.name, mistake, row, remedy)
     try:
         return read_times(column, len(column), f"{option} {column.name}")
     except InputError as error:
@@ -77,14 +81,13 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
             try:
                 read_times([cell], 1)
             except InputError:
-                raise InputError(
-                    f"{option} {column.name}: {shown(cell)} at row {row:,} is no time.",
-                    error.remedy,
-                    ErrorKind.CELL,
-                    column=column.name,
-                    row=row,
-                ) from None
+                raise _no_time(option, column.name, cell, row, error.remedy) from None
         raise
+
+
+def _no_time(option: str, name: str, cell: Any, row: int, remedy: str) -> InputError:
+    message = f"{option} {name}: {shown(cell)} at row {row:,} is no time."
+    return InputError(message, remedy, ErrorKind.CELL, column=name, row=row, value=cell)
 
 
 def check_days(time: NDArray[Any], option: str, column: str) -> None:

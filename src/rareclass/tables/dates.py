@@ -87,6 +87,7 @@ _LOOKS_LIKE_A_DATE = (
     r"|^\d{1,2}/\d{1,2}/\d\d(?:\D|$)"
 )
 _FIRST = 50  # cells that are looked at before all are
+_MOSTLY = 0.75  # cells that one format must fit for the others to be mistakes
 _SUMMER_TIME = 3600  # seconds by which offsets of one place differ, at most
 _MICROSECONDS = 1_000_000
 
@@ -279,6 +280,9 @@ class DateProfile:
         self._seen: dict[str, _Seen | None] = dict.fromkeys(DAY_FORMATS)
         self._offsets: set[int] = set()
         self._time = ""
+        self.mistake = (
+            ""  # first cell that is no date where nearly all cells before and beside it are
+        )
 
     def add(self, cells: pl.Series) -> None:
         """Take in the next cells, none of them null."""
@@ -286,6 +290,7 @@ class DateProfile:
         if not self._seen or cells.is_empty():
             return
         if not cells.head(_FIRST).str.contains(_LIKE_A_DATE).all():
+            self._find_mistake(cells)
             self.clear()
             return
         first = cells.head(_FIRST)
@@ -293,6 +298,8 @@ class DateProfile:
         shaped = [way for way in self._seen if way == ISO_DAY or _is_shaped(days, way)]
         likely = [way for way in shaped if not _written_as(first, way).local.null_count()]
         found = {way: _written_as(cells, way) for way in likely}
+        if all(written.local.null_count() for written in found.values()):
+            self._find_mistake(cells)
         self._seen = {
             way: _seen_of(written.local.to_physical(), self._seen[way])
             for way, written in found.items()
@@ -306,6 +313,16 @@ class DateProfile:
         if not self._time:
             timed = cells.filter(cells.str.contains(_HAS_TIME))
             self._time = _time_format(timed[0]) if len(timed) else ""
+
+    def _find_mistake(self, cells: pl.Series) -> None:
+        """Keep the first cell that is no date, where one of the formats so far fits most cells."""
+        first = cells.head(_FIRST)
+        if first.str.contains(_LIKE_A_DATE).sum() < _MOSTLY * len(first):
+            return
+        wrong = [_written_as(cells, way).local.is_null() for way in self._seen]
+        fewest = min(wrong, key=lambda each: int(each.sum()))
+        if fewest.sum() <= (1.0 - _MOSTLY) * len(cells):
+            self.mistake = cells.filter(fewest)[0]
 
     def clear(self) -> None:
         """Say that no format fits."""

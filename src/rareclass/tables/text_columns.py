@@ -300,7 +300,11 @@ of places or cards, --category zip takes them so."]
         yield _note_of_two_ways(name, profile)
     elif found.doubt == "too long":
         yield note_of_long_numbers(name)
-    elif is_words and not profile.n_numbers and look_like_dates(pl.Series(profile.sample)):
+    elif (
+        is_words
+        and not profile.n_numbers
+        and (profile.dates.mistake or look_like_dates(pl.Series(profile.sample)))
+    ):
         yield _note_of_unread_dates(name, profile)
     elif is_words and profile.n_numbers > profile.n_text > 0:
         yield ColumnNote(
@@ -325,7 +329,7 @@ def _note_of_two_ways(name: str, profile: CellProfile) -> ColumnNote:
 def _note_of_unread_dates(name: str, profile: CellProfile) -> ColumnNote:
     sample = pl.Series(profile.sample)
     odd = sample.filter(~look_of_dates(sample))
-    cell = odd[0] if len(odd) else sample[0]
+    cell = profile.dates.mistake or (odd[0] if len(odd) else sample[0])
     return ColumnNote(
         FindingKind.UNREAD_DATES,
         f"column {name!r} looks like dates and is read as words: {shown(cell)} is no date that is "
