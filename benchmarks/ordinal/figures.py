@@ -7,39 +7,17 @@ rows, so the variance of the mean is ``(1/n + test rows / training rows) s^2`` i
 which share none: a plain t-test, about this fit and not about others of its kind. p < 0.05 counts.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from benchmarks.ordinal.methods import OURS
+from benchmarks.paired_test import Paired, paired
 from benchmarks.paper_tables.protocol import mean_and_error
 
 P = 0.05
 Fit = dict[str, Any]
-
-
-class Against(NamedTuple):
-    """A method minus OrdinalRankRC.
-
-    Attributes
-    ----------
-    difference : float
-        Mean, in percent of MAUC.
-    p : float
-        Two-sided.
-    """
-
-    difference: float
-    p: float
-
-    @property
-    def verdict(self) -> str:
-        """ "above", "below" or "level"."""
-        if self.p >= P:
-            return "level"
-        return "above" if self.difference > 0.0 else "below"
 
 
 class Line(NamedTuple):
@@ -50,7 +28,7 @@ class Line(NamedTuple):
     method : str
     mauc : (float, float or None)
         Percent: mean and standard error over the splits, or over the parts of the test rows.
-    against : Against or None
+    against : Paired or None
         None for OrdinalRankRC itself, and where there is nothing to compare.
     fit_seconds, choice_seconds : float
         Means.
@@ -63,7 +41,7 @@ class Line(NamedTuple):
 
     method: str
     mauc: tuple[float, float | None]
-    against: Against | None
+    against: Paired | None
     fit_seconds: float
     choice_seconds: float
     size: float | None
@@ -100,26 +78,15 @@ def _line(name: str, own: dict[int, Fit], base: dict[int, Fit], test_share: floa
     )
 
 
-def against(own: dict[int, Fit], base: dict[int, Fit], test_share: float) -> Against | None:
+def against(own: dict[int, Fit], base: dict[int, Fit], test_share: float) -> Paired | None:
     """The paired test on the splits that both have; None where there is nothing to test."""
     shared = sorted(own.keys() & base.keys())
     if len(shared) > 1:
-        return paired([own[k]["mauc"] - base[k]["mauc"] for k in shared], test_share)
+        return paired([100.0 * (own[k]["mauc"] - base[k]["mauc"]) for k in shared], test_share)
     if not shared:
         return None
     parts = own[shared[0]]["parts"], base[shared[0]]["parts"]
-    return paired(np.subtract(*parts)) if all(map(len, parts)) else None
-
-
-def paired(differences: Iterable[float], test_share: float = 0.0) -> Against:
-    """t-test that the differences have a mean of 0, corrected for rows that splits share."""
-    sample = 100.0 * np.asarray(list(differences), dtype=float)
-    average = float(sample.mean())
-    variance = float(sample.var(ddof=1)) * (1.0 / len(sample) + test_share)
-    if variance == 0.0:
-        return Against(average, 1.0 if average == 0.0 else 0.0)
-    t = average / np.sqrt(variance)
-    return Against(average, float(2.0 * stats.t.sf(abs(t), len(sample) - 1)))
+    return paired(100.0 * np.subtract(*parts)) if all(map(len, parts)) else None
 
 
 def mean(fits: Sequence[Fit], key: str) -> float:

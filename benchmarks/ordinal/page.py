@@ -46,7 +46,7 @@ def verdict(result: Result) -> str:
             for line in lines_of(found, percent):
                 is_peer = METHODS[line.method].carries != "landmarks"
                 if line.against is not None and is_peer:
-                    counts[line.against.verdict] += 1
+                    counts[line.against.verdict()] += 1
     return (
         f"Of {sum(counts.values())} comparisons with other methods, OrdinalRankRC is significantly "
         f"above in {counts['below']}, significantly below in {counts['above']}, level in "
@@ -142,7 +142,7 @@ def _cell(line: Line | None, ours: Line | None) -> str:
     value = f"{line.mauc[0]:.1f}"
     if ours is not None and line.splits < ours.splits:
         value += "\\*"
-    verdict = line.against.verdict if line.against else "level"
+    verdict = line.against.verdict() if line.against else "level"
     return {"above": f"**{value}**", "below": f"({value})", "level": value}[verdict]
 
 

@@ -6,12 +6,12 @@ sided, p < 0.01. Random splits share rows, so that p is smaller than it should b
 below" is found too easily rather than overlooked.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
+from benchmarks.paired_test import Paired, paired
 from benchmarks.paper_tables.fits import Fit
 from benchmarks.paper_tables.mibc_methods import COST, CS, SQUARED, UNDER
 from benchmarks.paper_tables.protocol import mean_and_error
@@ -21,34 +21,6 @@ P = 0.01
 EITHER, OF = "MIBC either", ("MIBC ridge", "MIBC features")
 # Fits of one problem: method -> split -> fit.
 ByMethod = dict[str, dict[int, Fit]]
-
-
-class Paired(NamedTuple):
-    """A method minus another one on the same splits.
-
-    Attributes
-    ----------
-    difference : float
-        Mean, in percent of AUC.
-    p : float or None
-        Two-sided; None for one pair.
-    n : int
-        Pairs.
-    """
-
-    difference: float
-    p: float | None
-    n: int
-
-    @property
-    def is_below(self) -> bool:
-        """Significantly below."""
-        return self.p is not None and self.p < P and self.difference < 0.0
-
-    @property
-    def is_above(self) -> bool:
-        """Significantly above."""
-        return self.p is not None and self.p < P and self.difference > 0.0
 
 
 class Times(NamedTuple):
@@ -119,18 +91,6 @@ def differences(one: dict[int, Fit], other: dict[int, Fit]) -> list[float]:
     return [100.0 * (one[split]["auc"] - other[split]["auc"]) for split in shared]
 
 
-def paired(sample: Sequence[float]) -> Paired | None:
-    """The t-test that differences have a mean of 0; None without any."""
-    if not len(sample):
-        return None
-    average = float(np.mean(sample))
-    if len(sample) < 2:
-        return Paired(average, None, 1)
-    if np.ptp(sample) == 0.0:  # t is 0/0, or infinite
-        return Paired(average, 1.0 if average == 0.0 else 0.0, len(sample))
-    return Paired(average, float(stats.ttest_1samp(sample, 0.0).pvalue), len(sample))
-
-
 def against(methods: ByMethod, name: str, other: str) -> Paired | None:
     """A method beside another on one problem; None where one of them was not run."""
     if name not in methods or other not in methods:
@@ -152,7 +112,7 @@ def overall(found: dict[str, ByMethod], name: str, other: str) -> Paired | None:
 def is_best(methods: ByMethod, name: str) -> bool:
     """The paper's dagger: significantly above cost-sensitive and undersampling."""
     tests = [against(methods, name, other) for other in (COST, UNDER)]
-    return all(test is not None and test.is_above for test in tests)
+    return all(test is not None and test.verdict(P) == "above" for test in tests)
 
 
 def times(methods: ByMethod, name: str) -> Times:
@@ -183,8 +143,12 @@ def verdicts(found: dict[str, ByMethod]) -> list[str]:
             tests = {p: against(methods, name, other) for p, methods in found.items()}
             known = {p: test for p, test in tests.items() if test is not None and test.n > 1}
             if known:
-                below = [f"{p} (p = {test.p:.1g})" for p, test in known.items() if test.is_below]
-                above = sum(test.is_above for test in known.values())
+                below = [
+                    f"{p} (p = {test.p:.1g})"
+                    for p, test in known.items()
+                    if test.verdict(P) == "below"
+                ]
+                above = sum(test.verdict(P) == "above" for test in known.values())
                 lines.append(
                     f"{name} significantly below {other}: {', '.join(below) or 'none'} of "
                     f"{len(known)}; significantly above on {above}"

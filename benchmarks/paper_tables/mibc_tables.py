@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import record
+from benchmarks.paired_test import Paired
 from benchmarks.paper_tables import mibc_figures as figures
 from benchmarks.paper_tables import mibc_sets, paper
 from benchmarks.paper_tables.fits import Fit, Fits, code_of
-from benchmarks.paper_tables.mibc_figures import ByMethod, Paired, Times
+from benchmarks.paper_tables.mibc_figures import ByMethod, Times
 from benchmarks.paper_tables.mibc_methods import COST, SQUARED, UNDER
 from benchmarks.paper_tables.mibc_protocol import FIELDS, METHODS, Run, perform
 from benchmarks.paper_tables.protocol import data_folder

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.paired_test import paired
 from benchmarks.paper_tables.fits import Fit
-from benchmarks.paper_tables.mibc_figures import paired
 from benchmarks.paper_tables.rach_methods import RACH
 
 P = 0.05

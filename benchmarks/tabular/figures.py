@@ -1,7 +1,7 @@
 """From runs to figures: means, mean ranks, and paired tests against RareClassifier.
 
 Differences on the same split are tested by the corrected resampled t-test (Nadeau, Bengio,
-"Inference for the generalization error", 2003), `benchmarks.ordinal.figures.paired`; where a set
+"Inference for the generalization error", 2003), `benchmarks.paired_test`; where a set
 has one split, those on disjoint parts of its test rows, which is about this fit and not about
 others of its kind. Two-sided at 5 percent.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks.ledger import Run
-from benchmarks.ordinal.figures import Against, paired
+from benchmarks.paired_test import Paired, paired
 from benchmarks.tabular.spaces import METHODS
 
 Splits = dict[int, Run]  # the finished runs of a method on a set
@@ -47,14 +47,14 @@ class BestPeer(NamedTuple):
     peer : str
         Its label.
     peer_mean, mean : float
-    against : Against or None
+    against : Paired or None
         RareClassifier minus the peer.
     """
 
     peer: str
     peer_mean: float
     mean: float
-    against: Against | None
+    against: Paired | None
 
 
 def results(runs: Sequence[Run]) -> Results:
@@ -142,16 +142,16 @@ def ranks_of(found: Results, measure: str) -> dict[str, float]:
     )
 
 
-def against(own: Splits, other: Splits, measure: str) -> Against | None:
+def against(own: Splits, other: Splits, measure: str) -> Paired | None:
     """`own` minus `other`, in percent, on the splits of both; None where nothing can be tested."""
     shared = sorted(own.keys() & other.keys())
     if not shared:
         return None
     if len(shared) > 1:
         test_share = own[shared[0]]["test_rows"] / own[shared[0]]["rows"]
-        return paired([own[k][measure] - other[k][measure] for k in shared], test_share)
+        return paired([100.0 * (own[k][measure] - other[k][measure]) for k in shared], test_share)
     parts = [splits[shared[0]].get("parts", {}).get(measure) for splits in (own, other)]
-    return None if None in parts else paired(np.subtract(*parts))
+    return None if None in parts else paired(100.0 * np.subtract(*parts))
 
 
 def best_peer(labels: Mapping[str, Splits], ours: str, peers: Sequence[str], measure: str) -> Any:
@@ -168,7 +168,7 @@ def best_peer(labels: Mapping[str, Splits], ours: str, peers: Sequence[str], mea
 def counts(found: Results, ours: str, other: str, measure: str) -> tuple[int, int, int]:
     """Sets where RareClassifier is significantly above a method, level, below."""
     verdicts = [
-        one.verdict
+        one.verdict()
         for labels in found.finished.values()
         if (one := against(labels.get(ours, {}), labels.get(other, {}), measure)) is not None
     ]

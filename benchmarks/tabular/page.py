@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.ledger import Run
 from benchmarks.markdown import table
-from benchmarks.ordinal.figures import Against
+from benchmarks.paired_test import Paired
 from benchmarks.tabular import figures
 from benchmarks.tabular.figures import Results
 from benchmarks.tabular.learners import (
@@ -143,7 +143,7 @@ def _best_peers(found: Results, ours: str, measure: str) -> str:
         if one is None:
             continue
         if one.against is not None:
-            verdicts[one.against.verdict] += 1
+            verdicts[one.against.verdict()] += 1
         rows.append(
             [
                 name,
@@ -162,11 +162,11 @@ def _best_peers(found: Results, ours: str, measure: str) -> str:
     )
 
 
-def _test(against: Against | None) -> list[str]:
+def _test(against: Paired | None) -> list[str]:
     if against is None:
         return ["", "", "not tested"]
     p = "<0.001" if against.p < 0.001 else f"{against.p:.3f}"
-    return [f"{against.difference:+.2f}", p, against.verdict]
+    return [f"{against.difference:+.2f}", p, against.verdict()]
 
 
 def _means(found: Results, measure: str, words: str) -> str:

@@ -83,9 +83,8 @@ def test_paired_test_is_scipys_and_has_a_direction():
     test = mibc_figures.against(methods, "MIBC", COST)
     assert test.difference == pytest.approx(-10.0)
     assert test.p == pytest.approx(stats.ttest_rel(one, other).pvalue)
-    assert test.is_below
-    assert not test.is_above
-    assert mibc_figures.against(methods, COST, "MIBC").is_above
+    assert test.verdict(mibc_figures.P) == "below"
+    assert mibc_figures.against(methods, COST, "MIBC").verdict(mibc_figures.P) == "above"
     assert mibc_figures.against(methods, "MIBC", UNDER) is None
 
 

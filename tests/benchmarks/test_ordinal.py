@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from benchmarks.ordinal import __main__ as command
-from benchmarks.ordinal import figures, methods, protocol, sets
+from benchmarks.ordinal import methods, protocol, sets
 from benchmarks.ordinal.sets import Rows
+from benchmarks.paired_test import paired
 from draws import quick
 
 # Slow as a whole: `make test-rest` runs it.
@@ -38,12 +39,12 @@ def test_method_ranks_levels(name, rows):
 
 
 def test_paired_test_without_shared_rows_is_the_t_test():
-    differences = np.array([0.01, 0.02, -0.005, 0.015])
-    found = figures.paired(differences)
+    differences = np.array([1.0, 2.0, -0.5, 1.5])
+    found = paired(differences)
     assert found.p == pytest.approx(stats.ttest_1samp(differences, 0.0).pvalue)
     assert found.difference == pytest.approx(1.0)
-    corrected = figures.paired(differences, test_share=0.5)
-    t = 1.0 / np.sqrt(np.var(100 * differences, ddof=1) * (1 / 4 + 0.5))
+    corrected = paired(differences, test_over_train=0.5)
+    t = 1.0 / np.sqrt(np.var(differences, ddof=1) * (1 / 4 + 0.5))
     assert corrected.p == pytest.approx(2 * stats.t.sf(t, 3))
     assert corrected.p > found.p
 

@@ -75,7 +75,7 @@ def test_corrected_test_is_the_one_of_nadeau_and_bengio():
     t = np.mean(d) / np.sqrt(np.var(d, ddof=1) * (1 / 5 + 100 / 200))
     assert one.difference == pytest.approx(np.mean(d))
     assert one.p == pytest.approx(2 * stats.t.sf(abs(t), 4))
-    assert one.verdict == "above"
+    assert one.verdict() == "above"
 
 
 def test_best_peer_is_no_method_of_this_library():
@@ -83,7 +83,7 @@ def test_best_peer_is_no_method_of_this_library():
     peers = ["lightgbm", "logistic", "svm_tuned, 60 s"]
     best = figures.best_peer(found.finished["oil"], "rareclass, 60 s", peers, "auc")
     assert best.peer == "logistic"
-    assert best.against.verdict == "level"
+    assert best.against.verdict() == "level"
     assert figures.best_peer({}, "rareclass, 60 s", peers, "auc") is None
     assert page._peers(found) == peers
     assert figures.counts(found, "rareclass, 60 s", "lightgbm", "auc") == (4, 0, 0)
