@@ -15,6 +15,7 @@ from benchmarks.feature_scales import feature_scales_page
 from benchmarks.markdown import table
 from benchmarks.ordinal import page as ordinal_page
 from benchmarks.paper_tables.fig3 import fig3_page
+from benchmarks.paper_tables.real_cells import table4_page
 from benchmarks.sparse_landmarks import sparse_landmarks_page
 from benchmarks.stochastic import stochastic_page
 from benchmarks.top_losses import top_losses_page
@@ -54,52 +55,6 @@ def table2(result: Result) -> str:
         "AUC on 1,000 validation rows. RankRC at or above the paper's mean less 0.5 in "
         f"{reached} of {len(result['cells'])} cells.\n\n"
         + table(["", *methods, "RankRC ≥ paper - 0.5"], rows)
-    )
-
-
-def table4(result: Result) -> str:
-    """Real sets beside the paper."""
-    rows = []
-    for name, methods in result["sets"].items():
-        for method, cell in methods.items():
-            seconds = sum(cell["seconds"]) / len(cell["seconds"])
-            below = "**yes**" if cell["significantly_below"] else "no"
-            ours = figure((cell["mean"], cell["error"]))
-            rows.append(
-                [
-                    name,
-                    method,
-                    ours,
-                    figure(cell["paper"]),
-                    f"{cell['z']:+.1f}",
-                    below,
-                    f"{seconds:.1f}",
-                ]
-            )
-    header = ["set", "method", "AUC", "paper", "z", "significantly below (99 %)", "s a split"]
-    return (
-        f"Test AUC in percent, {result['parameters']['splits']} random splits, lam by 10-fold "
-        "cross-validation on the training part; seconds are for all folds and lams. Ozone, "
-        "YeastME2, Thyroid, Libras, Crime and Page0 are not in the data folder.\n\n"
-        + table(header, rows)
-    )
-
-
-def table5(result: Result) -> str:
-    """Numbers of landmarks or support vectors beside the paper."""
-    methods = list(next(iter(result["sets"].values())))
-    rows = [
-        [name]
-        + [
-            f"{cells[m]['mean']:,.0f} ({cells[m]['paper']:,})" if cells[m]["paper"] else
-            f"{cells[m]['mean']:,.0f}"
-            for m in methods
-        ]
-        for name, cells in result["sets"].items()
-    ]  # fmt: skip
-    return (
-        f"Ours (the paper's), {result['parameters']['splits']} splits. Equal rows are one landmark "
-        "here.\n\n" + table(["set", *methods], rows)
     )
 
 
@@ -233,14 +188,9 @@ def startup(result: Result) -> str:
     return table(["command", "seconds", "goal, under"], rows)
 
 
-_TABLE5 = (
-    "paper_tables table5 --splits 2 --sets oil,solarm0,ecoli,vowel0,yeastml8,scene,contra2 "
-    "--methods SVM,SVM-W,SVM-RUS,SVM-SMT,RankSVM,RANK-RND,RankRC"
-)
 SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
     "table2": ("Simulated data (Table 2)", "paper_tables table2", table2),
-    "table4": ("Real sets (Table 4)", "paper_tables table4 --splits 20", table4),
-    "table5": ("Landmarks and support vectors (Table 5)", _TABLE5, table5),
+    "table4": ("Real sets (Tables 4 and 5)", "paper_tables table4", table4_page),
     "fig5": ("Loss along lam (Figure 5)", "paper_tables fig5", fig5),
     "fig6": ("KDD Cup 99 (Figure 6)", "paper_tables fig6 --limit 240", fig6),
     "fig3": ("Stability bounds (bounds paper, Figure 3)", "paper_tables fig3", fig3_page),

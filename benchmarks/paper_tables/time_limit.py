@@ -1,10 +1,13 @@
-"""Run a function in a process of its own that is ended when its time is up."""
+"""Run a function in a process of its own that is ended when its time is up.
+
+`call_within` runs it once; `each_within` runs it for one task after the other in the same process.
+"""
 
 import multiprocessing
 import resource
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -20,34 +23,60 @@ def call_within(seconds: float, function: Callable[..., Any], *args: Any) -> Any
     RuntimeError
         When the function raised; the message holds its traceback.
     """
+    return next(each_within(seconds, function, [args]))
+
+
+def each_within(
+    seconds: float, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]
+) -> Iterator[Any]:
+    """function(*task) for each task, in one process; None for the first that takes too long.
+
+    After a None there is nothing more. Raises as `call_within` does.
+    """
     context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_call, args=(sender, function, args), daemon=True)
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, function), daemon=True)
     process.start()
-    sender.close()
+    theirs.close()
     try:
-        if not receiver.poll(seconds):
-            return None
-        outcome, failure = receiver.recv()
-    except EOFError:
+        for task in tasks:
+            ours.send(task)
+            if not ours.poll(seconds):
+                yield None
+                return
+            outcome, failure = ours.recv()
+            if failure is not None:
+                raise RuntimeError(failure)
+            yield outcome
+    except (EOFError, BrokenPipeError, ConnectionResetError):
         process.join()
         raise RuntimeError(f"the process ended with code {process.exitcode}") from None
     finally:
         process.terminate()
         process.join()
-    if failure is not None:
-        raise RuntimeError(failure)
-    return outcome
 
 
-def _call(sender: Connection, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+def _serve(pipe: Connection, function: Callable[..., Any]) -> None:
     try:
-        outcome = function(*args)
-        # ru_maxrss is in KiB on Linux and in bytes on macOS.
-        unit = 2**30 if sys.platform == "darwin" else 2**20
-        outcome["peak_gib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-        sender.send((outcome, None))
+        while True:
+            try:
+                task = pipe.recv()
+            except EOFError:
+                return
+            pipe.send(_outcome(function, task))
     except KeyboardInterrupt:
         pass  # the parent got it too and says so
+
+
+def _outcome(function: Callable[..., Any], task: tuple[Any, ...]) -> tuple[Any, str | None]:
+    """What the function gave, or the traceback of what it raised."""
+    try:
+        outcome = function(*task)
+    except KeyboardInterrupt:
+        raise
     except BaseException:
-        sender.send((None, traceback.format_exc()))
+        return None, traceback.format_exc()
+    # ru_maxrss is in KiB on Linux and in bytes on macOS.
+    unit = 2**30 if sys.platform == "darwin" else 2**20
+    outcome["peak_gib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    return outcome, None

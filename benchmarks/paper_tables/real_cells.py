@@ -1,0 +1,200 @@
+"""From the stored splits of Table 4 to its figures and to those of Table 5, and their page.
+
+A cell is one method on one set: the finished splits, their mean and standard error, the paper's
+figure, and RankRC's difference from the method on the splits that both have.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.ledger import Run
+from benchmarks.markdown import table
+from benchmarks.paired_test import Paired, paired
+from benchmarks.paper_tables import paper
+from benchmarks.paper_tables.methods import METHODS
+from benchmarks.paper_tables.protocol import mean_and_error, z_score
+
+OURS = "RankRC"
+Z_99 = 2.5758  # two-sided, 99 percent
+TEST_OVER_TRAIN = 1.0 / 3.0  # a quarter of the rows is for testing
+
+
+class Cell(NamedTuple):
+    """One method on one set.
+
+    Attributes
+    ----------
+    runs : dict of int to Run
+        Split number -> what was measured.
+    printed : (float, float) or None
+        The paper's mean and standard error; None for a method that its table does not have.
+    ahead : Paired or None
+        RankRC minus this method, in percent of AUC, on the splits that both have.
+    """
+
+    runs: dict[int, Run]
+    printed: tuple[float, float] | None
+    ahead: Paired | None
+
+    @property
+    def figure(self) -> tuple[float, float | None]:
+        """Mean and standard error of the test AUC in percent."""
+        return mean_and_error([run["auc"] for run in self.runs.values()])
+
+    @property
+    def z(self) -> float | None:
+        """Distance from the paper's mean in combined standard errors."""
+        if self.printed is None or self.figure[1] is None:
+            return None
+        return z_score(self.figure, self.printed)
+
+    def mean(self, key: str) -> float:
+        """Mean of one measured figure over the splits."""
+        return float(np.mean([run[key] for run in self.runs.values()]))
+
+
+Cells = dict[str, dict[str, Cell]]
+
+
+def cells_of(runs: Sequence[Run]) -> Cells:
+    """Set -> method -> cell, sets in the order of Table 3, methods as they are registered."""
+    found: dict[tuple[str, str], dict[int, Run]] = {}
+    for run in sorted(runs, key=lambda one: one["repeat"]):
+        if run["status"] == "ok":
+            found.setdefault((run["set"], run["method"]), {})[run["repeat"]] = run
+    cells: Cells = {}
+    for name in paper.set_names():
+        for method in METHODS:
+            own = found.get((name, method))
+            if own is not None:
+                base = found.get((name, OURS), {}) if method != OURS else {}
+                printed = paper.real_auc(name).get(method)
+                cells.setdefault(name, {})[method] = Cell(own, printed, _ahead(base, own))
+    return cells
+
+
+def _ahead(base: dict[int, Run], own: dict[int, Run]) -> Paired | None:
+    shared = sorted(base.keys() & own.keys())
+    return paired([base[k]["auc"] - own[k]["auc"] for k in shared], TEST_OVER_TRAIN)
+
+
+def significantly_below_paper(cells: Cells, method: str = OURS) -> list[str]:
+    """The sets where a method is significantly below its printed mean."""
+    z_values = {name: row[method].z for name, row in cells.items() if method in row}
+    return [name for name, z in z_values.items() if z is not None and z < -Z_99]
+
+
+def counts(cells: Cells, method: str) -> dict[str, int]:
+    """On how many sets RankRC is significantly above a method, level with it, or below."""
+    verdicts = [
+        row[method].ahead.verdict()
+        for row in cells.values()
+        if method in row and row[method].ahead is not None
+    ]
+    return {verdict: verdicts.count(verdict) for verdict in ("above", "level", "below")}
+
+
+def mean_over_sets(cells: Cells, method: str, printed: bool = False) -> float:
+    """Mean AUC of a method over the sets that it shares with RankRC's."""
+    values = [
+        row[method].printed[0] if printed else row[method].figure[0]
+        for row in cells.values()
+        if method in row and not (printed and row[method].printed is None)
+    ]
+    return float(np.mean(values)) if values else float("nan")
+
+
+def _mark(cell: Cell) -> str:
+    """The mean, with + where RankRC is significantly above it and - where it is below."""
+    mark = {"above": " +", "below": " -", "level": ""}[
+        cell.ahead.verdict() if cell.ahead else "level"
+    ]
+    few = "" if len(cell.runs) >= 20 else f" ({len(cell.runs)})"
+    mean, error = cell.figure
+    return f"{mean:.1f}" + ("" if error is None else f" ± {error:.1f}") + mark + few
+
+
+def lines(cells: Cells) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the table: one row of ours and one of the paper's a set."""
+    methods = [name for name in METHODS if any(name in row for row in cells.values())]
+    rows = []
+    for name, row in cells.items():
+        rows.append([name, *(_mark(row[m]) if m in row else "-" for m in methods)])
+        rows.append(["paper", *(_printed(paper.real_auc(name).get(m)) for m in methods)])
+    return ["test AUC", *methods], rows
+
+
+def _printed(cell: tuple[float, float] | None) -> str:
+    return "-" if cell is None else f"{cell[0]:.1f} ± {cell[1]:.1f}"
+
+
+def table4_page(result: dict[str, Any]) -> str:
+    """The section of the results page for Tables 4 and 5."""
+    cells = cells_of(result["runs"])
+    others = [m for m in METHODS if m != OURS and any(m in row for row in cells.values())]
+    versus = []
+    for method in others:
+        both = {name: row for name, row in cells.items() if method in row and OURS in row}
+        tally = counts(both, method)
+        versus.append(
+            [
+                method,
+                str(len(both)),
+                f"{mean_over_sets(both, method):.1f} / {mean_over_sets(both, OURS):.1f}",
+                _pair(both, method),
+                f"{tally['above']} / {tally['level']} / {tally['below']}",
+                f"{np.median([row[method].mean('seconds') for row in both.values()]):.1f}",
+            ]
+        )
+    below = significantly_below_paper(cells)
+    absent = [name for name in paper.set_names() if name not in cells]
+    return (
+        "Test AUC in percent, mean ± standard error over random splits of three quarters for "
+        "training; lam (k for KNN) chosen by the AUC of 10-fold cross-validation on the training "
+        "part, for every method. + and -: RankRC is significantly above or below the method on the "
+        "same splits (paired test at 5 percent, corrected for the rows that splits share). In "
+        "brackets: the number of splits where it is not 20, because one takes more than a minute. "
+        f"Not to be had: {', '.join(absent)}.\n\n"
+        f"RankRC is significantly below the paper's own mean (99 percent) on: "
+        f"{', '.join(below) or 'no set'}.\n\n"
+        + table(
+            [
+                "RankRC against",
+                "sets",
+                "mean AUC: method / RankRC",
+                "the paper's",
+                "RankRC above / level / below",
+                "median CPU s a split",
+            ],
+            versus,
+        )
+        + "\n\n"
+        + table(*lines(cells))
+        + "\n\nTable 5, from the same fits: mean number of kernel functions with a non-zero "
+        "coefficient, ours (the paper's). Equal rows are one landmark here.\n\n"
+        + table(*table5_lines(cells))
+    )
+
+
+def _pair(both: Cells, method: str) -> str:
+    """The paper's means over the same sets, of the method and of RankRC."""
+    own = mean_over_sets(both, method, printed=True)
+    return "-" if np.isnan(own) else f"{own:.1f} / {mean_over_sets(both, OURS, printed=True):.1f}"
+
+
+def table5_lines(cells: Cells) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of Table 5: mean size of the model, and the paper's in brackets."""
+    methods = [m for m in METHODS if m != "KNN" and any(m in row for row in cells.values())]
+    rows = []
+    for name, row in cells.items():
+        printed = paper.support_vectors(name)
+        rows.append([name, *(_size(row.get(m), printed.get(m)) for m in methods)])
+    return ["set", *methods], rows
+
+
+def _size(cell: Cell | None, printed: int | None) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell.mean('size'):,.0f}" + (f" ({printed:,})" if printed else "")
