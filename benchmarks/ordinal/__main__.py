@@ -2,7 +2,7 @@
 
 Sets: wine, wine_distinct, abalone, living, children, credit and the generated days in hospital
 (`benchmarks/ordinal/sets.py` says what they are, `protocol.py` how they are split). Measured: MAUC
-of the test rows, seconds to choose parameters and to fit, and the rows that carry the model.
+and VUS of the test rows, CPU seconds to choose parameters and to fit, rows that carry the model.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
 def measure(
     name: str, args: argparse.Namespace, before: dict[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """All fits of one set after each split; of those before, what is not measured again stays."""
+    """All fits of one set after each fit; of those before, what is not measured again stays."""
     rows = sets.load(name, data_folder())
     fits = {_key(fit): fit for fit in (before["fits"] if before else [])}
     tasks = list(_tasks(name, args))
@@ -66,17 +66,18 @@ def measure(
             part = _part(rows, about)
             for method in wanted:
                 found = protocol.measure(part, method)
-                if found is not None:
-                    fit = about | {"test_rows": len(part.y_test)} | found
-                    fits[_key(fit)] = fit
+                if found is None:
+                    continue
+                fit = about | {"test_rows": len(part.y_test)} | found
+                fits[_key(fit)] = fit
+                yield {
+                    "title": sets.SETS[name].title,
+                    "features": rows.X.shape[1],
+                    "levels": np.bincount(rows.y),
+                    "date": record.environment()["date"],
+                    "fits": list(fits.values()),
+                }
             advance()
-            yield {
-                "title": sets.SETS[name].title,
-                "features": rows.X.shape[1],
-                "levels": np.bincount(rows.y),
-                "date": record.environment()["date"],
-                "fits": list(fits.values()),
-            }
 
 
 def _key(fit: dict[str, Any]) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ class Chosen(NamedTuple):
     parameter : str
         What was chosen.
     choice_seconds, fit_seconds : float
-        Time to choose, and to fit with that choice.
+        CPU time to choose, and to fit with that choice.
     size : int or None
         Rows that carry the model: landmarks, support vectors, neighbours; None for the others.
     stopped : int

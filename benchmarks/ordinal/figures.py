@@ -28,6 +28,8 @@ class Line(NamedTuple):
     method : str
     mauc : (float, float or None)
         Percent: mean and standard error over the splits, or over the parts of the test rows.
+    vus : float or None
+        Mean; None where a fit was stored without it.
     against : Paired or None
         None for OrdinalRankRC itself, and where there is nothing to compare.
     fit_seconds, choice_seconds : float
@@ -41,6 +43,7 @@ class Line(NamedTuple):
 
     method: str
     mauc: tuple[float, float | None]
+    vus: float | None
     against: Paired | None
     fit_seconds: float
     choice_seconds: float
@@ -69,6 +72,7 @@ def _line(name: str, own: dict[int, Fit], base: dict[int, Fit], test_share: floa
     return Line(
         name,
         (100.0 * mean(values, "mauc"), None if error is None else 100.0 * error),
+        mean(values, "vus") if all("vus" in fit for fit in values) else None,
         None if name == OURS else against(own, base, test_share),
         mean(values, "fit_seconds"),
         mean(values, "choice_seconds"),

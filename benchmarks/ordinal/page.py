@@ -1,5 +1,6 @@
 """The tables of the benchmark: methods by set, and one table for each set."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,8 @@ from benchmarks.ordinal.methods import METHODS, OURS
 
 Result = dict[str, Any]
 SET_HEADER = [
-    "method", "MAUC, percent", "against OrdinalRankRC (p)", "fit s", "choosing s",
-    "rows that carry it", "chosen",
+    "method", "MAUC, percent", "against OrdinalRankRC (p)", "VUS", "times chance", "fit s",
+    "choosing s", "rows that carry it", "chosen",
 ]  # fmt: skip
 
 
@@ -20,6 +21,8 @@ def page(result: Result) -> str:
     measured = result["sets"]
     parts = [
         "MAUC: the share of pairs of test rows of different levels that come in the right order. "
+        "VUS: the share of tuples, one test row of each of the K levels, that do; "
+        "by chance 1 / K!. "
         "Random splits, two thirds to learn from, a quarter of that to choose parameters on by "
         "MAUC (the same rows for every method), then a fit on all of it; on the generated set "
         "the paper's growing parts (section 5). One thread for all. Differences from "
@@ -72,11 +75,14 @@ def overview(result: Result) -> tuple[list[str], list[list[str]]]:
 def set_lines(found: Result, percent: float | None) -> list[list[str]]:
     """The lines of one set, as SET_HEADER names the columns; the best first."""
     made = sorted(lines_of(found, percent), key=lambda line: -line.mauc[0])
+    orders = math.factorial(sum(n > 0 for n in found["levels"]))
     return [
         [
             line.method,
             _mauc(line),
             _against(line),
+            "" if line.vus is None else f"{line.vus:.3g}",
+            "" if line.vus is None else f"{orders * line.vus:,.3g}",
             f"{line.fit_seconds:.2f}",
             f"{line.choice_seconds:.1f}",
             "" if line.size is None else f"{line.size:,.0f} {METHODS[line.method].carries}",
@@ -113,8 +119,16 @@ def _about(name: str, found: Result, percent: float | None) -> str:
         f"{found['features']} features, {len(counts)} levels ({', '.join(f'{n:,}' for n in counts)}"
         f" rows); {fits[0]['rows']:,} to learn from, {fits[0]['test_rows']:,} for testing, "
         f"{splits} split{'s' if splits > 1 else ''}{' (' + ', '.join(fewer) + ')' if fewer else ''}"
-        f". Measured {found['date']}."
+        f". Measured {found['date']}; {_clock(fits)}."
     )
+
+
+def _clock(fits: list[dict[str, Any]]) -> str:
+    """What the seconds are, and how busy the machine was."""
+    loads = [fit["load"] for fit in fits if "load" in fit]
+    if len(loads) < len(fits):
+        return "seconds by the clock"
+    return f"CPU seconds, {min(loads):.0f} to {max(loads):.0f} processes on the machine's 2 cores"
 
 
 def _percent(percent: float | None) -> str:

@@ -9,8 +9,10 @@ half judge the candidates and half are for testing (at most `HELD_OUT` of either
 The chosen candidate has learned from the learning rows only.
 
 Features are standardised by the learning rows. All methods see the same rows and one thread.
+Seconds are CPU seconds, for the machine may do other work: its load is stored with each fit.
 """
 
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +23,7 @@ from benchmarks.ordinal.choice import Task
 from benchmarks.ordinal.methods import METHODS
 from benchmarks.ordinal.sets import Rows
 from benchmarks.paper_tables.protocol import Standardiser
-from rareclass.metrics import mauc
+from rareclass.metrics import mauc, vus
 
 TEST_SHARE, VALIDATION_SHARE = 1 / 3, 1 / 4
 TRAIN_ROWS, TEST_ROWS = 6_000, 20_000
@@ -80,24 +82,28 @@ def growing(
 
 
 def measure(part: Part, name: str) -> dict[str, Any] | None:
-    """Test MAUC, seconds and size of a method; None where it is not run on so many rows."""
+    """Test MAUC and VUS, seconds and size of a method; None where it is not run on these rows."""
     method = METHODS[name]
     n_rows = len(part.task.final)
     if method.most_rows is not None and n_rows > method.most_rows:
         return None
     with threadpool_limits(1):
         chosen = method.choose(part.task)
+        if chosen is None:
+            return None
         scores = np.asarray(chosen.scores(part.X_test), dtype=np.float64)
     return {
         "method": name,
         "rows": n_rows,
         "mauc": mauc(part.y_test, scores),
+        "vus": vus(part.y_test, scores),
         "parts": part_values(part.y_test, scores) if part.is_only else [],
         "choice_seconds": chosen.choice_seconds,
         "fit_seconds": chosen.fit_seconds,
         "parameter": chosen.parameter,
         "size": chosen.size,
         "stopped": chosen.stopped,
+        "load": os.getloadavg()[0],
     }
 
 

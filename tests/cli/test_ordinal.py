@@ -69,7 +69,7 @@ def test_fit_says_what_it_understood_and_how_good_it_is(folder: Path) -> None:
     for name, measure in metadata["held_out"]["measures"].items():
         assert f"{name} {measure['value']:.3f} {measure['low']:.3f} to" in said
     assert list(metadata["held_out"]["measures"]) == [
-        "MAUC", "AUC above 0", "AUC above 1", "AUC above 2",
+        "MAUC", "VUS", "AUC above 0", "AUC above 1", "AUC above 2",
     ]  # fmt: skip
     assert "Called the right level: " in said
     assert f"Regulariser lam = {metadata['lam']:.4g} (2^" in said

@@ -16,7 +16,7 @@ from rareclass.fit.method import EncodedRows, TableSize, Terms
 from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training import Trained, terms_of, train
 from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
-from rareclass.metrics import mauc, roc_auc
+from rareclass.metrics import mauc, roc_auc, vus
 from rareclass.model.decisions import LevelDecision
 from rareclass.model.evaluate import evaluate_file
 from rareclass.model.facts import LevelFacts, facts_as_json, facts_from_json
@@ -106,7 +106,7 @@ def test_rows_on_disk_give_the_same_model(
 def test_what_is_held_out_is_measured_by_levels(grades_file: Path, trained: Trained) -> None:
     assert trained.estimate is not None
     names = list(trained.estimate.measures)
-    assert names == ["MAUC", "AUC above low", "AUC above medium"]
+    assert names == ["MAUC", "VUS", "AUC above low", "AUC above medium"]
     assert all(m.low <= m.value <= m.high for m in trained.estimate.measures.values())
     assert trained.estimate.measures["MAUC"].value > 0.75
     assert trained.estimate.n_rare is None
@@ -171,6 +171,7 @@ def test_evaluation_is_that_of_the_metrics(grades_file: Path, trained: Trained) 
     code = np.array([WORDS.index(word) for word in labelled["grade"]])
     values = {name: each.value for name, each in evaluation.estimate.measures.items()}
     assert values["MAUC"] == pytest.approx(mauc(code, scores))
+    assert values["VUS"] == pytest.approx(vus(code, scores))
     assert values["AUC above low"] == pytest.approx(roc_auc(code > 0, scores))
     assert values["AUC above medium"] == pytest.approx(roc_auc(code > 1, scores))
     assert evaluation.n_unlabelled == table["grade"].null_count() > 0

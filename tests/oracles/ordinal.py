@@ -1,5 +1,7 @@
 """Slow answers for rows of several levels: every pair formed."""
 
+import itertools
+
 import numpy as np
 from hypothesis import strategies as st
 from scipy import optimize
@@ -51,6 +53,20 @@ def mauc_by_pairs(codes, scores, weight):
     w = higher * np.outer(weight, weight)
     wins = (scores[:, None] > scores[None, :]) + 0.5 * (scores[:, None] == scores[None, :])
     return float((w * wins).sum() / w.sum())
+
+
+def vus_by_tuples(codes, scores, weight):
+    """Every tuple of a row of each level: 1 over the orders of its rows that its scores allow."""
+    levels = [np.flatnonzero((codes == code) & (weight > 0)) for code in np.unique(codes)]
+    levels = [rows for rows in levels if len(rows)]
+    in_order = total = 0.0
+    for rows in map(list, itertools.product(*levels)):
+        w = np.prod(weight[rows])
+        total += w
+        orders = itertools.permutations(scores[rows])
+        allowed = [order for order in orders if (np.diff(order) >= 0).all()]
+        in_order += w / len(allowed) if (np.diff(scores[rows]) >= 0).all() else 0.0
+    return float(in_order / total)
 
 
 @st.composite

@@ -8,6 +8,7 @@ from made_tables import ordinal_table
 from oracles.ordinal import mauc_by_pairs
 from rareclass import OrdinalRankRC, OrdinalRankRCCV
 from rareclass.decide import level_thresholds
+from rareclass.metrics import vus
 
 X, Y = ordinal_table(300, [0.1, 0.75, 0.1, 0.05])
 LAMS = [1.0, 0.03, 0.001]
@@ -39,6 +40,14 @@ def test_fold_scores_are_those_of_models_that_never_saw_the_held_out_rows(select
         stretch = used[majority].std() / rest.std()
         scores[test] = (scores[test] - rest.mean()) * stretch + used[majority].mean()
     np.testing.assert_allclose(selected.thresholds_, level_thresholds(Y, scores), atol=1e-5)
+
+
+def test_vus_can_choose():
+    by_name = OrdinalRankRCCV(lams=LAMS[:2], cv=3, random_state=0, scoring="vus").fit(X, Y)
+    by_function = OrdinalRankRCCV(lams=LAMS[:2], cv=3, random_state=0, scoring=vus).fit(X, Y)
+    means = by_name.cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(means, by_function.cv_results_["mean_test_score"])
+    assert by_name.best_score_ == means.max()
 
 
 def test_the_best_lam_is_refitted_on_all_rows(selected):
@@ -114,7 +123,7 @@ def test_weights_are_copies(selected):
     [
         ({"lams": []}, "lams is empty"),
         ({"lams": [1.0, -1.0]}, r"lam=-1.0 must be a number above 0"),
-        ({"scoring": "roc_auc"}, "scoring='roc_auc' is not 'mauc'"),
+        ({"scoring": "roc_auc"}, r"scoring='roc_auc' is not one of \['mauc', 'vus'\]"),
         ({"cv": 1}, "needs at least 2 folds"),
         ({"cv": [(np.flatnonzero(Y == 1), np.flatnonzero(Y != 1))]}, "fold 1 has no rare row"),
     ],

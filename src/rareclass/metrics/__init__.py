@@ -21,6 +21,7 @@ from rareclass.metrics.expected_cost import expected_cost, expected_cost_interva
 from rareclass.metrics.interval import Interval
 from rareclass.metrics.mauc import mauc, mauc_interval
 from rareclass.metrics.paired_difference import PairedDifference, paired_difference
+from rareclass.metrics.vus import vus, vus_interval
 
 __all__ = [
     "Interval",
@@ -43,4 +44,6 @@ __all__ = [
     "recall_at_k_interval",
     "roc_auc",
     "roc_auc_interval",
+    "vus",
+    "vus_interval",
 ]

@@ -218,3 +218,28 @@ def _clear(tree: NDArray[np.float64], code: int) -> None:
     while k < tree.shape[0]:
         tree[k] = 0.0
         k += k & -k
+
+
+@njit(cache=True, nogil=True)
+def chance_in_order(
+    codes: NDArray[np.int64], ends: NDArray[np.int64], share: NDArray[np.float64], n_levels: int
+) -> float:
+    """Chance that one row of each level, drawn by `share`, comes in order; r tied count 1 / r!.
+
+    Rows come in increasing order of score, then of level, as in `concordant_weight`; a level has
+    one row at a score at most. ``reached[k]`` is the chance of an order of the k lowest levels so
+    far. Cost: rows, and in each tie the pairs of levels of a run without a gap.
+    """
+    reached = np.zeros(n_levels + 1)
+    reached[0] = 1.0
+    start = 0
+    for end in ends:
+        # From the highest level down: no row of a tie may follow what the same tie has reached.
+        for i in range(end - 1, start - 1, -1):
+            tied, r = 1.0, 0
+            while i - r >= start and codes[i - r] == codes[i] - r:
+                tied *= share[i - r] / (r + 1)
+                reached[codes[i] + 1] += tied * reached[codes[i] - r]
+                r += 1
+        start = end
+    return reached[n_levels]

@@ -1,13 +1,13 @@
 """MAUC: the share of pairs of different levels that scores put in order, and its interval."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics.interval import Interval, ShareEstimate, normal_quantile
-from rareclass.metrics.scored_classes import FloatArray, check_scores, read_column, whole_rows
+from rareclass.metrics.interval import Interval, ShareEstimate
+from rareclass.metrics.level_cells import LevelCells, level_cells, variance_of_draws
+from rareclass.metrics.scored_classes import FloatArray
 
 
 def mauc(
@@ -54,7 +54,7 @@ def mauc(
     >>> mauc(["low", "high"], [0.2, 0.9], levels=["low", "high"])
     1.0
     """
-    return _mauc(_cells(y, scores, sample_weight, levels))
+    return _mauc(level_cells(y, scores, sample_weight, levels))
 
 
 def mauc_interval(
@@ -93,79 +93,16 @@ def mauc_interval(
     >>> round(interval.value, 3), 0 < interval.low < interval.value < interval.high < 1
     (0.917, True)
     """
-    from sklearn.utils import check_random_state
-
-    normal_quantile(level)
-    if not n_draws >= 2:
-        raise ValueError(f"n_draws={n_draws!r} must be at least 2.")
-    cells = _cells(y, scores, sample_weight, levels)
-    value = _mauc(cells)
-    rng = check_random_state(random_state)
-    members = [np.flatnonzero(cells.codes == code) for code in np.flatnonzero(cells.mass)]
-    drawn = np.empty(int(n_draws))
-    for k in range(len(drawn)):  # as many rows of each level again, with replacement
-        weight = np.zeros_like(cells.weight)
-        for of_level in members:
-            own = cells.weight[of_level]
-            n = whole_rows(own.sum())
-            weight[of_level] = rng.multinomial(n, own / own.sum()) * (own.sum() / n)
-        drawn[k] = _mauc(cells._replace(weight=weight))
-    mass = cells.mass
+    cells = level_cells(y, scores, sample_weight, levels)
+    variance = variance_of_draws(_mauc, cells, level, n_draws, random_state)
+    value, mass = _mauc(cells), cells.mass
     total = mass.sum()
     spread = (((total - mass[mass > 0.0]) / _pairs(mass)) ** 2).sum()
-    variance = float(np.var(drawn, ddof=1) + value * (1.0 - value) * spread)
+    variance += float(value * (1.0 - value) * spread)
     return ShareEstimate(value, value, variance, float(total - mass.max())).interval(level)
 
 
-class _Cells(NamedTuple):
-    """Weights by distinct (score, level), in that order: copies and weights come to the same."""
-
-    codes: NDArray[np.int64]  # level of each cell
-    ends: NDArray[np.int64]  # where each group of equal scores ends
-    weight: FloatArray
-    n_levels: int
-
-    @property
-    def mass(self) -> FloatArray:
-        """Weight of each level."""
-        return np.bincount(self.codes, self.weight, self.n_levels).astype(np.float64)
-
-
-def _cells(y: Any, scores: ArrayLike, sample_weight: ArrayLike | None, levels: Any) -> _Cells:
-    # Not at the top: scikit-learn takes seconds to load, and no other measure needs it.
-    from rareclass.labels.levels import encode
-    from rareclass.labels.two_classes import plain
-
-    value, weight = check_scores(scores, sample_weight)
-    order, codes = encode(y, levels)
-    read_column(codes, "y", len(value))
-    if weight is not None:
-        kept = weight > 0.0
-        value, codes, weight = value[kept], codes[kept], weight[kept]
-    # By level first: two bytes a code are sorted by counting. Then by score, keeping that order.
-    by = np.argsort(codes.astype(np.min_scalar_type(len(order))), kind="stable")
-    by = by[np.argsort(value[by], kind="stable")]
-    value, codes = value[by], codes[by]
-    new_score = np.append(True, value[1:] != value[:-1])[: len(value)]
-    new_level = np.append(True, codes[1:] != codes[:-1])[: len(codes)]
-    starts = np.flatnonzero(new_score | new_level)
-    by_row = np.ones(len(by)) if weight is None else weight[by]
-    cell_weight = np.add.reduceat(by_row, starts) if len(starts) else by_row
-    ends = np.append(np.flatnonzero(new_score[starts])[1:], len(starts)).astype(np.int64)
-    cells = _Cells(codes[starts].astype(np.int64), ends, cell_weight, len(order))
-    present = np.flatnonzero(cells.mass)
-    if len(present) < 2:
-        held = f"only {plain(order[present[0]])!r}" if len(present) else "no level"
-        raise InputError(
-            f"y holds {held}.",
-            "Rows of two levels or more are needed for a MAUC.",
-            ErrorKind.LABELS,
-            column="y",
-        )
-    return cells
-
-
-def _mauc(cells: _Cells) -> float:
+def _mauc(cells: LevelCells) -> float:
     # Not at the top: numba takes longer to load than small samples take to sort.
     from rareclass.metrics import _ranking_jit as jit
 

@@ -24,6 +24,7 @@ from rareclass.metrics import (
     mauc_interval,
     precision_at_k_interval,
     roc_auc_interval,
+    vus_interval,
 )
 from rareclass.metrics.interval import exact_interval
 from rareclass.model.facts import (
@@ -37,6 +38,8 @@ from rareclass.tables import TableWarning
 # Precision among this many top rows is shown as well when there are enough rows.
 SECOND_TOP = 100
 _MOST_SHOWN = 5
+# A random order of more levels has a VUS below 0.001: three decimals would tell nothing.
+_MOST_LEVELS_OF_VUS = 6
 # Of the intervals of precision and recall.
 _LEVEL = 0.95
 
@@ -271,10 +274,12 @@ class LevelDecision:
         scores: NDArray[np.float64],
         weight: NDArray[np.float64] | None = None,
     ) -> RankingEstimate:
-        """Return MAUC, and the AUC of the rows above each level that some are above."""
+        """Return MAUC, VUS of few levels, and the AUC above each level that has rows above it."""
         order = range(self.n_codes)
         measures = {"MAUC": mauc_interval(y, scores, weight, levels=order)}
         present = np.unique(y)
+        if 2 < len(present) <= _MOST_LEVELS_OF_VUS:
+            measures["VUS"] = vus_interval(y, scores, weight, levels=order)
         if len(present) > 2:  # of two levels it is the MAUC
             for code in present[:-1]:
                 interval = roc_auc_interval(y > code, scores, weight)

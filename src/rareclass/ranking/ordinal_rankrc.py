@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from rareclass.estimators.search import of_best
 from rareclass.labels.levels import read_levels
-from rareclass.metrics import mauc
+from rareclass.metrics import mauc, vus
 from rareclass.ranking.fitting import LearnedMachine
 from rareclass.ranking.machine import KernelMachine, RanksLevels
 from rareclass.ranking.ranking_data import PreparedRanking
@@ -149,9 +149,10 @@ class OrdinalRankRCCV(RanksLevels, KernelSearch):
     cv : int, splitter or iterable of (train, test), default=5
         Folds. An integer makes shuffled folds, stratified by level; a level of fewer rows than
         folds is not tested in every one. Splitters see positions of levels as y.
-    scoring : "mauc" or callable, default="mauc"
-        What to maximise; a callable takes (y, scores, sample_weight) with y the position of the
-        level of each row, from 0. Fold means decide; among equals the largest lam.
+    scoring : "mauc", "vus" or callable, default="mauc"
+        What to maximise: a measure of `rareclass.metrics`, or a callable. A callable takes
+        (y, scores, sample_weight) with y the position of the level of each row, from 0. Fold means
+        decide; among equals the largest lam.
     refit : bool, default=True
         Fit on all rows with the best lam afterwards, which predicting needs.
     max_landmarks, losses, widths, search_rows : as in `RankRCCV`
@@ -208,7 +209,7 @@ feature_scaling, tol, max_iter, memory, kernel_dtype, n_jobs, random_state, verb
     """
 
     _machine = OrdinalRankRC
-    _scorings: ClassVar = {"mauc": mauc}
+    _scorings: ClassVar = {"mauc": mauc, "vus": vus}
     _calibrates = True
     calibration_ = of_best("calibration_", "From scores to probabilities, from held-out scores.")
     thresholds_ = of_best("thresholds_", "Scores at which levels end, learned on held-out scores.")
