@@ -25,7 +25,8 @@ Grave and El Ghaoui (2014), MIBC, one study for Tables 2 and 3 and one for 4 and
 
 He, Tong and Carbonell (2010), RACH, whose figures are curves: no printed ones beside ours
 
-- ``rach_sets``: the synthetic set and pairs of classes; ``rach_methods``: RACH and seven others
+- ``rach_sets``: the synthetic set and pairs of classes; ``rach_methods``: RACHCV and all others
+- ``rach_paper``: RACH without what RACHCV adds; ``manifold_ranking``, ``transductive_svm``
 - ``rach_choice``: parameters by cross-validated F1; ``rach_protocol``: labels, one run
 - ``rach_figures``: who is first or not behind; ``rach_tables``: the command
 

@@ -51,11 +51,11 @@ class Task(NamedTuple):
 Scores = Callable[[Any, np.ndarray, np.ndarray], np.ndarray]
 
 
-def folds(task: Task, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def folds(task: Task, seed: int, most: int = MOST_FOLDS) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows that are learned from and rows that are left out; empty with one rare label."""
     known = task.known
     y = task.y[known]
-    count = min(MOST_FOLDS, int((y == RARE).sum()), int((y == MAJORITY).sum()))
+    count = min(most, int((y == RARE).sum()), int((y == MAJORITY).sum()))
     if count < 2:
         return []
     parts = StratifiedKFold(count, shuffle=True, random_state=seed).split(known, y)

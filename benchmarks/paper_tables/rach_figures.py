@@ -3,7 +3,7 @@
 A cell is a problem with a share of labels. A method is at the top of a cell when its mean F1 is the
 highest, or a paired t-test over the splits does not tell it from that (two-sided, p < 0.05). Random
 splits share rows, so that p is smaller than it should be: a method is called behind too easily
-rather than too seldom. Goal: RACH at the top of more than half of the cells.
+rather than too seldom. Goal: RACHCV at the top of more than half of the cells.
 """
 
 from collections.abc import Iterable
@@ -57,6 +57,22 @@ def by_cell(fits: Iterable[Fit]) -> dict[Key, Cell]:
     return found
 
 
+def on_common_splits(fits: Iterable[Fit]) -> list[Fit]:
+    """Fits of the problems and shares that every method has, cut to the splits that all have."""
+    longest: dict[tuple[str, int, str], Fit] = {}
+    for fit in fits:
+        key = (fit["problem"], fit["share"], fit["method"])
+        if key not in longest or longest[key]["splits"] < fit["splits"]:
+            longest[key] = fit
+    methods = {method for _, _, method in longest}
+    counts: dict[Key, int] = {}
+    for problem, share, _ in longest:
+        counts[Key(problem, share)] = counts.get(Key(problem, share), 0) + 1
+    own = [f for (*key, _), f in longest.items() if counts[Key(*key)] == len(methods)]
+    splits = min((fit["splits"] for fit in own), default=0)
+    return [fit | {"splits": splits, "f1": fit["f1"][:splits]} for fit in own]
+
+
 def methods_of(cells: dict[Key, Cell]) -> list[str]:
     """The methods that were run, in the order of the fits."""
     return list(dict.fromkeys(name for cell in cells.values() for name in cell))
@@ -97,10 +113,10 @@ def verdict(cells: dict[Key, Cell]) -> str:
     """The goal in words."""
     found = standings(cells).get(RACH)
     if found is None:
-        return "RACH was not run: no verdict."
+        return f"{RACH} was not run: no verdict."
     reached = "reached" if found.top > GOAL * found.cells else "NOT reached"
     return (
-        f"RACH first or not significantly behind the first in {found.top} of {found.cells} cells "
+        f"{RACH} first or not significantly behind the first in {found.top} of {found.cells} cells "
         f"({found.top / found.cells:.0%}; goal: more than {GOAL:.0%}): {reached}"
     )
 

@@ -3,18 +3,26 @@
 Grids, with r majority labels to a rare one and widths as multiples of RankRC's gamma, 1 over the
 mean squared distance of all rows; the first candidate of each is what one rare label is left with.
 
-- RACH: `RACHCV(kernel="gaussian")` with its own grids.
+- RACHCV: `RACHCV(kernel="gaussian")` with its own grids; it has a margin, a border by share and a
+  learned radius, which the paper has not.
+- RACH (paper's form): none of these, with its C1, C2 and width (`rach_paper`).
 - KNN: 1, 3, 5, 9 or 15 neighbours, majority vote.
-- Label spreading (stands for manifold ranking): scikit-learn's, on the graph of the 5, 10 or 20
-  nearest rows, Gaussian weights as wide as the typical distance to the last of them; alpha 0.9,
-  0.5 or 0.99.
+- Manifold ranking: as the paper cites it (`manifold_ranking`), sigma of 1, 0.5, 2 typical
+  distances, alpha 0.99 or 0.9; the threshold is the one with the best F1 on left-out rows, with one
+  rare label the one that the share of rare labels lies above.
+- Label spreading (kin of manifold ranking, with the majority's labels): scikit-learn's, on the
+  graph of the 5, 10 or 20 nearest rows, Gaussian weights as wide as the typical distance to the
+  last of them; alpha 0.9, 0.5 or 0.99.
 - Undersampling: SVM with the Gaussian kernel on all rare labels and as many random majority ones;
   C of 1, 10, 100 and widths 1, 1/4, 4, 16, 64, 256.
-- Self-training (stands for TSVM): SVM with the Gaussian kernel and balanced weights, C and width
-  from the grids just named; then rows that lie further than a margin of 1 or 0.5 from the border
-  join in twice, or none do, as cross-validation says.
-- Linear F1 (stands for SVM-Perf): linear SVM, weights balanced or not, C of 1, 0.01, 0.1, 10, 100;
-  the threshold is the one with the best F1 on left-out rows.
+- TSVM: `transductive_svm` with the Gaussian kernel and balanced prices of labels, C and width those
+  of the SVM with the best left-out F1, from the grids just named; then all unlabelled rows together
+  weigh 0.1, 0.01 or 1 times the labels. 200 landmarks; 500 random unlabelled rows take part.
+- Self-training (another way to use unlabelled rows): SVM with the Gaussian kernel and balanced
+  weights, C and width from the grids just named; then rows that lie further than a margin of 1 or
+  0.5 from the border join in twice, or none do, as cross-validation says.
+- Linear F1 (another way to a linear rule with the best F1): linear SVM, weights balanced or not, C
+  of 1, 0.01, 0.1, 10, 100; the threshold is the one with the best F1 on left-out rows.
 - One-class: one-class SVM of the rare labels; nu of 0.1, 0.02, 0.3, 0.5, widths as above.
 - LightGBM: 60 trees of up to 7 leaves of at least 2 or 10 rows; a rare row weighs r, sqrt(r) or 1.
 """
@@ -34,7 +42,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC, LinearSVC, OneClassSVM
 
-from benchmarks.paper_tables import neighbours
+from benchmarks.paper_tables import neighbours, rach_paper, transductive_svm
+from benchmarks.paper_tables.manifold_ranking import ranking
 from benchmarks.paper_tables.protocol import gaussian_gamma
 from benchmarks.paper_tables.rach_choice import (
     MAJORITY,
@@ -46,15 +55,17 @@ from benchmarks.paper_tables.rach_choice import (
     left_out_scores,
 )
 
-RACH = "RACH"
+RACH, PAPER = "RACHCV", "RACH (paper's form)"
 # 1 for every row that is taken for rare, and what was chosen. Labelled rows do not matter.
 Guess = tuple[np.ndarray, Any]
 Method = Callable[[Task, int], Guess]
 
 NEIGHBOURS = (1, 3, 5, 9, 15)
+MANIFOLDS = tuple(product((1.0, 0.5, 2.0), (0.99, 0.9)))
 GRAPHS = tuple(product((10, 5, 20), (0.9, 0.5, 0.99)))
 WIDTHS = (1.0, 0.25, 4.0, 16.0, 64.0, 256.0)
 PRICES = (1.0, 10.0, 100.0)
+UNLABELLED_WEIGHTS, LANDMARKS, MOST_UNLABELLED = (0.1, 0.01, 1.0), 200, 500
 MARGINS = (None, 1.0, 0.5)
 ROUNDS = 2
 LINEAR = tuple(product((1.0, 0.01, 0.1, 10.0, 100.0), ("balanced", None)))
@@ -86,6 +97,18 @@ def knn(task: Task, seed: int) -> Guess:
     return _chosen_by(task, seed, NEIGHBOURS, scores)
 
 
+def manifold_ranking(task: Task, seed: int) -> Guess:
+    """Nearness to the rare labels along the manifold, cut at the threshold of the best F1."""
+
+    def scores(one: tuple[float, float], train: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return ranking(task.X, train[task.y[train] == RARE], *one)[rows]
+
+    def by_share(found: np.ndarray) -> float:
+        return float(np.quantile(found, 1.0 - np.mean(task.y[task.known] == RARE)))
+
+    return _thresholded(task, seed, MANIFOLDS, scores, by_share)
+
+
 def label_spreading(task: Task, seed: int) -> Guess:
     """Labels spread over a graph of all rows."""
     graphs = {k: graph(task.X, k) for k in dict(GRAPHS)}
@@ -115,13 +138,30 @@ def undersampling(task: Task, seed: int) -> Guess:
     return _chosen_by(task, seed, tuple(product(PRICES, WIDTHS)), scores)
 
 
+def tsvm(task: Task, seed: int) -> Guess:
+    """Transductive SVM on the features of a Gaussian kernel."""
+    C, width = choose(task, seed, tuple(product(PRICES, WIDTHS)), _plain_svm(task))
+    rare = task.known[task.y[task.known] == RARE]
+    gamma = gaussian_gamma(task.X) * width
+    Z = transductive_svm.gaussian_features(task.X, gamma, LANDMARKS, seed, rare)
+
+    def scores(weight: float, train: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        others = np.random.default_rng(seed).permutation(np.setdiff1d(np.arange(len(Z)), train))
+        unlabelled = others[:MOST_UNLABELLED]
+        y = np.where(task.y[train] == RARE, 1.0, -1.0)
+        price = C * 0.5 * len(y) / np.where(y > 0.0, (y > 0.0).sum(), (y < 0.0).sum())
+        each = weight * price.sum() / len(unlabelled)
+        problem = transductive_svm.Problem(Z[train], y, price, Z[unlabelled], each, float(y.mean()))
+        return transductive_svm.fit(problem).scores(Z[rows])
+
+    guess, weight = _chosen_by(task, seed, UNLABELLED_WEIGHTS, scores)
+    return guess, (C, width, weight)
+
+
 def self_training(task: Task, seed: int) -> Guess:
     """SVM that takes far unlabelled rows at its own word."""
 
-    def plain(candidate: tuple[float, float], train: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        model = _svm(task, candidate, "balanced").fit(task.X[train], task.y[train])
-        return model.decision_function(task.X[rows])
-
+    plain = _plain_svm(task)
     best = choose(task, seed, tuple(product(PRICES, WIDTHS)), plain)
 
     def scores(margin: float | None, train: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -149,12 +189,7 @@ def linear_f1(task: Task, seed: int) -> Guess:
             warnings.simplefilter("ignore", ConvergenceWarning)
             return model.fit(task.X[train], task.y[train]).decision_function(task.X[rows])
 
-    truth, found = left_out_scores(task, seed, LINEAR, scores)
-    bests = [best_threshold(truth, one) for one in found] or [(0.0, 0.0)]
-    which = int(np.argmax([value for value, _ in bests]))
-    threshold = bests[which][1]
-    guess = _all_rows(task, scores(LINEAR[which], task.known, task.unknown) > threshold)
-    return guess, (*LINEAR[which], round(threshold, 4))
+    return _thresholded(task, seed, LINEAR, scores, lambda _: 0.0)
 
 
 def one_class(task: Task, seed: int) -> Guess:
@@ -190,9 +225,12 @@ def lightgbm(task: Task, seed: int) -> Guess:
 
 METHODS: dict[str, Method] = {
     RACH: rach,
+    PAPER: rach_paper.guess,
     "KNN": knn,
+    "Manifold ranking": manifold_ranking,
     "Label spreading": label_spreading,
     "Undersampling": undersampling,
+    "TSVM": tsvm,
     "Self-training": self_training,
     "Linear F1": linear_f1,
     "One-class": one_class,
@@ -246,6 +284,30 @@ def balanced(rows: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
 def _svm(task: Task, candidate: tuple[float, float], weight: str | None) -> SVC:
     C, width = candidate
     return SVC(C=C, gamma=gaussian_gamma(task.X) * width, class_weight=weight, cache_size=500)
+
+
+def _plain_svm(task: Task) -> Scores:
+    def scores(candidate: tuple[float, float], train: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        model = _svm(task, candidate, "balanced").fit(task.X[train], task.y[train])
+        return model.decision_function(task.X[rows])
+
+    return scores
+
+
+def _thresholded(
+    task: Task,
+    seed: int,
+    candidates: Any,
+    scores: Scores,
+    otherwise: Callable[[np.ndarray], float],
+) -> Guess:
+    """Cut scores at the threshold of the best F1 on left-out rows, or `otherwise` with none."""
+    truth, found = left_out_scores(task, seed, candidates, scores)
+    bests = [best_threshold(truth, one) for one in found]
+    which = int(np.argmax([value for value, _ in bests])) if bests else 0
+    final = scores(candidates[which], task.known, task.unknown)
+    threshold = bests[which][1] if bests else otherwise(final)
+    return _all_rows(task, final > threshold), (*candidates[which], float(f"{threshold:.4g}"))
 
 
 def _chosen_by(task: Task, seed: int, candidates: Any, scores: Scores) -> Guess:
