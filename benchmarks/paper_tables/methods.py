@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.paper_tables import neighbours, ranking, svm
+from benchmarks.paper_tables import neighbours, ranking, svm, svm_perf
 from benchmarks.paper_tables.path import FittedPath, Params
 from benchmarks.paper_tables.protocol import FOLDS, LAMS, auc, neighbour_counts
 
@@ -21,6 +21,7 @@ METHODS: dict[str, Fit] = {
     "SVM-W": svm.weighted,
     "SVM-RUS": svm.undersampled,
     "SVM-SMT": svm.smote,
+    "SVM-Perf": svm_perf.fit_path,
     "RankSVM": ranking.rank_svm,
     "RANK-RND": ranking.rank_rnd,
     "RankRC": ranking.rank_rc,

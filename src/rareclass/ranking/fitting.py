@@ -1,6 +1,6 @@
 """Learned machines of prepared rows: solutions of the path, thresholds, warnings."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.search import Fold
 from rareclass.findings import Status, warn
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, whiten
 from rareclass.kernels.kernels import Matrix
 from rareclass.machine import blas_threads, track
-from rareclass.ranking.losses import make_loss
-from rareclass.ranking.problem import RankingProblem
+from rareclass.ranking.losses import F1, LabellingLoss, Loss, make_loss
+from rareclass.ranking.problem import LandmarkProblem, RankingProblem
 from rareclass.ranking.ranking_data import (
     KernelSettings,
     PreparedRanking,
@@ -32,7 +33,7 @@ from rareclass.ranking.solvers.path import (
     unit_norm,
 )
 from rareclass.ranking.solvers.proximal_newton import duality_gap
-from rareclass.ranking.targets import TwoClasses
+from rareclass.ranking.targets import RankingScores, TwoClasses
 from rareclass.rows import RowSource
 
 PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
@@ -59,7 +60,7 @@ class Penalty:
     coordinates: Coordinates  # makes the matrix from unknowns to coefficients
     starts: Starts | None  # makes its solvers, for `solve_paths`
     # makes a grid of lams for problems on all rows that differ in the loss, from their makers
-    lams: Callable[[Sequence[Callable[[], RankingProblem]]], tuple[float, ...]]
+    lams: Callable[[Sequence[Callable[[], LandmarkProblem]]], tuple[float, ...]]
     drops_landmarks: bool  # whether coefficients are zero, and their landmarks no part of the model
 
 
@@ -67,6 +68,18 @@ PENALTIES: dict[str, Penalty] = {
     "l2": Penalty(whiten, None, lambda makers: PAPER_LAMS, False),
     "l1": Penalty(unit_norm, sparse_starts, default_lams, True),
 }
+
+
+def check_penalty(penalty: str, losses: Iterable[Loss]) -> None:
+    """Raise `InputError` on a loss that there is no solver for with this penalty."""
+    for loss in losses:
+        if isinstance(loss, LabellingLoss) and penalty != "l2":
+            raise InputError(
+                f"loss={type(loss).__name__} has no solver for penalty={penalty!r}.",
+                "Use penalty='l2', or a loss of pairs.",
+                ErrorKind.COMBINATION,
+                value=type(loss).__name__,
+            )
 
 
 class Accuracy(NamedTuple):
@@ -126,8 +139,9 @@ def fit_path(
             advance(1, f"{note}, {step.in_memory:.0%} of the kernel in memory")
 
         problem = prepared.problem(1.0, coordinates=penalty.coordinates)
-        keeps_values = len(lams) == 1 and not accuracy.foresees
-        problem = replace(problem, keeps_values=keeps_values)
+        if isinstance(problem, RankingProblem):
+            keeps_values = len(lams) == 1 and not accuracy.foresees
+            problem = replace(problem, keeps_values=keeps_values)
         (solutions,) = solve_paths(
             [lambda: problem],
             lams,
@@ -144,7 +158,7 @@ def fit_path(
 
 def learned_machines(
     prepared: PreparedRanking,
-    problem: RankingProblem,
+    problem: LandmarkProblem,
     lams: Sequence[float],
     solutions: Sequence[Solution],
     settings: SolverSettings,
@@ -169,7 +183,7 @@ def learned_machines(
             prepared.landmarks.first_rows,
             solution.at.coefficients,
             problem.whitener,
-            prepared.target.threshold(scored.column(k % at_once)),
+            _threshold(prepared, problem, solution, scored.column(k % at_once)),
             None,
             solution,
         )
@@ -179,6 +193,15 @@ def learned_machines(
         if stopped_short(solution, accuracy.tol):
             _warn_of_stopping_short(solution, lam, accuracy.tol)
     return machines
+
+
+def _threshold(
+    prepared: PreparedRanking, problem: LandmarkProblem, solution: Solution, rows: RankingScores
+) -> Any:
+    """The target's threshold, or where f + c = 0 if the loss has learned where that is."""
+    if isinstance(problem.loss, F1):
+        return -float(solution.at.w[problem.rank])
+    return prepared.target.threshold(rows, problem.loss)
 
 
 def _without_unused(

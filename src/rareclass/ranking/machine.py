@@ -25,7 +25,13 @@ from rareclass.labels.levels import encode
 from rareclass.metrics import mauc
 from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.feature_scaling import learn_feature_scales
-from rareclass.ranking.fitting import PENALTIES, LearnedMachine, SolverSettings, fit_path
+from rareclass.ranking.fitting import (
+    PENALTIES,
+    LearnedMachine,
+    SolverSettings,
+    check_penalty,
+    fit_path,
+)
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.ranking_data import (
     KernelSettings,
@@ -187,6 +193,7 @@ class KernelMachine(KernelModel):
         """Rows whose columns are known, with labels, width and scales of the features."""
         target = self._read_target(y, sample_weight, source.n_rows)
         loss = make_loss(self.loss, self.eps, self.loss_params)
+        check_penalty(self.penalty, [loss])
         settings, scales = settings_of(KernelSettings, self), None
         width = width_of_rows(settings, source, target.labels)
         many = self.kernel_dtype == "auto" and source.n_rows > _MANY_ROWS

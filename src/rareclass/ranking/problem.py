@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from rareclass.kernels.expansion import KERNEL, VALUES, KernelExpansion, expand, pull_back
-from rareclass.ranking.losses import PairLoss, RareTerms
+from rareclass.ranking.losses import LabellingLoss, Loss, PairLoss, RareTerms
 from rareclass.rows import Block, Rows, RowValues, Token
 
 Result = TypeVar("Result")
@@ -153,30 +153,22 @@ class Evaluation(NamedTuple):
     token: Token  # names this point to the blocks, which may remember their zones at it
 
 
-@dataclass(frozen=True, eq=False)
-class RankingProblem:
-    """Problem (13), or (11) with other landmarks."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LandmarkProblem:
+    """Rows, their weights and the coordinates of the landmarks, with the loss to be minimised."""
 
     rows: Rows  # the majority rows, with their weights
     expansion: KernelExpansion
-    loss: PairLoss
+    loss: Loss
     # kernel of the rare rows against the landmarks: shape (m+, n_landmarks)
     rare_kernel: np.ndarray
     rare_weight: np.ndarray  # zero takes a row out
     # T, shape (n_landmarks, rank): its rows are zero at landmarks that are not to be used
     whitener: np.ndarray
     lam: float
-    scale: float  # 1 / (W+ W-), the total weight of all pairs
     majority_total: float  # W-: the weight of the majority rows that are not held out
     # mask over the whole majority, None for all; the others are held out
     kept: RowValues | None = None
-    tilt: np.ndarray | None = None  # tau; None means zero
-    # Blocks remember zones under it: problems that are solved at once need different ones. None
-    # remembers none: for problems that are asked for values only.
-    slot: int | None = 0
-    # Whether blocks remember the values at the last point, for when it turns out to be the
-    # solution.
-    keeps_values: bool = False
     # What the weights of the majority rows are multiplied by: above 1 where a part of the rows
     # stands for all of them.
     factor: float = 1.0
@@ -194,13 +186,6 @@ class RankingProblem:
         for name, value in (("rank", rank), ("size", len(penalized)), ("penalized", penalized)):
             object.__setattr__(self, name, value)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # What blocks elsewhere need; the rest is large, and stays where the sums are finished.
-        here = dict.fromkeys(
-            ("rows", "rare_kernel", "rare_weight", "whitener", "tilt", "penalized")
-        )
-        return self.__dict__ | here
-
     @property
     def share_in_memory(self) -> float:
         """Share of the kernel of `rows` that is kept between passes."""
@@ -211,6 +196,35 @@ class RankingProblem:
         """Weight of each of `rows`, zero where it is held out."""
         weight = self.rows.weight * self.factor
         return weight if self.kept is None else weight * self.kept.whole[self.rows.numbers]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabellingProblem(LandmarkProblem):
+    """Problem of a loss of the labels of all rows; see `solvers.cutting_planes`."""
+
+    loss: LabellingLoss
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RankingProblem(LandmarkProblem):
+    """Problem (13), or (11) with other landmarks."""
+
+    loss: PairLoss
+    scale: float  # 1 / (W+ W-), the total weight of all pairs
+    tilt: np.ndarray | None = None  # tau; None means zero
+    # Blocks remember zones under it: problems that are solved at once need different ones. None
+    # remembers none: for problems that are asked for values only.
+    slot: int | None = 0
+    # Whether blocks remember the values at the last point, for when it turns out to be the
+    # solution.
+    keeps_values: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What blocks elsewhere need; the rest is large, and stays where the sums are finished.
+        here = dict.fromkeys(
+            ("rows", "rare_kernel", "rare_weight", "whitener", "tilt", "penalized")
+        )
+        return self.__dict__ | here
 
     def block_weight(self, block: Block) -> np.ndarray:
         """`majority_weight` of the rows of a block."""

@@ -31,8 +31,8 @@ from rareclass.kernels.landmarks import LandmarkCandidates, Landmarks, choose_la
 from rareclass.labels.two_classes import HeldRows
 from rareclass.machine import factorising, parse_bytes, size_text
 from rareclass.metrics.rare_cells import RareCells, search, weigh_distinct
-from rareclass.ranking.losses import PairLoss
-from rareclass.ranking.problem import RankingProblem
+from rareclass.ranking.losses import LabellingLoss, Loss
+from rareclass.ranking.problem import LabellingProblem, LandmarkProblem, RankingProblem
 from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.targets import RankingScores, RankingTarget
@@ -66,7 +66,7 @@ class RankingData:
     settings: KernelSettings
     source: RowSource
     target: RankingTarget
-    loss: PairLoss
+    loss: Loss
     width: float  # sigma
     scales: np.ndarray | None = None  # of the features inside the kernel
     numbers: np.ndarray | None = None  # of the rows of a part, among all rows
@@ -176,7 +176,7 @@ class PreparedRanking:
     expansion: KernelExpansion
     landmarks: Landmarks
     width: float
-    loss: PairLoss
+    loss: Loss
     rare_kernel: np.ndarray
     landmark_kernel: np.ndarray
     dtype: np.dtype
@@ -188,10 +188,10 @@ class PreparedRanking:
         self,
         lam: float,
         held_out: np.ndarray | None = None,
-        loss: PairLoss | None = None,
+        loss: Loss | None = None,
         coordinates: Coordinates = whiten,
-    ) -> RankingProblem:
-        """The ranking problem on all rows, or without those held out.
+    ) -> LandmarkProblem:
+        """The problem on all rows, or without those held out: of pairs, or of labellings.
 
         The rows of the mask `held_out` are neither summed, nor held, nor landmarks. `loss` stands
         in for the one prepared for; `coordinates` makes the matrix from unknowns to coefficients
@@ -218,18 +218,20 @@ class PreparedRanking:
             majority = float(labels.majority_weight[slice(None) if kept is None else kept].sum())
         else:
             majority = float(self.rows.n_rows if kept is None else np.count_nonzero(kept))
-        return RankingProblem(
-            rows=self.rows,
-            expansion=self.expansion,
-            loss=loss,
-            rare_kernel=self.rare_kernel,
-            rare_weight=rare_weight,
-            whitener=whitener,
-            lam=lam,
-            scale=1.0 / loss.pair_weight(rare_weight, majority),
-            majority_total=majority,
-            kept=None if kept is None else RowValues(kept),
-        )
+        held = {
+            "rows": self.rows,
+            "expansion": self.expansion,
+            "rare_kernel": self.rare_kernel,
+            "rare_weight": rare_weight,
+            "whitener": whitener,
+            "lam": lam,
+            "majority_total": majority,
+            "kept": None if kept is None else RowValues(kept),
+        }
+        if isinstance(loss, LabellingLoss):
+            return LabellingProblem(loss=loss, **held)
+        scale = 1.0 / loss.pair_weight(rare_weight, majority)
+        return RankingProblem(loss=loss, scale=scale, **held)
 
     def scored(
         self,

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import RankScorer, read_features, same_columns, settings_of
 from rareclass.kernels.kernels import DistanceKernel, FeatureScaled, Kernel, Matrix
 from rareclass.labels.two_classes import Labels, RowNumbers, plain, read_labels
@@ -56,14 +57,15 @@ class RankRC(RankScorer, KernelMachine):
         handful of rare rows. "all" is kernel RankSVM (time and memory grow with the square of the
         rows); "random" is as many rows drawn from all as there are rare ones; an integer is
         that many; an array holds row numbers, or points as a matrix.
-    loss : str or PairLoss, default="smoothed_hinge"
+    loss : str, PairLoss or LabellingLoss, default="smoothed_hinge"
         "smoothed_hinge", "squared_hinge", "logistic" and "exponential" are losses of the score
         difference of a pair. The others look at the top of the list, for precision and average
         precision: "pnorm_push" pushes down majority rows that stand above many rare ones
         (`PNormPush`, "power"); "partial_auc" sees only the share of the majority that stands
         highest (`PartialAUC`, "beta"); "top" counts places near the top of every rare row for
-        more (`Top`, "depth"), and alone is not convex. The classes are in
-        `rareclass.ranking.losses`.
+        more (`Top`, "depth"), and alone is not convex. "f1", "break_even" and "precision_at_k"
+        (`PrecisionAtK`, "k") are no sums over pairs but upper bounds of one minus these measures,
+        solved by cutting planes (see Notes). The classes are in `rareclass.ranking.losses`.
     eps : float, default=0.5
         Half the width of the quadratic part of the loss, in (0, 0.5]. Smaller is nearer to the
         hinge.
@@ -82,13 +84,15 @@ class RankRC(RankScorer, KernelMachine):
     tol : float or "auto", default="auto"
         Wanted norm of the gradient, relative to its norm at zero (on many rows that of a part of
         them); with "l1" the largest violation
-        of the conditions of the minimum, relative to :math:`\lambda_{\max}`. Smaller is more exact.
+        of the conditions of the minimum, relative to :math:`\lambda_{\max}`; with "f1",
+        "break_even" and "precision_at_k" the gap to a lower bound of the objective, relative to it.
+        Smaller is more exact.
         "auto" is 1e-6, and with "l2" beyond 20,000 majority rows 1e-3: up to half fewer passes,
         for an AUC on new rows that is the same to four digits. Beyond 100,000 majority rows "auto"
         also lets two parts of the rows foresee that it is reached, with the standard error of what
         they tell, in place of one more pass of all; `offset_` is then learned on such a part.
     max_iter : int, default=200
-        Most Newton iterations.
+        Most Newton iterations, or cutting planes.
     memory : str or int, default="2GiB"
         Bytes that fit may hold: kernel blocks that do not fit are worked out again in each pass,
         which changes the time and not the result. What cannot be cut (three matrices of
@@ -136,7 +140,8 @@ class RankRC(RankScorer, KernelMachine):
         Score above which a row is called rare: the best balanced accuracy on the training rows
         (those of a part, with ``tol="auto"`` beyond 100,000 majority rows).
         With rare landmarks those scores are optimistic for the rare rows; choose the threshold
-        on held-out rows where it matters.
+        on held-out rows where it matters. With "f1" it is learned with the scores; with
+        "break_even" as many training rows are above it as are rare, with "precision_at_k" k.
     objective_ : float
         The minimum found; foreseen where the last step of `history_` is.
     optimality_ : float
@@ -173,10 +178,25 @@ class RankRC(RankScorer, KernelMachine):
     change scores by less than 1e-10 in float64, and by the rounding of the kernel, 1e-4 or less, in
     float32.
 
+    With "f1", "break_even" and "precision_at_k" the loss is a maximum over all labellings of the
+    rows,
+
+    .. math:: \min_{f, c, \xi} \; \frac{\lambda}{2} \|f\|^2 + \xi, \qquad
+              \xi \ge \Delta(\bar y) - \sum_{i \in P} u_i (f(x_i) + c)
+              + \sum_{j \in N} v_j (f(x_j) + c) \quad \text{for all } \bar y ,
+
+    :math:`\Delta` being one minus the measure, u and v prices of the rows that :math:`\bar y`
+    labels wrong, and c, for "f1" alone, an intercept that is not regularised: ``offset_`` is -c. The
+    objective is at least one minus the measure on the training rows. Each cutting plane reads the
+    majority once for scores, and the rows of one labelling once more; a score a majority row is
+    held and sorted. Weights are copies; "precision_at_k" with a k takes equal ones only.
+
     References
     ----------
     .. [1] Tayal, Coleman, Li, "RankRC: Large-Scale Nonlinear Rare Class Ranking", IEEE TKDE
-       27(12), 2015: problem (13); (11) for other landmarks; (6) for all of them.
+       27(12), 2015: problem (13); (11) for other landmarks; (6) for all of them; section 7.2 names
+       losses of F1 and of the break-even point.
+    .. [2] Joachims, "A support vector method for multivariate performance measures", ICML 2005.
 
     Examples
     --------
@@ -275,10 +295,13 @@ class RankRC(RankScorer, KernelMachine):
                 "penalty='l2' and landmarks=model.landmark_rows_."
             )
         if not isinstance(make_loss(self.loss, self.eps, self.loss_params), _SLOPE_OF_ONE):
-            raise ValueError(
+            raise InputError(
                 f"loss={self.loss!r}: the bound is about losses of single pairs with "
-                "slopes of at most 1. Use loss='smoothed_hinge' or 'logistic', or give the slope "
-                "of yours to rareclass.theory.subset_bound."
+                "slopes of at most 1.",
+                "Use loss='smoothed_hinge' or 'logistic', or give the slope of yours to "
+                "rareclass.theory.subset_bound.",
+                ErrorKind.UNSUPPORTED,
+                value=self.loss,
             )
         expansion = self._expansion()
         if X is None:

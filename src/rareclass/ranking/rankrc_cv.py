@@ -43,7 +43,7 @@ class RankRCCV(RankScorer, KernelSearch):
         and one at least, are tried. Fewer score faster, and too few rank worse.
     losses : sequence or None, default=None
         Losses to choose from together with lam, in place of `loss` and `loss_params`: names,
-        pairs of a name and a dict of its parameters, or PairLoss objects, such as
+        pairs of a name and a dict of its parameters, or losses themselves, such as
         ``["smoothed_hinge", ("pnorm_push", {"power": 4})]``.
     widths : sequence of float or None, default=None
         Widths of the kernel to choose from together with lam, as multiples of `width`, such as
@@ -64,7 +64,7 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
     best_lam_ : float
     best_width_ : float
         Sigma of the best: a multiple of the width of all rows where `widths` are given.
-    best_loss_ : str or PairLoss
+    best_loss_ : str or loss
     best_loss_params_ : dict or None
         The loss chosen, as `losses` or `loss` and `loss_params` gave it.
     best_score_ : float
@@ -83,7 +83,8 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
     n_splits_ : int
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy over all rows, each
-        scored by the model of the fold that held it out.
+        scored by the model of the fold that held it out; with "f1" the best F1, with "break_even"
+        as many rows as are rare, with "precision_at_k" k.
     calibration_ : Calibration
         From these scores to the probabilities of `predict_proba`.
     classes_, pos_label_, n_iter_, feature_scales_, n_features_in_, feature_names_in_

@@ -8,7 +8,7 @@ With :math:`s_d = a_d^2`, kernels of a distance have
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -253,7 +253,7 @@ def _problems(
 ) -> tuple[RankingProblem, RankingProblem]:
     """The training problem of a fold, and the loss of its held-out rows, not regularised."""
     labels = prepared.target.labels
-    training = replace(prepared.problem(lam, fold.held_out), slot=slot)
+    training = replace(cast(RankingProblem, prepared.problem(lam, fold.held_out)), slot=slot)
     rare_weight = labels.rare_weight * fold.tested[labels.rare]
     kept = fold.tested[labels.majority]
     weight = float(prepared.rows.weight[kept].sum())

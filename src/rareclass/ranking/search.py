@@ -37,13 +37,14 @@ from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.fitting import (
     PENALTIES,
     SolverSettings,
+    check_penalty,
     fit_path,
     learned_machines,
     stopped_short,
 )
 from rareclass.ranking.losses import LossChoice, as_loss_choice, make_loss
 from rareclass.ranking.machine import KernelMachine
-from rareclass.ranking.problem import RankingProblem
+from rareclass.ranking.problem import LandmarkProblem
 from rareclass.ranking.ranking_data import PreparedRanking, RankingData, coefficients_of, prepare
 from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.ranking.solvers.path import solve_paths
@@ -52,7 +53,7 @@ from rareclass.ranking.targets import aligned
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
 
-Make = Callable[[], RankingProblem]
+Make = Callable[[], LandmarkProblem]
 
 
 class _Tried(NamedTuple):
@@ -168,8 +169,9 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         prepared = prepare(rows, several=True)
         penalty, is_part = PENALTIES[self.penalty], self.search_rows is not None
         accuracy = settings_of(SolverSettings, self).accuracy(prepared, is_part)
-        of_pairs = [make_loss(c.loss, self.eps, c.params) for c in candidates]
-        losses = [prepared.target.loss(loss) for loss in of_pairs]
+        given_losses = [make_loss(c.loss, self.eps, c.params) for c in candidates]
+        check_penalty(self.penalty, given_losses)
+        losses = [prepared.target.loss(loss) for loss in given_losses]
 
         def problems(held_out: np.ndarray | None) -> list[Make]:
             coordinates = penalty.coordinates
@@ -376,9 +378,9 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         prepared = of_folds
         if self.search_rows is not None:
             prepared = prepare(replace(all_rows, width=tried.width))
+        loss = prepared.target.loss(make_loss(choice.loss.loss, self.eps, choice.loss.params))
         if tried.whole is None:
-            loss = make_loss(choice.loss.loss, self.eps, choice.loss.params)
-            its_own = replace(prepared, loss=prepared.target.loss(loss))
+            its_own = replace(prepared, loss=loss)
             (learned,) = fit_path(its_own, [model.lam], settings, self._machine.__name__)
         else:
             problem = tried.on_all_rows[choice.place // len(tried.lams)]()
@@ -392,7 +394,7 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         foresees = settings.accuracy(prepared).foresees
         score = prepared.scored_part if foresees else prepared.scored
         held_out_rows = aligned(parts, score(coefficients_of([learned.solution])))
-        threshold = prepared.target.threshold(held_out_rows)
+        threshold = prepared.target.threshold(held_out_rows, loss)
         model._keep(prepared, learned._replace(threshold=threshold))
         calibration = prepared.target.calibration(held_out_rows)
         if calibration is not None:

@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
+from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.decide.threshold import threshold_between, thresholds_of_codes
+from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import learn_calibration, learn_level_calibration
 from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.labels.levels import Levels
 from rareclass.labels.two_classes import Labels, plain
 from rareclass.metrics import mauc, roc_auc
 from rareclass.metrics.scored_classes import ScoredClasses
-from rareclass.ranking.losses import PairLoss
+from rareclass.ranking.losses import LabellingLoss, Loss
 from rareclass.ranking.losses.ordinal import OrdinalLoss
 
 
@@ -90,8 +92,8 @@ class TwoClasses:
         """Learned attributes of an estimator: the labels, sorted, and the rare one."""
         return {"classes_": self.labels.classes, "pos_label_": self.labels.pos_label}
 
-    def loss(self, base: PairLoss) -> PairLoss:
-        """The loss of a pair itself: all pairs are of one kind."""
+    def loss(self, base: Loss) -> Loss:
+        """The loss itself: all pairs are of one kind."""
         return base
 
     def strata(self, n_rows: int) -> None:
@@ -111,8 +113,13 @@ class TwoClasses:
         """AUC."""
         return roc_auc(y, scores, weight)
 
-    def threshold(self, rows: RankingScores) -> float:
-        """The score of best balanced accuracy."""
+    def threshold(self, rows: RankingScores, loss: Loss) -> float:
+        """The score of best balanced accuracy; for a loss of labels that of its own measure."""
+        if isinstance(loss, LabellingLoss) and np.ptp(rows.scores) > 0.0:
+            weight = rows.weight
+            n_rows = len(rows.y) if weight is None else float(weight.sum())
+            cuts = HeldOutCuts.read(rows.y, rows.scores[:, 0], weight)
+            return cuts.threshold(loss.constraint(n_rows).find(cuts, None, None).cut)
         held, majority = rows.held[:, 0], rows.majority[:, 0]
         return threshold_between(
             ScoredClasses(held, majority, rows.held_weight, rows.majority_weight)
@@ -147,8 +154,15 @@ class OrderedLevels:
         labels = self.labels
         return {"classes_": labels.levels, "majority_level_": labels.majority_label}
 
-    def loss(self, base: PairLoss) -> PairLoss:
+    def loss(self, base: Loss) -> Loss:
         """The loss of a pair, summed over pairs of different levels."""
+        if isinstance(base, LabellingLoss):
+            raise InputError(
+                f"loss={type(base).__name__} labels rows rare or not, and here are levels.",
+                "Use a loss of pairs, such as 'smoothed_hinge', or RankRC on two classes.",
+                ErrorKind.UNSUPPORTED,
+                value=type(base).__name__,
+            )
         return OrdinalLoss(base, self.labels.rare_codes, self.labels.majority_level, self.costs)
 
     def strata(self, n_rows: int) -> np.ndarray:
@@ -169,7 +183,7 @@ class OrderedLevels:
         """MAUC."""
         return mauc(y, scores, weight)
 
-    def threshold(self, rows: RankingScores) -> np.ndarray:
+    def threshold(self, rows: RankingScores, loss: Loss) -> np.ndarray:
         """The scores between levels of least absolute error."""
         n_levels = len(self.labels.levels)
         return thresholds_of_codes(rows.y, rows.scores[:, 0], rows.weight, n_levels)

@@ -2,13 +2,21 @@
 
 Losses of each pair's margin alone: `SmoothedHinge`, `SquaredHinge`, `Logistic`, `Exponential`.
 Losses that look at the top of the list, built on those: `PNormPush` and `PartialAUC`, outer
-functions of each majority row's own sum; `Top`, one of each rare row's own sum.
+functions of each majority row's own sum; `Top`, one of each rare row's own sum. Losses of the
+labels of all rows, in `LABELLING_LOSSES`: `F1`, `PrecisionAtK` and `BreakEven`.
 """
 
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
+from rareclass.ranking.losses.labelling import (
+    F1,
+    LABELLING_LOSSES,
+    BreakEven,
+    LabellingLoss,
+    PrecisionAtK,
+)
 from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.losses.majority_outer import PartialAUC, PNormPush
 from rareclass.ranking.losses.margin_losses import MARGIN_LOSSES, Exponential
@@ -17,14 +25,20 @@ from rareclass.ranking.losses.piecewise_quadratic import RareSide, SmoothedHinge
 from rareclass.ranking.losses.top import Top
 
 __all__ = [
+    "F1",
+    "LABELLING_LOSSES",
     "LOSSES",
     "NO_LEVELS",
     "BlockTerms",
+    "BreakEven",
     "Exponential",
+    "LabellingLoss",
     "Logistic",
+    "Loss",
     "PNormPush",
     "PairLoss",
     "PartialAUC",
+    "PrecisionAtK",
     "RareSide",
     "RareTerms",
     "SmoothedHinge",
@@ -40,33 +54,37 @@ LOSSES: dict[str, Any] = MARGIN_LOSSES | {
     "top": Top,
 }
 
+Loss = PairLoss | LabellingLoss
+"""What a machine minimises beside the regulariser."""
 
-def make_loss(loss: Any, eps: float, params: Mapping[str, Any] | None = None) -> PairLoss:
-    """The PairLoss that an estimator's `loss` parameter means: a name, or the object itself.
+
+def make_loss(loss: Any, eps: float, params: Mapping[str, Any] | None = None) -> Loss:
+    """The loss that an estimator's `loss` parameter means: a name, or the object itself.
 
     `eps` is that of the hinges, `params` are further parameters of the loss that is named. Raises
     `ValueError` on an unknown name or parameter.
     """
+    by_name = LOSSES | LABELLING_LOSSES
     if isinstance(loss, type):
         raise ValueError(
             f"loss={loss.__name__} is the class itself: give an object, {loss.__name__}(...), or "
-            f"a name, one of {sorted(LOSSES)}."
+            f"a name, one of {sorted(by_name)}."
         )
     if params is not None and not isinstance(params, Mapping):
         raise ValueError(
             f"loss_params={params!r} must be a dict of the loss's parameters by name, such as "
             "{'power': 4}, or None."
         )
-    if hasattr(loss, "block"):
+    if hasattr(loss, "block") or isinstance(loss, LabellingLoss):
         if params:
             raise ValueError(
                 f"loss_params={dict(params)!r} belongs to a loss given by name: set the parameters "
                 f"of {type(loss).__name__} itself."
             )
         return loss
-    if not isinstance(loss, str) or loss not in LOSSES:
-        raise ValueError(f"loss={loss!r} is not one of {sorted(LOSSES)}.")
-    make = LOSSES[loss]
+    if not isinstance(loss, str) or loss not in by_name:
+        raise ValueError(f"loss={loss!r} is not one of {sorted(by_name)}.")
+    make = by_name[loss]
     known = [field.name for field in fields(make)]
     given = {**({"eps": eps} if "eps" in known else {}), **(params or {})}
     for name in given:
@@ -91,7 +109,7 @@ class LossChoice(NamedTuple):
 
 
 def as_loss_choice(given: Any) -> LossChoice:
-    """A choice from a name, a pair of name and parameters, or a PairLoss.
+    """A choice from a name, a pair of name and parameters, or a loss itself.
 
     Examples
     --------

@@ -10,6 +10,8 @@ import numpy as np
 from rareclass.kernels.expansion import expand
 from rareclass.ranking.problem import (
     Evaluation,
+    LabellingProblem,
+    LandmarkProblem,
     RankingProblem,
     Solver,
     ValueQuestion,
@@ -17,6 +19,7 @@ from rareclass.ranking.problem import (
     solve,
     solve_in_step,
 )
+from rareclass.ranking.solvers.cutting_planes import minimize_labellings
 from rareclass.ranking.solvers.newton import Preconditioner, Solution, Step, minimize
 from rareclass.ranking.solvers.part import PartDirection, Witnesses, part_stride
 from rareclass.ranking.solvers.preconditioner import SampledHessian
@@ -57,7 +60,7 @@ Starts = Callable[[RankingProblem, Path, Run], Iterable[Callable[[int], Solver[S
 
 
 def solve_paths(
-    problems: Iterable[Callable[[], RankingProblem]],
+    problems: Iterable[Callable[[], LandmarkProblem]],
     lams: Sequence[float],
     tol: float,
     max_iter: int,
@@ -85,6 +88,9 @@ def solve_paths(
     the solution for the one before, its gradient is also cut to at most `cut` times what it was
     there: with a large `tol` it would else be the same solution. `foresees`: on many rows parts
     of them may tell that `tol` is reached, in place of a pass of all (see `Witnesses`).
+
+    Problems of labellings have a solver of their own (`minimize_labellings`), whose passes are not
+    shared; `tol` is their gap to a lower bound.
     """
     order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
     path = [(k, float(lams[k])) for k in order]
@@ -93,9 +99,13 @@ def solve_paths(
     def each() -> Iterator[Callable[[int], Solver[Solutions]]]:
         for number, make in enumerate(problems):
             tell = None if report is None else partial(report, number)
-            for start in (starts or _starts)(
-                make(), path, Run(tol, cut, max_iter, tell, done, foresees)
-            ):
+            run, problem = Run(tol, cut, max_iter, tell, done, foresees), make()
+            if isinstance(problem, LabellingProblem):
+                its_own: Iterable[Callable[[int], Solver[Solutions]]]
+                its_own = [partial(_labellings, problem, path, run)]
+            else:
+                its_own = (starts or _starts)(problem, path, run)
+            for start in its_own:
                 numbers.append(number)
                 yield start
 
@@ -116,6 +126,12 @@ def _starts(
     ends = _PartEnds(problem, stride, run.foresees and keeps_weights(problem.loss))
     for k, lam in path:
         yield partial(_from_part, problem, ends, k, lam, run)
+
+
+def _labellings(problem: LabellingProblem, path: Path, run: Run, slot: int) -> Solver[Solutions]:
+    """Every lam from the cuts of the one before; it asks the rows itself."""
+    yield from ()
+    return minimize_labellings(problem, path, run.tol, run.max_iter, run.tell, run.done)
 
 
 def _minimize(
@@ -270,7 +286,7 @@ _LARGEST_STEP = 8.0
 _ON_THE_WAY = 0.1
 
 
-def default_lams(problems: Sequence[Callable[[], RankingProblem]]) -> tuple[float, ...]:
+def default_lams(problems: Sequence[Callable[[], LandmarkProblem]]) -> tuple[float, ...]:
     r"""Lams from one landmark or a few to most of them.
 
     They are :math:`\lambda_{\max} 2^{-k/2}` for k = 1, 2, ..., 32, and before them k = 1/32, 1/16,
@@ -280,7 +296,8 @@ def default_lams(problems: Sequence[Callable[[], RankingProblem]]) -> tuple[floa
 
     The problems are over the same rows, in the coordinates of `unit_norm`.
     """
-    asked = [replace(make(), lam=0.0, slot=None) for make in problems]
+    made = [make() for make in problems]
+    asked = [replace(p, lam=0.0, slot=None) for p in made if isinstance(p, RankingProblem)]
     at_zero = answer([ValueQuestion(p, np.zeros(p.size)) for p in asked])
     largest = [largest_lam(at.gradient, p.penalized) for p, at in zip(asked, at_zero, strict=True)]
     # Where no landmark tells rare from other rows, any lam gives the same model.

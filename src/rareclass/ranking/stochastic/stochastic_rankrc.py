@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import RankScorer, read_features
 from rareclass.findings import Status, warn
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
@@ -375,10 +376,13 @@ class StochasticRankRC(RankScorer, KernelModel):
         most = most_landmarks(self.landmarks, memory)
         loss = make_loss(self.loss, self.eps, self.loss_params)
         if not isinstance(loss, MarginLoss):
-            raise ValueError(
+            raise InputError(
                 f"loss={self.loss!r} is no plain sum over pairs, which mini-batches could stand "
-                "for. Use 'smoothed_hinge', 'squared_hinge', 'logistic' or 'exponential', or "
-                "RankRC, which sees all rows at once."
+                "for.",
+                "Use 'smoothed_hinge', 'squared_hinge', 'logistic' or 'exponential', or RankRC, "
+                "which sees all rows at once.",
+                ErrorKind.UNSUPPORTED,
+                value=self.loss,
             )
         settings = LearnerSettings(loss, float(self.lam), self.n_jobs, most, memory)
         start = Beginning(self.kernel, self.width, self.landmarks, memory)
