@@ -186,8 +186,8 @@ class RankRC(RankScorer, KernelMachine):
               + \sum_{j \in N} v_j (f(x_j) + c) \quad \text{for all } \bar y ,
 
     :math:`\Delta` being one minus the measure, u and v prices of the rows that :math:`\bar y`
-    labels wrong, and c, for "f1" alone, an intercept that is not regularised: ``offset_`` is -c. The
-    objective is at least one minus the measure on the training rows. Each cutting plane reads the
+    labels wrong, and c, for "f1" alone, an intercept that is not regularised: ``offset_`` is -c.
+    The objective is at least one minus the measure on the training rows. Each cutting plane reads the
     majority once for scores, and the rows of one labelling once more; a score a majority row is
     held and sorted. Weights are copies; "precision_at_k" with a k takes equal ones only.
 
