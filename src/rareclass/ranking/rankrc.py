@@ -187,9 +187,9 @@ class RankRC(RankScorer, KernelMachine):
 
     :math:`\Delta` being one minus the measure, u and v prices of the rows that :math:`\bar y`
     labels wrong, and c, for "f1" alone, an intercept that is not regularised: ``offset_`` is -c.
-    The objective is at least one minus the measure on the training rows. Each cutting plane reads the
-    majority once for scores, and the rows of one labelling once more; a score a majority row is
-    held and sorted. Weights are copies; "precision_at_k" with a k takes equal ones only.
+    The objective is at least one minus the measure on the training rows. Each cutting plane reads
+    the majority once for scores, and the rows of one labelling once more; a score a majority row
+    is held and sorted. Weights are copies; "precision_at_k" with a k takes equal ones only.
 
     References
     ----------
