@@ -15,7 +15,7 @@ from rareclass.kernels.expansion import Coordinates, KernelExpansion, whiten
 from rareclass.kernels.kernels import Matrix
 from rareclass.machine import blas_threads, track
 from rareclass.ranking.losses import F1, LabellingLoss, Loss, make_loss
-from rareclass.ranking.problem import LandmarkProblem, RankingProblem
+from rareclass.ranking.problem import Problem, RankingProblem
 from rareclass.ranking.ranking_data import (
     KernelSettings,
     PreparedRanking,
@@ -60,7 +60,7 @@ class Penalty:
     coordinates: Coordinates  # makes the matrix from unknowns to coefficients
     starts: Starts | None  # makes its solvers, for `solve_paths`
     # makes a grid of lams for problems on all rows that differ in the loss, from their makers
-    lams: Callable[[Sequence[Callable[[], LandmarkProblem]]], tuple[float, ...]]
+    lams: Callable[[Sequence[Callable[[], Problem]]], tuple[float, ...]]
     drops_landmarks: bool  # whether coefficients are zero, and their landmarks no part of the model
 
 
@@ -158,7 +158,7 @@ def fit_path(
 
 def learned_machines(
     prepared: PreparedRanking,
-    problem: LandmarkProblem,
+    problem: Problem,
     lams: Sequence[float],
     solutions: Sequence[Solution],
     settings: SolverSettings,
@@ -187,7 +187,7 @@ def learned_machines(
             None,
             solution,
         )
-        if PENALTIES[settings.penalty].drops_landmarks:
+        if PENALTIES[settings.penalty].drops_landmarks and isinstance(problem, RankingProblem):
             machine = _without_unused(machine, prepared, problem, lam)
         machines.append(machine)
         if stopped_short(solution, accuracy.tol):
@@ -196,7 +196,7 @@ def learned_machines(
 
 
 def _threshold(
-    prepared: PreparedRanking, problem: LandmarkProblem, solution: Solution, rows: RankingScores
+    prepared: PreparedRanking, problem: Problem, solution: Solution, rows: RankingScores
 ) -> Any:
     """The target's threshold, or where f + c = 0 if the loss has learned where that is."""
     if isinstance(problem.loss, F1):

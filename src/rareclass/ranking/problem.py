@@ -275,6 +275,10 @@ class RankingProblem(LandmarkProblem):
         return zone
 
 
+Problem = RankingProblem | LabellingProblem
+"""What a path of lams is solved for."""
+
+
 class AboutProblem:
     """Question about the function with unknowns w."""
 

@@ -32,7 +32,7 @@ from rareclass.labels.two_classes import HeldRows
 from rareclass.machine import factorising, parse_bytes, size_text
 from rareclass.metrics.rare_cells import RareCells, search, weigh_distinct
 from rareclass.ranking.losses import LabellingLoss, Loss
-from rareclass.ranking.problem import LabellingProblem, LandmarkProblem, RankingProblem
+from rareclass.ranking.problem import LabellingProblem, Problem, RankingProblem
 from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.targets import RankingScores, RankingTarget
@@ -190,7 +190,7 @@ class PreparedRanking:
         held_out: np.ndarray | None = None,
         loss: Loss | None = None,
         coordinates: Coordinates = whiten,
-    ) -> LandmarkProblem:
+    ) -> Problem:
         """The problem on all rows, or without those held out: of pairs, or of labellings.
 
         The rows of the mask `held_out` are neither summed, nor held, nor landmarks. `loss` stands
@@ -218,7 +218,7 @@ class PreparedRanking:
             majority = float(labels.majority_weight[slice(None) if kept is None else kept].sum())
         else:
             majority = float(self.rows.n_rows if kept is None else np.count_nonzero(kept))
-        held = {
+        held: dict[str, Any] = {
             "rows": self.rows,
             "expansion": self.expansion,
             "rare_kernel": self.rare_kernel,

@@ -44,7 +44,7 @@ from rareclass.ranking.fitting import (
 )
 from rareclass.ranking.losses import LossChoice, as_loss_choice, make_loss
 from rareclass.ranking.machine import KernelMachine
-from rareclass.ranking.problem import LandmarkProblem
+from rareclass.ranking.problem import Problem
 from rareclass.ranking.ranking_data import PreparedRanking, RankingData, coefficients_of, prepare
 from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.ranking.solvers.path import solve_paths
@@ -53,7 +53,7 @@ from rareclass.ranking.targets import aligned
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
 
-Make = Callable[[], LandmarkProblem]
+Make = Callable[[], Problem]
 
 
 class _Tried(NamedTuple):

@@ -62,7 +62,12 @@ class Point(NamedTuple):
 
     def towards(self, other: Self, share: float) -> "Point":
         """The point on the line to another: 0 is this one, 1 the other."""
-        return Point(*((1.0 - share) * a + share * b for a, b in zip(self, other, strict=True)))
+        return Point(
+            self.w + share * (other.w - self.w),
+            self.level + share * (other.level - self.level),
+            self.rare + share * (other.rare - self.rare),
+            self.majority + share * (other.majority - self.majority),
+        )
 
 
 class Value(NamedTuple):
@@ -122,16 +127,18 @@ class LabellingObjective:
     def cut(self, labelling: Labelling) -> Cut:
         """The cut of a labelling: a pass of the rows that it labels wrong."""
         p, v = self.problem, labelling.majority
-        pull = pull_back(p.rare_kernel, labelling.rare)
-        pull = pull - p.rows.sum(_pull_of_block, p.expansion, RowValues(v))
+        (of_majority,) = p.rows.sum(_pull_of_block, p.expansion, RowValues(v))
+        pull = pull_back(p.rare_kernel, labelling.rare) - of_majority
         self.passes += np.count_nonzero(v) / max(len(v), 1)
         return Cut(labelling.delta, pull @ p.whitener, float(labelling.rare.sum() - v.sum()))
 
 
-def _pull_of_block(block: Block, expansion: KernelExpansion, prices: RowValues) -> np.ndarray:
+def _pull_of_block(
+    block: Block, expansion: KernelExpansion, prices: RowValues
+) -> tuple[np.ndarray]:
     own = prices.of(block)
     chosen = own != 0.0
-    return pull_back(expansion.matrix(block, chosen), own[chosen])
+    return (pull_back(expansion.matrix(block, chosen), own[chosen]),)
 
 
 def minimize_labellings(
@@ -228,13 +235,14 @@ def _solve(
 
 def _best_on_line(objective: LabellingObjective, best: Value, end: Value, lam: float) -> Value:
     """The lowest F on the line from the best point to another, by halving where its slope is."""
-    start, low, high = best.at, 0.0, 1.0
-    along = Point(*(b - a for a, b in zip(start, end.at, strict=True)))
-    here, share = end, 1.0
+    start, low, high, share = best.at, 0.0, 1.0, 1.0
+    here = end
     for _ in range(_LINE_POINTS):
         best = here if here.F < best.F else best
-        slope = lam * (here.at.w @ along.w) - here.worst.rare @ along.rare
-        if slope + here.worst.majority @ along.majority > 0.0:
+        slope = lam * (here.at.w @ (end.at.w - start.w))
+        slope -= here.worst.rare @ (end.at.rare - start.rare)
+        slope += here.worst.majority @ (end.at.majority - start.majority)
+        if slope > 0.0:
             high = share
         elif share == 1.0:
             break

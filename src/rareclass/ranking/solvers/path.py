@@ -11,7 +11,7 @@ from rareclass.kernels.expansion import expand
 from rareclass.ranking.problem import (
     Evaluation,
     LabellingProblem,
-    LandmarkProblem,
+    Problem,
     RankingProblem,
     Solver,
     ValueQuestion,
@@ -60,7 +60,7 @@ Starts = Callable[[RankingProblem, Path, Run], Iterable[Callable[[int], Solver[S
 
 
 def solve_paths(
-    problems: Iterable[Callable[[], LandmarkProblem]],
+    problems: Iterable[Callable[[], Problem]],
     lams: Sequence[float],
     tol: float,
     max_iter: int,
@@ -286,7 +286,7 @@ _LARGEST_STEP = 8.0
 _ON_THE_WAY = 0.1
 
 
-def default_lams(problems: Sequence[Callable[[], LandmarkProblem]]) -> tuple[float, ...]:
+def default_lams(problems: Sequence[Callable[[], Problem]]) -> tuple[float, ...]:
     r"""Lams from one landmark or a few to most of them.
 
     They are :math:`\lambda_{\max} 2^{-k/2}` for k = 1, 2, ..., 32, and before them k = 1/32, 1/16,
