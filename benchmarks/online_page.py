@@ -3,7 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import cbr_forms, stream_forests, stream_mixture, stream_resets, stream_settings
+from benchmarks import (
+    cbr_forms,
+    cbr_selection,
+    cbr_steps,
+    stream_forests,
+    stream_mixture,
+    stream_resets,
+    stream_settings,
+)
 from benchmarks.markdown import table
 from benchmarks.online_speed import RATE_HEADER, rate_line
 from benchmarks.paper_tables import cbr_figures, cbr_tables
@@ -78,6 +86,27 @@ def forms(result: Result) -> str:
         )
     header = ["stream", "AUC", *(f"{form}, rows/s" for form in cbr_forms.FORMS)]
     return table([*header, "switching : all pairs"], rows)
+
+
+def steps(result: Result) -> str:
+    """The exact and the printed step of diagonal CBR."""
+    many = len({cell["set"] for cell in result["cells"]})
+    text = f"Means over {many} streams, each row scored before it is learned.\n\n"
+    return text + table(cbr_steps.HEADER, cbr_steps.lines(result["cells"]))
+
+
+def selection(result: Result) -> str:
+    """CBR that ranks by some of the features."""
+    text = (
+        f"Streams of {cbr_selection.ROWS:,} rows of {cbr_selection.N_FEATURES} normal features, of "
+        f"which {cbr_selection.N_TELLING} count; means over {result['made'][0]['streams']}.\n\n"
+    )
+    parts = [text + table(cbr_selection.MADE_HEADER, cbr_selection.made_lines(result["made"]))]
+    if result["text"]:
+        lines = cbr_selection.text_lines(result["text"])
+        parts.append("farm_ads, 54,877 words, five folds; the median time of a fit.")
+        parts.append(table(cbr_selection.TEXT_HEADER, lines))
+    return "\n\n".join(parts)
 
 
 def settings(result: Result) -> str:
@@ -168,5 +197,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
     "stream_settings": ("Settings for streams", "stream_settings", settings),
     "online_speed": ("Online learners: rows a second", "online_speed --what rate", online_speed),
     "online_memory": ("Online learners: memory", "online_speed --what memory", online_memory),
+    "cbr_steps": ("CBR with a diagonal: the two steps on streams", "cbr_steps", steps),
+    "cbr_selection": ("CBR that ranks by some of the features", "cbr_selection", selection),
     "cbr_forms": ("CBR: pairs put aside, or all worked out", "cbr_forms", forms),
 }

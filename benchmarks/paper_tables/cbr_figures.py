@@ -49,13 +49,13 @@ Cells = dict[str, dict[str, Cell]]
 
 
 def cells(fits: Iterable[Fit], study: str, measure: str) -> Cells:
-    """Set -> learner -> figures of "auc" or "accuracy"; sets and learners as the paper has them."""
+    """Set -> learner -> figures of "auc" or "accuracy"; first the paper's learners, then others."""
     printed = paper.online_figures(TABLES[study][measure == "accuracy"])
     grouped: dict[tuple[str, str], list[Fit]] = {}
     for fit in fits:
         grouped.setdefault((fit["set"], fit["method"]), []).append(fit)
     sets = [name for name in SETS if any(key[0] == name for key in grouped)]
-    order = list(next(iter(printed.values())))
+    order = dict.fromkeys([*next(iter(printed.values())), *(method for _, method in grouped)])
     return {
         name: {
             learner: _cell(grouped[name, learner], measure, printed, name, learner)
@@ -141,5 +141,5 @@ def _cell(fits: list[Fit], measure: str, printed: Any, name: str, learner: str) 
         float(values.std(ddof=1)),
         len(fits),
         float(times.mean()),
-        printed.get(_STAND_INS.get(name, name), {}).get(learner),
+        printed.get(_STAND_INS.get(name, name), {}).get(learner.removesuffix(" printed")),
     )

@@ -25,9 +25,16 @@ def _learner(learner: str, parameter: str, **fixed: Any) -> Make:
     return make
 
 
-def _cbr(policy: str, covariance: str = "full") -> Make:
-    fixed = {"eta": 0.7, "buffer_size": BUFFER, "policy": policy, "covariance": covariance}
+def _cbr(policy: str, covariance: str = "full", **fixed: Any) -> Make:
+    fixed |= {"eta": 0.7, "buffer_size": BUFFER, "policy": policy, "covariance": covariance}
     return _learner("CBR", "C", **fixed)
+
+
+# Proposition 2 as printed, and the exact solution of its problem (docs/decisions/0062).
+_DIAGONAL = {
+    "CBR diagonal printed": _cbr("fifo", "diagonal", diagonal_step="printed"),
+    "CBR diagonal": _cbr("fifo", "diagonal"),
+}
 
 
 _UNIEXP = _learner("UniExp", "eta")
@@ -40,9 +47,10 @@ BENCHMARK: dict[str, Make] = {
     "OPAUC": _learner("OPAUC", "eta", lam=REGULARISATION),
     "OAM": _OAM,
     "AdaOAM": _learner("AdaOAM", "eta", lam=REGULARISATION, delta=SMOOTHING),
+    **_DIAGONAL,
 }
 TEXT: dict[str, Make] = {
-    "CBR diagonal": _cbr("fifo", "diagonal"),
+    **_DIAGONAL,
     "UniExp": _UNIEXP,
     "OPAUC low rank": _learner("OPAUC", "eta", lam=REGULARISATION, rank=RANK),
     "OAM": _OAM,

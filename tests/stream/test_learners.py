@@ -1,11 +1,13 @@
 """Learners by name: what they begin with, and what ``--param`` makes of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rareclass.errors import InputError
 from rareclass.online import CBR, OAM
+from rareclass.stream.checkpoint import load_newest, save_checkpoint
 from rareclass.stream.log import read_log
 from rareclass.stream.options import (
     LEARNERS,
@@ -14,7 +16,7 @@ from rareclass.stream.options import (
     parse_parameters,
     usual_tails,
 )
-from rareclass.stream.state import settled
+from rareclass.stream.state import learner_of, settled
 from stream.messy_stream import messy_records, run, write_csv
 
 
@@ -32,7 +34,9 @@ def test_cbr_begins_with_small_balanced_steps(name: str) -> None:
 def test_the_library_s_defaults_may_be_asked_for() -> None:
     found = parse_parameters("cbr", ["C=1", "class_weight=none"])
     assert (found["C"], found["class_weight"]) == (1.0, None)
-    assert make_learner("cbr", found).get_params() == CBR(random_state=0).get_params()
+    assert make_learner("cbr", found).get_params() == (
+        CBR(random_state=0, diagonal_step="printed").get_params()
+    )
     with pytest.raises(InputError, match="class_weight='even' is not None or 'balanced'"):
         parse_parameters("cbr", ["class_weight=even"])
 
@@ -43,6 +47,31 @@ def test_others_begin_as_in_the_library() -> None:
     )
     for name in LEARNERS:
         assert parse_parameters(name, []).get("random_state", 0) == 0
+
+
+def test_a_checkpoint_of_an_earlier_version_goes_on_with_its_step(tmp_path: Path) -> None:
+    """It lacks the parameters that came later; whoever asks for another step is told."""
+    source = write_csv(tmp_path / "rows.csv", messy_records(300, n_sure=250))
+    folder, name = tmp_path / "stream", "cbr-diagonal"
+    options = StreamOptions(str(source), "fraud", name, parse_parameters(name, ["C=1"]))
+    run(options, folder, stop_after=100)
+    loaded = load_newest(folder)
+    assert loaded is not None
+    for added in ("diagonal_step", "max_features"):
+        del loaded.state.options["parameters"][added]
+    save_checkpoint(folder, loaded.state.counters.rows, loaded.state)
+    exact = parse_parameters(name, ["C=1", "diagonal_step=exact"])
+    with pytest.raises(InputError, match="with --param diagonal_step=printed, but now it is"):
+        run(replace(options, parameters=exact), folder)
+    assert run(options, folder)[0].kind == "went on"
+    loaded = load_newest(folder)
+    assert loaded is not None
+    assert loaded.state.options["parameters"]["diagonal_step"] == "printed"
+    run(options, tmp_path / "whole")
+    whole = load_newest(tmp_path / "whole")
+    assert whole is not None
+    found, wanted = (learner_of(of.state).coef_ for of in (loaded, whole))
+    assert found.tobytes() == wanted.tobytes()
 
 
 @pytest.mark.parametrize(

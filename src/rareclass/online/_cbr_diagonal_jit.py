@@ -1,10 +1,10 @@
 """The compiled loop of CBR with a diagonal covariance over sparse rows.
 
 Four numbers of a feature lie side by side in a workspace, so that a visit is one cache line:
-the weight mu, the variance term h = 1 / (G + C), the value of the row being learned (0 between
-rows) and the precision G. Only the columns of these rows and of the buffered ones are filled in:
-a call costs their non-zeros, however many features there are. Numpy's rules of division leave out
-a test for zero at every visit.
+the weight mu, the variance term h, the value of the row being learned (0 between rows) and the
+precision G. h is 1 / G for the exact step and 1 / (G + C) for that of Proposition 2 as printed.
+Only the columns of these rows and of the buffered ones are filled in: a call costs their non-zeros,
+however many features there are. Numpy's rules of division leave out a test for zero at every visit.
 """
 
 import numpy as np
@@ -16,15 +16,18 @@ _MU, _H, _X, _G = 0, 1, 2, 3
 _NEAR = 1e-6
 # where v is smaller no step is made, and no precision grows larger: nothing can overflow.
 _LEAST_V, _MOST_G = 1e-300, 1e150
+# The root of the exact step: rounds at most (4 are usual), and the change that ends them. Each
+# round squares the error.
+_ROUNDS, _NEAR_ROOT = 100, 1e-6
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _fetch(work, indices, mean, precision, C):
+def _fetch(work, indices, mean, precision, added):
     """Fill the workspace in these columns."""
     for k in range(indices.shape[0]):
         i = indices[k]
         work[i, _MU] = mean[i]
-        work[i, _H] = 1.0 / (precision[i] + C)
+        work[i, _H] = 1.0 / (precision[i] + added)
         work[i, _X] = 0.0
         work[i, _G] = precision[i]
 
@@ -86,8 +89,8 @@ def _near_pair_sums(work, indices, data, other_indices, other_values):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _step_sizes(m, v, C, phi):
-    """alpha and beta of SCW-I for a margin m = y mu.z and its variance v > 0."""
+def _printed_sizes(m, v, C, phi):
+    """alpha and beta as printed for a margin m = y mu.z and v = sum z^2 / (G + C) > 0."""
     zeta = 1.0 + phi * phi
     root = np.sqrt(0.25 * (m * phi * phi) ** 2 + v * phi * phi * zeta)
     alpha = min(C, max(0.0, (root - m * (1.0 + 0.5 * phi * phi)) / (v * zeta)))
@@ -97,25 +100,91 @@ def _step_sizes(m, v, C, phi):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _move(work, i, z, mean_step, beta, C):
-    """mu += alpha y z / G, G += beta z^2 in one feature."""
-    work[i, _MU] += mean_step * z / work[i, _G]
-    work[i, _G] = min(work[i, _G] + beta * z * z, _MOST_G)
-    work[i, _H] = 1.0 / (work[i, _G] + C)
+def _terms(work, indices, data, other_indices, other_values, terms):
+    """``w_i = z_i^2 / G_i`` of z = x - b where x or b is not 0: how many, and the sum of w^2."""
+    n, squares = 0, 0.0
+    for k in range(other_indices.shape[0]):
+        i = other_indices[k]
+        z = work[i, _X] - other_values[k]
+        w = z * z * work[i, _H]
+        squares += w * w
+        terms[n] = w
+        n += 1
+        work[i, _X] = 0.0  # as above
+    for k in range(indices.shape[0]):
+        i, x = indices[k], data[k]
+        if work[i, _X] != 0.0:
+            w = x * x * work[i, _H]
+            squares += w * w
+            terms[n] = w
+            n += 1
+        work[i, _X] = x
+    return n, squares
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def _sums_at(terms, b):
+    """Sums of ``w r``, ``w r^2`` and ``(w r)^2`` with ``r = 1 / (1 + b w)``."""
+    first, second, third = 0.0, 0.0, 0.0
+    for k in range(terms.shape[0]):
+        r = 1.0 / (1.0 + b * terms[k])
+        p = terms[k] * r
+        first += p
+        second += p * r
+        third += p * p
+    return first, second, third
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _update(work, indices, data, other_indices, other_values, mean_step, beta, C):
+def _exact_sizes(terms, squares, m, v, C, phi):
+    """alpha and beta that solve problem (6) with a diagonal covariance.
+
+    The conditions of a minimum are ``mu += alpha y z / G`` and ``G += beta z^2`` with
+    ``beta = alpha phi / sqrt(u)`` and ``u = sum z^2 / (G + beta z^2)``. Where alpha < C the loss is
+    0 after the step, ``m + alpha v = phi sqrt(u)``, with ``v = sum z^2 / G``. Either is an equation
+    in beta alone, whose left side less its right one rises with beta; the lesser root is taken.
+
+    A round replaces u by ``a / (1 + c beta)`` with the value and slope of u, and solves the two
+    quadratic equations that are left. By Jensen's inequality that is nowhere above u, and so each
+    root is approached from one side, with an error that is squared from round to round; where one
+    feature differs the first round is exact. In here beta and u are in units of 1 / v and of v.
+    """
+    size = np.sqrt(v)
+    margin, square, limit = m / size, phi * phi, C * phi * size
+    a, c, b = 1.0, squares / v / v, 0.0
+    for _ in range(_ROUNDS):
+        e = 0.5 * c * margin * phi / np.sqrt(a)
+        free = square - margin * phi / np.sqrt(a) * (np.sqrt(e * e + 1.0 + c * square) - e)
+        far = limit * c
+        cut = 0.5 * limit * (far + np.sqrt(far * far + 4.0 * a)) / a
+        before, b = b, min(max(0.0, free), cut, _MOST_G)
+        if abs(b - before) <= _NEAR_ROOT * b:
+            break
+        first, second, third = _sums_at(terms, b / v)
+        a, c = first * first / second / v, third / second / v
+    return min(C, b * np.sqrt(a / (1.0 + c * b)) / (phi * size)), b / v
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _move(work, i, z, mean_step, beta, added):
+    """mu += alpha y z / G, G += beta z^2 in one feature."""
+    work[i, _MU] += mean_step * z * work[i, _H] if added == 0.0 else mean_step * z / work[i, _G]
+    work[i, _G] = min(work[i, _G] + beta * z * z, _MOST_G)
+    work[i, _H] = 1.0 / (work[i, _G] + added)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _update(work, indices, data, other_indices, other_values, mean_step, beta, added):
     """Step along z = x - b; returns the row's own sums after it."""
     for k in range(other_indices.shape[0]):
         i = other_indices[k]
-        _move(work, i, work[i, _X] - other_values[k], mean_step, beta, C)
+        _move(work, i, work[i, _X] - other_values[k], mean_step, beta, added)
         work[i, _X] = 0.0  # as above
     score, own = 0.0, 0.0
     for k in range(indices.shape[0]):
         i, x = indices[k], data[k]
         if work[i, _X] != 0.0:
-            _move(work, i, x, mean_step, beta, C)
+            _move(work, i, x, mean_step, beta, added)
         work[i, _X] = x
         score += work[i, _MU] * x
         own += x * x * work[i, _H]
@@ -123,10 +192,43 @@ def _update(work, indices, data, other_indices, other_values, mean_step, beta, C
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _learn_row(work, indices, data, y, other_indices, other_values, lengths, C, most, phi):
-    """Visit the pairs of a row with the buffered rows of the other class; its score before."""
+def _chosen_score(work, indices, data, chosen):
+    """mu.x of a row over the chosen features."""
+    score = 0.0
+    for k in range(indices.shape[0]):
+        if chosen[indices[k]]:
+            score += work[indices[k], _MU] * data[k]
+    return score
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _choose(work, is_held, mean, precision, most, chosen):
+    """Choose the features whose weights are the greatest beside their deviations, O(features).
+
+    ``|mu| sqrt(G)``, at most so many and none of 0; of equal ones the first. `is_held`: whether
+    the workspace has a feature.
+    """
+    n = mean.shape[0]
+    sureness = np.empty(n)
+    for i in range(n):
+        mu, G = (work[i, _MU], work[i, _G]) if is_held[i] else (mean[i], precision[i])
+        sureness[i] = abs(mu) * np.sqrt(G)
+    least = np.partition(sureness, n - most)[n - most]
+    ties = most
+    for i in range(n):
+        ties -= sureness[i] > least
+    for i in range(n):
+        is_tie = sureness[i] == least and least > 0.0 and ties > 0
+        chosen[i] = sureness[i] > least or is_tie
+        ties -= is_tie
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _learn_row(
+    work, indices, data, y, other_indices, other_values, lengths, added, most, phi, exact, terms
+):  # fmt: skip
+    """Visit the pairs of a row with the buffered rows of the other class."""
     score, own = _own_sums(work, indices, data)
-    before = score
     for k in range(indices.shape[0]):
         work[indices[k], _X] = data[k]
     for slot in range(lengths.shape[0]):
@@ -138,11 +240,28 @@ def _learn_row(work, indices, data, y, other_indices, other_values, lengths, C, 
             margin, v = _near_pair_sums(work, indices, data, columns, values)
         m = y * margin
         if _LEAST_V < v < np.inf and phi * np.sqrt(v) - m > 0.0:
-            alpha, beta = _step_sizes(m, v, most, phi)
-            score, own = _update(work, indices, data, columns, values, y * alpha, beta, C)
+            if exact:
+                n, squares = _terms(work, indices, data, columns, values, terms)
+                alpha, beta = _exact_sizes(terms[:n], squares, m, v, most, phi)
+            else:
+                alpha, beta = _printed_sizes(m, v, most, phi)
+            score, own = _update(work, indices, data, columns, values, y * alpha, beta, added)
     for k in range(indices.shape[0]):
         work[indices[k], _X] = 0.0
-    return before
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _columns_of(indices, buffer_indices, lengths, seen):
+    """The columns of all rows and of all buffered ones, some of them more than once."""
+    found = np.empty(indices.shape[0] + lengths.sum(), np.int64)
+    n = indices.shape[0]
+    found[:n] = indices
+    for plane in range(2):
+        for b in range(min(seen[plane], lengths.shape[1])):
+            length = lengths[plane, b]
+            found[n : n + length] = buffer_indices[plane, b, :length]
+            n += length
+    return found[:n]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -161,6 +280,9 @@ def learn(
     seen,
     C,
     phi,
+    exact,
+    chosen,
+    most_features,
     scores_out,
 ):
     """Learn from rows in order; `mean`, `precision` and the buffers are changed in place.
@@ -168,24 +290,31 @@ def learn(
     ``indptr, indices, data``: CSR rows with sorted columns and no zeros, int64 and float64.
     ``sign``: +1 rare, -1 majority, 0 to be scored only; ``step`` scales the greatest alpha, C, of
     a row; ``slot``: where the row goes in its class's buffer, -1 for nowhere. The buffers are
-    those of `SparseBuffers`, wide enough for these rows. ``scores_out``: each row's mu.x before it.
+    those of `SparseBuffers`, wide enough for these rows. ``exact``: the step of problem (6), or of
+    Proposition 2 as printed. ``chosen``: features that rows are scored by, of which there are at
+    most `most_features`; without any all are. They are chosen anew after 1, 2, 4, .. rows with a
+    label, and as often as a buffer fills. ``scores_out``: each row's mu.x before it.
     """
     capacity = lengths.shape[1]
-    work = np.empty((mean.shape[0], 4))
-    _fetch(work, indices, mean, precision, C)
-    for plane in range(2):
-        for b in range(min(seen[plane], capacity)):
-            columns = buffer_indices[plane, b, : lengths[plane, b]]
-            _fetch(work, columns, mean, precision, C)
+    added, is_limited = 0.0 if exact else C, most_features < chosen.shape[0]
+    work, terms = np.empty((mean.shape[0], 4)), np.empty(2 * buffer_values.shape[2])
+    held = _columns_of(indices, buffer_indices, lengths, seen)
+    _fetch(work, held, mean, precision, added)
+    is_held = np.zeros(chosen.shape[0], np.bool_)
+    if is_limited:
+        is_held[held] = True
     for t in range(sign.shape[0]):
         start, end = indptr[t], indptr[t + 1]
         columns, values = indices[start:end], data[start:end]
-        if sign[t] == 0:
+        if is_limited:
+            scores_out[t] = _chosen_score(work, columns, values, chosen)
+        else:
             scores_out[t] = _own_sums(work, columns, values)[0]
+        if sign[t] == 0:
             continue
         plane = 1 if sign[t] > 0 else 0
         other = 1 - plane
-        scores_out[t] = _learn_row(
+        _learn_row(
             work,
             columns,
             values,
@@ -193,19 +322,18 @@ def learn(
             buffer_indices[other],
             buffer_values[other],
             lengths[other, : min(seen[other], capacity)],
-            C,
+            added,
             C * step[t],
             phi,
+            exact,
+            terms,
         )
         seen[plane] += 1
         if slot[t] >= 0:
-            evicted = buffer_indices[plane, slot[t], : lengths[plane, slot[t]]]
-            _give_back(work, evicted, mean, precision)
             buffer_indices[plane, slot[t], : end - start] = columns
             buffer_values[plane, slot[t], : end - start] = values
             lengths[plane, slot[t]] = end - start
-    _give_back(work, indices, mean, precision)
-    for plane in range(2):
-        for b in range(min(seen[plane], capacity)):
-            columns = buffer_indices[plane, b, : lengths[plane, b]]
-            _give_back(work, columns, mean, precision)
+        n = seen[0] + seen[1]
+        if is_limited and (n % capacity == 0 or n & (n - 1) == 0):
+            _choose(work, is_held, mean, precision, most_features, chosen)
+    _give_back(work, held, mean, precision)

@@ -25,6 +25,8 @@ _ROUNDING = 1e-11
 _TOGETHER = 4
 # With fewer features leaving out the pairs without a step costs more than it saves.
 _FEW_FEATURES = 16
+# Rate of the moving mean of the share of pairs that take steps: one row tells little of the next.
+_SHARE_RATE = 1.0 / 16
 _LEAST_V = 1e-300  # where a pair's variance is smaller no step is made: nothing can overflow
 
 
@@ -34,8 +36,8 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
 
     ``bound[k, b] >= x_b' S x_b`` for buffered row b of class k. S only ever shrinks, so a bound
     stays one without being touched. Pairs are put aside by their bounds (`_against_bounds`), or
-    all worked out (`_against_all`) where the share of pairs of the row before that took steps,
-    ``share[0]``, is above `busy`: the steps are the same either way, to rounding.
+    all worked out (`_against_all`) where the share of pairs that took steps lately, ``share[0]``,
+    is above `busy`: the steps are the same either way, to rounding.
 
     Numbers of matrices are named by row and column all through: a view of a row that is made in
     a loop counts its references, which took a third of the time (docs/decisions/0042). So does a
@@ -62,18 +64,20 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
         y, size = float(sign[t]), C * step[t]
         rows, limit = buffer[1 - own], bound[1 - own]
         filled = min(seen[1 - own], capacity)
+        steps = 0
         if filled == 0:
             variance = _dot(x, x)  # S is the identity still
         elif share[0] > busy:
             steps = _against_all(x, y, size, phi, mu, covariance, rows, filled, Z, W, z, w)
             _product(covariance, x, s, len(s))
-            share[0], variance = steps / filled, _dot(s, x)
+            variance = _dot(s, x)
         else:
             steps, variance = _against_bounds(
                 x, y, size, phi, mu, covariance, rows, limit, filled,
                 s, z, w, along_mean, along_s, along_w,
             )  # fmt: skip
-            share[0] = steps / filled
+        if filled:
+            share[0] += _SHARE_RATE * (steps / filled - share[0])
         seen[own] += 1
         if slot[t] >= 0:
             for i in range(d):

@@ -1,7 +1,7 @@
 """CBR: confidence-weighted bipartite ranking (Khalid, Ray and Chitsaz 2016)."""
 
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from rareclass.online.buffers import (
 from rareclass.online.ranker import OnlineRanker, buffer_offset
 from rareclass.parameters import check_number, check_whole
 
-# Share of a row's pairs that take steps above which working them all out is faster
+# Share of pairs that take steps, lately, above which working them all out is faster
 # (docs/decisions/0011, 0042).
-_BUSY = 0.5
+_BUSY = 0.25
+# Bytes of a covariance for which looking at the memory would take longer than small fits.
+_SMALL = 2**26
 
 
 class FullState(NamedTuple):
@@ -31,7 +33,7 @@ class FullState(NamedTuple):
     covariance: np.ndarray
     buffers: DenseBuffers
     bound: np.ndarray  # shape (2, capacity): at least x_b' S x_b of every buffered row
-    share: np.ndarray  # shape (1,): of the pairs of the last row, those that took a step
+    share: np.ndarray  # shape (1,): of the pairs of the last rows, those that took a step
     rng: np.random.Generator
 
 
@@ -41,6 +43,16 @@ class DiagonalState(NamedTuple):
     mean: np.ndarray  # shape (n_features,): the weights
     # shape (n_features,): G, the inverse of their variances: 1 at the start, only growing
     precision: np.ndarray
+    buffers: SparseBuffers
+    rng: np.random.Generator
+
+
+class SelectedState(NamedTuple):
+    """The moving state of CBR-diag that ranks by some of the features."""
+
+    mean: np.ndarray  # as in `DiagonalState`: weights of all features
+    precision: np.ndarray
+    chosen: np.ndarray  # shape (n_features,), bool: features that rows are scored by
     buffers: SparseBuffers
     rng: np.random.Generator
 
@@ -56,7 +68,12 @@ class CBR(OnlineRanker):
 
     where ``phi`` is the normal quantile of ``eta``: the pair should be in the right order with
     probability eta. Proposition 1 has the closed form, soft confidence-weighted learning's. Along
-    directions that many pairs have settled, S is small and so are the steps to come.
+    directions that many pairs have settled, S is small and so are the steps to come. Where S is to
+    stay diagonal, equation (6), with ``G_i = 1 / S_ii``, the minimum is
+
+        mu += alpha y z / G,    G += beta z^2,    beta = alpha phi / sqrt(sum z^2 / (G + beta z^2)),
+
+    alpha being C, or less where the loss after the step is 0: the root of an equation in beta.
 
     Parameters
     ----------
@@ -73,8 +90,7 @@ class CBR(OnlineRanker):
         sample of all rows so far.
     covariance : {"full", "diagonal"}, default="full"
         "full" learns from dense rows and takes ``n_features^2`` numbers. "diagonal" is
-        CBR-diag, Proposition 2, for many features: dense or sparse rows are used by their
-        non-zeros.
+        CBR-diag, for many features: dense or sparse rows are used by their non-zeros.
     class_weight : {"balanced"} or None, default=None
         Whether C is the same for both classes, as in the paper's experiments, or
         ``C_t = 2 C N_other / N`` with the numbers of rows so far, of the other class and of both:
@@ -83,15 +99,26 @@ class CBR(OnlineRanker):
         on the few rare rows that are buffered: in a stream with few rare rows choose "balanced".
     n_epochs, random_state, pos_label
         As in `OnlineRanker`.
+    diagonal_step : {"exact", "printed"}, default="exact"
+        The step of a diagonal covariance; a full one always takes Proposition 1's. "exact" solves
+        equation (6) for each pair. "printed" is Proposition 2 as the paper has it, which does not
+        minimise (6): at a large C its steps are far too long or too short, at a small one the two
+        are alike and it takes about two thirds of the time (docs/decisions/0062). `rareclass
+        stream`, where C is small, begins with "printed".
+    max_features : int or None, default=None
+        Features that rows are scored by; None means all. Of a diagonal covariance only. All
+        weights are learned, and the ranker has those of the greatest ``|mu_i| sqrt(G_i)``, a
+        weight over its standard deviation; chosen anew after every `buffer_size` labelled rows,
+        and after 1, 2, 4 and so on. Fewer shut out noise, too few lose signal.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        mu.
+        mu, with 0 for features that are not chosen.
     offset_ : float
         Score above which a row is called rare: the threshold with the greatest balanced accuracy
         between the buffered rows.
-    state_ : FullState or DiagonalState
+    state_ : FullState, DiagonalState, or SelectedState with `max_features`
     classes_, pos_label_, n_features_in_, feature_names_in_
         As in `OnlineRanker`.
 
@@ -105,7 +132,8 @@ class CBR(OnlineRanker):
     Full covariance, a row: O(n_features^2 + buffer_size n_features), and as much again for every
     pair that takes a step. Because S only shrinks, a variance worked out earlier is an upper
     bound for ever, and most pairs are put aside by it at O(1) each (docs/decisions/0011).
-    Diagonal: O(buffer_size times non-zeros of a row). Memory does not grow with the stream.
+    Diagonal: O(buffer_size times non-zeros of a row), and with `max_features` O(n_features) more
+    whenever features are chosen. Memory does not grow with the stream.
     Scale features first: S begins as the identity, and features with deviations of a million and
     more use up its digits.
 
@@ -126,6 +154,7 @@ class CBR(OnlineRanker):
     """
 
     _steps_shrink = True
+    _added_parameters: ClassVar[dict[str, Any]] = {"diagonal_step": "printed", "max_features": None}
 
     def __init__(
         self,
@@ -138,6 +167,8 @@ class CBR(OnlineRanker):
         class_weight: str | None = None,
         n_epochs: int = 1,
         pos_label: Any = None,
+        diagonal_step: str = "exact",
+        max_features: int | None = None,
     ) -> None:
         self.C = C
         self.eta = eta
@@ -148,6 +179,8 @@ class CBR(OnlineRanker):
         self.class_weight = class_weight
         self.n_epochs = n_epochs
         self.pos_label = pos_label
+        self.diagonal_step = diagonal_step
+        self.max_features = max_features
 
     @property
     def _takes(self) -> Any:  # type: ignore[override]
@@ -162,12 +195,24 @@ class CBR(OnlineRanker):
             raise ValueError(f"class_weight={self.class_weight!r} is not None or 'balanced'.")
         if self.covariance not in ("full", "diagonal"):
             raise ValueError(f"covariance={self.covariance!r} is not 'full' or 'diagonal'.")
+        if self.diagonal_step not in ("exact", "printed"):
+            raise ValueError(f"diagonal_step={self.diagonal_step!r} is not 'exact' or 'printed'.")
+        if self.max_features is not None:
+            check_whole("max_features", self.max_features)
+            if self.covariance == "full":
+                raise ValueError(
+                    f"max_features={self.max_features} needs covariance='diagonal': with a full "
+                    "covariance weights hang together, and none can be left out alone."
+                )
 
     def _start(self, n_features: int, rng: np.random.Generator) -> Any:
         mean = np.zeros(n_features)
         if self.covariance == "diagonal":
             empty = SparseBuffers.empty(self.buffer_size)
-            return DiagonalState(mean, np.ones(n_features), empty, rng)
+            state = DiagonalState(mean, np.ones(n_features), empty, rng)
+            if self.max_features is None:
+                return state
+            return SelectedState(chosen=np.zeros(n_features, bool), **state._asdict())
         _check_memory(n_features)
         buffers = DenseBuffers.empty(n_features, self.buffer_size)
         bound = np.zeros((2, self.buffer_size))
@@ -192,22 +237,28 @@ class CBR(OnlineRanker):
             )  # fmt: skip
             return state, scores
         buffers = buffers.fitting(int(np.diff(rows.indptr).max(initial=0)))
+        chosen = state.chosen if isinstance(state, SelectedState) else np.empty(0, bool)
         _cbr_diagonal_jit.learn(
             rows.indptr, rows.indices, rows.data, sign, step, slot, state.mean, state.precision,
-            buffers.indices, buffers.values, buffers.lengths, buffers.seen, C, phi, scores,
+            buffers.indices, buffers.values, buffers.lengths, buffers.seen, C, phi,
+            self.diagonal_step == "exact", chosen, int(self.max_features or 0), scores,
         )  # fmt: skip
         return state._replace(buffers=buffers), scores
 
     def _coef(self, state: Any) -> np.ndarray:
-        return state.mean
+        if self.max_features is None or self.max_features >= len(state.mean):
+            return state.mean
+        return np.where(state.chosen, state.mean, 0.0)
 
     def _offset(self, state: Any) -> float:
-        return buffer_offset(*state.buffers.scores(state.mean))
+        return buffer_offset(*state.buffers.scores(self._coef(state)))
 
     def _grown(self, state: Any, n_features: int) -> Any:
         more = n_features - len(state.mean)
         state = state._replace(mean=np.pad(state.mean, (0, more)))
         if self.covariance == "diagonal":
+            if isinstance(state, SelectedState):
+                state = state._replace(chosen=np.pad(state.chosen, (0, more)))
             return state._replace(precision=np.pad(state.precision, (0, more), constant_values=1.0))
         _check_memory(n_features)
         covariance = np.eye(n_features)
@@ -243,6 +294,8 @@ def _wide(covariance: np.ndarray) -> np.ndarray:
 
 
 def _check_memory(n_features: int) -> None:
+    if 8 * n_features**2 < _SMALL:
+        return
     check_fits(
         8 * n_features**2,
         f"The covariances of {n_features:,} features",

@@ -26,8 +26,13 @@ _ALERT_SUFFIXES = (".csv", ".jsonl", ".ndjson")
 _BUDGET = re.compile(r"\s*([\d,_]+)\s*/\s*(day|[\d,_]+)\s*")
 # The paper's C = 1 with no weights is the library's default. In a stream, where rare rows are few
 # and the majority never ends, its large steps use up the variance on the few rare rows that are
-# buffered, and later ones move nothing: small steps, balanced by class, keep it.
-_CBR_IN_STREAMS: dict[str, Any] = {"C": 2.0**-10, "class_weight": "balanced"}
+# buffered, and later ones move nothing: small steps, balanced by class, keep it. Steps so small are
+# alike, and the printed ones take less time (docs/decisions/0062).
+_CBR_IN_STREAMS: dict[str, Any] = {
+    "C": 2.0**-10,
+    "class_weight": "balanced",
+    "diagonal_step": "printed",
+}
 
 
 class NamedLearner(NamedTuple):
@@ -175,6 +180,8 @@ class StreamOptions:
                 continue
             was: Any = before.get(name)
             now = given.get(name)
+            if name == "parameters":
+                was = complete_parameters(self.learner, was or {})
             if was == now:
                 continue
             if name == "parameters":  # those that differ
@@ -275,6 +282,11 @@ def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
         parameters[name] = _value(name, text, default, may_be_none)
     make_learner(learner, parameters)
     return parameters
+
+
+def complete_parameters(learner: str, kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a checkpoint, with those that its version lacked as it had them."""
+    return _class_of(learner)[0]._added_parameters | kept
 
 
 def make_learner(learner: str, parameters: dict[str, Any]) -> "OnlineRanker":

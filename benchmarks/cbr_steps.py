@@ -1,0 +1,98 @@
+"""The two steps of diagonal CBR side by side on streams: `python -m benchmarks.cbr_steps`.
+
+Streams of `benchmarks.stream_mixture`, each row scored before it is learned: CBR with a diagonal
+covariance behind the asinh of standardised columns, balanced classes or none, and every C of
+`benchmarks.stream_settings`; and the mixture that `rareclass stream` begins with, its two CBR with
+either step. Both steps run one after the other on each stream: rows a second can be compared.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.base import clone
+
+from benchmarks import record, stream_mixture
+from benchmarks.paper_tables.study import print_table
+from benchmarks.stream_settings import STEPS as SIZES
+from rareclass.metrics import average_precision, roc_auc
+from rareclass.online import CBR, OnlineMixture
+from rareclass.online.mixture import default_members
+
+KINDS = ("printed", "exact")
+MOST_ROWS = 200_000
+HEADER = ["learner", *(f"{m}, {k}" for m in ("AUC", "average precision", "rows/s") for k in KINDS)]
+
+
+def learners(X: np.ndarray, kind: str) -> Iterator[tuple[str, Callable[[], Any], np.ndarray]]:
+    """Name, learner and its rows."""
+    bent = np.arcsinh(X)
+    for weight, C in product((None, "balanced"), SIZES):
+        name = f"CBR, C = {C:g}, {weight or 'no'} weights"
+        model = CBR(C, covariance="diagonal", class_weight=weight, diagonal_step=kind)
+        yield name, model, bent
+    members = [
+        (front, clone(member).set_params(diagonal_step=kind) if isinstance(member, CBR) else member)
+        for front, member in default_members()
+    ]
+    yield "mixture", OnlineMixture(members, random_state=0), X
+
+
+def measure(name: str, most: int) -> list[dict[str, Any]]:
+    """All learners with both steps on one stream."""
+    stream = stream_mixture.read(name, most)
+    cells = []
+    for kind in KINDS:
+        for learner, model, X in learners(stream.X, kind):
+            begun = model.start(X.shape[1], [False, True])
+            start = time.process_time()
+            scores = begun.test_then_train(X, stream.rare)
+            seconds = time.process_time() - start
+            cells.append({
+                "set": name, "rows": len(X), "learner": learner, "step": kind,
+                "auc": roc_auc(stream.rare, scores),
+                "ap": average_precision(stream.rare, scores),
+                "rows_per_s": len(X) / seconds,
+            })  # fmt: skip
+    return cells
+
+
+def lines(cells: list[dict[str, Any]]) -> list[list[str]]:
+    """Means over the streams, a line for each learner."""
+    table = pl.DataFrame(cells).drop("set")
+    found = table.group_by("learner", "step", maintain_order=True)
+    means = {(r["learner"], r["step"]): r for r in found.mean().iter_rows(named=True)}
+    return [
+        [
+            name,
+            *(f"{means[name, kind][m]:.4f}" for m in ("auc", "ap") for kind in KINDS),
+            *(f"{means[name, kind]['rows_per_s']:,.0f}" for kind in KINDS),
+        ]
+        for name in dict.fromkeys(cell["learner"] for cell in cells)
+    ]
+
+
+def main(argv: list[str]) -> None:
+    """Measure, print the means, store every cell as it comes."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cbr_steps", description=__doc__)
+    parser.add_argument(
+        "--sets", type=lambda text: text.split(","), default=list(stream_mixture.SETS)
+    )
+    parser.add_argument("--rows", type=int, default=MOST_ROWS, help="of a stream, at most")
+    parser.add_argument("--json", metavar="FILE")
+    options = parser.parse_args(argv)
+    cells: list[dict[str, Any]] = []
+    for name in options.sets:
+        cells += measure(name, options.rows)
+        record.write("cbr_steps", {"cells": cells}, options.json)
+        print(f"{name} done", file=sys.stderr, flush=True)
+    print_table(HEADER, lines(cells))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
