@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from benchmarks import data_sets, peers
+from benchmarks import data_sets, peer_table, peers
 from benchmarks.hospital_days import (
     hospital_days,
 )
@@ -71,3 +71,25 @@ def test_relation_is_the_same_in_every_draw():
     design = np.column_stack([np.ones(len(X)), X])
     direction = np.linalg.lstsq(design, (y > 0).astype(float), rcond=None)[0][1:]
     assert 0.65 < mauc(levels, Z @ direction) < mauc(levels, burden)
+
+
+def test_each_library_is_shown_at_its_best_setting():
+    common = {"data": "kdd", "status": "ok", "rows": 9, "features": 2, "rare": 1, "seconds": 1.0}
+    found = {"rankrc_part": 0.5, "lightgbm": 0.4, "lightgbm_slow": 0.6, "xgboost": 0.3}
+    lines = [
+        common | {"method": name, "average_precision": value, "auc": 0.9}
+        for name, value in found.items()
+    ]
+    stopped = common | {"method": "lightgbm_tuned", "status": "stopped"}
+    assert (
+        peer_table.best([*lines, stopped], "kdd", peer_table.LIGHTGBM)["average_precision"] == 0.6
+    )
+    assert peer_table.best(lines, "unsw", peer_table.LIGHTGBM) is None
+    page = peer_table._at_their_best(["kdd"], lines)
+    assert "| 0.900, 0.500, 1.0 s | 0.900, 0.600, 1.0 s (300 slow trees) |" in page
+
+
+def test_a_search_without_time_keeps_the_defaults(rows):
+    task = Task(threads=1, search_seconds=0.0)
+    for name in ("lightgbm_tuned", "xgboost_tuned"):
+        assert method(name)(rows.X, rows.y, task).details["settings"] == {}
