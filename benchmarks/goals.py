@@ -101,11 +101,11 @@ def _peer_ratio(data: str, top: str, bottom: str, field: str = "seconds") -> Any
 
 
 def _best_ratio(field: str) -> Callable[[Runs], float | None]:
-    """RankRCCV on a part, over LightGBM at the setting with the best average precision."""
+    """RankRCCV, chosen on a part, over LightGBM at its best setting, both by average precision."""
 
     def found(runs: Runs) -> float | None:
         lines = summaries(runs.get("peers", []))
-        ours = peer_table.best(lines, _WIDE, ("rankrc_part",))
+        ours = peer_table.best(lines, _WIDE, ("rankrc_top",))
         peer = peer_table.best(lines, _WIDE, peer_table.LIGHTGBM)
         return ours[field] / peer[field] if ours and peer else None
 

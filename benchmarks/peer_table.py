@@ -47,6 +47,7 @@ LIGHTGBM = (
 XGBOOST = ("xgboost", "xgboost_weighted", "xgboost_child_weight", "xgboost_tuned")
 TREES = (*LIGHTGBM, *XGBOOST)
 FAST = (*TREES, "linear_svc", "nystroem_sgd", "balanced_forest")
+ON_A_PART = ("rankrc_part", "rankrc_top")
 BESIDE_LIBSVM = ("rankrc", "rankrc_matched", "rankrc_least", "rankrc_part", "lightgbm", "libsvm")
 REAL = ("kdd", "cod_rna", "donors", "unsw")
 # Rough seconds of a process on two cores, for estimates of running time alone: a constant, and
@@ -119,7 +120,11 @@ def tasks(args: argparse.Namespace) -> Iterator[Task]:
         name = data_sets.simulated_name(args.rows, features, rare)
         options = fixed | {"memory": simulated_fits.budget("all", args.rows, rare)}
         yield Task(
-            name, ("rankrc", "rankrc_path", "rankrc_part", *FAST), options, args.rows, features
+            name,
+            ("rankrc", "rankrc_path", *ON_A_PART, *FAST),
+            options,
+            args.rows,
+            features,
         )
     before = None
     for rows in sorted(args.growth_rows):
@@ -130,7 +135,7 @@ def tasks(args: argparse.Namespace) -> Iterator[Task]:
              "unsw": (66_730, 196)}  # fmt: skip
     for name in REAL:
         own = {"landmarks": LANDMARKS}
-        yield Task(name, ("rankrc", "rankrc_cv", "rankrc_part", *FAST), own, *sizes[name])
+        yield Task(name, ("rankrc", "rankrc_cv", *ON_A_PART, *FAST), own, *sizes[name])
         part = f"{name}-{PART_ROWS}"
         yield Task(part, BESIDE_LIBSVM, own, PART_ROWS, sizes[name][1])
 
@@ -177,7 +182,7 @@ def render(runs: list[Run]) -> str:
 
 
 COLUMNS = {
-    "RankRCCV": ("rankrc_part",),
+    "RankRCCV": ("rankrc_top",),
     "LightGBM": LIGHTGBM,
     "XGBoost": XGBOOST,
     "balanced forest": ("balanced_forest",),

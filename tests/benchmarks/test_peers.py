@@ -75,7 +75,7 @@ def test_relation_is_the_same_in_every_draw():
 
 def test_each_library_is_shown_at_its_best_setting():
     common = {"data": "kdd", "status": "ok", "rows": 9, "features": 2, "rare": 1, "seconds": 1.0}
-    found = {"rankrc_part": 0.5, "lightgbm": 0.4, "lightgbm_slow": 0.6, "xgboost": 0.3}
+    found = {"rankrc_top": 0.5, "lightgbm": 0.4, "lightgbm_slow": 0.6, "xgboost": 0.3}
     lines = [
         common | {"method": name, "average_precision": value, "auc": 0.9}
         for name, value in found.items()
