@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks import hunt_hits, mibc_page, online_page, rach_page, record
 from benchmarks.feature_scales import feature_scales_page
+from benchmarks.labelling_losses import labelling_losses_page
 from benchmarks.markdown import table
 from benchmarks.ordinal import page as ordinal_page
 from benchmarks.paper_tables.fig3 import fig3_page
@@ -169,6 +170,11 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
     "fig3": ("Stability bounds (bounds paper, Figure 3)", "paper_tables fig3", fig3_page),
     **ordinal_page.SECTIONS,
     "top_losses": ("Losses that look at the top", "top_losses", top_losses_page),
+    "labelling_losses": (
+        "Losses of F1, precision at k and the break-even point",
+        "labelling_losses",
+        labelling_losses_page,
+    ),
     "sparse_landmarks": ("Few landmarks", "sparse_landmarks", sparse_landmarks_page),
     "stochastic": ("Mini-batches beside the exact solver", "stochastic", stochastic_page),
     "feature_scales": ("Learned scales of the features", "feature_scales", feature_scales_page),

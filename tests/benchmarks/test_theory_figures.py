@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks import top_losses
+from benchmarks import labelling_losses, top_losses
 from benchmarks.paper_tables import fig3
 from rareclass.theory import subset_bound
 
@@ -64,3 +64,15 @@ def test_verdicts_and_page():
     assert "| up | 50.0 | +11.0* |" in page
     assert "| unsure | 50.0 | +6.7 |" in page
     assert "| top | 1: up | 1: down | **no** |" in page
+
+
+def test_the_page_of_losses_of_labellings():
+    methods = labelling_losses.CANDIDATES
+    measures = [*labelling_losses.MEASURES, "seconds"]
+    cell = {m: {k: [0.5 + 0.1 * (m == "f1")] * 3 for k in measures} for m in methods}
+    how = {"splits": 3, "folds": 3, "log2_lam": [0]}
+    unfinished = {"plain": cell["plain"]}
+    result = {"sets": {"a": cell, "b": unfinished}, "parameters": how}
+    page = labelling_losses.labelling_losses_page(result)
+    assert "| a | 50.0 | +0.0 | +10.0* | +0.0 | +0.0 |" in page
+    assert "| b |" not in page

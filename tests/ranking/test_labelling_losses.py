@@ -1,5 +1,7 @@
 """Losses of F1, precision at k and the break-even point: worst labellings, cuts, the estimator."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +20,8 @@ from rareclass.metrics import precision_at_k
 from rareclass.ranking.losses import F1, LABELLING_LOSSES, BreakEven, PrecisionAtK, make_loss
 from rareclass.ranking.losses.labelling import RankedClass, common_unit
 from rareclass.ranking.solvers.cutting_planes import Cut, minimum_of_cuts
+from rareclass.rows.partitioned import labelled
+from rows_in_process import InProcess
 
 X, Y = rare_mixture(150, 14)
 NAMES = sorted(LABELLING_LOSSES)
@@ -226,6 +230,25 @@ def test_stopping_short_is_said(name):
     with pytest.warns(ConvergenceWarning, match="reached max_iter after 2 iterations"):
         model = machine(name, max_iter=2, lam=2.0**-10).fit(X, Y)
     assert model.optimality_ > 1e-7
+
+
+@every_loss
+def test_the_default_tolerance_is_a_gap_of_a_thousandth(name):
+    model = machine(name, tol="auto").fit(X, Y)
+    assert 1e-6 < model.optimality_ <= 1e-3
+    assert model.status_ == "converged"
+
+
+@every_loss
+def test_rows_in_parts_give_the_same(name):
+    edges = [0, 40, 41, 100, len(X)]
+    cut = [[a[i:j] for i, j in pairwise(edges)] for a in (X, Y)]
+    engine = InProcess(*cut, n_places=2)
+    rows = labelled(engine, engine.load(range(4)))
+    wanted = machine(name, tol="auto").fit(X, Y)
+    found = machine(name, tol="auto").fit(rows, rows.y)
+    assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-9)
+    np.testing.assert_allclose(found.score_samples(X), wanted.score_samples(X), atol=1e-6)
 
 
 @every_loss

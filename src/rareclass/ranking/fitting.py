@@ -15,7 +15,7 @@ from rareclass.kernels.expansion import Coordinates, KernelExpansion, whiten
 from rareclass.kernels.kernels import Matrix
 from rareclass.machine import blas_threads, track
 from rareclass.ranking.losses import F1, LabellingLoss, Loss, make_loss
-from rareclass.ranking.problem import Problem, RankingProblem
+from rareclass.ranking.problem import LabellingProblem, Problem, RankingProblem
 from rareclass.ranking.ranking_data import (
     KernelSettings,
     PreparedRanking,
@@ -42,6 +42,8 @@ ROUNDING_TOL = 1e-5
 # What tol="auto" comes to: beyond so many summed rows, where a pass is dear, the minimum is found
 # to well within what the rare rows' being a sample moves it by (docs/decisions/0040).
 _EXACT_TOL, _MANY_ROWS, _TOL_OF_MANY_ROWS = 1e-6, 20_000, 1e-3
+# What it comes to for losses of labellings: the gap of SVM-Perf.
+_GAP = 1e-3
 # Beyond so many, a part of the rows may tell that it is found, and where predictions change.
 _ROWS_TOLD_BY_A_PART = 100_000
 # How far each of several lams goes on from where it starts, however loose the tolerance.
@@ -90,6 +92,7 @@ class Accuracy(NamedTuple):
     # tolerance it would else have the solution of another.
     cut: float
     foresees: bool  # whether parts of the rows may stand for all once these have been asked
+    gap: float  # of a loss of labellings
 
 
 @dataclass(frozen=True)
@@ -104,14 +107,15 @@ class SolverSettings:
     def accuracy(self, prepared: PreparedRanking, is_part: bool = False) -> Accuracy:
         """Accuracy that `tol` means for a problem on these rows; `is_part`: they only choose."""
         if not isinstance(self.tol, str):
-            return Accuracy(self.tol, np.inf, False)
+            return Accuracy(self.tol, np.inf, False, self.tol)
         if self.penalty != "l2":
             # A violation that is small beside lambda_max need not be small beside lam.
-            return Accuracy(_EXACT_TOL, np.inf, False)
+            return Accuracy(_EXACT_TOL, np.inf, False, _GAP)
         n_rows = len(prepared.target.labels.majority)
         tol = _TOL_OF_MANY_ROWS if n_rows > _MANY_ROWS else _EXACT_TOL
         tol = _TOL_OF_A_PART if is_part else tol
-        return Accuracy(tol, _CUT if tol > ROUNDING_TOL else np.inf, n_rows > _ROWS_TOLD_BY_A_PART)
+        cut = _CUT if tol > ROUNDING_TOL else np.inf
+        return Accuracy(tol, cut, n_rows > _ROWS_TOLD_BY_A_PART, max(tol, _GAP))
 
 
 class LearnedMachine(NamedTuple):
@@ -152,6 +156,7 @@ def fit_path(
             starts=penalty.starts,
             cut=accuracy.cut if len(lams) > 1 else np.inf,
             foresees=accuracy.foresees,
+            gap=accuracy.gap,
         )
         return learned_machines(prepared, problem, lams, solutions, settings)
 
@@ -169,6 +174,7 @@ def learned_machines(
     solutions share a pass as have room for their scores in a part of the memory.
     """
     accuracy, machines = settings.accuracy(prepared), []
+    tol = accuracy.gap if isinstance(problem, LabellingProblem) else accuracy.tol
     at_once = len(solutions) if accuracy.foresees else prepared.columns_at_once
     for k, (lam, solution) in enumerate(zip(lams, solutions, strict=True)):
         if k % at_once == 0:
@@ -190,8 +196,8 @@ def learned_machines(
         if PENALTIES[settings.penalty].drops_landmarks and isinstance(problem, RankingProblem):
             machine = _without_unused(machine, prepared, problem, lam)
         machines.append(machine)
-        if stopped_short(solution, accuracy.tol):
-            _warn_of_stopping_short(solution, lam, accuracy.tol)
+        if stopped_short(solution, tol):
+            _warn_of_stopping_short(solution, lam, tol)
     return machines
 
 

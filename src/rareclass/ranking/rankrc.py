@@ -91,6 +91,7 @@ class RankRC(RankScorer, KernelMachine):
         for an AUC on new rows that is the same to four digits. Beyond 100,000 majority rows "auto"
         also lets two parts of the rows foresee that it is reached, with the standard error of what
         they tell, in place of one more pass of all; `offset_` is then learned on such a part.
+        With "f1", "break_even" and "precision_at_k" it is 1e-3.
     max_iter : int, default=200
         Most Newton iterations, or cutting planes.
     memory : str or int, default="2GiB"

@@ -201,6 +201,7 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
                 penalty.starts,
                 accuracy.cut,
                 accuracy.foresees,
+                accuracy.gap,
             )
             each = range(0, len(paths), n_losses)
             solutions = [list(chain(*paths[k : k + n_losses])) for k in each]

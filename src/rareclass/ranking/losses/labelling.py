@@ -145,10 +145,10 @@ class F1(LabellingLoss):
 
     Examples
     --------
-    >>> rare, majority = np.array([2.0, -1.0]), np.array([0.5, -3.0])
+    >>> rare, majority = np.array([3.0, -1.0]), np.array([0.5, -3.0])
     >>> found = F1().worst(*(RankedClass(s, np.ones(2)) for s in (rare, majority)))
-    >>> found.delta, found.rare, found.majority  # a = 1, b = 1
-    (0.5, array([0.  , 0.25]), array([0.25, 0.  ]))
+    >>> found.value(rare, majority), found.rare, found.majority  # a = 1, b = 1
+    (0.875, array([0.  , 0.25]), array([0.25, 0.  ]))
     """
 
     n_levels: ClassVar[int] = 1

@@ -49,6 +49,7 @@ class Run(NamedTuple):
     tell: Callable[[float, Step], None] | None  # called with lam after every iteration
     done: Callable[[], None]  # called after every solution
     foresees: bool = False
+    gap: float | None = None  # of problems of labellings; None: `tol`
 
 
 Path = Sequence[tuple[int, float]]
@@ -70,6 +71,7 @@ def solve_paths(
     starts: Starts | None = None,
     cut: float = np.inf,
     foresees: bool = False,
+    gap: float | None = None,
 ) -> list[list[Solution]]:
     """Minimise the objectives of several problems over the same rows, for every lam.
 
@@ -90,7 +92,7 @@ def solve_paths(
     of them may tell that `tol` is reached, in place of a pass of all (see `Witnesses`).
 
     Problems of labellings have a solver of their own (`minimize_labellings`), whose passes are not
-    shared; `tol` is their gap to a lower bound.
+    shared; `gap`, or `tol`, is their gap to a lower bound.
     """
     order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
     path = [(k, float(lams[k])) for k in order]
@@ -99,7 +101,7 @@ def solve_paths(
     def each() -> Iterator[Callable[[int], Solver[Solutions]]]:
         for number, make in enumerate(problems):
             tell = None if report is None else partial(report, number)
-            run, problem = Run(tol, cut, max_iter, tell, done, foresees), make()
+            run, problem = Run(tol, cut, max_iter, tell, done, foresees, gap), make()
             if isinstance(problem, LabellingProblem):
                 its_own: Iterable[Callable[[int], Solver[Solutions]]]
                 its_own = [partial(_labellings, problem, path, run)]
@@ -131,7 +133,8 @@ def _starts(
 def _labellings(problem: LabellingProblem, path: Path, run: Run, slot: int) -> Solver[Solutions]:
     """Every lam from the cuts of the one before; it asks the rows itself."""
     yield from ()
-    return minimize_labellings(problem, path, run.tol, run.max_iter, run.tell, run.done)
+    gap = run.tol if run.gap is None else run.gap
+    return minimize_labellings(problem, path, gap, run.max_iter, run.tell, run.done)
 
 
 def _minimize(
