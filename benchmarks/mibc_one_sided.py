@@ -37,7 +37,7 @@ def hyperplane(second: np.ndarray, rare: np.ndarray, C: float) -> np.ndarray | N
         return None
     none = np.zeros(len(second))
     dual = solve_dual(metric.rare_rows(rare, none), np.full(len(rare), C))
-    return metric.weights(dual, none)
+    return metric.weights(dual, none).w
 
 
 def measure(task: tuple[str, int]) -> dict[str, Any]:

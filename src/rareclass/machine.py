@@ -51,8 +51,16 @@ def size_text(n_bytes: float) -> str:
     return f"{n_bytes:.1f} TiB"
 
 
+_NEGLIGIBLE = 2**24
+
+
 def check_fits(needed: int, what: str, remedy: str) -> None:
-    """Raise `ValueError` when `what`, a plural noun, needs more than half of the free bytes."""
+    """Raise `ValueError` when `what`, a plural noun, needs more than half of the free bytes.
+
+    Less than 16 MiB is not looked at: asking the system takes as long as a small fit.
+    """
+    if needed < _NEGLIGIBLE:
+        return
     free = available_memory()
     if needed > free // 2:
         raise ValueError(f"{what} take {size_text(needed)}; {size_text(free)} are free. {remedy}")

@@ -1,12 +1,16 @@
 """MIBC as scikit-learn has it, and what it refuses."""
 
 import re
+import sys
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+import rareclass
 from moments.mibc_cases import assert_same_hyperplane, each_covariance, rare_rows
 from rareclass.moments import MIBC, MIBCCV
 from rareclass.moments.covariance import Factor, Full
@@ -145,6 +149,7 @@ def test_stopping_short_is_told():
 @each_covariance
 def test_moments_that_do_not_fit_are_refused_before_they_are_made(given, monkeypatch):
     monkeypatch.setattr("rareclass.machine.available_memory", lambda: 100)
+    monkeypatch.setattr("rareclass.machine._NEGLIGIBLE", 0)
     with pytest.raises(ValueError, match=r"moments of 5 features.*covariance='diagonal'"):
         MIBC(**given).fit(X, Y)
 
@@ -191,3 +196,32 @@ def test_many_labels_warn_once():
     assert [warning.filename for warning in caught] == [__file__]
     with pytest.raises(ValueError, match="Y holds <U"):
         MIBC().fit_many(X, many.astype(str))
+
+
+@pytest.mark.parametrize(("covariance", "most_calls"), [("full", 220), ("diagonal", 185)])
+def test_a_small_fit_enters_few_functions_and_looks_at_nothing_twice(covariance, most_calls):
+    """Python functions of the package that a fit enters, loops included: its fixed cost."""
+    rows = X if covariance == "full" else sparse.csr_array(X)
+    model = MIBC(0.01, covariance, n_jobs=1).fit(rows, Y)
+    calls = calls_of_package(lambda: model.fit(rows, Y))
+    assert calls.total() <= most_calls
+    for once in ("read_features", "_check_finite", "read_labels", "make_covariance", "moments_of"):
+        assert calls[once] == 1, once
+    assert not calls["available_memory"]
+    assert not calls["interior_point"]
+
+
+def calls_of_package(call):
+    """How often each function of the package is entered."""
+    home, calls = str(Path(rareclass.__file__).parent), Counter()
+
+    def enter(frame, event, arg):
+        if event == "call" and frame.f_code.co_filename.startswith(home):
+            calls[frame.f_code.co_name] += 1
+
+    sys.setprofile(enter)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return calls

@@ -16,6 +16,7 @@ from operator import methodcaller
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -140,7 +141,7 @@ def read_features(
             ErrorKind.UNSUPPORTED,
         )
     if reset:
-        validate_data(estimator, header(X), skip_check_array=True)
+        _keep_columns(estimator, X)
     if is_dask(X):
         with needed_for("Learning from a Dask collection", "rareclass[dask]"):
             from rareclass.rows.dask import from_dask
@@ -150,6 +151,18 @@ def read_features(
     if not reset:  # what is no table at all is told first
         validate_data(estimator, header(X), reset=False, skip_check_array=True)
     return with_safe_squares(source, names, learns=reset) if squares else source
+
+
+def _keep_columns(estimator: BaseEstimator, X: Any) -> None:
+    """Keep the number of columns, and their names where X has some.
+
+    Arrays and sparse matrices have none, which scikit-learn takes as long to find as a small fit.
+    """
+    if (type(X) is np.ndarray or issparse(X)) and X.ndim == 2:
+        estimator.n_features_in_ = X.shape[1]
+        vars(estimator).pop("feature_names_in_", None)
+    else:
+        validate_data(estimator, header(X), skip_check_array=True)
 
 
 def finite_scores(scores: Any) -> Any:

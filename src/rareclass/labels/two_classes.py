@@ -33,7 +33,8 @@ def rarest(count: Sequence[int] | np.ndarray, mass: Any = None) -> int:
     """
     tied = np.flatnonzero(count == np.min(count))
     mass = np.asarray(count if mass is None else mass)[tied]
-    return int(tied[np.isclose(mass, mass.min(), rtol=1e-9)][-1])
+    least = mass.min()
+    return int(tied[mass - least <= 1e-9 * least + 1e-8][-1])
 
 
 def largest(first: np.ndarray, then: np.ndarray) -> int:
@@ -234,7 +235,9 @@ def _two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ((y[rows] == y[0]) | (y[rows] == y[second])).all() for rows in _stretches(len(y))
     ):
         classes = np.sort(y[[0, second]])
-        check_classification_targets(classes)
+        kind = classes.dtype.kind  # whole numbers are labels: no more to check
+        if kind not in "biu" and not (kind == "f" and (classes == np.floor(classes)).all()):
+            check_classification_targets(classes)
         return classes, y == classes[1]
     if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
         # Text beside numbers has no order: numbers first, then by what is written.

@@ -8,7 +8,7 @@ makes its solution exact on the face of the box that holds the solution.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, qr, solve_triangular
+from scipy.linalg import LinAlgError, lapack
 
 # Largest error of a score Z u, where b is near 1 in size, that counts as none.
 _FEASIBLE = 1e-8
@@ -112,7 +112,10 @@ class _NewtonSystem:
         scaled = self._Z / np.sqrt(self._D)[:, None]
         matrix = scaled.T @ scaled
         matrix.flat[:: len(matrix) + 1] += 1.0 + _JITTER * np.trace(matrix)
-        self._factor = cho_factor(matrix, overwrite_a=True)
+        # Lapack itself: what scipy puts before it takes longer than a small matrix.
+        self._factor, failed = lapack.dpotrf(matrix.T, lower=1, overwrite_a=1)
+        if failed:
+            raise LinAlgError("not positive definite")
 
     def direction(self, a: np.ndarray | float, c: np.ndarray | float) -> _Iterate:
         """Return the step that aims the products alpha low at a and room high at c."""
@@ -122,16 +125,20 @@ class _NewtonSystem:
         h = self._r_d + low - high
         right = self._r_u + self._Z.T @ (h / self._D)
         if signs is None:
-            du, drho = cho_solve(self._factor, right), np.zeros(1)
+            du, drho = self._solve(right), np.zeros(1)
             dalpha = (h - self._Z @ du) / self._D
         else:
             level = (float(signs @ (h / self._D)) - self._r_t) / self._sum
-            du = cho_solve(self._factor, right + self._mean * self._r_t)
+            du = self._solve(right + self._mean * self._r_t)
             drho = np.array([level - self._mean @ du])
             dalpha = (h - self._Z @ du - signs * level) / self._D
         droom = np.where(self._capped, -dalpha, 0.0)
         low -= at.low * dalpha / at.alpha
         return _Iterate(du, drho, dalpha, droom, low, high - at.high * droom / at.room)
+
+    def _solve(self, right: np.ndarray) -> np.ndarray:
+        solution: np.ndarray = lapack.dpotrs(self._factor, right, lower=1, overwrite_b=1)[0]
+        return solution
 
 
 class InteriorResult(NamedTuple):
@@ -264,12 +271,12 @@ def to_face(Z: np.ndarray, b: np.ndarray, upper: np.ndarray, alpha: np.ndarray) 
         if not len(F):
             break
         # 1.
-        R, pivots = qr(Z[F].T, mode="r", pivoting=True)
+        R, pivots = lapack.dgeqp3(Z[F].T)[:2]  # R above the diagonal, pivots from 1 on
         sizes = np.abs(np.diagonal(R))
         rank = int(np.count_nonzero(sizes > _DEPENDENT * sizes[0]))
-        rows, R = F[pivots[:rank]], R[:rank, :rank]
+        rows, R = F[pivots[:rank] - 1], R[:rank, :rank]
         missing = b[rows] - Z[rows] @ (Z.T @ alpha)
-        d = solve_triangular(R, solve_triangular(R, missing, trans="T"))
+        d = lapack.dtrtrs(R, lapack.dtrtrs(R, missing, trans=1)[0])[0]
         # 2.
         wall = np.where(d < 0.0, 0.0, upper[rows])
         moves = d != 0.0

@@ -228,7 +228,8 @@ def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> CovarianceMo
     """
     check_whole("n_factors", n_factors)
     checked_ridge(ridge)
-    if isinstance(covariance, CovarianceModel) and not isinstance(covariance, type):
+    is_name = isinstance(covariance, str)
+    if not is_name and isinstance(covariance, CovarianceModel) and not isinstance(covariance, type):
         if ridge != "auto":
             raise ValueError(
                 f"ridge={ridge!r} with covariance={covariance!r}, which has a ridge of its own: "
@@ -242,7 +243,7 @@ def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> CovarianceMo
         "shrunk": Shrunk(),
         "sparse_inverse": SparseInverse(ridge),
     }
-    if not isinstance(covariance, str) or covariance not in known:
+    if not is_name or covariance not in known:
         raise ValueError(
             f"covariance={covariance!r} is not one of {', '.join(map(repr, known))} or an object "
             "with wanted() and model()."
@@ -344,19 +345,21 @@ def _low_rank(
 ) -> FittedCovariance:
     """Return a diagonal and factors with their ridge; see `Diagonal` and `Factor`."""
     given, unit = checked_ridge(ridge), mean_variance(moments)
+    ridge = given if given is not None or not is_sparse else _SPARSE_RIDGE
+    if ridge:
+        return FittedCovariance(LowRankMetric.of(diagonal + ridge * unit, F), ridge * unit)
     singular, constant = diagonal <= moments.variance * _ROUNDING, moments.variance_sum == 0.0
     least = _LEAST_RIDGE * unit
     floored, floor = np.where(constant, least, diagonal), least if constant.any() else 0.0
     whole: Metric | None = None
     if singular.any() and F.shape[1] == len(F):  # as many factors as features may be the whole
         whole = DenseMetric.of(F @ F.T + np.diag(floored))
-    if given == 0.0 and singular.any():
+    if given is not None:
+        if not singular.any():
+            return FittedCovariance(LowRankMetric.of(diagonal, F), 0.0)
         if whole is None or floor:
             raise _singular(given)
         return FittedCovariance(whole, 0.0)
-    if given is not None or is_sparse:
-        added = (_SPARSE_RIDGE if given is None else given) * unit
-        return FittedCovariance(LowRankMetric.of(diagonal + added, F), added)
     if whole is None and constant[singular].all():
         whole = LowRankMetric.of(floored, F)
     if whole is not None:

@@ -2,15 +2,15 @@
 
 A metric is <x, z> = x' Sigma^-1 z, without the inverse ever being formed. It brings rows minus the
 mean into its own coordinates (`rare_rows`; compressed rows stay compressed if possible) and gives
-``w = Sigma^-1 sum_i alpha_i (x_i - mean)`` (`weights`) and ``w' Sigma w`` (`variance`).
+``w = Sigma^-1 sum_i alpha_i (x_i - mean)`` and ``w' Sigma w`` (`weights`).
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import lapack
 
 from rareclass.moments.dual import DualSolution, RareRows, dense_rows
 
@@ -19,6 +19,13 @@ from rareclass.moments.dual import DualSolution, RareRows, dense_rows
 _LEAST_CONDITION = 1e-12
 # A column whose mean is this many standard deviations is stored in nearly all rows.
 _FULL_COLUMN = 10.0
+
+
+class Weights(NamedTuple):
+    """Weights w of a solution, and w' Sigma w."""
+
+    w: np.ndarray
+    variance: float
 
 
 @dataclass(frozen=True)
@@ -50,19 +57,14 @@ class DenseMetric:
         """Return Z = L^-1 (X - mean) / s, dense: time O(n d^2)."""
         X = X.toarray() if sparse.issparse(X) else np.asarray(X)
         centred = ((X - mean) / self.scale).T
-        Z = solve_triangular(self.factor, centred, lower=True, check_finite=False).T
-        return dense_rows(np.ascontiguousarray(Z))
+        Z, _ = lapack.dtrtrs(self.factor, centred, lower=1, overwrite_b=1)
+        return dense_rows(Z.T)
 
-    def weights(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
-        """Return w = L^-T Z'alpha / s."""
-        u = solve_triangular(
-            self.factor, solution.dense_part, lower=True, trans="T", check_finite=False
-        )
-        return u / self.scale
-
-    def variance(self, solution: DualSolution, mean: np.ndarray) -> float:
-        """Return ||Z'alpha||^2."""
-        return float(solution.dense_part @ solution.dense_part)
+    def weights(self, solution: DualSolution, mean: np.ndarray) -> Weights:
+        """Return w = L^-T Z'alpha / s and ||Z'alpha||^2."""
+        g = solution.dense_part
+        u, _ = lapack.dtrtrs(self.factor, g, lower=1, trans=1)
+        return Weights(u / self.scale, float(g @ g))
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,8 @@ class LowRankMetric:
     def of(cls, diagonal: np.ndarray, factors: np.ndarray) -> "LowRankMetric":
         """Combine a positive diagonal and factors of shape (d, k). Time O(d k^2)."""
         root = 1.0 / np.sqrt(diagonal)
+        if not factors.shape[1]:
+            return cls(root, factors, np.empty(0))
         Q, t, _ = np.linalg.svd(factors * root[:, None], full_matrices=False)
         return cls(root, Q, t**2)
 
@@ -105,44 +109,42 @@ class LowRankMetric:
             return dense_rows(self._half((X - mean) * s))
         A = sparse.csr_array(X, dtype=np.float64, copy=True)
         A.sum_duplicates()
-        full = self._full_columns(mean)
-        G = (A[:, full].toarray() - mean[full]) * s[full]
-        s, m = s.copy(), s * mean
-        s[full] = m[full] = 0.0
+        m, full = s * mean, self._full_columns(mean)
+        G = np.zeros((A.shape[0], 0))
+        if len(full):
+            G = (A[:, full].toarray() - mean[full]) * s[full]
+            s = s.copy()
+            s[full] = m[full] = 0.0
         A.data *= s[A.indices]
         A.eliminate_zeros()
-        T = (A @ Q - m @ Q + G @ Q[full]) * self._root_share
+        T = np.zeros((A.shape[0], 0))
+        if len(self.strength):
+            T = (A @ Q - m @ Q + G @ Q[full]) * self._root_share
         r = A @ m
         one = np.ones_like(r)
         left, right = np.column_stack([one, r, T, G]), np.column_stack([(m @ m) - r, -one, -T, G])
         indptr, indices = A.indptr.astype(np.int64), A.indices.astype(np.int32)
         return RareRows(indptr, indices, A.data, A.shape[1], left, right)
 
-    def weights(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
-        """Return w = s (A'alpha - Q t (1 + t^2)^-1/2 T'alpha), where the rows of A are centred."""
-        s, g = self.inverse_root, solution.dense_part
-        if not len(solution.sparse_part):
-            return s * self._half(g)
-        T = g[2 : 2 + len(self.strength)]
-        return s * (self._centred(solution, mean) - self.directions @ (self._root_share * T))
+    def weights(self, solution: DualSolution, mean: np.ndarray) -> Weights:
+        """Return w = s (A'alpha - Q t (1 + t^2)^-1/2 T'alpha) and ||A'alpha||^2 - ||T'alpha||^2.
 
-    def variance(self, solution: DualSolution, mean: np.ndarray) -> float:
-        """Return ||A'alpha||^2 - ||T'alpha||^2, where the rows of A are centred."""
-        g = solution.dense_part
+        The rows of A are centred in both.
+        """
+        g, k = solution.dense_part, len(self.strength)
         if not len(solution.sparse_part):
-            return float(g @ g)
-        centred, T = self._centred(solution, mean), g[2 : 2 + len(self.strength)]
-        return float(max(centred @ centred - T @ T, 0.0))
+            return Weights(self.inverse_root * self._half(g), float(g @ g))
+        centred = solution.sparse_part - (g[0] * self.inverse_root) * mean
+        T, G = g[2 : 2 + k], g[2 + k :]
+        if len(G):
+            centred[self._full_columns(mean)] = G
+        variance = float(max(centred @ centred - T @ T, 0.0))
+        if k:
+            centred -= self.directions @ (self._root_share * T)
+        return Weights(self.inverse_root * centred, variance)
 
     def _full_columns(self, mean: np.ndarray) -> np.ndarray:
         return np.flatnonzero(np.abs(self.inverse_root * mean) > _FULL_COLUMN)
-
-    def _centred(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
-        """Return A'alpha, where the rows of A are centred."""
-        g = solution.dense_part
-        centred = solution.sparse_part - g[0] * (self.inverse_root * mean)
-        centred[self._full_columns(mean)] = g[2 + len(self.strength) :]
-        return centred
 
     @property
     def _root_share(self) -> np.ndarray:

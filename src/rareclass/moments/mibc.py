@@ -202,7 +202,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         self._begin(source.n_features, model)
         weight = majority_weight(labels, source.n_rows)
         moments = moments_of(source, model.wanted(self._seed), None, weight, self.n_jobs)
-        return self._learned(labels, moments, source.take(labels.rare))
+        return self._learned(labels, moments, source.take(labels.rare), model)
 
     def fit_many(self, X: Any, Y: Any, sample_weight: Any = None) -> "list[MIBC]":
         """Fit one model a column of Y, each label against all other rows, from one set of moments.
@@ -384,12 +384,14 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
             self.__dict__.pop(name, None)
         self._seed = seed_of(self.random_state)
 
-    def _learned(self, labels: Labels, moments: Moments, rare_rows: Any) -> Self:
+    def _learned(
+        self, labels: Labels, moments: Moments, rare_rows: Any, model: CovarianceModel
+    ) -> Self:
         """Keep the labels, moments and rare rows of a fit, and solve."""
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         self.moments_, self.rare_rows_ = moments, rare_rows
         self.rare_weight_ = labels.rare_weight
-        self._solved = self._solve()
+        self._solved = self._solve(model)
         return self
 
     def _learned_like(
@@ -398,7 +400,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         """Learn from rows that another estimator read and summed."""
         same_columns(self, like)
         self._seed = seed
-        return self._learned(labels, moments, rare_rows)
+        return self._learned(labels, moments, rare_rows, self._checked())
 
     def _checked(self) -> CovarianceModel:
         return settings_of(MIBCSettings, self).checked([self.C])
@@ -415,7 +417,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
             return self._solved
         if "moments_" not in vars(self):
             raise NotFittedError("This MIBC instance is not fitted yet: call fit first.")
-        self._solved = self._solve()
+        self._solved = self._solve(self._checked())
         if self.pos_label is None and self.rare_weight_.sum() > 1.001 * self.moments_.weight:
             warn(
                 f"{plain(self.pos_label_)!r} was taken for the rare class, as the label that sorts "
@@ -423,15 +425,15 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
             )
         return self._solved
 
-    def _solve(self) -> Hyperplane:
+    def _solve(self, model: CovarianceModel) -> Hyperplane:
         if not len(self.rare_weight_):
             raise NotFittedError("No rare row was learned yet: there is nothing to find.")
         if not self.moments_.weight:
             raise NotFittedError("No majority row was learned yet: it has no mean and covariance.")
-        model = self._checked().model(self.moments_, sparse.issparse(self.rare_rows_))
-        warn_of_ridge(vars(self).get("feature_names_in_"), model, self.moments_)
+        fitted = model.model(self.moments_, sparse.issparse(self.rare_rows_))
+        warn_of_ridge(vars(self).get("feature_names_in_"), fitted, self.moments_)
         mean, rare = self.moments_.mean, (self.rare_rows_, self.rare_weight_)
-        path = solve_path(model, mean, *rare, [self.C], self.tol, self.max_iter, self._seed)
+        path = solve_path(fitted, mean, *rare, [self.C], self.tol, self.max_iter, self._seed)
         warn_if_short(path, self.tol, self.max_iter)
         return path[0]
 

@@ -208,7 +208,7 @@ def _block_rows(source: RowSource, settings: MomentSettings) -> int:
     fitting = _BLOCK_BYTES // (8 * source.n_features)
     # The d x d matrix of a block pays only for as many rows.
     least = max(_LEAST_BLOCK_ROWS, source.n_features if settings.scatter else 0)
-    return int(np.clip(fitting, least, max(least, _MOST_BLOCK_ROWS)))
+    return max(least, min(fitting, _MOST_BLOCK_ROWS))
 
 
 def _first(rows: Rows) -> Any:

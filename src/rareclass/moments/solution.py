@@ -21,7 +21,7 @@ from rareclass.moments.covariance import (
 )
 from rareclass.moments.dual import solve_dual
 from rareclass.moments.moments import Moments, MomentSettings, moments_of, remove
-from rareclass.parameters import check_number, check_whole
+from rareclass.parameters import check_number, check_whole, is_whole
 from rareclass.rows import Block, RowSource
 
 # Rare rows at the margin score w . mean + 1 but for rounding and the solver's tolerance: the
@@ -64,6 +64,8 @@ def seed_of(random_state: Any) -> int:
     """Turn `random_state` into a whole number; None is 0."""
     if random_state is None:
         return 0
+    if is_whole(random_state, 0) and random_state < 2**31:
+        return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
@@ -129,14 +131,14 @@ def solve_path(
         if start is not None:
             start = np.where(start >= before, upper if np.isfinite(C) else before, start)
         dual = solve_dual(rows, upper, tol, max_iter, start, seed)
-        coef = model.metric.weights(dual, mean)
+        coef, variance = model.metric.weights(dual, mean)
         mean_score = float(coef @ mean)
         path.append(
             Hyperplane(
                 coef=coef,
                 offset=mean_score + 1.0 - _AT_MARGIN,
                 mean_score=mean_score,
-                spread=float(np.sqrt(model.metric.variance(dual, mean))),
+                spread=float(np.sqrt(variance)),
                 dual_coef=dual.alpha,
                 gap=dual.gap,
                 n_iter=dual.n_iter,

@@ -262,7 +262,10 @@ class ArrayRows:
             raise ValueError("there are no rows to sum over.")
         total: list[np.ndarray] = []
         for part in self._run(partial(_sum_over, fn, broadcast)):
-            add_to(total, part)
+            if total:
+                add_to(total, part)
+            else:
+                total = part
         return tuple(entry[()] for entry in total)
 
     def map(self, fn: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:

@@ -115,10 +115,9 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
         return X
     if isinstance(X, HasSource):
         return X.source
-    is_array = type(X) is np.ndarray and X.ndim == 2 and X.size > 0
-    if is_array and X.dtype.char in "fd" and X.dtype.isnative:
+    if _is_usable(X):
         # Many calls with a row each should not wait for the general checks.
-        source = RowSource.of_array(X)
+        source = _as_it_is(X)
         _check_finite(source, feature_names)
         return source
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
@@ -214,6 +213,17 @@ def _array_source(X: Any) -> RowSource:
     )
     if not X.dtype.isnative:  # compiled code reads numbers as this machine writes them
         X = X.astype(X.dtype.newbyteorder("="))
+    return _as_it_is(X)
+
+
+def _is_usable(X: Any) -> bool:
+    """Say whether X is an array or CSR matrix that needs no conversion."""
+    if type(X) is not np.ndarray and not (sparse.issparse(X) and X.format == "csr"):
+        return False
+    return X.ndim == 2 and 0 not in X.shape and X.dtype.char in "fd" and X.dtype.isnative
+
+
+def _as_it_is(X: Any) -> RowSource:
     if sparse.issparse(X):
         return RowSource(X.shape, X.dtype, partial(_csr_rows, X), True)
     return RowSource.of_array(X)
@@ -225,6 +235,8 @@ def _csr_rows(X: Any, rows: slice | np.ndarray) -> Any:
         return X[rows]
     start, stop, _ = rows.indices(X.shape[0])
     stop = max(start, stop)
+    if stop - start == X.shape[0]:
+        return X
     first, last = X.indptr[start], X.indptr[stop]
     view = type(X)((max(stop - start, 0), X.shape[1]), dtype=X.dtype)
     view.data, view.indices = X.data[first:last], X.indices[first:last]
