@@ -4,7 +4,6 @@ import numpy as np
 
 from rareclass.compiling import njit
 
-
 # Columns are read as unsigned: numba then leaves out what makes -1 the last of them.
 
 
