@@ -1,5 +1,7 @@
 """Sums over the columns of compressed rows."""
 
+from typing import Any
+
 import numpy as np
 
 from rareclass.compiling import njit
@@ -31,7 +33,8 @@ def column_sums(indptr, indices, data, weight, sums_inout):
         if w == 0.0:
             continue
         start, stop = np.uint64(indptr[row]), np.uint64(indptr[row + 1])
-        before, not_after = np.int64(-1), 0
+        before: Any = np.int64(-1)
+        not_after = 0
         for k in range(start, stop):
             column = np.uint32(indices[k])
             not_after += np.int64(column) <= before
