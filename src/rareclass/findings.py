@@ -49,6 +49,7 @@ class FindingKind(StrEnum):
     USELESS_RADIUS = "useless radius"
     NO_MAJORITY = "no majority"
     ALL_FILTERED = "all filtered"
+    BEYOND_SHARE = "beyond the share"
     SHARE_NOT_REACHED = "share not reached"
     ROWS_LEFT_ASIDE = "rows left aside"
     ALL_INSIDE = "all inside"

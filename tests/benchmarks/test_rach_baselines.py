@@ -6,10 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from benchmarks import rach_prices
 from benchmarks.paper_tables import manifold_ranking, rach_paper, rach_protocol, transductive_svm
 from benchmarks.paper_tables.rach_choice import folds
 from benchmarks.paper_tables.transductive_svm import CORNER, Problem, fit, supervised
+from hyperball.rach_cases import UNKNOWN, hidden_cluster, unwarned
 from rareclass import RACHCV
+from rareclass.findings import FindingKind
+from rareclass.hyperball import RACH
 
 SEEDS = st.integers(0, 10_000)
 EXACT = {"most_steps": 12, "enough": 1e-7}
@@ -117,3 +121,16 @@ def test_the_paper_form_is_judged_as_rach_cv_counts_left_out_rows(monkeypatch):
     found, chosen = rach_paper.guess(task, 0)
     assert chosen in rach_paper.GRID
     assert found[task.unknown].sum() > 0
+
+
+def test_balls_beyond_the_share_are_counted_as_rach_reports_them():
+    X, y, _ = hidden_cluster(n=2000, n_cluster=60, n_rare=20, n_cleared=600)
+    known = y != UNKNOWN
+    for C2, expected in ((0.1, True), (0.0, False)):
+        with unwarned():
+            model = RACH(C2=C2).fit(X, y)
+        found = np.sum(model.transduction_[~known] == 1)
+        cell = {"labels": [20, 600], "unlabelled": np.sum(~known), "rare": 40, "f1": [0.3]}
+        counted = rach_prices.beyond_the_share(cell | {"found_per_rare": [found / 40]})
+        said = {one.kind for one in model.findings_}
+        assert (counted == [0.3]) == expected == (FindingKind.BEYOND_SHARE in said)

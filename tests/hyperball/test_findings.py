@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from draws import draws
 from hyperball.rach_cases import (
@@ -47,6 +48,40 @@ def test_nothing_is_said_of_an_ordinary_ball():
     assert found_by(RACH(C1=10.0), X[known], y[known]) == {}  # without any unlabelled row
     X, y, _ = hidden_cluster(n_rare=1)
     assert found_by(RACH(C2=0.0), X, y) == {}  # nobody who asks for no price needs to be told
+
+
+# -- more rows than can be rare ------------------------------------------------------------------
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    C2=st.sampled_from([0.0, 0.003, 0.02, 0.1, 1.0]),
+    n=st.integers(1, 8),
+)
+@settings(draws(25), derandomize=True)
+def test_a_ball_that_holds_more_than_can_be_rare_says_so(seed, C2, n):
+    X, y, _ = hidden_cluster(n_rare=n, seed=seed)
+    model = RACH(C2=C2)
+    found = found_by(model, X, y)
+    expected = n / (n + 30) * np.sum(y == UNKNOWN)
+    most = expected * stats.chi2.ppf(0.975, 2 * (n + 1)) / (2 * n)  # Garwood's upper limit
+    n_found = np.sum(model.transduction_[y == UNKNOWN] == RARE)
+    said_already = {FindingKind.USELESS_RADIUS, FindingKind.ALL_INSIDE} & found.keys()
+    assert (FindingKind.BEYOND_SHARE in found) == (n_found > 2 * most and not said_already)
+
+
+def test_a_dear_unlabelled_row_makes_a_ball_beyond_the_share_and_the_default_does_not():
+    X, y, _ = hidden_cluster(n=2000, n_cluster=60, n_rare=20, n_cleared=600)
+    values, remedy = found_by(RACH(C2=0.1), X, y)[FindingKind.BEYOND_SHARE]
+    assert values["share"] == pytest.approx(20 / 620)
+    expected = (2000 - 620) * 20 / 620
+    assert values["n_most"] == pytest.approx(expected * stats.chi2.ppf(0.975, 42) / 40)
+    assert values["n_found"] > 2 * values["n_most"] > 2 * expected
+    assert remedy == {"C1": "larger", "C2": "smaller", "rare_share": None}
+    with unwarned():
+        (message,) = RACH(C2=0.1).fit(X, y).messages_
+    assert "A smaller C2 or a larger C1 makes a smaller ball" in message
+    assert found_by(RACH(), X, y) == {}
 
 
 # -- two far groups ------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from rareclass.findings import Finding, FindingKind, Status
 from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Background, Pool, spread_of
@@ -206,6 +207,8 @@ def transduced(labels: PartialLabels, balls: tuple[Ball, ...]) -> np.ndarray:
 _USELESS_SHARE = 0.5
 # Nor does a ball wider than all other rows that holds such a share of them.
 _WIDE_SHARE = 0.05
+# A ball that holds twice as many rows as there can be rare ones, at this confidence, is too large.
+_TIMES_TOO_MANY, _CONFIDENCE = 2.0, 0.975
 
 Words = Callable[[str, Any], str]
 """Words for a parameter of `RACH` and its change in the remedy of a `Finding`: a value, "larger",
@@ -252,7 +255,10 @@ def ball_findings(
         found.append(
             _finding(ball.label, FindingKind.ROWS_LEFT_ASIDE, values, {"max_kept": "larger"})
         )
-    return found + _extreme_price(ball, pool)
+    found += _extreme_price(ball, pool)
+    if not by_share and not {one.kind for one in found} & _TOO_LARGE:
+        found += _beyond_share(ball, pool)
+    return found
 
 
 def stopped_short(ball: Ball) -> Finding:
@@ -295,6 +301,27 @@ def _useless_radius(ball: Ball, pool: Pool, background: Background) -> list[Find
     return [_finding(ball.label, FindingKind.USELESS_RADIUS, values, remedy)]
 
 
+def _beyond_share(ball: Ball, pool: Pool) -> list[Finding]:
+    """Report a ball of which less than half can be rare, if labels are of rows as they came.
+
+    p is the share of rare rows among the labelled ones, n the weight of these rare rows: at most
+    the upper limit of a Poisson mean over n, times p, of the unlabelled rows are rare. Where cases
+    were sought out p is too large, and this stays silent.
+    """
+    n_rare = float(pool.weight[pool.kinds == RARE].sum())
+    expected = pool.rare_share * pool.weight_unlabelled
+    n_found = float(pool.weight[ball.inside].sum())
+    most = expected * float(gammaincinv(n_rare + 1.0, _CONFIDENCE)) / n_rare if n_rare else np.inf
+    if n_found <= _TIMES_TOO_MANY * most:
+        return []
+    remedy: dict[str, Any] = {"C1": "larger"}
+    if (ball.price[pool.kinds == UNLABELLED] > 0.0).any():
+        remedy["C2"] = "smaller"
+    remedy["rare_share"] = None
+    values = {"n_found": len(ball.inside), "share": pool.rare_share, "n_most": most}
+    return [_finding(ball.label, FindingKind.BEYOND_SHARE, values, remedy)]
+
+
 def _extreme_price(ball: Ball, pool: Pool) -> list[Finding]:
     """Report a C2 so large that every unlabelled row is inside, or so small that none is.
 
@@ -323,6 +350,12 @@ _SENTENCES = {
         "{v[spread]:.3g}, and it holds {v[share]:.0%} of them. Rare rows in several far groups do "
         "that: {to[n_balls]} gives each group a ball. Otherwise {shapes}{prices} makes a smaller "
         "ball."
+    ),
+    FindingKind.BEYOND_SHARE: (
+        "{ball} holds {v[n_found]:,} unlabelled rows. With a rare share of {v[share]:.2%}, that of "
+        "the labelled rows, at most about {v[n_most]:,.0f} of all unlabelled rows are rare. "
+        "{prices} makes a smaller ball, and RACHCV chooses one by held-out rows; pass "
+        "{to[rare_share]} where more rows are rare than the labels say."
     ),
     FindingKind.NO_MAJORITY: (
         "{ball} knows no majority row: its label is the only one, and is taken for the rare one. "
@@ -360,6 +393,8 @@ _SENTENCES = {
     ),
 }
 KINDS = tuple(_SENTENCES)
+# Findings that say already that a ball holds too much.
+_TOO_LARGE = {FindingKind.USELESS_RADIUS, FindingKind.ALL_INSIDE}
 
 
 def sentence(finding: Finding, words: Words = in_parameters) -> str:
@@ -370,6 +405,9 @@ def sentence(finding: Finding, words: Words = in_parameters) -> str:
         case FindingKind.USELESS_RADIUS:
             parts["shapes"] = f"{to['kernel']} allows other shapes, and " if "kernel" in to else ""
             parts["prices"] = _or(to[name] for name in ("C1", "C2") if name in to)
+        case FindingKind.BEYOND_SHARE:
+            prices = _or(to[name] for name in ("C2", "C1") if name in to)
+            parts["prices"] = prices[:1].upper() + prices[1:]
         case FindingKind.SHARE_NOT_REACHED:
             parts["others"] = _or(to[name] for name in ("radius", "max_kept", "filter"))
         case FindingKind.ROWS_LEFT_ASIDE:

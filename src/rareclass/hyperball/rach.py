@@ -239,11 +239,13 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
     C1 : float, default=1.0
         Price of a majority row inside, for each unit of squared distance. Larger makes smaller,
         purer balls.
-    C2 : float, default=1.0
-        Price of an unlabelled row outside. Larger makes larger balls: at the solution
+    C2 : float, default=0.0
+        Price of an unlabelled row outside. 0 leaves unlabelled rows out of the optimisation, as
+        `RACHCV` does by default: no rule for C2 was better (docs/decisions/0061). Larger makes
+        larger balls: at the solution
         ``1 + C1 * (majority rows inside) = C2 * (unlabelled rows outside)``, about. Start with
-        ``1 / (unlabelled rows that may stay outside)``: a C2 that does for 100 rows swallows
-        10,000. 0 leaves unlabelled rows out of the optimisation, as `RACHCV` does by default.
+        ``0.3 / (unlabelled rows that the filter keeps)``: a C2 that does for 100 rows swallows
+        10,000.
     kernel : {"gaussian", "laplace", "polynomial"}, Kernel, callable or None, default=None
         None is a ball among the rows themselves, which can be read; standardise them first. With
         a kernel the ball lies in its feature space, and its shape among the rows is free.
@@ -351,7 +353,7 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
     def __init__(
         self,
         C1: float = 1.0,
-        C2: float = 1.0,
+        C2: float = 0.0,
         kernel: Any = None,
         width: Any = "mean",
         n_landmarks: int = 500,
