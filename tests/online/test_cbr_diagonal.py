@@ -318,6 +318,16 @@ def test_the_surest_features_are_chosen_and_rows_are_scored_by_them():
     assert len(pickle.loads(pickle.dumps(model)).state_.chosen) == 62
 
 
+def test_of_equally_sure_features_the_first_are_chosen():
+    rng = np.random.default_rng(0)
+    X, y = np.repeat(rng.normal(size=(60, 1)), 4, axis=1), np.arange(60) % 3 == 0
+    X[y] += 1.0
+    for most in (1, 2, 3):
+        model, _ = chosen_run(X, y, most)
+        assert len(set(model.state_.mean)) == 1
+        assert list(np.flatnonzero(model.coef_)) == list(range(most))
+
+
 def test_a_model_of_an_earlier_version_keeps_its_step():
     X, sign = mixture(60)
     printed = CBR(covariance="diagonal", diagonal_step="printed").fit(X, sign)
