@@ -67,7 +67,6 @@ ESTIMATORS = [
 # Ways that share their code with one above: in `make test-thorough` only.
 MORE_ESTIMATORS = [
     RankRC(loss="top"),
-    RankRC(loss="f1"),
     RankRCCV(lams=[0.03, 0.001], cv=3, penalty="l1"),
     MIBC(covariance="diagonal"),
     MIBC(covariance="factor", n_factors=2),

@@ -198,6 +198,12 @@ def learned_machines(
         machines.append(machine)
         if stopped_short(solution, tol):
             _warn_of_stopping_short(solution, lam, tol)
+        elif isinstance(problem, LabellingProblem) and solution.at.value >= 1.0 - tol:
+            warn(
+                f"lam={lam:.3g}: the objective is {solution.at.value:.4f}, and it is 1 where all "
+                f"scores are equal: they say next to nothing. Lower lam; where the classes overlap "
+                "much, use a loss of pairs."
+            )
     return machines
 
 
