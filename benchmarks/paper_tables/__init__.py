@@ -1,7 +1,8 @@
 """Tables and figures of four papers, run again beside the printed ones.
 
 `python -m benchmarks.paper_tables table2|table4|table5|fig5|fig6|cbr3|cbr4|cbr5|cbr6|
-mibc2|mibc3|mibc4|mibc5|rach`. Each prints our figures next to the paper's and writes one JSON file
+mibc2|mibc3|mibc4|mibc5|mibc_roc|rach`.
+Each prints our figures next to the paper's and writes one JSON file
 into benchmarks/results.
 
 Tayal, Coleman and Li (2015), RankRC:
@@ -21,7 +22,7 @@ Grave and El Ghaoui (2014), MIBC, one study for Tables 2 and 3 and one for 4 and
 
 - ``mibc_sets``: dense sets and groups of texts; ``mibc_methods``: MIBC and liblinear, timed
 - ``mibc_protocol``: one run; ``mibc_figures``: means, paired tests, speed-ups
-- ``mibc_tables``: the four commands
+- ``mibc_tables``: the four commands; ``mibc_roc``: the curves of Figures 2 and 3
 
 He, Tong and Carbonell (2010), RACH, whose figures are curves: no printed ones beside ours
 

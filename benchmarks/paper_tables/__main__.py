@@ -7,7 +7,7 @@ from benchmarks.paper_tables import cbr_tables, mibc_tables, rach_tables
 
 SEVERAL = (cbr_tables, mibc_tables, rach_tables)
 STUDIES = (
-    *("table2", "table4", "table5", "fig3", "fig5", "fig6"),
+    *("table2", "table4", "table5", "fig3", "fig5", "fig6", "mibc_roc"),
     *(name for tables in SEVERAL for name in tables.NAMES),
 )
 

@@ -66,7 +66,7 @@ def show(fits: list[Fit], table: str) -> None:
     found = figures.by_problem(fits)
     if table in ("mibc2", "mibc4"):
         print_table(*auc_table(found))
-        print("† significantly above cost-sensitive and undersampling (p < 0.01)")
+        print("p by the corrected test; † significantly above cost-sensitive and undersampling")
         for line in figures.verdicts(found):
             print(line)
     else:

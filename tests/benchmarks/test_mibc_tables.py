@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from benchmarks import mibc_speed, performance_page
+from benchmarks import mibc_real_speed, mibc_speed, performance_page
 from benchmarks.paper_tables import (
     mibc_figures,
     mibc_methods,
     mibc_protocol,
+    mibc_roc,
     mibc_sets,
     mibc_tables,
     paper,
@@ -80,9 +81,10 @@ UNEVEN = np.array([0.0, 0.01, -0.01, 0.02, 0.0, -0.02])
 def test_paired_test_is_scipys_and_has_a_direction():
     one, other = 0.8 + UNEVEN, 0.9 + UNEVEN[::-1]
     methods = mibc_figures.by_problem(fits({"a": {"MIBC": one, COST: other}}))["a"]
-    test = mibc_figures.against(methods, "MIBC", COST)
+    test = mibc_figures.against(methods, "MIBC", COST, corrected=False)
     assert test.difference == pytest.approx(-10.0)
     assert test.p == pytest.approx(stats.ttest_rel(one, other).pvalue)
+    assert mibc_figures.against(methods, "MIBC", COST).p > test.p
     assert test.verdict(mibc_figures.P) == "below"
     assert mibc_figures.against(methods, COST, "MIBC").verdict(mibc_figures.P) == "above"
     assert mibc_figures.against(methods, "MIBC", UNDER) is None
@@ -122,3 +124,40 @@ def test_speed_beside_liblinear_and_reading(tmp_path, capsys, monkeypatch):
     text = page.read_text()
     assert "| text: MIBC, moments known |" in text
     assert "| reading and partial_fit |" in text
+
+
+def test_speed_on_real_sets_takes_the_mean_of_splits_and_the_median_of_problems():
+    def cell(problem, split, ours, hinge, squared):
+        times = dict.fromkeys(mibc_real_speed.WAYS, 100.0)
+        times |= {"MIBC": ours, f"{COST}, at MIBC's C": hinge, f"{SQUARED}, at MIBC's C": squared}
+        return {"study": "dense", "problem": problem, "split": split, "rows": 9, "features": 2,
+                "ms": times}  # fmt: skip
+
+    cells = [cell("a", 0, 1.0, 2.0, 9.0), cell("a", 1, 3.0, 6.0, 9.0), cell("b", 0, 1.0, 8.0, 4.0)]
+    assert mibc_real_speed.speed_ups(cells[:2]) == [2.0, 2.0, 50.0, 50.0]
+    assert mibc_real_speed.median_speed_up(cells, "dense") == 3.0
+    assert [line[0] for line in mibc_real_speed.lines(cells, "dense")] == ["a", "b", "median"]
+    assert mibc_real_speed.lines(cells, "text") == []
+
+
+@pytest.mark.parametrize("study", ["dense", "text"])
+def test_real_sets_are_timed_and_drawn_with_what_each_method_chose(study, monkeypatch):
+    parts = dense_parts() if study == "dense" else as_text(dense_parts())
+    monkeypatch.setattr(mibc_sets, "parts", lambda *_: parts)
+    monkeypatch.setattr(mibc_real_speed, "data_folder", lambda: "here")
+    monkeypatch.setattr(mibc_roc, "data_folder", lambda: "here")
+    chosen = {("a", 0, name): {"log10_C": -1, "other": 2.0, "split": 0}
+              for name in ("MIBC", COST, SQUARED, UNDER)}  # fmt: skip
+    found = mibc_real_speed.measure(study, chosen, "a", 0, 1)
+    assert min(found["ms"].values()) > 0.0
+    for name in ("MIBC", COST, UNDER):
+        rates = mibc_roc.curve(study, "a", name, chosen["a", 0, name])
+        assert (np.diff(rates) >= 0.0).all()
+        assert 0.75 < rates.mean() < 0.99
+
+
+def test_rates_of_curves_are_read_where_the_table_says():
+    straight = {"study": "text", "problem": "a", "splits": 1,
+                "true": {"MIBC": mibc_roc.GRID.tolist()}}  # fmt: skip
+    assert mibc_roc.lines([straight]) == [["a", "MIBC", "1.0", "5.0", "10.0", "100.0"]]
+    assert mibc_roc.plot([straight])[:4] == b"\x89PNG"
