@@ -1,9 +1,11 @@
 """What a method is given, and what it gives back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+
+from benchmarks.paper_tables.protocol import LAMS
 
 
 class Chosen(NamedTuple):
@@ -45,6 +47,8 @@ class Task(NamedTuple):
     seed : int
     landmarks : int or None
         At most this many; None for no limit.
+    lams : sequence of float
+        What kernel rankers choose lam from.
     """
 
     X: np.ndarray
@@ -54,3 +58,4 @@ class Task(NamedTuple):
     final: np.ndarray
     seed: int
     landmarks: int | None = None
+    lams: Sequence[float] = tuple(LAMS)

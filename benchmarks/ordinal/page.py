@@ -25,7 +25,9 @@ def page(result: Result) -> str:
         "by chance 1 / K!. "
         "Random splits, two thirds to learn from, a quarter of that to choose parameters on by "
         "MAUC (the same rows for every method), then a fit on all of it; on the generated set "
-        "the paper's growing parts (section 5). One thread for all. Differences from "
+        "the paper's growing parts (section 5), with at most 2,000 landmarks but where a line says "
+        "otherwise; lam is chosen from 2^-20 to 2^10, from 50 percent on from 2^-16 to 2^-10. "
+        "One thread for all. Differences from "
         "OrdinalRankRC are paired; splits share rows, and the test allows for that (Nadeau and "
         f"Bengio). {verdict(result)}",
         table(*overview(result)),

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.ordinal.choice import Chosen, Task
-from benchmarks.paper_tables.protocol import LAMS
 
 MEMORY = "10GiB"  # for the kernel, as in the paper
 WIDTHS = (0.25, 0.5, 1.0, 2.0)  # of the mean width
@@ -65,7 +64,7 @@ def _choose(task: Task, landmarks: Any, widths: Sequence[float]) -> Chosen:
         warnings.simplefilter("always", ConvergenceWarning)
         searches = [
             OrdinalRankRCCV(
-                lams=LAMS,
+                lams=task.lams,
                 cv=[(task.fitting, task.validation)],
                 refit=False,
                 width=factor * mean_width,
