@@ -413,9 +413,17 @@ def rankrc_path(
     [1.0, 0.1]
     """
     models = [RankRC(lam=lam, **parameters) for lam in lams]
+    fit_along_lam(models, X, y, sample_weight)
+    return models
+
+
+def fit_along_lam(
+    models: Sequence[KernelMachine], X: Any, y: Any, sample_weight: Any = None
+) -> None:
+    """Fit machines that differ in lam alone over one kernel; see `rankrc_path`."""
     if not models:
-        return []
-    first = models[0]
+        return
+    first, lams = models[0], [model.lam for model in models]
     first._check_parameters(lams)
     # Where parts of the rows foresee the end, all lams in step make few passes.
     in_few_passes = first.penalty == "l2" and first.tol == "auto"
@@ -424,7 +432,6 @@ def rankrc_path(
     for model in models[1:]:
         same_columns(model, first)
     settings = settings_of(SolverSettings, first)
-    machines = fit_path(prepared, [model.lam for model in models], settings, "RankRC")
+    machines = fit_path(prepared, lams, settings, type(first).__name__)
     for model, learned in zip(models, machines, strict=True):
         model._keep(prepared, learned)
-    return models
