@@ -29,7 +29,7 @@ TEST_SHARE, VALIDATION_SHARE = 1 / 3, 1 / 4
 TRAIN_ROWS, TEST_ROWS = 6_000, 20_000
 PERCENTS = (5.0, 10.0, 25.0, 50.0, 75.0)
 HELD_OUT = (10_000, 30_000)  # validation, test
-PARTS = 20  # of the test rows, for paired tests where there is one split
+PARTS, LEAST_PARTS = 20, 10  # of the test rows, for paired tests where there is one split
 DAYS_LANDMARKS = 2_000
 # From this many percent on, kernel rankers choose lam from four around what the smaller parts chose
 # from the paper's sixteen, 2^-10 and 2^-12: four share a pass of the kernel.
@@ -114,9 +114,10 @@ def measure(part: Part, name: str) -> dict[str, Any] | None:
 def part_values(y: np.ndarray, scores: np.ndarray) -> list[float]:
     """MAUC of disjoint random parts of the test rows, stratified: independent, so comparable."""
     counts = np.bincount(y)
-    if counts[counts > 0].min() < PARTS:  # a part would have no row of some level
+    n_parts = min(PARTS, int(counts[counts > 0].min()))  # each has rows of every level
+    if n_parts < LEAST_PARTS:
         return []
-    folds = StratifiedKFold(PARTS, shuffle=True, random_state=0)
+    folds = StratifiedKFold(n_parts, shuffle=True, random_state=0)
     return [mauc(y[part], scores[part]) for _, part in folds.split(y, y)]
 
 

@@ -53,6 +53,13 @@ def test_paired_test_without_shared_rows_is_the_t_test():
     assert corrected.p > found.p
 
 
+@pytest.mark.parametrize(("rarest", "n_parts"), [(9, 0), (12, 12), (50, protocol.PARTS)])
+def test_parts_of_the_test_rows_have_every_level(rarest, n_parts):
+    y = np.repeat([0, 1, 2], [200, rarest, 60])
+    found = protocol.part_values(y, y.astype(float))
+    assert found == [1.0] * n_parts
+
+
 def test_command_keeps_what_is_not_measured_again(tmp_path, capsys, monkeypatch, rows):
     monkeypatch.setattr(sets, "load", lambda name, folder: rows)
     monkeypatch.setattr(sets, "is_there", lambda name, folder: True)
