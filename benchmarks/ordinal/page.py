@@ -33,7 +33,7 @@ def page(result: Result) -> str:
         table(*overview(result)),
         "Bold: significantly above OrdinalRankRC; in brackets: significantly below (p < "
         f"{figures.P:g}). \\*: on fewer splits, so only the paired "
-        "difference below says how it compares. A line with - in place of a difference is not tested. "
+        "difference below says how it compares. A line with - for a difference is not tested. "
         "Empty: not measured, or not run on so many rows (`benchmarks/ordinal/methods.py` has the "
         "limits).",
     ]
