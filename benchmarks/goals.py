@@ -104,7 +104,7 @@ def _best_ratio(field: str) -> Callable[[Runs], float | None]:
     """RankRCCV, chosen on a part, over LightGBM at its best setting, both by average precision."""
 
     def found(runs: Runs) -> float | None:
-        lines = summaries(runs.get("peers", []))
+        lines = summaries(runs.get("boosters", []))
         ours = peer_table.best(lines, _WIDE, ("rankrc_top",))
         peer = peer_table.best(lines, _WIDE, peer_table.LIGHTGBM)
         return ours[field] / peer[field] if ours and peer else None

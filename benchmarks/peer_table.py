@@ -176,7 +176,7 @@ def render(runs: list[Run]) -> str:
     """A table for each data set, then LIBSVM's growth."""
     lines = summaries(runs)
     sets = list(dict.fromkeys(run["data"] for run in lines))
-    parts = [_at_their_best(sets, lines)]
+    parts = _at_their_best(sets, lines)
     parts += [_table_of(name, [run for run in lines if run["data"] == name]) for name in sets]
     return "\n\n".join([*parts, *_growth(lines)])
 
@@ -199,8 +199,8 @@ def best(lines: list[Run], data: str, methods: Sequence[str]) -> Run | None:
     return max(done, key=lambda run: run["average_precision"], default=None)
 
 
-def _at_their_best(sets: Sequence[str], lines: list[Run]) -> str:
-    """AUC, average precision and seconds of each library at its best setting."""
+def _at_their_best(sets: Sequence[str], lines: list[Run]) -> list[str]:
+    """AUC, average precision and seconds of each library at its best setting, if it was run."""
     rows = []
     for data in sets:
         found = {title: best(lines, data, methods) for title, methods in COLUMNS.items()}
@@ -209,11 +209,14 @@ def _at_their_best(sets: Sequence[str], lines: list[Run]) -> str:
         one = found["RankRCCV"]
         name = f"{data.split('-')[0]}, {one['rows']:,} x {one['features']}, {one['rare']:,} rare"
         rows.append([name, *(_cell_of(run) for run in found.values())])
-    return (
+    if not rows:
+        return []
+    about = (
         "**Each library at the setting with the best average precision on the held-out rows**: "
-        "AUC, average precision, seconds of the fit (with the search for tuned ones)\n\n"
-        + table(["set", *COLUMNS], rows)
+        "AUC, average precision, seconds of the fit (with the search for tuned ones). RankRCCV is "
+        "one setting, chosen on the training rows"
     )
+    return [about + "\n\n" + table(["set", *COLUMNS], rows)]
 
 
 def _cell_of(run: Run | None) -> str:

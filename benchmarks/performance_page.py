@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import goals, mibc_page, rach_page, record
+from benchmarks import goals, mibc_page, peer_table, rach_page, record
 from benchmarks.decisions import plan as decisions
 from benchmarks.results_page import table
 from benchmarks.run import BENCHMARKS, DISTURBED
@@ -26,8 +26,14 @@ TITLES = {
     "distributed": "On workers",
     "serving": "Behind HTTP",
 }
-# Benchmarks that are no part of `benchmarks.run`.
+BOOSTERS = "boosters"
+# Other files of `benchmarks.run`, and benchmarks that are no part of it.
 OTHERS = {
+    BOOSTERS: (
+        "Boosters at a practitioner's settings",
+        "run peers --data 1000000x40 kdd cod_rna --json benchmarks/results/boosters.json",
+        lambda result: peer_table.render(result["runs"]),
+    ),
     **tabular_page.SECTIONS,
     "decisions": (
         "From scores to decisions",
@@ -51,7 +57,8 @@ def page(results: dict[str, dict[str, Any]]) -> str:
     """The whole page from the results by name."""
     parts = [INTRODUCTION]
     runs = {name: result["runs"] for name, result in results.items() if name in TITLES}
-    reached = goals.lines(runs)
+    boosters = results.get(BOOSTERS, {}).get("runs", [])
+    reached = goals.lines({**runs, BOOSTERS: boosters})
     if reached:
         header = ["what", "goal", "measured", "reached"]
         parts.append(f"## Goals\n\n{table(header, reached)}\n")

@@ -85,7 +85,8 @@ def test_each_library_is_shown_at_its_best_setting():
         peer_table.best([*lines, stopped], "kdd", peer_table.LIGHTGBM)["average_precision"] == 0.6
     )
     assert peer_table.best(lines, "unsw", peer_table.LIGHTGBM) is None
-    page = peer_table._at_their_best(["kdd"], lines)
+    (page,) = peer_table._at_their_best(["kdd"], lines)
+    assert peer_table._at_their_best(["unsw"], lines) == []
     assert "| 0.900, 0.500, 1.0 s | 0.900, 0.600, 1.0 s (300 slow trees) |" in page
 
 
