@@ -1,10 +1,11 @@
 """The sets of Tables 1 and 2 of Khalid, Ray and Chitsaz (2016) that can be had.
 
 Table 1, dense: vehicle comes from the package that `keel` reads; covtype, acoustic and svmguide4
-are neither in the data folder nor in that package. Glass, segment and vehicle have six, seven and four classes, which the paper
-made two "randomly" without saying how; here the positive class is headlamps and window, as the
-data folder's manifest has it, and saab, KEEL's vehicle1: with normal scores in both classes, the
-paper's AUC and accuracy of vehicle are those of one class against three.
+are neither in the data folder nor in that package. Glass, segment and vehicle have six, seven and
+four classes, which the paper made two "randomly" without saying how; here the positive class is
+headlamps and window, as the data folder's manifest has it, and saab, KEEL's vehicle1: with normal
+scores in both classes, the paper's AUC and accuracy of vehicle are those of one class against
+three.
 
 Table 2, text: rcv1 and real-sim are in neither, and TDT2 stands in for Reuters. Sector, news20
 and Reuters have many classes. What share of the rows the paper made positive can be read from its
