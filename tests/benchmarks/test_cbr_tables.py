@@ -33,10 +33,14 @@ def test_printed_figures_by_hand():
     assert len(text) == len(paper.online_figures("cbr6")) == 6
     assert text["newsgroups20"]["OPAUC low rank"] == (0.942, 0.006)
     assert paper.online_figures("cbr6")["reuters"]["OAM"] == (0.961, 0.006)
+    ours = (
+        "CBR diagonal",
+        "CBR diagonal printed",
+    )  # Tables 3 and 4 have neither, 5 and 6 the first
     for cells in (*auc.values(), *accuracy.values()):
-        assert list(cells) == list(cbr_methods.BENCHMARK)
+        assert list(cells) == [name for name in cbr_methods.BENCHMARK if name not in ours]
     for cells in text.values():
-        assert list(cells) == list(cbr_methods.TEXT)
+        assert list(cells) == [name for name in cbr_methods.TEXT if name != ours[1]]
 
 
 def overlapping(n=150, seed=0):
