@@ -126,7 +126,7 @@ def _about(name: str, found: Result, percent: float | None) -> str:
 
 
 def _clock(fits: list[dict[str, Any]]) -> str:
-    """What the seconds are, and how busy the machine was."""
+    """A sentence on how seconds were counted and how busy the machine was."""
     loads = [fit["load"] for fit in fits if "load" in fit]
     if len(loads) < len(fits):
         return "seconds by the clock"

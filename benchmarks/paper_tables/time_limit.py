@@ -69,7 +69,7 @@ def _serve(pipe: Connection, function: Callable[..., Any]) -> None:
 
 
 def _outcome(function: Callable[..., Any], task: tuple[Any, ...]) -> tuple[Any, str | None]:
-    """What the function gave, or the traceback of what it raised."""
+    """Result of the function, or the traceback of its exception."""
     try:
         outcome = function(*task)
     except KeyboardInterrupt:

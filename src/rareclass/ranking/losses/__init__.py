@@ -55,7 +55,7 @@ LOSSES: dict[str, Any] = MARGIN_LOSSES | {
 }
 
 Loss = PairLoss | LabellingLoss
-"""What a machine minimises beside the regulariser."""
+"""Loss of a kernel machine: a sum over pairs of rows, or a value of a whole labelling."""
 
 
 def make_loss(loss: Any, eps: float, params: Mapping[str, Any] | None = None) -> Loss:
@@ -90,7 +90,8 @@ def make_loss(loss: Any, eps: float, params: Mapping[str, Any] | None = None) ->
     for name in given:
         if name not in known:
             raise ValueError(
-                f"loss_params: {loss!r} has no parameter {name!r}; it has {sorted(known)}."
+                f"loss_params: {loss!r} has no parameter {name!r}; "
+                f"it has {', '.join(sorted(known)) or 'none'}."
             )
     return make(**given)
 
