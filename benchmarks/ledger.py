@@ -6,6 +6,7 @@ it ended.
 """
 
 import json
+import math
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,11 +51,17 @@ class Ledger:
         """Drop every run of these cells."""
         self.runs = [run for run in self.runs if run["key"] not in keys]
 
-    def has(self, key: str, repeat: int) -> bool:
-        """Whether this run is there and ended on its own or at its limit (not by a fault)."""
+    def has(self, key: str, repeat: int, limit: float = 0.0) -> bool:
+        """Say whether this run is there and ended on its own or at its limit (not by a fault).
+
+        One that was stopped earlier than after `limit` seconds is not there.
+        """
         done = ("ok", "stopped", "skipped")
         return any(
-            (r["key"], r["repeat"]) == (key, repeat) and r["status"] in done for r in self.runs
+            (r["key"], r["repeat"]) == (key, repeat)
+            and r["status"] in done
+            and not (r["status"] == "stopped" and r.get("limit", math.inf) < limit)
+            for r in self.runs
         )
 
     def of(self, key: str) -> list[Run]:

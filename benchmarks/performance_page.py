@@ -31,7 +31,7 @@ BOOSTERS = "boosters"
 OTHERS = {
     BOOSTERS: (
         "Boosters at a practitioner's settings",
-        "run peers --data 1000000x40 kdd cod_rna --json benchmarks/results/boosters.json",
+        "run peers --data 1000000x40 kdd --json benchmarks/results/boosters.json",
         lambda result: peer_table.render(result["runs"]),
     ),
     **tabular_page.SECTIONS,

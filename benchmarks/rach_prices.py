@@ -139,7 +139,8 @@ def main(argv: list[str]) -> None:
         sys.exit("Set RARECLASS_DATA to the folder of the data sets.")
     file = Path(options.json) if options.json else record.RESULTS / "rach_prices.json"
     cells: list[Cell] = json.loads(file.read_text())["cells"] if file.is_file() else []
-    done = {(c["problem"], c["share"]) for c in cells}
+    done = {(c["problem"], c["share"]) for c in cells if len(c["f1"]) >= options.splits}
+    cells = [c for c in cells if (c["problem"], c["share"]) in done]
     problems = [
         p for s in rach_sets.SETS if rach_sets.is_there(s, folder) for p in rach_sets.problems(s)
     ]

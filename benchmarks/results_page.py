@@ -6,7 +6,7 @@ out.
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from benchmarks.ordinal import page as ordinal_page
 from benchmarks.paper_tables.fig3 import fig3_page
 from benchmarks.paper_tables.fig6 import fig6_page
 from benchmarks.paper_tables.real_cells import table4_page
+from benchmarks.paper_tables.study import figure
 from benchmarks.sparse_landmarks import sparse_landmarks_page
 from benchmarks.stochastic import stochastic_page
 from benchmarks.top_losses import top_losses_page
@@ -31,12 +32,6 @@ Made by `python -m benchmarks.results_page` from the JSON files in `benchmarks/r
 every single figure, the package versions and the date. Each section names the command that made
 it. Figures with ± are a mean and its standard error; times are from two cores of a shared machine.
 """
-
-
-def figure(cell: Sequence[float | None]) -> str:
-    """Mean ± standard error."""
-    mean, error = cell
-    return f"{mean:.1f}" if error is None else f"{mean:.1f} ± {error:.1f}"
 
 
 def table2(result: Result) -> str:

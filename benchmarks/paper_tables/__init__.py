@@ -1,16 +1,19 @@
-"""Tables and figures of four papers, run again beside the printed ones.
+"""Tables and figures of five papers, run again beside the printed ones.
 
-`python -m benchmarks.paper_tables table2|table4|table5|fig5|fig6|cbr3|cbr4|cbr5|cbr6|
-mibc2|mibc3|mibc4|mibc5|mibc_roc|rach`.
-Each prints our figures next to the paper's and writes one JSON file
-into benchmarks/results.
+`python -m benchmarks.paper_tables table2|table4|table5|fig3|fig5|fig6|cbr3|cbr4|cbr5|cbr6|
+mibc2|mibc3|mibc4|mibc5|mibc_roc|rach`. Each prints our figures next to the paper's and writes one
+JSON file into benchmarks/results; table5 reads that of table4. ``study`` has their options, and
+``time_limit`` runs a function in a process of its own.
 
 Tayal, Coleman and Li (2015), RankRC:
 
 - ``protocol``: standardising, splits, choice of the parameter (section 6)
-- ``methods``: the registry of methods; ``svm``, ``neighbours`` and ``ranking`` hold them
-- ``real_sets``: the sets of Table 3; ``intrusion``: KDD Cup 99 (section 6.3)
+- ``methods``: the registry of methods; ``svm``, ``svm_perf``, ``neighbours``, ``ranking`` hold them
+- ``real_sets``: the sets of Table 3; ``keel``: two of them; ``intrusion``: KDD Cup 99 (section 6.3)
 - ``table2``, ``table4``, ``table5``, ``fig5``, ``fig6``: one study each
+- ``real_cells``: figures and page of Tables 4 and 5
+
+Tayal, Coleman and Li (2014), bounds: ``fig3``; the ordinal experiments are `benchmarks.ordinal`.
 
 Khalid, Ray and Chitsaz (2016), online ranking, one study for Tables 3 and 4 and one for 5 and 6:
 

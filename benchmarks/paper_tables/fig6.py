@@ -129,13 +129,17 @@ def _grow(
     lam, finishes = None, True
     for percent in percents:
         key = f"{method} / {percent:g} %"
-        if not ledger.has(key, seed):
+        if not ledger.has(key, seed, args.limit):
             outcome = None
             if finishes:
                 at = lam if percent == 100.0 else None
                 job = Job(folder, method, percent, seed, args.dtype, at)
                 outcome = call_within(args.limit, run_job, job)
-            status = {"status": "stopped"} if outcome is None else {"status": "ok", **outcome}
+            status = (
+                {"status": "stopped", "limit": args.limit}
+                if outcome is None
+                else {"status": "ok", **outcome}
+            )
             ledger.add(key, seed, {"method": method, "percent": percent}, status)
         run = next(one for one in ledger.of(key) if one["repeat"] == seed)
         finishes = run["status"] == "ok"

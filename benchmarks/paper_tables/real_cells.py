@@ -15,6 +15,7 @@ from benchmarks.paired_test import Paired, paired
 from benchmarks.paper_tables import paper
 from benchmarks.paper_tables.methods import METHODS
 from benchmarks.paper_tables.protocol import mean_and_error, z_score
+from benchmarks.paper_tables.study import figure
 
 OURS = "RankRC"
 Z_99 = 2.5758  # two-sided, 99 percent
@@ -82,9 +83,9 @@ def _ahead(base: dict[int, Run], own: dict[int, Run]) -> Paired | None:
     return paired([base[k]["auc"] - own[k]["auc"] for k in shared], TEST_OVER_TRAIN)
 
 
-def significantly_below_paper(cells: Cells, method: str = OURS) -> list[str]:
-    """The sets where a method is significantly below its printed mean."""
-    z_values = {name: row[method].z for name, row in cells.items() if method in row}
+def significantly_below_paper(cells: Cells) -> list[str]:
+    """The sets where RankRC is significantly below its printed mean."""
+    z_values = {name: row[OURS].z for name, row in cells.items() if OURS in row}
     return [name for name, z in z_values.items() if z is not None and z < -Z_99]
 
 
@@ -124,8 +125,7 @@ def _mark(cell: Cell) -> str:
         cell.ahead.verdict() if cell.ahead else "level"
     ]
     few = "" if len(cell.runs) >= 20 else f" ({len(cell.runs)})"
-    mean, error = cell.figure
-    return f"{mean:.1f}" + ("" if error is None else f" ± {error:.1f}") + mark + few
+    return figure(cell.figure) + mark + few
 
 
 def lines(cells: Cells) -> tuple[list[str], list[list[str]]]:
@@ -133,36 +133,38 @@ def lines(cells: Cells) -> tuple[list[str], list[list[str]]]:
     methods = [name for name in METHODS if any(name in row for row in cells.values())]
     rows = []
     for name, row in cells.items():
+        printed = paper.real_auc(name)
         rows.append([name, *(_mark(row[m]) if m in row else "-" for m in methods)])
-        rows.append(["paper", *(_printed(paper.real_auc(name).get(m)) for m in methods)])
+        rows.append(["paper", *(figure(printed[m]) if m in printed else "-" for m in methods)])
     return ["test AUC", *methods], rows
-
-
-def _printed(cell: tuple[float, float] | None) -> str:
-    return "-" if cell is None else f"{cell[0]:.1f} ± {cell[1]:.1f}"
 
 
 def table4_page(result: dict[str, Any]) -> str:
     """The section of the results page for Tables 4 and 5."""
     cells = cells_of(result["runs"])
-    others = [m for m in METHODS if m != OURS and any(m in row for row in cells.values())]
     absent = [name for name in paper.set_names() if name not in cells]
     return (
         "Test AUC in percent, mean ± standard error over random splits of three quarters for "
         "training; lam (k for KNN) chosen by the AUC of 10-fold cross-validation on the training "
         "part, for every method. + and -: RankRC is significantly above or below the method on the "
         "same splits (paired test at 5 percent, corrected for the rows that splits share). In "
-        "brackets: the number of splits where it is not 20. 1-NN is one nearest neighbour, beside "
+        f"brackets: the number of splits where it is not 20. {_origin(result['runs'])} 1-NN is one nearest neighbour, beside "
         f"the paper's KNN. Without any split: {', '.join(absent) or 'none'}.\n\n"
         f"RankRC is significantly below the paper's own mean (99 percent) on: "
         f"{', '.join(significantly_below_paper(cells)) or 'no set'}.\n\n"
-        + table(VERSUS, [_versus(cells, method) for method in others])
+        + table(*versus(cells))
         + "\n\n"
         + table(*lines(cells))
         + "\n\nTable 5, from the same fits: mean number of kernel functions with a non-zero "
         "coefficient, ours (the paper's). Equal rows are one landmark here.\n\n"
         + table(*table5_lines(cells))
     )
+
+
+def _origin(runs: Sequence[Run]) -> str:
+    """The days on which the splits were run: a file may have been filled in parts."""
+    days = sorted({run["date"][:10] for run in runs})
+    return f"The splits were run in parts, on {' and '.join(days)}."
 
 
 VERSUS = [
@@ -173,6 +175,12 @@ VERSUS = [
     "RankRC above / level / below",
     "median CPU s a split",
 ]
+
+
+def versus(cells: Cells) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: each method beside RankRC."""
+    others = [m for m in METHODS if m != OURS and any(m in row for row in cells.values())]
+    return VERSUS, [_versus(cells, method) for method in others]
 
 
 def _versus(cells: Cells, method: str) -> list[str]:
@@ -197,7 +205,8 @@ def _versus(cells: Cells, method: str) -> list[str]:
 
 def table5_lines(cells: Cells) -> tuple[list[str], list[list[str]]]:
     """Header and rows of Table 5: mean size of the model, and the paper's in brackets."""
-    methods = [m for m in METHODS if m != "KNN" and any(m in row for row in cells.values())]
+    kernel_machines = [m for m in METHODS if m not in ("KNN", "1-NN")]
+    methods = [m for m in kernel_machines if any(m in row for row in cells.values())]
     rows = []
     for name, row in cells.items():
         printed = paper.support_vectors(name)

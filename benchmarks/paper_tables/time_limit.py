@@ -16,7 +16,7 @@ def call_within(seconds: float, function: Callable[..., Any], *args: Any) -> Any
     """function(*args), or None when it takes longer than `seconds`.
 
     LIBSVM cannot be interrupted from within, so the limit is a process boundary. The outcome, a
-    dict, gets ``peak_gib``: the most memory that the process held.
+    dict, gets ``peak_gib``: the most memory that the process has held so far.
 
     Raises
     ------

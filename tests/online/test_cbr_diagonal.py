@@ -328,13 +328,38 @@ def test_of_equally_sure_features_the_first_are_chosen():
         assert list(np.flatnonzero(model.coef_)) == list(range(most))
 
 
-def test_a_model_of_an_earlier_version_keeps_its_step():
+@pytest.mark.parametrize("scale", [1e-100, 1e-30, 1e78, 1e120])
+@pytest.mark.parametrize("columns", [slice(0, 1), slice(None)])
+def test_features_of_any_size_are_learned_and_nothing_overflows(scale, columns):
     X, sign = mixture(60)
-    printed = CBR(covariance="diagonal", diagonal_step="printed").fit(X, sign)
-    kept = dict(printed.__getstate__())
-    del kept["diagonal_step"], kept["max_features"]
-    earlier = CBR.__new__(CBR)
-    earlier.__setstate__(kept)
-    assert earlier.get_params() == printed.get_params()
-    found, wanted = (model.partial_fit(X, sign).coef_ for model in (earlier, printed))
-    assert found.tobytes() == wanted.tobytes()
+    X[:, columns] *= scale
+    model = CBR(covariance="diagonal", buffer_size=8).fit(X, sign)
+    assert np.isfinite(model.coef_).all()
+    assert (model.coef_ != 0.0).any()
+    # The deviation of a weight is 1 at the start and only shrinks.
+    assert np.abs(model.coef_).max() < 100.0
+
+
+def test_features_that_come_later_are_chosen_while_all_may_be():
+    X, sign = mixture(60)
+    d = X.shape[1]
+    limited = CBR(covariance="diagonal", buffer_size=8, max_features=d + 5)
+    free = CBR(covariance="diagonal", buffer_size=8)
+    for model in (limited, free):
+        model.start(d, classes=[-1, 1]).partial_fit(X, sign)
+        model.state_ = model._grown(model.state_, d + 3)
+    assert limited.coef_.tobytes() == free.coef_.tobytes()
+    assert limited.state_.chosen.all()
+    more = limited._grown(limited.state_, d + 20)
+    assert list(np.flatnonzero(limited._coef(more))) == list(np.flatnonzero(free.coef_))
+    assert not more.chosen[d + 3 :].any()
+
+
+def test_a_parameter_set_on_a_started_model_waits_for_the_next_start():
+    X, sign = mixture(60)
+    model = CBR(covariance="diagonal", buffer_size=8).fit(X, sign)
+    before = model.coef_.copy()
+    assert model.set_params(max_features=1).coef_.tobytes() == before.tobytes()
+    assert (model.fit(X, sign).coef_ != 0.0).sum() == 1
+    model.set_params(max_features=None).partial_fit(X, sign)
+    assert np.isfinite(model.coef_).all()

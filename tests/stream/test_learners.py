@@ -1,13 +1,11 @@
 """Learners by name: what they begin with, and what ``--param`` makes of it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rareclass.errors import InputError
 from rareclass.online import CBR, OAM
-from rareclass.stream.checkpoint import load_newest, save_checkpoint
 from rareclass.stream.log import read_log
 from rareclass.stream.options import (
     LEARNERS,
@@ -16,7 +14,7 @@ from rareclass.stream.options import (
     parse_parameters,
     usual_tails,
 )
-from rareclass.stream.state import learner_of, settled
+from rareclass.stream.state import settled
 from stream.messy_stream import messy_records, run, write_csv
 
 
@@ -47,31 +45,6 @@ def test_others_begin_as_in_the_library() -> None:
     )
     for name in LEARNERS:
         assert parse_parameters(name, []).get("random_state", 0) == 0
-
-
-def test_a_checkpoint_of_an_earlier_version_goes_on_with_its_step(tmp_path: Path) -> None:
-    """It lacks the parameters that came later; whoever asks for another step is told."""
-    source = write_csv(tmp_path / "rows.csv", messy_records(300, n_sure=250))
-    folder, name = tmp_path / "stream", "cbr-diagonal"
-    options = StreamOptions(str(source), "fraud", name, parse_parameters(name, ["C=1"]))
-    run(options, folder, stop_after=100)
-    loaded = load_newest(folder)
-    assert loaded is not None
-    for added in ("diagonal_step", "max_features"):
-        del loaded.state.options["parameters"][added]
-    save_checkpoint(folder, loaded.state.counters.rows, loaded.state)
-    exact = parse_parameters(name, ["C=1", "diagonal_step=exact"])
-    with pytest.raises(InputError, match="with --param diagonal_step=printed, but now it is"):
-        run(replace(options, parameters=exact), folder)
-    assert run(options, folder)[0].kind == "went on"
-    loaded = load_newest(folder)
-    assert loaded is not None
-    assert loaded.state.options["parameters"]["diagonal_step"] == "printed"
-    run(options, tmp_path / "whole")
-    whole = load_newest(tmp_path / "whole")
-    assert whole is not None
-    found, wanted = (learner_of(of.state).coef_ for of in (loaded, whole))
-    assert found.tobytes() == wanted.tobytes()
 
 
 @pytest.mark.parametrize(

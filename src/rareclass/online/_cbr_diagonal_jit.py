@@ -14,7 +14,8 @@ from rareclass.compiling import njit
 _MU, _H, _X, _G = 0, 1, 2, 3
 # Below this share of a row's own sum, differences of sums have too few digits left.
 _NEAR = 1e-6
-# where v is smaller no step is made, and no precision grows larger: nothing can overflow.
+# Where v is smaller no step is made, and no precision grows larger. The exact step counts in units
+# of v and 1 / v, so that features of any size neither overflow nor vanish.
 _LEAST_V, _MOST_G = 1e-300, 1e150
 # The root of the exact step: rounds at most (4 are usual), and the change that ends them. Each
 # round squares the error.
@@ -100,13 +101,13 @@ def _printed_sizes(m, v, C, phi):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _terms(work, indices, data, other_indices, other_values, terms):
-    """``w_i = z_i^2 / G_i`` of z = x - b where x or b is not 0: how many, and the sum of w^2."""
+def _terms(work, indices, data, other_indices, other_values, v, terms):
+    """``w_i = z_i^2 / (G_i v)`` where x or b is not 0, z = x - b: how many, and the sum of w^2."""
     n, squares = 0, 0.0
     for k in range(other_indices.shape[0]):
         i = other_indices[k]
         z = work[i, _X] - other_values[k]
-        w = z * z * work[i, _H]
+        w = z * z * work[i, _H] / v
         squares += w * w
         terms[n] = w
         n += 1
@@ -114,7 +115,7 @@ def _terms(work, indices, data, other_indices, other_values, terms):
     for k in range(indices.shape[0]):
         i, x = indices[k], data[k]
         if work[i, _X] != 0.0:
-            w = x * x * work[i, _H]
+            w = x * x * work[i, _H] / v
             squares += w * w
             terms[n] = w
             n += 1
@@ -147,11 +148,12 @@ def _exact_sizes(terms, squares, m, v, C, phi):
     A round replaces u by ``a / (1 + c beta)`` with the value and slope of u, and solves the two
     quadratic equations that are left. By Jensen's inequality that is nowhere above u, and so each
     root is approached from one side, with an error that is squared from round to round; where one
-    feature differs the first round is exact. In here beta and u are in units of 1 / v and of v.
+    feature differs the first round is exact. `terms` and u are in units of v, `squares` in those of
+    v^2, and in here beta in those of 1 / v.
     """
     size = np.sqrt(v)
     margin, square, limit = m / size, phi * phi, C * phi * size
-    a, c, b = 1.0, squares / v / v, 0.0
+    a, c, b = 1.0, squares, 0.0
     for _ in range(_ROUNDS):
         e = 0.5 * c * margin * phi / np.sqrt(a)
         free = square - margin * phi / np.sqrt(a) * (np.sqrt(e * e + 1.0 + c * square) - e)
@@ -160,8 +162,8 @@ def _exact_sizes(terms, squares, m, v, C, phi):
         before, b = b, min(max(0.0, free), cut, _MOST_G)
         if abs(b - before) <= _NEAR_ROOT * b:
             break
-        first, second, third = _sums_at(terms, b / v)
-        a, c = first * first / second / v, third / second / v
+        first, second, third = _sums_at(terms, b)
+        a, c = first * first / second, third / second
     return min(C, b * np.sqrt(a / (1.0 + c * b)) / (phi * size)), b / v
 
 
@@ -225,7 +227,7 @@ def _choose(work, is_held, mean, precision, most, chosen):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _learn_row(
-    work, indices, data, y, other_indices, other_values, lengths, added, most, phi, exact, terms
+    work, indices, data, y, other_indices, other_values, lengths, added, most, phi, terms
 ):  # fmt: skip
     """Visit the pairs of a row with the buffered rows of the other class."""
     score, own = _own_sums(work, indices, data)
@@ -240,8 +242,8 @@ def _learn_row(
             margin, v = _near_pair_sums(work, indices, data, columns, values)
         m = y * margin
         if _LEAST_V < v < np.inf and phi * np.sqrt(v) - m > 0.0:
-            if exact:
-                n, squares = _terms(work, indices, data, columns, values, terms)
+            if added == 0.0:
+                n, squares = _terms(work, indices, data, columns, values, v, terms)
                 alpha, beta = _exact_sizes(terms[:n], squares, m, v, most, phi)
             else:
                 alpha, beta = _printed_sizes(m, v, most, phi)
@@ -325,7 +327,6 @@ def learn(
             added,
             C * step[t],
             phi,
-            exact,
             terms,
         )
         seen[plane] += 1

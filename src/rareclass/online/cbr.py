@@ -1,7 +1,7 @@
 """CBR: confidence-weighted bipartite ranking (Khalid, Ray and Chitsaz 2016)."""
 
 from statistics import NormalDist
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from rareclass.parameters import check_number, check_whole
 # Share of pairs that take steps, lately, above which working them all out is faster
 # (docs/decisions/0011, 0042).
 _BUSY = 0.25
-# Bytes of a covariance for which looking at the memory would take longer than small fits.
-_SMALL = 2**26
 
 
 class FullState(NamedTuple):
@@ -154,7 +152,6 @@ class CBR(OnlineRanker):
     """
 
     _steps_shrink = True
-    _added_parameters: ClassVar[dict[str, Any]] = {"diagonal_step": "printed", "max_features": None}
 
     def __init__(
         self,
@@ -212,7 +209,8 @@ class CBR(OnlineRanker):
             state = DiagonalState(mean, np.ones(n_features), empty, rng)
             if self.max_features is None:
                 return state
-            return SelectedState(chosen=np.zeros(n_features, bool), **state._asdict())
+            chosen = np.full(n_features, self.max_features >= n_features)
+            return SelectedState(chosen=chosen, **state._asdict())
         _check_memory(n_features)
         buffers = DenseBuffers.empty(n_features, self.buffer_size)
         bound = np.zeros((2, self.buffer_size))
@@ -241,14 +239,14 @@ class CBR(OnlineRanker):
         _cbr_diagonal_jit.learn(
             rows.indptr, rows.indices, rows.data, sign, step, slot, state.mean, state.precision,
             buffers.indices, buffers.values, buffers.lengths, buffers.seen, C, phi,
-            self.diagonal_step == "exact", chosen, int(self.max_features or 0), scores,
+            self.diagonal_step == "exact", chosen, int(self.max_features or len(chosen)), scores,
         )  # fmt: skip
         return state._replace(buffers=buffers), scores
 
     def _coef(self, state: Any) -> np.ndarray:
-        if self.max_features is None or self.max_features >= len(state.mean):
-            return state.mean
-        return np.where(state.chosen, state.mean, 0.0)
+        if isinstance(state, SelectedState):
+            return np.where(state.chosen, state.mean, 0.0)
+        return state.mean
 
     def _offset(self, state: Any) -> float:
         return buffer_offset(*state.buffers.scores(self._coef(state)))
@@ -258,7 +256,9 @@ class CBR(OnlineRanker):
         state = state._replace(mean=np.pad(state.mean, (0, more)))
         if self.covariance == "diagonal":
             if isinstance(state, SelectedState):
-                state = state._replace(chosen=np.pad(state.chosen, (0, more)))
+                are_all = (self.max_features or n_features) >= n_features
+                chosen = np.pad(state.chosen, (0, more), constant_values=are_all)
+                state = state._replace(chosen=chosen)
             return state._replace(precision=np.pad(state.precision, (0, more), constant_values=1.0))
         _check_memory(n_features)
         covariance = np.eye(n_features)
@@ -294,8 +294,6 @@ def _wide(covariance: np.ndarray) -> np.ndarray:
 
 
 def _check_memory(n_features: int) -> None:
-    if 8 * n_features**2 < _SMALL:
-        return
     check_fits(
         8 * n_features**2,
         f"The covariances of {n_features:,} features",

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -83,8 +83,6 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     _takes: Literal["dense", "sparse"] = "dense"
     _is_linear = True  # the score is ``w . x``, and there is a coef_
     _steps_shrink = False  # whether `reset_steps` changes anything
-    # Parameters that a model of an earlier version lacks, as that version had them.
-    _added_parameters: ClassVar[dict[str, Any]] = {}
 
     n_epochs: int
     random_state: Any
@@ -139,9 +137,6 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     def _reopened(self, state: Any) -> Any:
         """The state with steps as long as at the start, where they shrink."""
         return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(self._added_parameters | state)
 
     # -- learning ----------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rareclass.stream.log import FileMark
     from rareclass.stream.reading import LabelNames, Memory
 
-FORMAT = 4
+FORMAT = 5
 KEPT = 2
 KINDS = Kinds(
     {

@@ -180,8 +180,6 @@ class StreamOptions:
                 continue
             was: Any = before.get(name)
             now = given.get(name)
-            if name == "parameters":
-                was = complete_parameters(self.learner, was or {})
             if was == now:
                 continue
             if name == "parameters":  # those that differ
@@ -282,11 +280,6 @@ def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
         parameters[name] = _value(name, text, default, may_be_none)
     make_learner(learner, parameters)
     return parameters
-
-
-def complete_parameters(learner: str, kept: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a checkpoint, with those that its version lacked as it had them."""
-    return _class_of(learner)[0]._added_parameters | kept
 
 
 def make_learner(learner: str, parameters: dict[str, Any]) -> "OnlineRanker":

@@ -13,13 +13,7 @@ from rareclass.online.state import flatten
 from rareclass.stream.alerts import AlertFile, blocks_of
 from rareclass.stream.checkpoint import SavedLearner, SavedStream, load_newest, sound_state
 from rareclass.stream.log import CONTRADICTED, REJECTED, RejectedFile
-from rareclass.stream.options import (
-    DEFAULT,
-    StreamOptions,
-    complete_parameters,
-    make_learner,
-    parse_parameters,
-)
+from rareclass.stream.options import DEFAULT, StreamOptions, make_learner, parse_parameters
 from rareclass.stream.reading import (
     Arrivals,
     sort_arrivals,
@@ -178,8 +172,7 @@ def learner_of(saved: SavedStream) -> "OnlineRanker":
     learner of this version has other parts.
     """
     n_features, kept = saved.learner
-    name = saved.options["learner"]
-    learner = make_learner(name, complete_parameters(name, saved.options["parameters"]))
+    learner = make_learner(saved.options["learner"], saved.options["parameters"])
     if n_features is None:
         return learner
     if n_features != saved.encoder.n_features:
