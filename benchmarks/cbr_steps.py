@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import product
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,36 @@ def lines(cells: list[dict[str, Any]]) -> list[list[str]]:
     ]
 
 
+def objective(kind: str, C: float, draws: int = 500, seed: int = 0) -> float:
+    """Mean of the paper's (6) after one step: for a pair whose other row is 0, of five features.
+
+    mu and z are normal, G uniform in [1, 4], eta = .7; the pairs are those that take a step.
+    """
+    rng, phi, values = np.random.default_rng(seed), NormalDist().inv_cdf(0.7), []
+    while len(values) < draws:
+        mu, z, G = rng.normal(size=5), rng.normal(size=5), rng.uniform(1.0, 4.0, 5)
+        if phi * np.sqrt(z**2 @ (1.0 / G)) <= mu @ z:
+            continue
+        model = CBR(C, covariance="diagonal", diagonal_step=kind).start(5, [0, 1])
+        model.partial_fit(np.zeros((1, 5)), [0])
+        model.state_ = model.state_._replace(mean=mu.copy(), precision=G.copy())
+        after = model.partial_fit(z[None], [1]).state_
+        ratio, moved = G / after.precision, after.mean - mu
+        divergence = 0.5 * np.sum(ratio - 1.0 - np.log(ratio) + moved**2 * G)
+        loss = phi * np.sqrt(z**2 @ (1.0 / after.precision)) - after.mean @ z
+        values.append(divergence + C * max(0.0, loss))
+    return float(np.mean(values))
+
+
+def objectives() -> list[list[str]]:
+    """(6) after either step, and their ratio, for several C."""
+    rows = []
+    for C in (1 / 64, 1 / 4, 1.0, 8.0, 64.0):
+        printed, exact = (objective(kind, C) for kind in KINDS)
+        rows.append([f"{C:g}", f"{printed:.3g}", f"{exact:.3g}", f"{printed / exact:.6g}"])
+    return rows
+
+
 def main(argv: list[str]) -> None:
     """Measure, print the means, store every cell as it comes."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cbr_steps", description=__doc__)
@@ -85,7 +116,11 @@ def main(argv: list[str]) -> None:
     )
     parser.add_argument("--rows", type=int, default=MOST_ROWS, help="of a stream, at most")
     parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--objective", action="store_true", help="print (6) after a step, no more")
     options = parser.parse_args(argv)
+    if options.objective:
+        print_table(["C", "printed", "exact", "ratio"], objectives())
+        return
     cells: list[dict[str, Any]] = []
     for name in options.sets:
         cells += measure(name, options.rows)

@@ -148,8 +148,9 @@ def table4_page(result: dict[str, Any]) -> str:
         "training; lam (k for KNN) chosen by the AUC of 10-fold cross-validation on the training "
         "part, for every method. + and -: RankRC is significantly above or below the method on the "
         "same splits (paired test at 5 percent, corrected for the rows that splits share). In "
-        f"brackets: the number of splits where it is not 20. {_origin(result['runs'])} 1-NN is one nearest neighbour, beside "
-        f"the paper's KNN. Without any split: {', '.join(absent) or 'none'}.\n\n"
+        f"brackets: the number of splits where it is not 20. {_origin(result['runs'])} 1-NN "
+        "is one nearest neighbour, beside the paper's KNN. Without any split: "
+        f"{', '.join(absent) or 'none'}.\n\n"
         f"RankRC is significantly below the paper's own mean (99 percent) on: "
         f"{', '.join(significantly_below_paper(cells)) or 'no set'}.\n\n"
         + table(*versus(cells))

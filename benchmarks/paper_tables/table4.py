@@ -6,8 +6,8 @@
 4. Fit on the training part, score the test part.
 
 The paper has 20 splits. A method whose split takes longer than ``--slow`` seconds on a set gets
-``--few`` splits of it, and no more after one that takes longer than ``--limit``. The kernel RankSVM has
-every training row as a landmark: it takes part up to `RANKSVM_ROWS` of them.
+``--few`` splits of it, and no more after one that takes longer than ``--limit``. The kernel RankSVM
+has every training row as a landmark: it takes part up to `RANKSVM_ROWS` of them.
 
 Each split is stored as soon as it is done and is not run again, so that an interrupted run goes on.
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.ledger import Ledger
 from benchmarks.paired_test import paired
-from benchmarks.paper_tables import keel, real_cells, real_sets, table4, table5
+from benchmarks.paper_tables import fig6, keel, real_cells, real_sets, table4, table5
 from benchmarks.paper_tables.time_limit import call_within, each_within
 
 KEEL = """@relation small
@@ -83,7 +83,9 @@ def test_cells_compare_with_the_paper_and_with_rankrc(tmp_path):
 
 
 def options(**own):
-    return argparse.Namespace(**{"methods": ["KNN"], "splits": 4, "slow": 5.0, "few": 2, **own})
+    return argparse.Namespace(
+        **{"methods": ["KNN"], "splits": 4, "slow": 5.0, "few": 2, "limit": 9.0, **own}
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,9 +110,11 @@ def test_only_what_is_wanted_is_left(tmp_path, monkeypatch, own, seconds, left):
 def test_a_stopped_split_is_the_last_one(tmp_path, monkeypatch):
     monkeypatch.setattr(real_sets, "load", lambda name, folder: (np.zeros((9, 2)), np.zeros(9)))
     ledger = Ledger("table4", tmp_path / "t.json", {})
-    outcome = {"status": "stopped", "limit": 1.0}
+    outcome = {"status": "stopped", "limit": 9.0}
     ledger.add("ecoli / KNN", 0, {"set": "ecoli", "method": "KNN"}, outcome)
     assert list(table4.wanted(ledger, ["ecoli"], options(), tmp_path)) == []
+    (longer,) = table4.wanted(ledger, ["ecoli"], options(limit=90.0), tmp_path)
+    assert longer.numbers == (0, 1, 2, 3)
     assert real_cells.cells_of(ledger.runs) == {}
 
 
@@ -143,3 +147,32 @@ def test_a_split_of_every_method_on_a_small_set(tmp_path, capsys):
     assert all(run["auc"] > 80.0 for run in first)
     assert table4.main(words) == 0
     assert json.loads(file.read_text())["runs"] == first
+
+
+def test_growing_parts_of_figure_6_go_on_where_they_were_stopped(tmp_path, monkeypatch):
+    """A part that is stopped ends the larger ones; only a longer limit runs them again."""
+    ran = []
+
+    def run(limit, job, *args):
+        ran.append((args[0].percent, args[0].lam))
+        if args[0].percent > 10.0 and limit < 100.0:
+            return None
+        return {"auc": 90.0, "average_precision": 50.0, "log2_lam": -8.0, "fit_seconds": 1.0,
+                "choice_seconds": 2.0, "landmarks": 7, "train_rows": 100}  # fmt: skip
+
+    monkeypatch.setattr(fig6, "call_within", run)
+    ledger = Ledger("fig6", tmp_path / "f.json", {})
+    percents = [5.0, 10.0, 25.0, 100.0]
+
+    def grow(limit):
+        ran.clear()
+        args = argparse.Namespace(dtype="float64", limit=limit)
+        fig6._grow(tmp_path, "SVM", percents, 0, args, ledger, lambda **note: None)
+        return [percent for percent, _ in ran]
+
+    assert grow(10.0) == [5.0, 10.0, 25.0]  # nothing larger than what was stopped
+    assert [row[2] for row in fig6.lines(ledger.runs)] == ["90.0", "90.0", *["did not finish"] * 2]
+    assert grow(10.0) == []
+    assert grow(200.0) == [25.0, 100.0]
+    assert ran[-1] == (100.0, 2.0**-8)  # all rows: the lam of the part before
+    assert grow(10.0) == []

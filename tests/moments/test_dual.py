@@ -350,3 +350,9 @@ def test_rows_outside_of_the_part_count_as_they_are(monkeypatch):
     missing = 1 - new.scores[part.rows]
     room = np.where(missing > 0, upper[part.rows] - new.alpha[part.rows], new.alpha[part.rows])
     assert np.abs(missing * room).max() <= 1e-12
+
+
+def test_rows_of_zeros_have_no_face(capfd):
+    alpha = to_face(np.zeros((3, 2)), np.ones(3), np.full(3, 2.0), np.ones(3))
+    assert alpha.tolist() == [1.0, 1.0, 1.0]
+    assert capfd.readouterr().out == ""

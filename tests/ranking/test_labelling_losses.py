@@ -19,7 +19,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import precision_at_k
 from rareclass.ranking.losses import F1, LABELLING_LOSSES, BreakEven, PrecisionAtK, make_loss
 from rareclass.ranking.losses.labelling import RankedClass, common_unit
-from rareclass.ranking.solvers.cutting_planes import Cut, minimum_of_cuts
+from rareclass.ranking.solvers.cutting_planes import Cut, _Cuts, minimum_of_cuts
 from rareclass.rows.partitioned import labelled
 from rows_in_process import InProcess
 
@@ -294,3 +294,18 @@ def test_k_is_a_number_of_rows():
     for k in (0, 1.5, "3"):
         with pytest.raises(ValueError, match="k="):
             PrecisionAtK(k)
+
+
+@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=6))
+def test_whole_weights_have_their_greatest_common_divisor(weights):
+    assert common_unit(np.array(weights, dtype=float)) == np.gcd.reduce(weights)
+
+
+def test_the_cuts_that_bound_the_intercept_are_never_forgotten():
+    first = [Cut(1.0, np.array([1.0]), 1.0), Cut(1.0, np.array([-1.0]), -1.0)]
+    cuts = _Cuts(list(first))
+    cuts.add(Cut(5.0, np.array([0.1]), 0.0))
+    for _ in range(60):
+        bound = cuts.minimum(1.0, has_level=True)
+        assert np.isfinite(bound.value)
+    assert cuts._cuts[:2] == first

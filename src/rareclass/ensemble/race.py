@@ -293,6 +293,7 @@ class Race:
                 for each, mean in zip(fitted, means, strict=True)
             ]
             self.learned.append(member.name)
+            self.failed.pop(member.name, None)  # a piece is no proof
 
 
 def folds_of(views: TrainingViews, view: str, seed: int, n_jobs: int) -> EncodedFolds:

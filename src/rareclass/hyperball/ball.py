@@ -318,7 +318,7 @@ def _beyond_share(ball: Ball, pool: Pool) -> list[Finding]:
     if (ball.price[pool.kinds == UNLABELLED] > 0.0).any():
         remedy["C2"] = "smaller"
     remedy["rare_share"] = None
-    values = {"n_found": len(ball.inside), "share": pool.rare_share, "n_most": most}
+    values = {"n_found": n_found, "share": pool.rare_share, "n_most": most}
     return [_finding(ball.label, FindingKind.BEYOND_SHARE, values, remedy)]
 
 
@@ -352,10 +352,10 @@ _SENTENCES = {
         "ball."
     ),
     FindingKind.BEYOND_SHARE: (
-        "{ball} holds {v[n_found]:,} unlabelled rows. With a rare share of {v[share]:.2%}, that of "
-        "the labelled rows, at most about {v[n_most]:,.0f} of all unlabelled rows are rare. "
-        "{prices} makes a smaller ball, and RACHCV chooses one by held-out rows; pass "
-        "{to[rare_share]} where more rows are rare than the labels say."
+        "{ball} holds {v[n_found]:,.0f} unlabelled rows. With a rare share of {v[share]:.2%} at "
+        "most about {v[n_most]:,.0f} of all unlabelled rows are rare. {prices} makes a smaller "
+        "ball, and RACHCV chooses one by held-out rows; pass a larger {to[rare_share]} where more "
+        "are rare."
     ),
     FindingKind.NO_MAJORITY: (
         "{ball} knows no majority row: its label is the only one, and is taken for the rare one. "

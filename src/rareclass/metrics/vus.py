@@ -40,7 +40,7 @@ def vus(
     Returns
     -------
     float
-        In [0, 1]; O(n (log n + K)) time, O(n) memory, and O(n log n) where no scores are tied.
+        In [0, 1]; O(n) memory, O(n (log n + K)) time, of which O(n log n) where no scores tie.
 
     Raises
     ------

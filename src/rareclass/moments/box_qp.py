@@ -274,6 +274,8 @@ def to_face(Z: np.ndarray, b: np.ndarray, upper: np.ndarray, alpha: np.ndarray) 
         R, pivots = lapack.dgeqp3(Z[F].T)[:2]  # R above the diagonal, pivots from 1 on
         sizes = np.abs(np.diagonal(R))
         rank = int(np.count_nonzero(sizes > _DEPENDENT * sizes[0]))
+        if not rank:  # rows of zeros
+            break
         rows, R = F[pivots[:rank] - 1], R[:rank, :rank]
         missing = b[rows] - Z[rows] @ (Z.T @ alpha)
         d = lapack.dtrtrs(R, lapack.dtrtrs(R, missing, trans=1)[0])[0]

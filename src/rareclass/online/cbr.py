@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.machine import check_fits
 from rareclass.online import _cbr_diagonal_jit, _cbr_full_jit
 from rareclass.online._vectors_jit import LANES, aligned
@@ -197,9 +198,11 @@ class CBR(OnlineRanker):
         if self.max_features is not None:
             check_whole("max_features", self.max_features)
             if self.covariance == "full":
-                raise ValueError(
+                raise InputError(
                     f"max_features={self.max_features} needs covariance='diagonal': with a full "
-                    "covariance weights hang together, and none can be left out alone."
+                    "covariance weights hang together, and none can be left out alone.",
+                    "Pass covariance='diagonal', or leave max_features out.",
+                    ErrorKind.COMBINATION,
                 )
 
     def _start(self, n_features: int, rng: np.random.Generator) -> Any:

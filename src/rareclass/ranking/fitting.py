@@ -14,7 +14,7 @@ from rareclass.findings import Status, warn
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, whiten
 from rareclass.kernels.kernels import Matrix
 from rareclass.machine import blas_threads, track
-from rareclass.ranking.losses import F1, LabellingLoss, Loss, make_loss
+from rareclass.ranking.losses import LabellingLoss, Loss, make_loss
 from rareclass.ranking.problem import LabellingProblem, Problem, RankingProblem
 from rareclass.ranking.ranking_data import (
     KernelSettings,
@@ -211,7 +211,7 @@ def _threshold(
     prepared: PreparedRanking, problem: Problem, solution: Solution, rows: RankingScores
 ) -> Any:
     """The target's threshold, or where f + c = 0 if the loss has learned where that is."""
-    if isinstance(problem.loss, F1):
+    if isinstance(problem, LabellingProblem) and problem.loss.n_levels:
         return -float(solution.at.w[problem.rank])
     return prepared.target.threshold(rows, problem.loss)
 

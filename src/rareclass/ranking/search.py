@@ -166,11 +166,11 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         measures: Sequence[Scoring],
     ) -> _Tried:
         """All losses and lams with one width."""
+        given_losses = [make_loss(c.loss, self.eps, c.params) for c in candidates]
+        check_penalty(self.penalty, given_losses)
         prepared = prepare(rows, several=True)
         penalty, is_part = PENALTIES[self.penalty], self.search_rows is not None
         accuracy = settings_of(SolverSettings, self).accuracy(prepared, is_part)
-        given_losses = [make_loss(c.loss, self.eps, c.params) for c in candidates]
-        check_penalty(self.penalty, given_losses)
         losses = [prepared.target.loss(loss) for loss in given_losses]
 
         def problems(held_out: np.ndarray | None) -> list[Make]:

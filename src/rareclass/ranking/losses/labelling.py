@@ -29,6 +29,7 @@ from rareclass.decide.constraints import AsManyAsRare, Constraint, GreatestFBeta
 from rareclass.errors import ErrorKind, InputError
 from rareclass.parameters import check_whole
 
+_EXACT_WHOLE = 2.0**53  # whole numbers below it are exact
 # Share of the largest weight below which a remainder is rounding error.
 _LEAST_UNIT = 1e-6
 
@@ -84,12 +85,19 @@ class RankedClass:
 def common_unit(weight: np.ndarray) -> float:
     """The largest number that all weights are whole multiples of; 0 where there is none.
 
+    Exact for whole numbers. Others count as multiples to rounding error, and have no unit where it
+    would be below about a hundred-thousandth of the largest.
+
     Examples
     --------
     >>> common_unit(np.array([0.0, 1.0, 1.5])), common_unit(np.array([1.0, np.pi]))
     (0.5, 0.0)
+    >>> common_unit(np.array([2.0, 100_002.0]))
+    2.0
     """
     values = np.unique(weight[weight > 0.0])
+    if values[-1] < _EXACT_WHOLE and (values == np.floor(values)).all():
+        return float(np.gcd.reduce(values.astype(np.int64)))
     unit, least = float(values[0]), _LEAST_UNIT * float(values[-1])
     for value in values[1:].tolist():  # Euclid's algorithm
         other = unit

@@ -165,10 +165,11 @@ def minimize_labellings(
 
 
 class _Cuts:
-    """Cuts that have held something lately."""
+    """The first cuts, which bound the intercept, and those that have held something lately."""
 
-    def __init__(self, cuts: list[Cut]) -> None:
-        self._cuts, self._idle = cuts, np.zeros(len(cuts), dtype=int)
+    def __init__(self, first: list[Cut]) -> None:
+        self._cuts, self._n_first = first, len(first)
+        self._idle = np.zeros(len(first), dtype=int)
 
     def add(self, cut: Cut) -> None:
         self._cuts.append(cut)
@@ -179,6 +180,7 @@ class _Cuts:
         bound = minimum_of_cuts(self._cuts, lam, has_level)
         self._idle = np.where(bound.alpha > _HOLDS, 0, self._idle + 1)
         kept = self._idle <= _MOST_IDLE
+        kept[: self._n_first] = True
         self._cuts = [cut for cut, keep in zip(self._cuts, kept, strict=True) if keep]
         self._idle = self._idle[kept]
         return bound._replace(alpha=bound.alpha[kept])
