@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: audit demo docs fuzz test test-alone test-browser test-mlflow test-oldest test-rest test-spark test-thorough test-wheel lint types unit install clean mutants
+.PHONY: audit automl-env demo docs fuzz test test-alone test-browser test-mlflow test-oldest test-rest test-spark test-thorough test-wheel lint types unit install clean mutants
 
 install: $(STAMP)
 
@@ -142,6 +142,14 @@ test-wheel: install
 # MLflow pins other versions of what we test with: it has an environment of its own.
 test-mlflow: build/mlflow/.installed
 	build/mlflow/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . tests/with_mlflow
+
+# AutoGluon and FLAML, which `python -m benchmarks.run tabular` asks: AutoGluon pins other versions of
+# what we use. Without its neural networks, which need PyTorch.
+automl-env: build/automl/.installed
+
+build/automl/.installed: requirements-automl.lock
+	$(call environment,build/automl,-r $<)
+	@touch $@
 
 # The suite with the oldest releases that pyproject.toml allows (Python 3.11, Linux), which warn of
 # what newer ones beside them have renamed. TESTS=tests/rows runs a part of it.

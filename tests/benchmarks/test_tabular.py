@@ -108,12 +108,17 @@ def test_mean_ranks_by_counting(rows):
         assert found[label] == pytest.approx(np.mean(ranks))
 
 
-def test_page_has_both_halves_and_says_what_was_not_finished():
+def test_page_has_all_parts_and_says_what_was_not_finished():
     runs = made_up_runs()
+    for label in ("rareclass, 60 s", "lightgbm"):
+        figures_of = {"estimate": [0.5, 0.3, 0.7], "on_test_rows": [0.55, 0.4, 0.7]}
+        runs.append(fake("nass", label, 0, 0.55, **figures_of))
     runs = [r for r in runs if (r["set"], r["label"], r["repeat"]) != ("oil", "lightgbm", 4)]
     text = page.page({"runs": runs})
     for words in (*page.TITLES.values(), "SVM, balanced, tuned, 60 s", "2 sets: oil, ecoli",
-                  "oil: LightGBM (4 of 5)", "above 0, level 2, below 0"):  # fmt: skip
+                  "oil: LightGBM (4 of 5)", "above 0, level 2, below 0", page.ALL,
+                  "| RareClassifier, 60 s | 1 | 1 | -5.00 | nan | 100.0 | ",
+                  "| RareClassifier, 60 s | - | - | - |"):  # fmt: skip
         assert words in text, words
     alone = page.render([r for r in runs if r["method"] != "rareclass"])
     assert "Beside the best peer" not in alone
