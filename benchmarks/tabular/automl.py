@@ -35,6 +35,7 @@ class OtherInterpreter:
     """
 
     seconds_: float
+    version_: str
 
     def __init__(self, library: str, time_budget: float, seed: int) -> None:
         self.library, self.time_budget, self.seed = library, time_budget, seed
@@ -48,7 +49,8 @@ class OtherInterpreter:
             text=True,
         )
         weakref.finalize(self, _end, self._process)
-        self._folder = Path(self._answer()["folder"])
+        begun = self._answer()
+        self._folder, self.version_ = Path(begun["folder"]), begun["version"]
         rows = _renamed(X).with_columns(pl.Series("target", y))
         how = {"library": self.library, "budget": self.time_budget, "seed": self.seed}
         self.seconds_ = self._asked("fit", rows, **how)["seconds"]

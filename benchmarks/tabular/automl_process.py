@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,8 @@ def main() -> None:
     import_module(MODULES[sys.argv[1]])  # before the first fit is timed
     with tempfile.TemporaryDirectory(prefix="automl-") as name:
         state: dict[str, Any] = {}
-        print(json.dumps({"folder": name}), file=answers, flush=True)
+        begun = {"folder": name, "version": version(MODULES[sys.argv[1]])}
+        print(json.dumps(begun), file=answers, flush=True)
         for line in sys.stdin:
             try:
                 found = answer(json.loads(line), state, Path(name))

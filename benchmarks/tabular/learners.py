@@ -195,8 +195,8 @@ def _automl(library: str) -> Callable[[Settings, Any, np.ndarray, int], Any]:
     return build
 
 
-def _automl_seconds(model: Any, y: np.ndarray) -> dict[str, Any]:
-    return {"seconds": model.seconds_}
+def _automl_details(model: Any, y: np.ndarray) -> dict[str, Any]:
+    return {"seconds": model.seconds_, "version": model.version_}
 
 
 def _lightgbm_scores(model: Any, X: Any) -> np.ndarray:
@@ -212,7 +212,7 @@ def _catboost_scores(model: Any, X: Any) -> np.ndarray:
 
 
 _OURS = {"is_peer": False, "has_budget": True, "details": estimates.of_fit}
-_AUTOML = {"has_budget": True, "details": _automl_seconds, "needs_automl": True}
+_AUTOML = {"has_budget": True, "details": _automl_details, "needs_automl": True}
 LEARNERS: dict[str, Learner] = {
     "rareclass": Learner("RareClassifier", _rareclass, Unchanged, samples, **_OURS),
     "rareclass_kernel": Learner(

@@ -101,6 +101,8 @@ def test_what_is_missing_is_left_out_with_the_command(monkeypatch, capsys, tmp_p
 def interpreter(monkeypatch, tmp_path):
     """An interpreter with a library called FLAML."""
     (tmp_path / "flaml.py").write_text(FLAML)
+    (tmp_path / "flaml-9.0.dist-info").mkdir()
+    (tmp_path / "flaml-9.0.dist-info" / "METADATA").write_text("Name: flaml\nVersion: 9.0\n")
     command = tmp_path / "python"
     command.write_text(f'#!/bin/sh\nshift\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
     command.chmod(0o755)
@@ -114,6 +116,7 @@ def test_another_interpreter_learns_and_scores(interpreter):
     np.testing.assert_allclose(fitted.scores(frame), frame["share"])
     np.testing.assert_allclose(fitted.probabilities(frame), frame["share"])
     assert 0.0 <= fitted.details["seconds"] < 1.0  # without the start of the interpreter
+    assert fitted.details["version"] == "9.0"
     with pytest.raises(RuntimeError, match="flaml: ValueError: too short"):
         measure.fit("flaml", frame, y, 0, 0.5)
 
