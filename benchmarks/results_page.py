@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import hunt_hits, mibc_page, online_page, rach_page, record
+from benchmarks import anytime, hunt_hits, mibc_page, online_page, rach_page, record
 from benchmarks.feature_scales import feature_scales_page
 from benchmarks.labelling_losses import labelling_losses_page
 from benchmarks.markdown import table
@@ -180,6 +180,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
     **online_page.SECTIONS,
     **mibc_page.SECTIONS,
     **rach_page.SECTIONS,
+    "anytime": ("Average precision against seconds", "anytime", anytime.anytime_page),
     "hunt_hits": ("Cases among the first rows of a hunt", "hunt_hits", hunt_hits.page),
     "startup": ("Start", "startup", startup),
 }

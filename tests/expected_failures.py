@@ -15,8 +15,8 @@ from rareclass import (
     RareClassifier,
 )
 from rareclass.decide import DecisionClassifier
+from rareclass.ensemble.members.forests import ExtraTrees
 from rareclass.ensemble.members.machines import GaussianOnNumbers
-from rareclass.ensemble.members.scikit_learn import ExtraTrees
 from rareclass.online import OnlineRanker
 
 REPEATED_DRAW = "landmarks drawn by number: among repeated rows the draw is another one"

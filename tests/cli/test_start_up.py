@@ -207,7 +207,14 @@ def test_a_combination_is_scored_without_what_it_was_learned_by(
     table = purchases()
     table.write_csv(tmp_path / "t.csv")
     model, scores = tmp_path / "m.rareclass", tmp_path / "s.csv"
-    words = ("--members", "logistic regression,lightgbm", "--folds", "2", "--holdout", "0")
+    words = (
+        "--members",
+        "logistic regression,histogram boosting",
+        "--folds",
+        "2",
+        "--holdout",
+        "0",
+    )
     output_of(rareclass("fit", tmp_path / "t.csv", "-t", "fraud", "-o", model, *words))
     found = imported("score", model, tmp_path / "t.csv", "--out", scores)
     assert found & {*NOT_TO_SCORE, *WITH_ALL_ESTIMATORS, "catboost"} == set()

@@ -105,27 +105,35 @@ def held_out_rows(y, weight=None):
     return HeldOutRows(y, weight, np.arange(len(y)))
 
 
-def test_half_of_the_weight_is_shared_alike_by_those_near_the_best():
-    y = np.arange(600) % 10 == 0
-    members = [candidate(f"good {k}", noisy(y, 2.0, k)) for k in range(3)]
+@pytest.mark.parametrize(("n_rows", "seed"), [(200, 0), (600, 0), (600, 1), (3000, 2)])
+def test_a_part_of_the_weight_is_shared_by_those_near_the_best_and_the_rest_is_voted(n_rows, seed):
+    y = np.arange(n_rows) % 10 == 0
+    members = [candidate(f"good {k}", noisy(y, 2.0, 10 * seed + k)) for k in range(3)]
     members += [candidate("none", noisy(y, 0.0, 9))]
     combined = combine(members, held_out_rows(y), average_precision, False, 0)
     rarity = {each.candidate.member.name: each.rarity for each in combined.candidates}
     bounds = {name: average_precision_interval(y, each, None, 0.8) for name, each in rarity.items()}
     best = max(bounds.values(), key=lambda bound: bound.value)
-    near = [name for name in rarity if bounds[name].value >= best.low]
-    assert "none" not in near
-    assert len(near) == 3
-    scores = np.column_stack([rarity[name] for name in near])
+    near = np.array([bounds[name].value >= best.low for name in rarity])
+    assert not near[list(rarity).index("none")]
+    scores = np.column_stack(list(rarity.values()))
     merits = (lambda s: average_precision(y, s), lambda s: roc_auc(y, s))
-    votes = np.mean([greedy_weights(scores, merit) for merit in merits], axis=0)
-    expected = dict(zip(near, 0.5 * votes + 0.5 / len(near), strict=True))
-    found = by_name(combined)
-    assert found.pop("none") == 0.0
-    assert found == pytest.approx(expected)
+    votes = np.mean([greedy_weights(scores, each, min(3, near.sum())) for each in merits], axis=0)
+    shared = 0.3 + 0.7 * 50 / (50 + y.sum())
+    weights = shared * near / near.sum() + (1 - shared) * votes
+    weights[weights < 0.05] = 0.0
+    expected = dict(zip(rarity, weights / weights.sum(), strict=True))
+    assert by_name(combined) == pytest.approx(expected)
 
 
-def test_by_the_objective_a_member_is_near_the_best_or_not():
+def test_some_member_has_weight_where_none_has_much():
+    y = np.arange(400) % 10 == 0
+    members = [candidate(f"good {k}", noisy(y, 2.0, k)) for k in range(40)]
+    combined = combine(members, held_out_rows(y), average_precision, False, 0)
+    assert combined.weights.sum() == pytest.approx(1.0)
+
+
+def test_by_the_objective_a_member_shares_in_the_weight_or_not():
     y = np.arange(1000) % 20 == 0
     top = np.where(y, 5.0, 0.0) * (np.arange(1000) < 500) + noisy(y, 0.0, 1)  # half at the top
     all_over = noisy(y, 1.8, 2)
@@ -133,8 +141,10 @@ def test_by_the_objective_a_member_is_near_the_best_or_not():
     assert average_precision(y, top) > average_precision(y, all_over) + 0.1
     assert roc_auc(y, all_over) > roc_auc(y, top) + 0.1
     rows = held_out_rows(y)
-    assert by_name(combine(members, rows, average_precision, False, 0))["all over"] == 0.0
-    assert by_name(combine(members, rows, roc_auc, False, 0))["top"] == 0.0
+    by_precision = by_name(combine(members, rows, average_precision, False, 0))
+    by_auc = by_name(combine(members, rows, roc_auc, False, 0))
+    assert by_precision["top"] > 0.5 > by_precision["all over"]
+    assert by_auc["all over"] > 0.5 > by_auc["top"]
 
 
 def test_of_many_rows_a_part_that_weights_are_chosen_on_says_what_all_of_them_say(monkeypatch):

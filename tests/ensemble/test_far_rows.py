@@ -19,7 +19,6 @@ QUICK = {
     "extra trees": {"trees": 20},
     "random forest": {"trees": 20},
     "balanced forest": {"trees": 20},
-    "lightgbm": {"rounds": 25},
     "xgboost": {"rounds": 25},
     "catboost": {"rounds": 25},
     "kernel on quantiles": {"lams": (2.0**-2, 2.0**-6), "n_majority": 80},

@@ -11,7 +11,7 @@ from draws import draws
 from faults import refused
 from rareclass.encoding.typed_table import read_table
 from rareclass.ensemble.folds import ALWAYS_LEARNED, fold_numbers, with_equal_rows_together
-from rareclass.ensemble.training_rows import FitInput, read_training_rows
+from rareclass.ensemble.training_rows import FitInput, HeldOutRows, read_training_rows
 from rareclass.errors import ErrorKind, InputError
 from rareclass.labels.two_classes import Labels, read_labels
 
@@ -240,3 +240,31 @@ def test_rows_that_stand_for_copies_are_held_out_with_their_like(is_weighted):
     assert all(together + fewer) == is_weighted
     for row in rows:
         assert np.bincount(row.fold[y]).tolist() == [2] * 5
+
+
+@pytest.mark.parametrize(("n_rare", "is_in_tenths"), [(999, False), (1000, True)])
+def test_of_many_rare_rows_two_tenths_are_held_out_where_time_is_short(n_rare, is_in_tenths):
+    y = np.arange(4000) < n_rare
+    X = np.random.default_rng(0).normal(size=(4000, 2))
+    rows = read_training_rows(FitInput(X, y), "auto", None, 0)[0]
+    assert rows.n_folds == 5
+    assert rows.held_out_fold is rows.fold
+    few = rows.with_fewer_folds()
+    if not is_in_tenths:
+        assert np.unique(few.held_out_fold).tolist() == [0, 1, 2]
+        return
+    # What a column says of the label is out of ten folds; two of these are held out of members.
+    assert np.unique(few.fold).tolist() == list(range(10))
+    assert np.unique(few.held_out_fold).tolist() == [ALWAYS_LEARNED, 0, 1]
+    assert few.n_folds == 2
+    np.testing.assert_array_equal(np.bincount(few.fold[y]), 100)
+    held_out = HeldOutRows.of(few, 0)
+    np.testing.assert_array_equal(held_out.tested, np.flatnonzero(few.fold < 2))
+    part = few.part(np.arange(0, 4000, 2), None)
+    assert part.n_held_out == 2
+
+
+def test_folds_that_the_user_chose_are_no_fewer():
+    X, y = np.random.default_rng(0).normal(size=(3000, 2)), np.arange(3000) < 1200
+    rows = read_training_rows(FitInput(X, y), 4, None, 0)[0]
+    assert rows.with_fewer_folds() is rows

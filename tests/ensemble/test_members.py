@@ -27,7 +27,6 @@ QUICK = {
     "extra trees": {"trees": 4},
     "random forest": {"trees": 4},
     "balanced forest": {"trees": 4},
-    "lightgbm": {"rounds": 4},
     "xgboost": {"rounds": 4},
     "catboost": {"rounds": 4},
     "kernel on quantiles": {"lams": (0.1,), "n_majority": 20},

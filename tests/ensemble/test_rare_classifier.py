@@ -17,8 +17,8 @@ from faults import refused
 from rareclass import RareClassifier
 from rareclass.encoding import typed_table as table_reading
 from rareclass.ensemble import rare_classifier, training_rows
+from rareclass.ensemble.members.forests import ExtraTrees
 from rareclass.ensemble.members.machines import GaussianOnNumbers, LaplaceOnQuantiles
-from rareclass.ensemble.members.scikit_learn import ExtraTrees
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, finding_of
 from rareclass.metrics import average_precision

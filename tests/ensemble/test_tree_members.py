@@ -11,15 +11,15 @@ from sklearn.metrics import roc_auc_score
 
 from draws import draws
 from ensemble.quick_members import named
-from rareclass.ensemble.members.boosters import CatBoost, LightGBM, XGBoost
-from rareclass.ensemble.members.member import EncodedFolds
-from rareclass.ensemble.members.scikit_learn import (
+from rareclass.ensemble.members.boosters import CatBoost, XGBoost
+from rareclass.ensemble.members.boosting import HistogramBoosting
+from rareclass.ensemble.members.forests import (
     BalancedForest,
     ExtraTrees,
-    HistogramBoosting,
     RandomForest,
     of_copied_trees,
 )
+from rareclass.ensemble.members.member import EncodedFolds
 from rareclass.ensemble.tree_sum import TreeSum
 
 MEMBERS = [
@@ -27,7 +27,6 @@ MEMBERS = [
     ExtraTrees(trees=8),
     RandomForest(trees=8),
     BalancedForest(trees=8),
-    LightGBM(rounds=20, learning_rate=0.2),
     XGBoost(rounds=20, learning_rate=0.2),
     CatBoost(rounds=20, learning_rate=0.2),
 ]

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from draws import draws
 from rareclass.ensemble._tree_sum_jit import MOST_MASKED_LEAVES
-from rareclass.ensemble.members.scikit_learn import from_histogram_boosting
+from rareclass.ensemble.members.boosting import from_histogram_boosting
 from rareclass.ensemble.tree_sum import Tree, TreeSum, before_rounding, below_float32
 from rareclass.model.model_file import check_parts
 

@@ -14,8 +14,9 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier
 
 from draws import draws
-from rareclass.ensemble.members.boosters import from_catboost, from_lightgbm, from_xgboost
-from rareclass.ensemble.members.scikit_learn import from_forest, from_histogram_boosting
+from rareclass.ensemble.members.boosters import from_catboost, from_xgboost
+from rareclass.ensemble.members.boosting import from_histogram_boosting, from_lightgbm
+from rareclass.ensemble.members.forests import from_forest
 
 
 @st.composite

@@ -57,13 +57,13 @@ def test_held_out_scores_are_those_of_a_machine_of_the_other_folds(kernel, weigh
             np.testing.assert_allclose(K @ found.coefficients[k][:, j], expected, atol=1e-7)
 
 
-def test_the_tolerance_changes_scores_in_the_third_digit_at_most(monkeypatch):
+def test_the_tolerance_changes_scores_in_the_second_digit_at_most(monkeypatch):
     usual = machines().held_out
     monkeypatch.setattr(fitting, "_CROSS_FIT_TOL", 1e-10)
     exact = machines().held_out
     tested = FOLD_OF >= 0
     spread = exact[tested].std(axis=0)
-    assert (np.abs(usual - exact)[tested].max(axis=0) < 5e-3 * spread).all()
+    assert (np.abs(usual - exact)[tested].max(axis=0) < 5e-2 * spread).all()
 
 
 def test_scales_are_those_of_rows_that_are_scaled(monkeypatch):

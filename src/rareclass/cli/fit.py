@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.fit.training import Trained
     from rareclass.fit.training_set import FitSettings, TrainingSet
-    from rareclass.model.facts import RankingEstimate, TrainingFacts
+    from rareclass.model.facts import CombinationFacts, RankingEstimate, TrainingFacts
     from rareclass.tables.columns import Column
     from rareclass.tables.svmlight_file import SvmlightFile
     from rareclass.tables.table_file import TableFile
@@ -375,13 +375,7 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
     method = trained.content.facts.method
     if isinstance(method, CombinationFacts):
         print_leaderboard(console, method.leaderboard, method.also_tried, estimate)
-        untried = list(dict.fromkeys([*method.not_tried, *method.without_time]))
-        if untried:
-            console.print(
-                f"Not trained, time budget used up: {', '.join(untried)} (--time-budget gives "
-                "more)",
-                markup=False,
-            )
+        _print_members_left_out(console, method)
         console.print()
     for line in trained.summary:
         console.print(line, markup=False)
@@ -392,6 +386,22 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
             else "Saved model: trained without the held-out rows."
         )
     print_notes(console, trained.notes)
+
+
+def _print_members_left_out(console: Console, method: "CombinationFacts") -> None:
+    """Print which members were not trained, or not on all folds, and why."""
+    untried = list(dict.fromkeys([*method.not_tried, *method.without_time]))
+    if untried:
+        console.print(
+            f"Not trained, time budget used up: {', '.join(untried)} (--time-budget gives more)",
+            markup=False,
+        )
+    if method.behind:
+        console.print(
+            "Clearly behind on their first fold, and not trained on others: "
+            f"{', '.join(method.behind)}",
+            markup=False,
+        )
 
 
 def _print_other_thresholds(console: Console, others: "Sequence[ChosenThreshold]") -> None:

@@ -1,15 +1,17 @@
 """The combination of members: a common scale, weights by held-out rows, and its own scale.
 
-1. members that are worse than the best by more than chance are left out
-2. the best five begin, with one vote each
-3. ten times the member whose further vote helps most gets one (Caruana et al., "Ensemble
+1. the best three begin, with one vote each, or as many as are near the best
+2. ten times the member whose further vote helps most gets one (Caruana et al., "Ensemble
    selection from libraries of models", ICML 2004)
-4. the votes are those of the step that was best
-5. so by the objective, and so by AUC; half of the weight is the mean of both, half is shared
-   equally by all that are not left out
+3. the votes are those of the step that was best
+4. so by the objective, and so by AUC: the mean of both
+5. of the weight a part is shared equally by all that are not worse than the best by more than
+   chance: .3 + .7 * 50 / (50 + n), with n rare rows
+6. members of less than .05 are left out
 
-Beginning with five, and sharing, keeps a lucky member from deciding alone where rare rows are few;
-AUC looks at every majority row, and so is the steadier judge of the two (docs/decisions/0028).
+Beginning with three, and sharing, keeps a lucky member from deciding alone where rare rows are few;
+AUC looks at every majority row, and so is the steadier judge of the two (docs/decisions/0028 and
+0066).
 """
 
 import re
@@ -19,32 +21,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rareclass.ensemble.near_best import interval_of
 from rareclass.ensemble.score_functions import FalsePositiveRate
 from rareclass.ensemble.training_rows import HeldOutRows
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.search import SCORINGS, Scoring, as_scoring
-from rareclass.metrics import (
-    average_precision,
-    average_precision_interval,
-    precision_at_k,
-    roc_auc,
-    roc_auc_interval,
-)
+from rareclass.metrics import average_precision, precision_at_k, roc_auc
 
 if TYPE_CHECKING:
     from rareclass.ensemble.race import Candidate
 
-N_BEGIN, N_STEPS = 5, 10
+N_BEGIN, N_STEPS = 3, 10
 # A gain below this is rounding.
 _LEAST_GAIN = 1e-9
 # Majority rows that weights are chosen on, at most: as many of the highest as of the others.
 _MOST_WEIGHED = 20_000
 # Settings of one member that the combination chooses from.
 _SETTINGS_A_MEMBER = 2
-# Level of the confidence interval that a member must reach, and the part of the weight that all
-# that reach it share equally.
-_LEVEL = 0.8
-_SHARED = 0.5
+# The part of the weight that all near the best share equally: a part, and all of it as if so many
+# rare rows had said nothing of the members.
+_SHARED, _RARE_ROWS_UNHEARD = 0.3, 50.0
+# Members of less weight than this are left out: new rows would wait for them, and rank no better.
+_LEAST_WEIGHT = 0.05
 # Members whose AUC is at least this are called faultless: differences among them, up to the rest to
 # 1 in AUC and up to _CLOSE in average precision, say nothing of rows that have drifted.
 _FAULTLESS, _CLOSE = 0.999, 0.05
@@ -186,23 +184,46 @@ def _choose_weights(
 ) -> np.ndarray:
     """Choose weights of candidates in order of the objective: of the best settings of members."""
     places, part = _rows_to_weigh_on(scaled, held_out, seed)
-    merit, auc = partial(part.measure, objective), partial(part.measure, roc_auc)
-    chosen, shared = _faultless(scaled, places, part), 1.0
-    if not chosen:
-        chosen, shared = _near_the_best(scaled, places, part, objective), _SHARED
-    scores = np.column_stack([scaled[k].rarity[places] for k in chosen])
-    of_chosen = np.full(len(chosen), shared / len(chosen))
-    if shared < 1.0:
-        votes = [greedy_weights(scores, each) for each in (merit, auc)]
-        of_chosen += (1.0 - shared) * np.mean(votes, axis=0)
     weights = np.zeros(len(scaled))
-    weights[chosen] = of_chosen
+    faultless = _faultless(scaled, places, part)
+    if faultless:
+        weights[faultless] = 1.0 / len(faultless)
+    else:
+        weights = _voted(scaled, places, part, objective)
     is_switch = isinstance(compact, (bool, np.bool_))
     loss = COMPACT_LOSS * compact if is_switch else float(compact)
-    if loss and merit(scaled[0].rarity[places]) >= merit(scores @ of_chosen) - loss:
-        weights[:] = 0.0
-        weights[0] = 1.0
+    if loss:
+        rarity = np.column_stack([each.rarity[places] for each in scaled])
+        alone, combined = (
+            part.measure(objective, each) for each in (rarity[:, 0], rarity @ weights)
+        )
+        if alone >= combined - loss:
+            weights[:] = 0.0
+            weights[0] = 1.0
     return weights
+
+
+def _voted(
+    scaled: Sequence[ScaledCandidate], places: np.ndarray, part: HeldOutRows, objective: Scoring
+) -> np.ndarray:
+    """Weights by votes for all members, and a part shared equally by those near the best."""
+    chosen = best_settings(scaled, _SETTINGS_A_MEMBER)
+    scores = np.column_stack([scaled[k].rarity[places] for k in chosen])
+    bounds = [interval_of(objective, part, column) for column in scores.T]
+    best = max(bounds, key=lambda bound: bound.value)
+    near = np.array([bound.value >= best.low for bound in bounds])
+    n_begin = min(N_BEGIN, int(near.sum()))
+    votes = [
+        greedy_weights(scores, partial(part.measure, measure), n_begin)
+        for measure in (objective, roc_auc)
+    ]
+    n_rare = np.count_nonzero(part.is_rare[part.tested])
+    heard = n_rare / (n_rare + _RARE_ROWS_UNHEARD)
+    shared = _SHARED + (1.0 - _SHARED) * (1.0 - heard)
+    weights = np.zeros(len(scaled))
+    weights[chosen] = shared * near / near.sum() + (1.0 - shared) * np.mean(votes, axis=0)
+    weights[weights < min(_LEAST_WEIGHT, weights.max())] = 0.0
+    return weights / weights.sum()
 
 
 def greedy_weights(
@@ -261,22 +282,6 @@ def _faultless(
     near = (aucs >= aucs.max() - (1.0 - _FAULTLESS)) & (precisions >= precisions.max() - _CLOSE)
     equal = np.flatnonzero(near).tolist()
     return [equal[first] for first in best_settings([scaled[k] for k in equal], 1)]
-
-
-def _near_the_best(
-    scaled: Sequence[ScaledCandidate], places: np.ndarray, part: HeldOutRows, objective: Scoring
-) -> list[int]:
-    """Return the places of candidates that reach the confidence interval of the best one.
-
-    In AUC where that is the objective, else in average precision, which looks at the top as other
-    objectives do.
-    """
-    interval = roc_auc_interval if objective is roc_auc else average_precision_interval
-    y, weight = part.is_rare[part.tested], part.tested_weight
-    chosen = best_settings(scaled, _SETTINGS_A_MEMBER)
-    bounds = [interval(y, scaled[k].rarity[places], weight, _LEVEL) for k in chosen]
-    best = max(bounds, key=lambda bound: bound.value)
-    return [k for k, bound in zip(chosen, bounds, strict=True) if bound.value >= best.low]
 
 
 def _rows_to_weigh_on(

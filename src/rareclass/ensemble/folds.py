@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rareclass.encoding.typed_table import TypedTable
 
 
-# Rows that every fold learns from, and none scores.
+# The fold of rows that every fold learns from, and none scores.
 ALWAYS_LEARNED = -1
 
 

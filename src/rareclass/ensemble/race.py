@@ -3,6 +3,7 @@
 1. the first member that is likely to keep to its share of the time left, on as many of the majority
    rows as fit into it; time that others are not likely to need is there for those before them
 2. where none is, the first that is likely to end at all
+3. a member that is clearly behind the best one on its first fold is learned no further
 
 The time of a member is predicted from a small piece of the table (`rows_in_time`), then from what
 the member took. What only the first run on a machine takes, compiling, is no part of it.
@@ -17,6 +18,7 @@ import numpy as np
 
 from rareclass.compiling import compiled_seconds
 from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Size, Stopped
+from rareclass.ensemble.near_best import Behind, Leader
 from rareclass.ensemble.score_functions import ScoreFunction
 from rareclass.ensemble.training_rows import (
     FoldedRows,
@@ -24,7 +26,9 @@ from rareclass.ensemble.training_rows import (
     TrainingViews,
     draw_piece,
 )
+from rareclass.estimators.search import Scoring
 from rareclass.folds.majority_part import draw_majority
+from rareclass.metrics import average_precision
 
 # A member that takes longer than predicted is stopped at this multiple of the budget.
 _HARD_LIMIT = 1.15
@@ -48,14 +52,13 @@ _REFERENCE_SECONDS = {
     "histogram boosting": 1e-6,
     "slow histogram boosting": 1e-6,
     "deep histogram boosting": 1e-6,
-    "kernel on quantiles": 6.0,
-    "kernel on logarithms": 6.0,
-    "smooth kernel on logarithms": 8.0,
-    "smooth kernel on numbers": 8.0,
+    "kernel on quantiles": 3.0,
+    "kernel on logarithms": 3.0,
+    "smooth kernel on logarithms": 4.0,
+    "smooth kernel on numbers": 4.0,
     "extra trees": 8e-7,
     "random forest": 4e-7,
     "balanced forest": 4e-7,
-    "lightgbm": 1e-6,
     "xgboost": 1.1e-6,
     "catboost": 1e-6,
     "logistic regression": 5e-8,
@@ -163,7 +166,8 @@ class Race:
     """Members learned so far; `run` may be interrupted at any time and leaves all that is whole.
 
     `without_time` has predicted seconds of members that were not begun, None where none were
-    predicted, or a member was begun and stopped; `failed` holds the errors of members.
+    predicted, or a member was begun and stopped; `behind` the members that their first fold showed
+    to be; `failed` holds the errors of members.
     """
 
     views: TrainingViews
@@ -173,9 +177,11 @@ class Race:
     seed: int
     n_jobs: int
     report: Callable[[str], None] = lambda name: None  # called before a member is learned
+    objective: Scoring = average_precision
     candidates: list[Candidate] = field(default_factory=list)
     learned: list[str] = field(default_factory=list)  # names of members, in order
     without_time: dict[str, float | None] = field(default_factory=dict)
+    behind: list[str] = field(default_factory=list)
     failed: dict[str, Exception] = field(default_factory=dict)
     unmeasurable: set[str] = field(default_factory=set)  # members that a piece says nothing of
 
@@ -275,12 +281,17 @@ class Race:
                     rows.is_rare, rows.weight, size.n_rows - size.n_rare, rows.seed
                 )
                 rows = rows.take(learned, weight)
-            fitted = quietly(member, rows)
-            if rows is not every:
+            else:
+                learned = np.arange(len(every.fold))
+            is_part = rows is not every
+            fitted = quietly(member, replace(rows, judge=self._judge(rows, learned)))
+            if is_part:
                 others = np.setdiff1d(self.held_out.tested, learned, assume_unique=True)
                 fitted = [_with_others(each, every, learned, others) for each in fitted]
         except Stopped:
             self.without_time[member.name] = None
+        except Behind:
+            self.behind.append(member.name)
         except Exception as error:  # of whatever learned it: the others are none the worse
             self.failed[member.name] = error
         else:
@@ -295,11 +306,37 @@ class Race:
             self.learned.append(member.name)
             self.failed.pop(member.name, None)  # a piece is no proof
 
+    def _judge(
+        self, rows: EncodedFolds, numbers: np.ndarray
+    ) -> Callable[[np.ndarray], None] | None:
+        """Return what raises `Behind` for a member that will not come near the best one.
+
+        `numbers` are those of the rows that the member learns from among all.
+        """
+        scores = [each.held_out for each in self.candidates]
+        leader = Leader.of(scores, self.held_out, self.objective)
+        if leader is None:
+            return None
+
+        def judge(scores: np.ndarray) -> None:
+            first = np.flatnonzero(~np.isnan(scores))
+            if leader.is_ahead_of(
+                scores[first],
+                numbers[first],
+                rows.is_rare[first],
+                rows.weights(first),
+                self.objective,
+            ):
+                raise Behind
+
+        return judge
+
 
 def folds_of(views: TrainingViews, view: str, seed: int, n_jobs: int) -> EncodedFolds:
     """Return the training rows as members of a view learn them."""
     rows = views.rows
-    return EncodedFolds(views.encoded(view), rows.is_rare, rows.weight, rows.fold, seed, n_jobs)
+    X, fold = views.encoded(view), rows.held_out_fold
+    return EncodedFolds(X, rows.is_rare, rows.weight, fold, seed, n_jobs)
 
 
 def _with_others(
@@ -367,8 +404,7 @@ def rows_in_time(
     )
     if sum(each or 0.0 for each in seconds) <= budget.left:
         return rows
-    if rows.fewer_folds is not None:
-        rows = rows._replace(fold=rows.fewer_folds)
+    rows = rows.with_fewer_folds()
     first = members[0]
     every = costs.affordable(first, sizes[0], rows.n_folds, np.inf)
     share = max(_FIRST_PART, first.share / sum(member.share for member in members))

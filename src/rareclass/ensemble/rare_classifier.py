@@ -106,6 +106,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         was held out.
     without_time_ : dict
         Members that were not learned for want of time, with the predicted seconds.
+    behind_ : list of str
+        Members that were learned on one fold alone, as it showed them to be clearly behind.
     interrupted_ : bool
         Whether Ctrl-C ended `fit` before all members that there was time for were learned.
     feature_importances_ : ndarray of shape (n_features,)
@@ -221,7 +223,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         budget, seed = TimeBudget(self.time_budget), int(seed)
         objective, members = as_objective(self.objective), make_members(self.members)
         rows = self._read(FitInput(X, y, sample_weight, groups, time), seed)
-        race = self._race(rows, members, budget, seed)
+        race = self._race(rows, members, objective, budget, seed)
         views, held_out, how = race.views, race.held_out, (objective, self.compact, seed)
         combination = combine(race.candidates, held_out, *how)
         log_rates = cross_fitted_log_rates(race.candidates, held_out, views.rows.fold, *how)
@@ -238,7 +240,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         ]
         self.scale_, self.statistics_ = combination.scale, views.statistics
         self.views_ = {each.view: views.views[each.view] for each in self.members_}
-        self.without_time_ = dict(race.without_time)
+        self.without_time_, self.behind_ = dict(race.without_time), list(race.behind)
         scores = -log_rates / _LN_10
         self.held_out_score_ = held_out.measure(objective, scores)
         is_rare, weight = held_out.is_rare[held_out.tested], held_out.tested_weight
@@ -315,7 +317,12 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         return rows
 
     def _race(
-        self, rows: FoldedRows, members: "list[Member]", budget: "TimeBudget", seed: int
+        self,
+        rows: FoldedRows,
+        members: "list[Member]",
+        objective: "Scoring",
+        budget: "TimeBudget",
+        seed: int,
     ) -> "Race":
         """Learn members in turn while there is time; Ctrl-C ends the race."""
         from rareclass.ensemble.race import CostModel, Race, TimeBudget, rows_in_time
@@ -332,7 +339,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
                 advance(name not in begun, f"{name}, {max(within.left, 0.0):.0f} s left")
                 begun.add(name)
 
-            race = Race(views, HeldOutRows.of(rows, seed), within, costs, seed, n_jobs, report)
+            held_out = HeldOutRows.of(rows, seed)
+            race = Race(views, held_out, within, costs, seed, n_jobs, report, objective)
             members = [member for member in members if is_of_use(member, views)] or members
             self.interrupted_ = False
             try:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # Folds of cv="auto", and where there is no time for so many on all rows: each fold learns from
 # more rows then (docs/decisions/0028).
 FOLDS, FEWER_FOLDS = 5, 3
+# With so many rare rows two tenths of the rows say enough of members: where time is short, these
+# alone are held out, and each fold learns from nine tenths.
+_RARE_ROWS_FOR_TENTHS, TENTHS, HELD_OUT_TENTHS = 1000, 10, 2
 # Larger weights are no numbers of copies, whole or not.
 _MOST_COPIES = 1e9
 # Of a longer file all rare rows are read, and so many of the majority that this is the total.
@@ -42,7 +45,9 @@ class FoldedRows(NamedTuple):
     """Labelled rows of weight above zero, each with the fold that holds it out.
 
     `number` is the row's number in the table as given; `fewer_folds` the folds to use where time
-    is short, None where the user chose their number.
+    is short, None where the user chose their number. Members hold out the folds below `n_held_out`
+    alone and always learn from the others; what a column says of the label is out of fold in all of
+    them.
     """
 
     table: "TypedTable"
@@ -51,13 +56,30 @@ class FoldedRows(NamedTuple):
     fold: np.ndarray
     number: np.ndarray
     fewer_folds: np.ndarray | None = None
+    fewer_held_out: int | None = None
+    n_held_out: int | None = None
     has_names: bool = True  # columns have names of their own
     is_drawn: bool = False  # folds were drawn at random
 
     @property
+    def held_out_fold(self) -> np.ndarray:
+        """The fold of each row where members hold it out, below 0 where none of them does."""
+        from rareclass.ensemble.folds import ALWAYS_LEARNED
+
+        if self.n_held_out is None:
+            return self.fold
+        return np.where(self.fold < self.n_held_out, self.fold, ALWAYS_LEARNED)
+
+    @property
     def n_folds(self) -> int:
-        """Number of folds."""
-        return int(self.fold.max()) + 1
+        """Number of folds that members hold out."""
+        return int(self.held_out_fold.max()) + 1
+
+    def with_fewer_folds(self) -> Self:
+        """Return the rows in the folds to use where time is short."""
+        if self.fewer_folds is None:
+            return self
+        return self._replace(fold=self.fewer_folds, n_held_out=self.fewer_held_out)
 
     def part(self, chosen: np.ndarray, weight: np.ndarray | None) -> Self:
         """Return some of the rows, with other weights."""
@@ -105,6 +127,8 @@ def read_training_rows(
     is_rare = np.zeros(table.n_rows, dtype=bool)
     is_rare[labels.rare] = True
     counts = (FOLDS, FEWER_FOLDS) if isinstance(cv, str) and cv == "auto" else (cv,)
+    in_tenths = len(counts) > 1 and time is None and len(labels.rare) >= _RARE_ROWS_FOR_TENTHS
+    counts = (FOLDS, TENTHS) if in_tenths else counts
     folds = [fold_numbers(count, labels, table.n_rows, seed, groups, time) for count in counts]
     is_drawn = isinstance(cv, (str, int, np.integer)) and groups is None and time is None
     if is_drawn and weight is not None:
@@ -124,6 +148,7 @@ def read_training_rows(
         folds[0],
         np.arange(table.n_rows) if number is None else number,
         folds[1] if len(folds) > 1 else None,
+        fewer_held_out=HELD_OUT_TENTHS if in_tenths else None,
         has_names=isinstance(nw.from_native(X, pass_through=True), nw.DataFrame),
         is_drawn=is_drawn,
     )
@@ -206,7 +231,7 @@ class HeldOutRows(NamedTuple):
     @classmethod
     def of(cls, rows: FoldedRows, seed: int) -> "HeldOutRows":
         """Take all rows that a fold holds out, or all rare ones and a draw of 100,000 others."""
-        tested = np.flatnonzero(rows.fold >= 0)
+        tested = np.flatnonzero(rows.held_out_fold >= 0)
         is_rare = rows.is_rare[tested]
         every = cls(rows.is_rare, rows.weight, tested)
         if len(tested) - int(is_rare.sum()) <= _MOST_HELD_OUT:

@@ -51,9 +51,10 @@ class AutoMethod(Method[RareClassifier]):
     members: tuple[str, ...] = ("auto",)
     compact: bool = False
     # Of a training before this one: members without weight, as its leaderboard has them, and those
-    # that there was no time for.
+    # that there was no time for, or that their first fold showed to be behind.
     also_tried: tuple[LeaderboardRow, ...] = ()
     not_tried: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
 
     def outlook(self, size: TableSize, terms: Terms) -> str:
         """How long it may take, and that it need not."""
@@ -94,6 +95,7 @@ class AutoMethod(Method[RareClassifier]):
             members=chosen,
             also_tried=tuple(_best_of_each(others)),
             not_tried=tuple(model.without_time_),
+            behind=tuple(model.behind_),
         )
 
     def facts(
@@ -115,6 +117,7 @@ class AutoMethod(Method[RareClassifier]):
             },
             also_tried=chosen.also_tried,
             not_tried=chosen.not_tried,
+            behind=tuple(dict.fromkeys([*chosen.behind, *model.behind_])),
         )
 
     def majority_quantiles(self, model: RareClassifier) -> list[float]:

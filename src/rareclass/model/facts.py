@@ -174,6 +174,7 @@ class CombinationFacts:
     importances: dict[str, float]  # loss of the objective when a column is shuffled
     also_tried: tuple[LeaderboardRow, ...] = ()  # by the first training, and without weight
     not_tried: tuple[str, ...] = ()  # members that the first training had no time for
+    behind: tuple[str, ...] = ()  # members that were clearly behind on their first fold
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Boosters of other packages: LightGBM, XGBoost, CatBoost, and their trees as a `TreeSum`."""
+"""XGBoost and CatBoost as members, and their trees as a `TreeSum`."""
 
 import json
 from dataclasses import dataclass
@@ -12,94 +12,6 @@ from scipy.special import logit
 from rareclass.ensemble.members.member import Size, TreeMember, float32_rows
 from rareclass.ensemble.tree_sum import Tree, TreeSum, before_rounding, below_float32
 from rareclass.rows.memory import count_threads
-
-# Bits of a split's decision_type in LightGBM: a split by category, where missing values go, and,
-# from the third bit on, what counts as missing.
-_BY_CATEGORY, _LEFT_BY_DEFAULT, _MISSING = 1, 2, 2
-_NOTHING, _NAN = 0, 2
-
-
-@dataclass(frozen=True)
-class LightGBM(TreeMember):
-    """Trees that each correct the sum of those before, by LightGBM; the score is the log odds."""
-
-    rounds: int = 200
-    learning_rate: float = 0.05
-    leaves: int = 15
-    least_in_leaf: int = 5
-    l2: float = 5.0
-    features_a_tree: float = 0.7  # share of the features that each tree may choose from
-
-    name: ClassVar[str] = "lightgbm"
-    package: ClassVar[str | None] = "lightgbm"
-    folds_at_once: ClassVar[bool] = True
-
-    def cost(self, size: Size) -> float:
-        """About the microseconds of one thread: histograms of rows, and of the bins of leaves."""
-        rows = size.n_rows * (0.030 + 0.0023 * size.n_features)
-        return self.rounds * (30 + 2.5 * self.leaves * size.n_features + rows)
-
-    def grow(
-        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
-    ) -> TreeSum:
-        """Return the log odds as trees."""
-        import lightgbm
-
-        parameters = {
-            "objective": "binary",
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.leaves,
-            "min_data_in_leaf": self.least_in_leaf,
-            "lambda_l2": self.l2,
-            "feature_fraction": self.features_a_tree,
-            "seed": seed % 2**31,
-            "num_threads": count_threads(n_jobs),
-            "deterministic": True,
-            "force_col_wise": True,
-            "verbosity": -1,
-        }
-        rows = lightgbm.Dataset(X, is_rare.astype(np.float64), weight=weight, params=parameters)
-        return from_lightgbm(lightgbm.train(parameters, rows, self.rounds))
-
-
-def from_lightgbm(booster: Any) -> TreeSum:
-    """Return the raw score of a LightGBM `Booster` of one output and numerical splits.
-
-    Read from the booster's model in text, which holds every number in full.
-    """
-    text = booster.model_to_string().split("end of trees")[0]
-    return TreeSum.of([_lightgbm_tree(section) for section in text.split("\nTree=")[1:]])
-
-
-def _lightgbm_tree(section: str) -> Tree:
-    entries = dict(line.split("=", 1) for line in section.splitlines() if "=" in line)
-
-    def numbers(name: str, kind: Any = np.float64) -> np.ndarray:
-        return np.array(entries.get(name, "").split(), dtype=kind)
-
-    leaves, threshold = numbers("leaf_value"), numbers("threshold")
-    decision = numbers("decision_type", np.int64)
-    missing = decision >> _MISSING
-    if (decision & _BY_CATEGORY).any() or not np.isin(missing, (_NOTHING, _NAN)).all():
-        raise ValueError("a split by category, or with 0 as missing, is no plain comparison.")
-    # Where nothing was missing in training, NaN is compared as if it were 0.
-    by_default = (decision & _LEFT_BY_DEFAULT) > 0
-    missing_goes_left = np.where(missing == _NAN, by_default, threshold >= 0)
-    left, right = (
-        np.where(child < 0, len(threshold) + ~child, child)
-        for child in (numbers("left_child", np.int64), numbers("right_child", np.int64))
-    )
-    # Splits first, then leaves.
-    at_leaves = np.zeros(len(leaves))
-    none = np.full(len(leaves), -1)
-    return Tree(
-        np.concatenate([numbers("split_feature", np.int64), none]),
-        np.concatenate([threshold, at_leaves]),
-        np.concatenate([left, none]),
-        np.concatenate([right, none]),
-        np.concatenate([missing_goes_left, at_leaves]),
-        np.concatenate([np.zeros(len(threshold)), leaves]),
-    )
 
 
 @dataclass(frozen=True)
@@ -188,9 +100,11 @@ class CatBoost(TreeMember):
     learning_rate: float = 0.07
     depth: int = 6
     l2: float = 3.0
+    bins: int = 64  # of each feature; CatBoost's own 254 take longer and rank no better
 
     name: ClassVar[str] = "catboost"
     package: ClassVar[str | None] = "catboost"
+    least_rows: ClassVar[int] = 1000
 
     def cost(self, size: Size) -> float:
         """About the microseconds of one thread: the bins of leaves, and each level's rows."""
@@ -211,6 +125,7 @@ class CatBoost(TreeMember):
             learning_rate=self.learning_rate,
             depth=self.depth,
             l2_leaf_reg=self.l2,
+            border_count=self.bins,
             random_seed=seed % 2**31,
             thread_count=count_threads(n_jobs),
             allow_writing_files=False,

@@ -39,7 +39,9 @@ class EncodedFolds:
     `X` has the shape (n_rows, n_features), dense or CSR; `is_rare`, `weight` (None: every row
     counts once) and `fold` the shape (n_rows,). Rows of fold k are not learned from when their
     scores are held-out scores; a fold below 0 is learned from always and scored by nobody.
-    `check` raises `Stopped` when there is no time left; members call it between folds.
+    `check` raises `Stopped` when there is no time left; members call it between folds. `judge` gets
+    the held-out scores of the first fold, NaN elsewhere, and raises `Behind` where the member will
+    not come near the best one; None where there is no other.
     """
 
     X: Any
@@ -49,6 +51,7 @@ class EncodedFolds:
     seed: int
     n_jobs: int
     check: Callable[[], None] = lambda: None
+    judge: Callable[[np.ndarray], None] | None = None
 
     @property
     def size(self) -> Size:
@@ -113,7 +116,7 @@ class Member:
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
         """Learn every fold, for one setting or for several that share the work.
 
-        Raises `Stopped` when `rows.check` does.
+        Raises `Stopped` when `rows.check` does, and `Behind` when `rows.judge` does.
         """
         raise NotImplementedError
 
@@ -162,6 +165,8 @@ class FoldByFold(Member):
         ):
             held_out[rows.fold == number] = scores
             functions.append(function)
+            if number == 0 and rows.judge is not None:
+                rows.judge(held_out)
         return [CrossFitted("", held_out, functions)]
 
 

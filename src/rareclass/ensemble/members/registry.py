@@ -4,11 +4,16 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from rareclass.ensemble.members.boosters import CatBoost, LightGBM, XGBoost
+from rareclass.ensemble.members.boosters import CatBoost, XGBoost
+from rareclass.ensemble.members.boosting import (
+    DeepHistogramBoosting,
+    HistogramBoosting,
+    SlowHistogramBoosting,
+)
+from rareclass.ensemble.members.forests import BalancedForest, ExtraTrees, RandomForest
 from rareclass.ensemble.members.machines import (
     GaussianOnNumbers,
     GaussianOnTails,
-    KernelMember,
     LaplaceOnQuantiles,
     LaplaceOnTails,
     LogisticOnIndicators,
@@ -16,43 +21,51 @@ from rareclass.ensemble.members.machines import (
     MomentMember,
 )
 from rareclass.ensemble.members.member import Member
-from rareclass.ensemble.members.scikit_learn import (
-    BalancedForest,
-    DeepHistogramBoosting,
-    ExtraTrees,
-    HistogramBoosting,
-    RandomForest,
-    SlowHistogramBoosting,
-)
 from rareclass.errors import ErrorKind, InputError, MissingPackageError, nearest_name
 
 MEMBERS: dict[str, type[Member]] = {
     kind.name: kind
     for kind in (
         HistogramBoosting,
-        LaplaceOnQuantiles,
         ExtraTrees,
-        LaplaceOnTails,
+        LaplaceOnQuantiles,
         BalancedForest,
         LogisticOnQuantiles,
         LogisticOnIndicators,
         GaussianOnTails,
+        SlowHistogramBoosting,
+        CatBoost,
+        MomentMember,
+        DeepHistogramBoosting,
+        LaplaceOnTails,
         GaussianOnNumbers,
         RandomForest,
-        MomentMember,
-        SlowHistogramBoosting,
-        DeepHistogramBoosting,
-        LightGBM,
         XGBoost,
-        CatBoost,
     )
 }
 
-# In the order in which they are learned while there is time.
+# In the order in which they are learned while there is time. What is not in "auto" adds nothing to
+# those that are (docs/decisions/0066).
 PORTFOLIOS: dict[str, tuple[str, ...]] = {
-    "auto": tuple(name for name, kind in MEMBERS.items() if kind.package is None),
-    "kernel": tuple(
-        name for name, kind in MEMBERS.items() if issubclass(kind, KernelMember | MomentMember)
+    "auto": (
+        HistogramBoosting.name,
+        ExtraTrees.name,
+        LaplaceOnQuantiles.name,
+        BalancedForest.name,
+        LogisticOnQuantiles.name,
+        LogisticOnIndicators.name,
+        GaussianOnTails.name,
+        SlowHistogramBoosting.name,
+        CatBoost.name,
+        MomentMember.name,
+        DeepHistogramBoosting.name,
+    ),
+    "kernel": (
+        LaplaceOnQuantiles.name,
+        LaplaceOnTails.name,
+        GaussianOnTails.name,
+        GaussianOnNumbers.name,
+        MomentMember.name,
     ),
     "trees": (
         HistogramBoosting.name,
@@ -68,8 +81,8 @@ PORTFOLIOS: dict[str, tuple[str, ...]] = {
 def make_members(members: Any) -> list[Member]:
     """Make the members that the parameter of an estimator means, each once, in order.
 
-    A portfolio ("auto", "kernel", "trees"), the name of a member, or a list of such names and of
-    Member objects.
+    A portfolio ("auto", "kernel", "trees": of it what is installed), the name of a member, or a
+    list of such names and of Member objects.
 
     Raises `InputError` where there is no such member, or its package is not installed.
     """
@@ -83,7 +96,7 @@ def make_members(members: Any) -> list[Member]:
         for member in _named(each):
             made.setdefault(member.name, member)
     for member in made.values():
-        if member.package is not None and find_spec(member.package) is None:
+        if not _is_there(type(member)):
             raise MissingPackageError(
                 f"The member {member.name!r} needs {member.package}, which is not installed.",
                 f"Install it: pip install {member.package}. Or leave the member out.",
@@ -91,6 +104,11 @@ def make_members(members: Any) -> list[Member]:
                 value=member.package,
             )
     return list(made.values())
+
+
+def _is_there(kind: type[Member]) -> bool:
+    """Return whether the package of a member is installed, or it needs none."""
+    return kind.package is None or find_spec(kind.package) is not None
 
 
 def _named(asked: Any) -> list[Member]:
@@ -105,7 +123,7 @@ def _named(asked: Any) -> list[Member]:
             value=asked,
         )
     if asked in PORTFOLIOS:
-        return [MEMBERS[name]() for name in PORTFOLIOS[asked]]
+        return [MEMBERS[name]() for name in PORTFOLIOS[asked] if _is_there(MEMBERS[name])]
     if asked in MEMBERS:
         return [MEMBERS[asked]()]
     known = [*PORTFOLIOS, *MEMBERS]
