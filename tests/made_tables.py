@@ -1,6 +1,7 @@
 """Small tables that tests learn from."""
 
 import numpy as np
+import pandas as pd
 
 
 def rare_mixture(n_rows, n_rare, n_features=4, seed=0):
@@ -33,3 +34,17 @@ def ordinal_table(n_rows, shares, n_features=3, seed=0):
     X[:, 1] += 0.3 * (y - 1) ** 2
     order = rng.permutation(len(y))
     return X[order], y[order]
+
+
+def skimmed_shops(seed=1, how="bursts"):
+    """Payments in the order of time: some shops are skimmed for six days, for good, or none is."""
+    n, n_shops, n_days = 2400, 120, 60
+    rng = np.random.default_rng(seed)
+    day, shop = np.arange(n) * n_days // n, rng.integers(0, n_shops, n)
+    begins = np.where(rng.random(n_shops) < 0.6, rng.integers(0, n_days, n_shops), 10 * n_days)
+    since = day - begins[shop]
+    skimmed = (since >= 0) & (since < 6) if how == "bursts" else (shop < 12) & (how == "for good")
+    amount = rng.normal(size=n)
+    rare = (skimmed & (rng.random(n) < 0.8)) | (amount + 0.5 * rng.normal(size=n) > 2.2)
+    table = pd.DataFrame({"amount": amount, "shop": [f"shop {k * 37 % 997}" for k in shop]})
+    return table, rare

@@ -42,6 +42,8 @@ class FindingKind(StrEnum):
     # ensemble
     LABEL_LEAK = "gives the label away"
     HOLDS_NEARBY = "holds nearby only"
+    DOES_NOT_CARRY_OVER = "does not carry over"
+    LEARNED_BY_VALUE = "learned value by value"
     INTERRUPTED = "interrupted"
     MEMBER_FAILED = "member failed"
     ONE_MEMBER = "one member"

@@ -12,6 +12,7 @@ import pytest
 
 import rareclass as package
 from cli.conftest import QUICK, Run, message, output_of, purchases
+from made_tables import skimmed_shops
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.model.facts import facts_as_json
@@ -390,3 +391,24 @@ def test_a_pair_of_columns_gives_no_column_away(tmp_path: Path, rareclass: Run) 
 
 def typed(content: Any, table: pl.DataFrame) -> pl.DataFrame:
     return read_as_trained(table, content.encoder.columns, 1)
+
+
+@pytest.mark.parametrize("how", ["bursts", "for good"])
+def test_identifiers_are_told_of(rareclass: Run, tmp_path: Path, how: str) -> None:
+    frame, rare = skimmed_shops(how=how)
+    table = pl.from_pandas(frame)
+    table.with_columns(pl.Series("rare", rare)).write_csv(tmp_path / "train.csv")
+    model = tmp_path / "model.rareclass"
+    done = rareclass("fit", tmp_path / "train.csv", "-t", "rare", *QUICK, "-o", model)
+    assert done.exit_code == 0, done.output
+    amount, shop = facts_as_json(load_model(model).facts)["columns"]
+    said = " ".join(done.stdout.split())
+    if how == "for good":
+        assert shop["treatment"].endswith("learned value by value")
+        assert "--groups shop" in said
+        return
+    assert "the values of shop tell does not carry over" in said
+    assert (amount["kind"], shop["kind"]) == ("number", "id-like")
+    table.drop("shop").write_csv(tmp_path / "new.csv")  # nobody asks for it
+    scored = rareclass("score", model, tmp_path / "new.csv", "-o", tmp_path / "scores.csv")
+    assert scored.exit_code == 0, scored.output

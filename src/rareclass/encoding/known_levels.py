@@ -87,7 +87,7 @@ ROWS_A_CODE = 3
 _MOST_BINS = 32
 # Bins are to be wider than a code, or they say as much as codes do.
 _CODES_A_BIN = 4
-_STANDARD_ERRORS = 2.0
+_ERRORS_OF_CODES = 2.0
 _LEAST_GAIN = 0.005
 
 
@@ -203,7 +203,7 @@ def as_codes(values: Floats, y: NDArray[np.bool_], weight: Floats, fold: Codes) 
     of_prior = log_loss(np.full(len(y), statistics.prior_), y)
     binned = log_loss(expit(by_bin + prior), y)
     gain = binned - log_loss(expit(log_odds + prior), y)
-    clear = (of_prior, weight, _STANDARD_ERRORS, _LEAST_GAIN)
+    clear = (of_prior, weight, _ERRORS_OF_CODES, _LEAST_GAIN)
     tells_more, has_order = is_clear_gain(gain, *clear), is_clear_gain(of_prior - binned, *clear)
     return CategoryColumn(known, statistics, levels, log_odds, tells_more, has_order)
 
@@ -212,10 +212,13 @@ def as_codes(values: Floats, y: NDArray[np.bool_], weight: Floats, fold: Codes) 
 FEWEST_VALUES = 50
 # Of fewer rare rows a half says too little.
 FEWEST_RARE = 40
-# Runs of equal values, in number of values, up to which the table is sorted by them.
-_SORTED_RUNS = 1.5
-_ERRORS_OF_HALVES = 5.0
-_LEAST_LOSS = 0.05
+# Of the repeats that could stand apart, the share that do in a table sorted by the column, at most.
+_APART = 0.5
+# The table is cut into two parts, then into three, of which the first and the last are compared:
+# more rows in one, rows farther apart in the other.
+_PARTS = (2, 3)
+STANDARD_ERRORS = 4.0
+LEAST_LOSS = 0.05
 
 
 def halves(n_rows: int) -> NDArray[np.int64]:
@@ -233,29 +236,51 @@ def holds_nearby_only(
     """Say whether the values of a column tell clearly less of rows that are far away in the table.
 
     The log loss of each value's rare share, learned from every second row and taken for the others,
-    is compared with that of the share learned from one half of the table and taken for the other.
-    Halves are those of each class, so that a table sorted by its label is none in bursts. The
-    difference must exceed 5 standard errors, and 5 percent of the log loss of the rare share alone.
-    With fewer than 40 rare rows nothing is said, nor of a column that the table is sorted by, whose
-    values have no rows far away: False. Time: O(n_rows).
+    is compared with that of the share learned from one half of the table and taken for the other;
+    then the same of the first and the last third alone, whose rows are farther apart. Parts are
+    those of each class, so that a table sorted by its label is none in bursts. The difference must
+    exceed 4 standard errors, and 5 percent of the log loss of the rare share alone. With fewer than
+    40 rare rows nothing is said, nor of a column that the table is sorted by, whose values have no
+    rows far away: False. Time: O(n_rows).
     """
     if n_levels < FEWEST_VALUES or y.sum() < FEWEST_RARE or _is_sorted_by(levels):
         return False
-    place = np.empty(len(y), np.int64)
-    half = np.empty(len(y), np.int64)
+    return any(_tells_less_far_away(levels, n_levels, y, weight, groups, n) for n in _PARTS)
+
+
+def _tells_less_far_away(
+    levels: Codes,
+    n_levels: int,
+    y: NDArray[np.bool_],
+    weight: Floats,
+    groups: Codes | None,
+    n_parts: int,
+) -> bool:
+    """Compare the first and the last of so many parts of the table with every second of their rows.
+
+    Both learn from half of these rows and are measured on all of them.
+    """
+    place, part = np.zeros(len(y), np.int64), np.full(len(y), 1)
     for is_rare in (False, True):
         rows = np.flatnonzero(y == is_rare)
+        position = n_parts * np.arange(len(rows)) // max(len(rows), 1)
+        rows = rows[outer := (position == 0) | (position == n_parts - 1)]
         place[rows] = np.arange(len(rows))
-        half[rows] = halves(len(rows))
-    near, far = (_log_loss(levels, n_levels, y, weight, fold, groups) for fold in (place % 2, half))
+        part[rows] = np.where(position[outer] == 0, 0, 2)
+    used = np.flatnonzero(part != 1)
+    levels, y, weight = levels[used], y[used], weight[used]
+    near, far = (
+        _log_loss(levels, n_levels, y, weight, fold[used], groups) for fold in (place % 2, part)
+    )
     of_prior = log_loss(np.full(len(y), rare_share(y, weight)), y)
-    return is_clear_gain(far - near, of_prior, weight, _ERRORS_OF_HALVES, _LEAST_LOSS)
+    return is_clear_gain(far - near, of_prior, weight, STANDARD_ERRORS, LEAST_LOSS)
 
 
 def _is_sorted_by(levels: Codes) -> bool:
     """Say whether equal levels stand together, nearly all of them."""
-    n_runs = 1 + np.count_nonzero(levels[1:] != levels[:-1])
-    return bool(n_runs <= _SORTED_RUNS * len(np.unique(levels)))
+    n_distinct = len(np.unique(levels))
+    n_apart = np.count_nonzero(levels[1:] != levels[:-1]) + 1 - n_distinct
+    return bool(n_apart <= _APART * min(n_distinct, len(levels) - n_distinct))
 
 
 def _log_loss(

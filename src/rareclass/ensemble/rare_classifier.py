@@ -132,7 +132,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     -----
     UserWarning
         Where a column alone gives the label away, rare rows of one value of a column stand close
-        together in the table, there was time for one member alone, a member
+        together in the table, an identifier is left out or learned value by value, there was time for one member alone, a member
         failed, or `fit` was interrupted. `rareclass.findings.finding_of` gives what a warning says
         as data.
 
@@ -325,6 +325,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         seed: int,
     ) -> "Race":
         """Learn members in turn while there is time; Ctrl-C ends the race."""
+        from rareclass.ensemble.identifiers import without_identifiers
         from rareclass.ensemble.race import CostModel, Race, TimeBudget, rows_in_time
         from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 
@@ -334,6 +335,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         with track("RareClassifier", len(members), self.verbose) as advance:
             rows = rows_in_time(rows, members, costs, within, n_jobs, seed, self.absolute_time)
             views = TrainingViews(rows, self.absolute_time)
+            views = without_identifiers(views, self.absolute_time, within, seed)
 
             def report(name: str) -> None:
                 advance(name not in begun, f"{name}, {max(within.left, 0.0):.0f} s left")
@@ -376,6 +378,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         self, race: "Race", combination: "Combination", objective: "Scoring", budget: "TimeBudget"
     ) -> None:
         """Keep the leaderboard and the importances of columns, of held-out rows."""
+        from rareclass.ensemble.identifiers import columns_by_value
         from rareclass.ensemble.importances import (
             leaderboard,
             permutation_importances,
@@ -386,6 +389,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         y = held_out.is_rare[held_out.tested]
         self.leaderboard_ = leaderboard(combination, y, held_out.tested_weight)
         warn_of_columns(views)
+        self.columns_ = columns_by_value(views)
         losses = np.full(len(views.rows.table.columns), np.nan)
         if y.any():
             try:

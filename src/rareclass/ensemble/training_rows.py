@@ -190,17 +190,25 @@ class TrainingViews:
     """Views of the training rows, the encodings that members ask for, each fitted once.
 
     Features that depend on the labels are out of fold: no row's own label is among its features.
-    New rows are encoded by all labels.
+    With `by_halves` they are out of the half of the table that the row is in. New rows are encoded
+    by all labels.
     """
 
-    def __init__(self, rows: FoldedRows, absolute_time: bool = False) -> None:
+    def __init__(
+        self, rows: FoldedRows, absolute_time: bool = False, by_halves: bool = False
+    ) -> None:
+        from rareclass.encoding.known_levels import halves
         from rareclass.encoding.table_statistics import TableStatistics
 
         self.rows = rows
         self.views: dict[str, Any] = {}
         self.statistics = TableStatistics(absolute_time)
-        self._table = self.statistics.fit_encode(
-            rows.table, rows.is_rare, rows.weight, rows.fold, rows.is_drawn
+        self.encoded_table = self.statistics.fit_encode(
+            rows.table,
+            rows.is_rare,
+            rows.weight,
+            halves(rows.table.n_rows) if by_halves else rows.fold,
+            rows.is_drawn and not by_halves,
         )
         self._encoded: dict[str, Any] = {}
 
@@ -212,7 +220,7 @@ class TrainingViews:
             rows = self.rows
             self.views[name] = VIEWS[name]()
             self._encoded[name] = self.views[name].fit_transform(
-                self._table, rows.is_rare, rows.weight, rows.fold, self.statistics
+                self.encoded_table, rows.is_rare, rows.weight, rows.fold, self.statistics
             )
         return self._encoded[name]
 

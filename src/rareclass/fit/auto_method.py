@@ -1,6 +1,6 @@
 """RareClassifier as the command line runs it: its time, its members, and what is said of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from shlex import quote
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from rareclass.fit.method import (
     Terms,
 )
 from rareclass.model.facts import CombinationFacts, LeaderboardRow, ScoredRows
+from rareclass.tables.columns import Column, as_learned
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 
@@ -75,6 +76,10 @@ class AutoMethod(Method[RareClassifier]):
         with warnings_as(notes, _say):
             # The file names members, and holds what they learned.
             return rows.fit(model, **rows.folds).set_params(members=list(self.members))
+
+    def as_learned(self, model: RareClassifier, columns: Sequence[Column]) -> list[Column]:
+        """Return columns with what the model decided of identifiers among them."""
+        return as_learned(columns, model.columns_)
 
     def cross_fitted(self, model: RareClassifier, rows: EncodedRows) -> ScoredRows:
         """Held-out scores; what is left of thinned rows stands for all of them."""
@@ -250,6 +255,18 @@ def _say(finding: Finding) -> str | None:
             f"rare rows of one {columns} stand close together in the table, and what these tell of "
             "rows far away is much less: that was learned. If the rows are in the order of time, "
             "--time COLUMN makes the estimate allow for it, too."
+        )
+    if finding.kind == FindingKind.DOES_NOT_CARRY_OVER:
+        return (
+            f"what the values of {', '.join(values['columns'])} tell does not carry over to rows "
+            "far away in the table, which are ranked no worse without: not learned from."
+        )
+    if finding.kind == FindingKind.LEARNED_BY_VALUE:
+        columns = values["columns"]
+        return (
+            f"the values of {', '.join(columns)} are learned one by one. If the rows to be scored "
+            f"have other values, --groups {quote(columns[0])} makes the estimate one of such rows, "
+            f"and --drop {quote(columns[0])} learns without."
         )
     if finding.kind == FindingKind.ONE_MEMBER:
         n_others = len(values["left out"])

@@ -1,5 +1,6 @@
 """Methods as training knows them: a few verbs, the same for all."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, places
 from rareclass.model.facts import MethodFacts, ScoredRows
 from rareclass.model.targets import FoundLabels, Target, rare_target
 from rareclass.rows import LabelledRows, RowSource
+from rareclass.tables.columns import Column
 
 Estimator = TypeVar("Estimator", bound=FitsRows)
 Model = TypeVar("Model", bound=FitsRows)
@@ -159,6 +161,10 @@ class Method(Generic[Model]):
         Raises `InputError` when it cannot be fitted in the memory allowed, with the remedy.
         """
         raise NotImplementedError
+
+    def as_learned(self, model: Model, columns: Sequence[Column]) -> Sequence[Column]:
+        """Return columns of the table with what the model decided of them."""
+        return columns
 
     def cross_fitted(self, model: Model, rows: EncodedRows) -> ScoredRows:
         """Return scores of the rows that it was fitted on, where it cross-fits."""

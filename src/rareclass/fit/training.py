@@ -175,7 +175,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     facts = ModelFacts(
         format="table" if data.columns else "svmlight",
         target=data.target.facts(),
-        columns=tuple(data.columns),
+        columns=tuple(method.as_learned(model, data.columns)),
         quantiles=tuple(quantiles),
         training=_training_facts(data, settings, plan, estimate, len(trained_on.y) == len(data.y)),
         method=method.facts(model, chosen_on, chosen),
@@ -377,7 +377,11 @@ def _fit(
     groups = data.beside_of(settings.groups)
     time = data.times_of(settings.time) if groups is None else None
     rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time)
-    return _Fitted(encoder, method.fit(rows, terms_of(data.y, settings, share), notes))
+    model = method.fit(rows, terms_of(data.y, settings, share), notes)
+    if method.reads_types:
+        columns = method.as_learned(model, encoder.columns)
+        encoder.columns = [column for column in columns if column.is_used]
+    return _Fitted(encoder, model)
 
 
 def _refit(

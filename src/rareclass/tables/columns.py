@@ -1,6 +1,7 @@
 """Columns: what each holds, found from all of its cells, and what is done with it."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -332,6 +333,34 @@ def _always(facts: ColumnFacts) -> str | None:
 def not_learned_from(column: Column, use: str) -> Column:
     """Return a column that says something of the rows, but is none to learn from."""
     return replace(column, kind="beside", treatment=use)
+
+
+_BY_VALUE = "; learned value by value"
+
+
+def not_carried_over(column: Column) -> Column:
+    """Return an identifier whose values tell nothing of rows far away, as one to leave out."""
+    treatment = "dropped: its values say nothing of rows farther away"
+    return replace(column, kind="id-like", treatment=treatment)
+
+
+def learned_by_value(column: Column) -> Column:
+    """Return a column whose many values are learned one by one."""
+    return replace(column, treatment=column.treatment + _BY_VALUE)
+
+
+def as_learned(columns: Sequence[Column], by_model: Sequence[Column]) -> list[Column]:
+    """Return columns with what a model decided of identifiers among them."""
+    known = {column.name: column for column in by_model}
+    found = []
+    for column in columns:
+        own = known.get(column.name, column)
+        if column.is_used and own.kind == "id-like":
+            column = not_carried_over(column)
+        elif own.treatment.endswith(_BY_VALUE) and not column.treatment.endswith(_BY_VALUE):
+            column = learned_by_value(column)
+        found.append(column)
+    return found
 
 
 def kind_of(facts: ColumnFacts, integers: bool, is_category: bool) -> tuple[Kind, str]:

@@ -1,0 +1,97 @@
+"""Identifiers: left out where their values do not carry over, told of where they are learned."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from made_tables import skimmed_shops
+from rareclass import RareClassifier
+from rareclass.encoding.known_levels import holds_nearby_only
+from rareclass.ensemble.identifiers import columns_by_value, without_identifiers
+from rareclass.ensemble.race import TimeBudget
+from rareclass.ensemble.training_rows import FitInput, TrainingViews, read_training_rows
+from rareclass.findings import FindingKind, finding_of
+
+def tried(table, rare):
+    """The columns left after the trial, and the findings of it and of what is learned."""
+    rows, _ = read_training_rows(FitInput(table, rare), "auto", None, 0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        views = without_identifiers(TrainingViews(rows), False, TimeBudget(60), 0)
+        columns = columns_by_value(views)
+    return columns, [found for each in caught if (found := finding_of(each.message))]
+
+
+def test_what_does_not_carry_over_is_left_out_and_told():
+    columns, (found,) = tried(*skimmed_shops())
+    assert found.kind == FindingKind.DOES_NOT_CARRY_OVER
+    assert found.values == {"columns": ["shop"]}
+    assert {each.name: each.is_used for each in columns} == {"amount": True, "shop": False}
+    assert "farther away" in columns[1].why_dropped
+
+
+def test_what_carries_over_is_learned_value_by_value_and_told():
+    columns, (found,) = tried(*skimmed_shops(how="for good"))
+    assert (found.kind, found.values) == (FindingKind.LEARNED_BY_VALUE, {"columns": ["shop"]})
+    assert columns[1].is_used
+    assert columns[1].treatment.endswith("value by value")
+
+
+def test_values_that_tell_nothing_are_no_matter():
+    columns, found = tried(*skimmed_shops(how="never"))
+    assert found == []
+    assert all(each.is_used for each in columns)
+
+
+def test_without_time_nothing_is_tried():
+    table, rare = skimmed_shops()
+    rows, _ = read_training_rows(FitInput(table, rare), "auto", None, 0)
+    views = TrainingViews(rows)
+    assert without_identifiers(views, False, TimeBudget(1e-9), 0) is views
+
+
+def test_the_model_does_without_the_column():
+    table, rare = skimmed_shops()
+    model = RareClassifier(members=["logistic regression"], n_jobs=1)
+    with pytest.warns(UserWarning, match="does not carry over"):
+        model.fit(table, rare)
+    assert [each.is_used for each in model.columns_] == [True, False]
+    assert model.feature_importances_[1] == 0
+    alone = model.score_samples(table[["amount"]])
+    np.testing.assert_array_equal(model.score_samples(table), alone)
+
+
+def genuine(kind, rng):
+    """A column of many values, and what it says of the rare class, the same in all of the table."""
+    n = 3000
+    if kind == "7,500 levels":
+        odds = rng.normal(0, 2, 7500)
+        codes = np.minimum(rng.zipf(1.3, n) - 1, 7499)
+        return codes, odds[codes]
+    if kind == "zip code":
+        region = rng.normal(0, 1.5, 100)
+        codes = rng.integers(1000, 2000, n)
+        return codes, region[codes // 10 - 100] + rng.normal(0, 0.5, 1000)[codes - 1000]
+    if kind == "age":
+        age = np.clip(rng.normal(45, 15, n), 18, 99).astype(int)
+        return age, (age - 45) / 12
+    if kind == "count":
+        count = rng.geometric(0.03, n)
+        return count, np.log(count) - 3
+    year = rng.integers(1940, 2026, n)  # of birth
+    return year, np.where(year % 10 == 0, 2.0, 0.0)
+
+
+@pytest.mark.parametrize("kind", ["7,500 levels", "zip code", "age", "count", "year"])
+def test_what_holds_everywhere_is_never_suspected(kind):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        codes, odds = genuine(kind, rng)
+        trend = np.linspace(-1, 1, len(codes)) if seed % 2 else 0.0  # ever more rare rows
+        rare = rng.random(len(codes)) < 1 / (1 + np.exp(3.0 - odds - trend))
+        if seed % 4 > 1:  # sorted by it, as files of regions are
+            order = np.argsort(codes, kind="stable")
+            codes, rare = codes[order], rare[order]
+        levels = np.unique(codes, return_inverse=True)[1]
+        assert not holds_nearby_only(levels, levels.max() + 1, rare, np.ones(len(rare)))
