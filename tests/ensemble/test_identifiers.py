@@ -13,6 +13,7 @@ from rareclass.ensemble.race import TimeBudget
 from rareclass.ensemble.training_rows import FitInput, TrainingViews, read_training_rows
 from rareclass.findings import FindingKind, finding_of
 
+
 def tried(table, rare):
     """The columns left after the trial, and the findings of it and of what is learned."""
     rows, _ = read_training_rows(FitInput(table, rare), "auto", None, 0)
