@@ -132,9 +132,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     -----
     UserWarning
         Where a column alone gives the label away, rare rows of one value of a column stand close
-        together in the table, an identifier is left out or learned value by value, there was time for one member alone, a member
-        failed, or `fit` was interrupted. `rareclass.findings.finding_of` gives what a warning says
-        as data.
+        together in the table, an identifier is left out or learned value by value, there was time
+        for one member alone, a member failed, or `fit` was interrupted.
+        `rareclass.findings.finding_of` gives what a warning says as data.
 
     Notes
     -----
