@@ -142,8 +142,8 @@ class _Trial:
         self.seed = seed
         self.ways = [(first, last, first.encoded(last)), (last, first, last.encoded(first))]
         self.is_rare = np.concatenate([last.is_rare, first.is_rare])
-        weights = (last.rows.weight, first.rows.weight)
-        self.weight = None if weights[0] is None else np.concatenate(weights)
+        weights = [each.rows.weight for each in (last, first) if each.rows.weight is not None]
+        self.weight = np.concatenate(weights) if weights else None
 
     @classmethod
     def of(cls, rows: FoldedRows, absolute_time: bool, seed: int) -> "_Trial | None":
