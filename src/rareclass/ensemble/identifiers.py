@@ -32,7 +32,7 @@ _KEPT_BELOW = 0.3
 _REPLICATES = 200
 _MOST_TRIED = 8
 # Few quick trees: those of the trial with a column are compared with those without it.
-_ROUNDS, _RATE, _TRIALS = 40, 0.15, 2
+_ROUNDS, _RATE, _LEAVES, _TRIALS = 40, 0.15, 15, 4
 
 
 def without_identifiers(
@@ -160,9 +160,9 @@ class _Trial:
 
     def scores_without(self, names: list[str]) -> np.ndarray:
         """Return the share of each part's majority that scores lower, without some columns."""
-        from rareclass.ensemble.members.scikit_learn import HistogramBoosting
+        from rareclass.ensemble.members.boosting import HistogramBoosting
 
-        booster = HistogramBoosting(rounds=_ROUNDS, learning_rate=_RATE)
+        booster = HistogramBoosting(_ROUNDS, _RATE, _LEAVES)
         scores = []
         for learned, tested, X in self.ways:
             used = learned.features_of(names)
