@@ -105,6 +105,7 @@ class CatBoost(TreeMember):
     name: ClassVar[str] = "catboost"
     package: ClassVar[str | None] = "catboost"
     least_rows: ClassVar[int] = 1000
+    folds_at_once: ClassVar[bool] = True
 
     def cost(self, size: Size) -> float:
         """About the microseconds of one thread: the bins of leaves, and each level's rows."""
