@@ -14,9 +14,11 @@ from sklearn.linear_model import LogisticRegression
 from draws import draws
 from ensemble.quick_members import named
 from rareclass import MIBC, RareClassifier
+from rareclass.ensemble.members import registry
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.ensemble.score_functions import KernelFunction
+from rareclass.errors import MissingPackageError
 from rareclass.metrics import average_precision
 
 # As much of each as takes no time; whoever has no entry is tried as it is.
@@ -229,3 +231,13 @@ def test_new_rare_rows_are_not_taken_for_rows_like_nothing():
     # What is far from everything is.
     nothing = np.full((1, 4), 100.0)
     assert function.scores(nothing)[0] <= function.most
+
+
+def test_a_portfolio_holds_what_is_installed(monkeypatch):
+    names = [member.name for member in registry.make_members("auto")]
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
+    without = [member.name for member in registry.make_members("auto")]
+    assert without == [name for name in names if name != "catboost"]
+    assert without[0] == "histogram boosting"
+    with pytest.raises(MissingPackageError):
+        registry.make_members(["auto", "catboost"])
