@@ -37,7 +37,7 @@ def autogluon(table: pd.DataFrame, budget: float, seed: int, folder: Path) -> An
 
 
 def flaml(table: pd.DataFrame, budget: float, seed: int, folder: Path) -> Any:
-    """Its own search within the time, on one core."""
+    """The library's own search within the time, on one core."""
     from flaml import AutoML
 
     model = AutoML()

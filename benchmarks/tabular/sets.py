@@ -235,7 +235,7 @@ class Rows(NamedTuple):
 
 
 def is_there(name: str, folder: Path | None) -> bool:
-    """Whether the data folder, or the set's package, holds the files of a set."""
+    """Say whether the data folder, or the set's package, holds the files of a set."""
     spec = SETS[name]
     if spec.package is not None:
         return packages.path(spec.package, spec.file) is not None

@@ -50,12 +50,15 @@ def test_nearness_goes_by_auc_where_that_is_the_objective(objective, interval):
     assert found == interval(Y, scores, weight, 0.8)
 
 
-def test_the_leader_is_the_best_and_reaches_as_far_as_its_interval():
+def test_the_leader_is_the_best_in_whatever_steps_and_has_its_interval():
     every = [scores_of(Y, gain, k) for k, gain in enumerate((1.0, 3.0, 2.0))]
-    leader = Leader.of(every, rows_of(Y), average_precision)
     bound = average_precision_interval(Y, every[1], None, 0.8)
-    assert leader.held_out is every[1]
-    assert leader.reach == pytest.approx(bound.value - bound.low)
+    leader = None
+    for step in ([every[0]], [], every[1:]):
+        leader = Leader.of(step, rows_of(Y), average_precision, leader)
+    for found in (leader, Leader.of(every, rows_of(Y), average_precision)):
+        assert found.held_out is every[1]
+        assert (found.value, found.low) == (bound.value, bound.low)
 
 
 def test_there_is_no_leader_without_members_or_without_rare_rows():

@@ -184,6 +184,7 @@ class Race:
     behind: list[str] = field(default_factory=list)
     failed: dict[str, Exception] = field(default_factory=dict)
     unmeasurable: set[str] = field(default_factory=set)  # members that a piece says nothing of
+    leader: Leader | None = None  # the best candidate so far
 
     def run(self, members: Sequence[Member]) -> None:
         """Learn members; those that are not likely to end in time are not.
@@ -303,6 +304,8 @@ class Race:
                 Candidate(member, each.setting, each.held_out, each.functions, mean, share)
                 for each, mean in zip(fitted, means, strict=True)
             ]
+            scores = [each.held_out for each in fitted]
+            self.leader = Leader.of(scores, self.held_out, self.objective, self.leader)
             self.learned.append(member.name)
             self.failed.pop(member.name, None)  # a piece is no proof
 
@@ -313,8 +316,7 @@ class Race:
 
         `numbers` are those of the rows that the member learns from among all.
         """
-        scores = [each.held_out for each in self.candidates]
-        leader = Leader.of(scores, self.held_out, self.objective)
+        leader = self.leader
         if leader is None:
             return None
 

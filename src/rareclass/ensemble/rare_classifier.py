@@ -61,13 +61,15 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         A callable takes (y, scores, sample_weight) with y true for rare rows.
     members : str or list, default="auto"
         "auto", "kernel" (this package's own methods), "trees", a member's name as `leaderboard_`
-        has it, or a list of these: ``["auto", "catboost"]`` adds one. Of fewer than 1,000 rows,
-        slow and deep boosting and the kernel on logarithms add nothing to others, and are not
-        learned beside them.
+        has it, or a list of these: ``["auto", "xgboost"]`` adds one. CatBoost is in "auto" where it
+        is installed, and LightGBM then learns the boosted trees; else scikit-learn does. On fewer
+        than 1,000 rows slow boosting, deep boosting and CatBoost add nothing to the others, and are
+        not learned beside them.
     cv : "auto", int, splitter or iterable of (train, test), default="auto"
         Folds. An integer makes stratified, shuffled folds, fewer when there are fewer rare rows.
-        "auto" is 5, or 3 where there is not time for 5 on all rows: each learns from more of them
-        then. Every row is held out once at most.
+        "auto" is 5. Where there is not time for 5 on all rows it is 3, or, with 1,000 rare rows, 2
+        of a tenth of the rows each, so that members learn from more of them. Every row is held out
+        once at most.
     compact : bool or float, default=False
         Keep the best single member where the objective on held-out rows loses at most 0.01, or
         the loss given: a smaller, quicker model.
@@ -141,10 +143,10 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     `fit`: the table is typed, and all members get the same folds. Where the members are not likely
     to end in time, folds are fewer, and a table of which the first member alone would take a
     quarter of the time is thinned in the majority, with weights that put it back. Members are
-    learned in turn, each on all folds, and on as many of the majority rows as it has time for.
-    Held-out scores become false-positive rates, with weights by greedy selection; the same once
-    more without each fold in turn gives scores of its rows that stand for new ones, and from them
-    the threshold.
+    learned in turn, on as many of the majority rows as each has time for, and on all folds, unless
+    the first fold shows a member to be clearly behind. Held-out scores become false-positive rates,
+    with weights by greedy selection, and in part equal ones; the same once more without each fold
+    in turn gives scores of its rows that stand for new ones, and from them the threshold.
 
     The functions that score new rows are the means of those of the folds: no member is learned
     again. Ctrl-C while members are learned ends with what is there. Memory: the table in float64 a

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.decide.threshold_rule import default_thresholds
+from rareclass.encoding.encoders import TypedColumns
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warnings_as
 from rareclass.fit.hold_out import (
@@ -378,9 +379,9 @@ def _fit(
     time = data.times_of(settings.time) if groups is None else None
     rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time)
     model = method.fit(rows, terms_of(data.y, settings, share), notes)
-    if method.reads_types:
+    if isinstance(encoder, TypedColumns):
         columns = method.as_learned(model, encoder.columns)
-        encoder.columns = [column for column in columns if column.is_used]
+        encoder = TypedColumns([column for column in columns if column.is_used])
     return _Fitted(encoder, model)
 
 

@@ -57,8 +57,8 @@ class Column:
     """One column of the training table.
 
     `treatment` says in words what is done with it; its counts are of empty cells and of distinct
-    values. `always` is the word of the one value of a constant column. The other fields are those
-    of its `reading`.
+    values. `always` is the word of the one value of a constant column, `is_by_value` says that the
+    values of a category tell much one by one. The other fields are those of its `reading`.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Column:
     marks: bool = True
     truth: str = ""
     always: str | None = None
+    is_by_value: bool = False
 
     def check_parts(self) -> None:
         """Raise `ValueError` where one of a file lacks what readers of a table ask it for."""
@@ -335,9 +336,6 @@ def not_learned_from(column: Column, use: str) -> Column:
     return replace(column, kind="beside", treatment=use)
 
 
-_BY_VALUE = "; learned value by value"
-
-
 def not_carried_over(column: Column) -> Column:
     """Return an identifier whose values tell nothing of rows far away, as one to leave out."""
     treatment = "dropped: its values say nothing of rows farther away"
@@ -346,7 +344,8 @@ def not_carried_over(column: Column) -> Column:
 
 def learned_by_value(column: Column) -> Column:
     """Return a column whose many values are learned one by one."""
-    return replace(column, treatment=column.treatment + _BY_VALUE)
+    treatment = f"{column.treatment}; learned value by value"
+    return replace(column, treatment=treatment, is_by_value=True)
 
 
 def as_learned(columns: Sequence[Column], by_model: Sequence[Column]) -> list[Column]:
@@ -357,7 +356,7 @@ def as_learned(columns: Sequence[Column], by_model: Sequence[Column]) -> list[Co
         own = known.get(column.name, column)
         if column.is_used and own.kind == "id-like":
             column = not_carried_over(column)
-        elif own.treatment.endswith(_BY_VALUE) and not column.treatment.endswith(_BY_VALUE):
+        elif own.is_by_value and not column.is_by_value:
             column = learned_by_value(column)
         found.append(column)
     return found
