@@ -62,7 +62,7 @@ class Agreement(NamedTuple):
 
 
 def of_fit(model: Any, y: np.ndarray) -> dict[str, Any]:
-    """Estimate and members of a RareClassifier, as `rareclass fit` prints them; y are the labels."""
+    """Estimate and members of a RareClassifier, as `rareclass fit` prints them, for labels y."""
     from rareclass.fit.auto_method import AutoMethod
     from rareclass.fit.method import EncodedRows
 
