@@ -5,7 +5,7 @@ beyond the mean, away from the rare ones, do no harm, and yet they count. Here t
 first solution w_0 the sum is taken over the rows with w_0.(x - mean) > 0 alone, twice, which is one
 more pass of the majority, and the problem is solved again. The splits and the choice of C and ridge
 on the validation part are those of `paper_tables mibc2 --full`, whose liblinear figures stand
-beside (docs/decisions/0017). The library has no such pass: every C would need one of its own.
+beside (docs/decisions/0016). The library has no such pass: every C would need one of its own.
 """
 
 import argparse

@@ -18,7 +18,7 @@ The dual has a multiplier a_i for each rare row, from 0 to C, and b_k >= 0 for e
 with A the rare rows and M the means in the metric of S, centred at mu; for "free", 1'b is added and
 a column of 3 to both. Coordinate descent solves it. Clusters are k-means' of up to 2,000 majority
 rows; their sums are one pass. Splits and the choice of C and ridge on the validation part are those
-of `paper_tables mibc2 --full`, whose liblinear figures stand beside (docs/decisions/0044).
+of `paper_tables mibc2 --full`, whose liblinear figures stand beside (docs/decisions/0016).
 """
 
 import argparse

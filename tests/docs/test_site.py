@@ -84,7 +84,6 @@ def test_every_page_is_in_the_contents_once():
     written = {str(page.relative_to(DOCS).with_suffix("")) for page in PAGES}
     expected = {name for name in written if not name.startswith("decisions/")} - {"index"}
     assert {name for name in listed if not name.startswith("generated/")} == expected
-    assert page_names(DOCS / "decisions.md") == ["decisions/*"]
 
 
 def written(page):

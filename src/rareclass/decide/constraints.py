@@ -35,7 +35,7 @@ _UP = 1.0 + 1e-9
 # Each rank that is tested is so many times the one before; the first has so many rows.
 _STEP, _FIRST_RANK = 1.05, 6.0
 # Part of the chance of error that is left for beginning anew, at each doubling of the ranks: where
-# the top of the list was unlucky or is no good (docs/decisions/0056).
+# the top of the list was unlucky or is no good (docs/decisions/0031).
 _PART = 0.6
 # Held-out recall that a threshold has at least to be of use; what is guaranteed there is stated.
 USEFUL_RECALL = 0.25

@@ -90,7 +90,7 @@ class OnlineEncoder:
     `half_life`, in rows, is steadier, a shorter one follows drift more closely. `tails` is what
     becomes of z: "asinh", like z near 0 and like its logarithm far out, so that order is kept up to
     the ends; "clip" cuts it off at -10 and 10; "linear" is z. Rare rows often lie far out, and few
-    columns are linear there (docs/decisions/0015). Raises ValueError when a parameter is out of
+    columns are linear there (docs/decisions/0039). Raises ValueError when a parameter is out of
     range.
 
     Notes

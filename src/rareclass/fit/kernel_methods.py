@@ -26,7 +26,7 @@ MAJORITY_LANDMARKS = 200
 # From this on a fit is called long.
 LONG_SECONDS = 1800.0
 # Beyond so many rows width and lam are chosen on as many of them, in a coarser grid and fewer
-# folds (docs/decisions/0047); up to there the width is the mean distance, and lam has all rows.
+# folds (docs/decisions/0006); up to there the width is the mean distance, and lam has all rows.
 SEARCH_ROWS = 20_000
 SEARCH_WIDTHS = (0.5, 0.7, 1.0, 1.4)
 SEARCH_LAMS = tuple(2.0**-power for power in range(4, 21, 4))

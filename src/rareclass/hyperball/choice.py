@@ -23,7 +23,7 @@ from rareclass.kernels.kernels import make_kernel, needs_width
 
 # The first of each is what a single rare label, which allows no choice, is left with. Where the
 # share puts the border, the first of equally good candidates wins as well, and a few labels are
-# best served by a wide and dear ball (docs/decisions/0043).
+# best served by a wide and dear ball (docs/decisions/0020).
 PRICES = {SHARE: (30.0, 3.0, 0.3), SOLVED: (3.0, 0.3, 30.0)}
 # Without a kernel dear majority rows push the centre out of the cases, towards a half-space.
 ROUND_PRICES = (0.3, 0.03, 3.0)

@@ -241,7 +241,7 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
         purer balls.
     C2 : float, default=0.0
         Price of an unlabelled row outside. 0 leaves unlabelled rows out of the optimisation, as
-        `RACHCV` does by default: no rule for C2 was better (docs/decisions/0061). Larger makes
+        `RACHCV` does by default: no rule for C2 was better (docs/decisions/0020). Larger makes
         larger balls: at the solution
         ``1 + C1 * (majority rows inside) = C2 * (unlabelled rows outside)``, about. Start with
         ``0.3 / (unlabelled rows that the filter keeps)``: a C2 that does for 100 rows swallows

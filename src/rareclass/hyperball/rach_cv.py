@@ -131,7 +131,7 @@ center_, ...
     radius="solved" 36 for each number of balls) and 3 without for each number; rows are read and
     filtered once for each ball, kernels are worked out once a width and number. The filter and the
     landmarks see the held-out rows' labels. A margin, and a radius learned, go beyond the paper:
-    with its Problem 1 alone held-out cases fall just outside (docs/decisions/0020, 0043, 0046).
+    with its Problem 1 alone held-out cases fall just outside (docs/decisions/0020, 0059).
 
     References
     ----------

@@ -40,7 +40,7 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
     is above `busy`: the steps are the same either way, to rounding.
 
     Numbers of matrices are named by row and column all through: a view of a row that is made in
-    a loop counts its references, which took a third of the time (docs/decisions/0042). So does a
+    a loop counts its references, which took a third of the time (docs/decisions/0011). So does a
     function with two loops one after the other: each here has one.
 
     Shapes: X (n, d); sign, step, slot and scores (n,); mean (d,); covariance (d, width), with

@@ -2,7 +2,7 @@
 
 numba leaves vectors to LLVM, which makes 256 bits of them, tests before every loop whether arrays
 overlap, and takes what is over one by one: of short rows most of the time goes there
-(docs/decisions/0045). These name the vectors: a processor without registers of 512 bits takes each
+(docs/decisions/0011). These name the vectors: a processor without registers of 512 bits takes each
 in two parts or more. None checks where it reads: a width must be a multiple of `LANES`.
 """
 

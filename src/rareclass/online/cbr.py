@@ -20,7 +20,7 @@ from rareclass.online.ranker import OnlineRanker, buffer_offset
 from rareclass.parameters import check_number, check_whole
 
 # Share of pairs that take steps, lately, above which working them all out is faster
-# (docs/decisions/0011, 0042).
+# (docs/decisions/0011).
 _BUSY = 0.25
 
 

@@ -319,7 +319,7 @@ class OnlineMixture(OnlineRanker):
 
     def _reopened(self, state: MixtureState) -> MixtureState:
         # Weights and stack stay: dealt out anew they lose more than they gain
-        # (docs/decisions/0039, 0052).
+        # (docs/decisions/0039).
         members = tuple(
             learner._reopened(moving)
             for (_, learner), moving in zip(self._members(), state.members, strict=True)
@@ -418,7 +418,7 @@ def _prior(n_members: int) -> np.ndarray:
 
 @lru_cache
 def default_members() -> tuple[Member, ...]:
-    """The members of a mixture that names none (docs/decisions/0039, 0052)."""
+    """The members of a mixture that names none (docs/decisions/0039)."""
     balanced: dict[str, Any] = {"class_weight": "balanced"}
     small: dict[str, Any] = {"C": 2.0**-10, "covariance": "diagonal", **balanced}
     small["diagonal_step"] = "printed"  # steps so small are alike, and these are quicker

@@ -9,7 +9,7 @@ from rareclass.online._univariate_jit import learn_by_adagrad, learn_by_newton, 
 from rareclass.online.ranker import OnlineRanker, SparseRows
 from rareclass.parameters import check_number, check_whole
 
-# Features that have a full covariance: a row costs their square (docs/decisions/0052).
+# Features that have a full covariance: a row costs their square (docs/decisions/0039).
 _FULL = 128
 # The log odds of a rare class are far from 0: they begin with a deviation of 10.
 _INTERCEPT_VARIANCE, _MOST_VARIANCE = 100.0, 1e300

@@ -40,7 +40,7 @@ PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 # Rounding error that stops the solver below this optimality is nobody's concern.
 ROUNDING_TOL = 1e-5
 # What tol="auto" comes to: beyond so many summed rows, where a pass is dear, the minimum is found
-# to well within what the rare rows' being a sample moves it by (docs/decisions/0040).
+# to well within what the rare rows' being a sample moves it by (docs/decisions/0009).
 _EXACT_TOL, _MANY_ROWS, _TOL_OF_MANY_ROWS = 1e-6, 20_000, 1e-3
 # What it comes to for losses of labellings: the gap of SVM-Perf.
 _GAP = 1e-3

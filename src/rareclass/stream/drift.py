@@ -20,7 +20,7 @@ from rareclass.tables.batch import Batch
 FEWEST_IN_WINDOW = 100
 # Chance that a report of a stream that stays as it is tells of a fall, at most.
 ERROR = 0.01
-# Share of the columns that begin to move together when a stream drifts (docs/decisions/0039).
+# Share of the columns that begin to move together when a stream drifts (docs/decisions/0033).
 ENOUGH_COLUMNS = 0.2
 # Share of cells outside of what was seen from which a column is told of.
 MUCH_OUTSIDE = 0.01

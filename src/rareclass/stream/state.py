@@ -197,7 +197,7 @@ def settled(learner: str, on_drift: str, folder: Path) -> tuple[str, str]:
     """Return the learner, and what it does on drift, with "auto" resolved.
 
     "auto" is what the folder began with; in a new folder `DEFAULT`, and "reset" for a mixture,
-    whose members make up for each other where there was no drift (docs/decisions/0039).
+    whose members make up for each other where there was no drift (docs/decisions/0033).
 
     Raises `InputError` for "reset" with another learner.
     """
