@@ -10,7 +10,7 @@ from statistics import median
 from benchmarks import data_sets, roofline, simulated_fits
 from benchmarks.cells import Cell, Group
 from benchmarks.ledger import Run, summaries
-from benchmarks.results_page import table
+from benchmarks.markdown import table
 
 FITS = (
     (40, "rankrc", "all"),

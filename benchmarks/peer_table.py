@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 from benchmarks import data_sets, growth, simulated_fits
 from benchmarks.cells import Cell, Group
 from benchmarks.ledger import Run, summaries
+from benchmarks.markdown import table
 from benchmarks.peers import TITLES
-from benchmarks.results_page import table
 
 LIMIT = 300.0
 OTHERS_LIMIT = 120.0  # of what is neither RankRC nor LIBSVM
@@ -178,7 +178,7 @@ def render(runs: list[Run]) -> str:
     sets = list(dict.fromkeys(run["data"] for run in lines))
     parts = _at_their_best(sets, lines)
     parts += [_table_of(name, [run for run in lines if run["data"] == name]) for name in sets]
-    return "\n\n".join([*parts, *_growth(lines)])
+    return "\n\n".join([*parts, *libsvm_growth_table(lines)])
 
 
 COLUMNS = {
@@ -300,7 +300,8 @@ def libsvm_growth(lines: list[Run]) -> list[Run]:
     return found
 
 
-def _growth(lines: list[Run]) -> list[str]:
+def libsvm_growth_table(lines: list[Run]) -> list[str]:
+    """LIBSVM's seconds by rows, beside RankRC's; empty where LIBSVM was not run."""
     found = libsvm_growth(lines)
     measured = [one for one in found if not one["extrapolated"]]
     if not found:

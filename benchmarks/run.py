@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             run_group(group, ledger, args.threads)
     if ledger.runs:
         print(benchmark.render(ledger.runs))
-        print(f"in {ledger.path}; all pages: python -m benchmarks.performance_page")
+        print(f"in {ledger.path}; its page: python -m benchmarks.pages")
     return 0 if all(run["status"] != "failed" for run in ledger.runs) else 1
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from benchmarks import data_sets, growth, simulated_fits
 from benchmarks.cells import Cell, Group
 from benchmarks.ledger import Run, summaries
-from benchmarks.results_page import table
+from benchmarks.markdown import table
 from rareclass.machine import parse_bytes
 
 ROWS = (125_000, 250_000, 500_000, 1_000_000, 2_000_000, 4_000_000)

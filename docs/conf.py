@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from site_pages.command_reference import write_command_reference  # noqa: E402
 from site_pages.linked_names import link_names  # noqa: E402
@@ -12,6 +12,7 @@ from site_pages.llms_text import write_llms_text  # noqa: E402
 from site_pages.no_other_hosts import check_pages  # noqa: E402
 from site_pages.public_names import write_api_pages  # noqa: E402
 
+from benchmarks.pages.registry import write_pages  # noqa: E402
 from rareclass import __version__  # noqa: E402
 
 project = "rareclass"
@@ -81,7 +82,7 @@ html_sidebars = {
     for page in [
         *("index", "tutorial", "which-method", "guide", "coming-from", "command-line"),
         *("databases", "streams", "serving"),
-        *("how-good", "results", "performance", "changelog", "contributing", "search"),
+        *("how-good", "changelog", "contributing", "search"),
         *("generated/commands", "generated/gallery/index"),
     ]
 }
@@ -94,6 +95,7 @@ def setup(app):
     generated = HERE / "generated"
     write_api_pages(generated / "api")
     write_command_reference(generated)
+    write_pages(generated / "benchmarks")
     app.connect("doctree-read", link_names)
     app.connect("build-finished", check_pages)
     app.connect("build-finished", _write_llms_text)

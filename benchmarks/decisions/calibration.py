@@ -17,8 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.model_selection import StratifiedKFold
 
+from benchmarks.markdown import table
 from benchmarks.paper_tables.protocol import data_folder
-from benchmarks.results_page import table
 from benchmarks.tabular.preparation import standardised
 from benchmarks.tabular.sets import _TABLE4_SHAPES, load, split
 from rareclass.decide import CalibratedRanker

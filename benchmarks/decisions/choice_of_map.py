@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.special import expit, log_expit, logit
 from sklearn.isotonic import IsotonicRegression
 
-from benchmarks.results_page import table
+from benchmarks.markdown import table
 from rareclass.decide.calibration import METHODS, BetaMap, Calibration, IsotonicMap, PooledMap
 from rareclass.decide.calibration.calibration_map import read_score_levels
 

@@ -210,8 +210,7 @@ def fig3_page(result: dict[str, Any]) -> str:
         "Bounds of |f_R(x) - f(x)| at lam = 1: (31) with the rare rows first, and (46) with "
         f"{result['parameters']['draws']} random draws of the landmarks, mean ± standard "
         "deviation, with the power 1/4 that its proof gives and with the printed power 1/2 (which "
-        "is no bound: see `rareclass.theory`). The curves are in `benchmarks/results/fig3.png`.\n\n"
-        + table(HEADER, lines(result["sets"]))
+        "is no bound: see `rareclass.theory`).\n\n" + table(HEADER, lines(result["sets"]))
     )
 
 

@@ -132,8 +132,7 @@ def mibc_roc_page(result: dict[str, Any]) -> str:
             "Mean true-positive rates in percent, on the dense sets with the most negatives to a "
             "positive and on the largest group of each set of texts "
             f"({result['cells'][0]['splits']} splits). The last column is the false-positive rate "
-            "at which the mean curve reaches all positives. The curves are in "
-            "`benchmarks/results/mibc_roc.png`.",
+            "at which the mean curve reaches all positives.",
             table(HEADER, lines(result["cells"])),
         ]
     )

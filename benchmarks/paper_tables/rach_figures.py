@@ -97,11 +97,12 @@ def top(cell: Cell) -> list[str]:
 def standings(cells: dict[Key, Cell]) -> dict[str, Standing]:
     """Every method over the cells."""
     found = {}
+    tops = {key: top(cell) for key, cell in cells.items()}
     for name in methods_of(cells):
         own = [cell for cell in cells.values() if name in cell]
         found[name] = Standing(
             sum(mean(cell, name) == mean(cell, first(cell)) for cell in own),
-            sum(name in top(cell) for cell in own),
+            sum(name in tops[key] for key, cell in cells.items() if name in cell),
             len(own),
             float(np.mean([mean(cell, name) for cell in own])),
             float(np.mean([_place(cell, name) for cell in own])),

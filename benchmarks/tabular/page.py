@@ -1,7 +1,6 @@
 """The comparison as tables: what is best by set, mean ranks, tests, every mean, seconds."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,14 +22,13 @@ from benchmarks.tabular.search import CANDIDATES
 from benchmarks.tabular.sets import SET_PARTS
 from benchmarks.tabular.spaces import TUNED
 
-Result = dict[str, Any]
 OURS = "rareclass"
 TITLES = {
-    "chosen": "Sets that defaults were chosen on",
-    "confirmed": "Sets that were looked at afterwards only",
-    "apart": "Sets on which nothing is chosen",
+    "chosen": "Development tables: defaults were chosen on them",
+    "confirmed": "Validation tables: choices were checked on them",
+    "apart": "Test tables: nothing was chosen on them",
 }
-ALL = "All sets"
+ALL = "All tables"
 TESTED = {"average_precision": "average precision", "auc": "AUC"}
 MEASURED = TESTED | {
     "precision": "precision at m+, as many alerts as there are rare rows",
@@ -55,25 +53,31 @@ INTRODUCTION = (
 )
 
 
-def page(result: Result) -> str:
-    """The section of the results page."""
-    return render(result["runs"])
-
-
 def render(runs: Sequence[Run]) -> str:
-    """The parts of the sets, one after the other, and all together."""
+    """All tables together, then the parts one after the other."""
+    parts = [overview(runs)]
+    for role in TITLES:
+        text = part_page(runs, role)
+        parts += [f"### {TITLES[role]}", text] if text else []
+    return "\n\n".join(parts)
+
+
+def overview(runs: Sequence[Run]) -> str:
+    """Ranks and estimates over all tables."""
+    found = figures.results(figures.of_all_splits(runs))
+    return "\n\n".join([INTRODUCTION, f"### {ALL}", _ranks(found, _ours(found)),
+                        *_estimates(found)])  # fmt: skip
+
+
+def part_page(runs: Sequence[Run], role: str) -> str:
+    """Every table of one part of the sets; empty where none of them was run."""
     found = figures.results(figures.of_all_splits(runs))
     first = figures.results([run for run in runs if run["repeat"] == 0])
-    parts = [INTRODUCTION]
-    there = {
-        role: part for role, names in SET_PARTS.items() if (part := found.part(names)).finished
-    }
-    for role, part in there.items():
-        more = first.part(list(part.finished)) if len(first.methods) > len(found.methods) else None
-        parts += [f"### {TITLES[role]}", *part_tables(part, more)]
-    if len(there) > 1:
-        parts += [f"### {ALL}", _ranks(found, _ours(found)), *_estimates(found)]
-    return "\n\n".join(parts)
+    part = found.part(SET_PARTS[role])
+    if not part.finished:
+        return ""
+    more = first.part(list(part.finished)) if len(first.methods) > len(found.methods) else None
+    return "\n\n".join(part_tables(part, more))
 
 
 def part_tables(found: Results, first: Results | None = None) -> list[str]:
@@ -84,7 +88,7 @@ def part_tables(found: Results, first: Results | None = None) -> list[str]:
     ours = _ours(found)
     tables = [_ranks(found, ours)]
     if first is not None:
-        words = "**The first split of each set alone**, with methods that were tried on no other:"
+        words = "**The first split of each set alone**, with methods that were run on no other:"
         tables += [words, _ranks(first, ours)]
     tables += _estimates(found)
     if ours is not None:
@@ -172,10 +176,10 @@ def _estimates(found: Results) -> list[str]:
         return []
     words = (
         "**Estimates**: held-out average precision, as `rareclass fit` prints it, minus that of "
-        "the test rows. The printed 95 % interval is about endless new rows. The figure of a few "
-        "test rows scatters around that one, so that even a right interval would hold only the "
+        "the test rows. The printed 95 % interval is for infinitely many new rows. The figure of a "
+        "few test rows varies around that one, so even a correct interval contains only the "
         "expected share of these figures. The last column counts pairs that differ by no more "
-        "than both intervals allow: 95 % if both are right."
+        "than both intervals allow: 95 % if both are correct."
     )
     header = ["method", "tables", "splits", "bias, points", "its standard error",
               "in the interval, %", "expected, %", "within both, %"]  # fmt: skip
@@ -203,9 +207,8 @@ def _best_peers(found: Results, ours: str, measure: str) -> str:
     header = ["set", "best peer", "its mean", "RareClassifier", "difference", "p", "verdict"]
     words = ", ".join(f"{verdict} {count}" for verdict, count in verdicts.items())
     return (
-        f"**Beside the best peer of each set, {TESTED[measure]} in percent** (which one is best "
-        f"is known from the test rows, and so is a little too good): {words}.\n\n"
-        + table(header, rows)
+        f"**Beside the best peer of each set, {TESTED[measure]} in percent** (the best peer is "
+        f"picked by the test rows, which favours it): {words}.\n\n" + table(header, rows)
     )
 
 
@@ -233,17 +236,18 @@ def _seconds(found: Results) -> str:
 def _by_set(found: Results, measure: str, lead: str, cell: Callable[[float], str]) -> str:
     values = figures.means(found, measure)
     best = {name: _best(list(one.values()), measure) for name, one in values.items()}
+    run = [m for m in found.methods if any(one.get(m) is not None for one in values.values())]
     rows = []
-    for label in found.methods:
-        row = [title(label, found.methods)]
-        for name in values:
-            value = values[name].get(label)
+    for name, one in values.items():
+        row = [name]
+        for label in run:
+            value = one.get(label)
             is_marked = value is not None and value == best[name] and measure != "seconds"
             text = "-" if value is None else cell(value)
             row.append(f"**{text}**" if is_marked else text)
-        if any(cell != "-" for cell in row[1:]):
-            rows.append(row)
-    return f"{lead}\n\n" + table(["method", *values], rows)
+        rows.append(row)
+    header = ["set", *(title(label, found.methods) for label in run)]
+    return f"{lead}\n\n" + table(header, rows)
 
 
 def _best(values: list[float | None], measure: str) -> float | None:
@@ -266,8 +270,3 @@ def _unfinished(found: Results) -> list[str]:
     if not lines:
         return []
     return ["Splits that were finished, where not all were:\n\n" + "\n".join(lines)]
-
-
-SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
-    "tabular": ("RareClassifier beside other libraries", "run tabular", page),
-}

@@ -59,6 +59,9 @@ def write_llms_text(docs: Path, site: Path) -> None:
     commands = docs / "generated" / "commands.md"
     (site / "commands.md").write_text(commands.read_text())
     lines.append("- [Commands](commands.md): every verb with its options")
+    lines.append(
+        "- [Benchmarks](generated/benchmarks/index.html): main figures, each with its page"
+    )
     lines += ["", "## Python", ""]
     for module_name, listed in reference().items():
         for name, value in listed:

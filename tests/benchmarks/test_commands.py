@@ -9,13 +9,14 @@ from benchmarks import (
     goals,
     limits,
     peer_table,
-    performance_page,
     rates,
     roofline,
     run,
-    scaling_page,
 )
 from benchmarks.data_sets import simulated_name
+from benchmarks.pages import scaling, speed
+from benchmarks.pages.page import Results
+from benchmarks.pages.registry import there
 
 
 def command(tmp_path, *words):
@@ -180,12 +181,12 @@ def on_worker(what, rows, place, seconds):
 
 def test_the_model_of_time_on_workers_gives_back_what_it_was_made_of():
     runs = made_up_runs()["distributed"]
-    found = scaling_page.constants(runs)
+    found = scaling.constants(runs)
     assert found.entry == pytest.approx(20.0 / (5 * 4_000_000 * 1000))
     assert found.row == pytest.approx(0.5e-5)
     assert found.overhead(4) == pytest.approx(0.004)
     assert found.fixed == pytest.approx(0.0, abs=1e-9)
-    text = scaling_page.page({"runs": runs, "cores": 2})
+    text = scaling.page({"runs": runs, "cores": 2})
     assert "| 4,000,000 | 1 | 5 | 40.0 | 40.0 | 1.00 |" in text
     assert "{" not in text
 
@@ -210,16 +211,15 @@ def test_stopped_libsvm_is_marked_as_extrapolated():
     assert "stopped at 300" in text
 
 
-def test_page_has_a_section_for_each_result(tmp_path):
+def test_each_result_makes_its_pages_and_goals_are_made_of_several(tmp_path):
     for name, runs in made_up_runs().items():
         body = {"date": "2026-01-01", "cores": 2, "packages": {"numpy": "2.0"}, "runs": runs}
         (tmp_path / f"{name}.json").write_text(json.dumps(body))
-    page = tmp_path / "page.md"
-    assert performance_page.main(["--results", str(tmp_path), "--out", str(page)]) == 0
-    text = page.read_text()
-    for title in ("## Goals", *(f"## {title}" for title in performance_page.TITLES.values())):
-        assert title in text
-    assert "`python -m benchmarks.run limits`, 2026-01-01, 2 cores" in text
+    results = Results(tmp_path)
+    assert set(there(results)) == {*made_up_runs(), "goals", "libsvm", "scaling"}
+    goals_result = results.of("goals", speed.PAGES["goals"])
+    assert set(goals_result) == set(speed.OF_GOALS) - {"boosters"}
+    assert "| fit / LightGBM's, 1M x 40 | <= 0.4 | 0.5 | **no** |" in speed.goals_page(goals_result)
 
 
 @pytest.mark.thorough

@@ -7,13 +7,13 @@ import pytest
 
 from benchmarks import (
     cbr_forms,
-    online_page,
     online_speed,
     online_streams,
     stream_forests,
     stream_mixture,
     stream_resets,
 )
+from benchmarks.pages import streams
 from benchmarks.stream_mixture import Stream
 from rareclass.online import CBR
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.sampled(0)
 
 def test_forms_are_timed_and_shown(tmp_path):
     cell = cbr_forms.compare(200, 3, 0.3, 1.0, repeats=1)
-    text = online_page.forms({"cells": [{"features": 3, "stream": "made up", **cell}]})
+    text = streams.forms({"cells": [{"features": 3, "stream": "made up", **cell}]})
     assert "| d = 3, made up | 0." in text
 
 
@@ -38,7 +38,7 @@ def test_river_stands_beside_cbr():
             "River": {"times_the_rows_per_s": 25.0, "its_standard_error_over_days": 0.01, **figures}
         },
     }
-    text = online_page.river(result)
+    text = streams.river(result)
     assert "| CBR | 500,000 | 0.8000 | 0.5000 | 0.4000 |" in text
     assert "- Against River: 25.0 times the rows a second (goal 20), AUC +0.8000" in text
 
@@ -55,14 +55,14 @@ def test_every_case_has_a_rate_and_memory_a_growth(tmp_path, capsys, monkeypatch
         assert ("step_share" in row) == row["learner"].startswith("CBR")
     assert not (tmp_path / "online_memory.json").exists()
     assert "cod_rna, d = 8 is not in the data folder" in capsys.readouterr().out
-    assert "| like covtype, d = 54 | OPAUC |" in online_page.online_speed(rates)
+    assert "| like covtype, d = 54 | OPAUC |" in streams.online_speed(rates)
 
     assert online_speed.main([*words, "--what", "memory", "--learners", "UniExp"]) == 0
     memory = json.loads((tmp_path / "online_memory.json").read_text())
     (row,) = memory["rows"]
     assert row["rows"] == 600
     assert 0 < row["first_mib"] <= row["last_mib"] + 1.0
-    assert "| UniExp |" in online_page.online_memory(memory)
+    assert "| UniExp |" in streams.online_memory(memory)
 
 
 def test_step_share_counts_pairs_by_their_definition():
@@ -141,7 +141,7 @@ def test_a_made_up_stream_goes_all_ways(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().out
     assert "shuttle, chosen on" in said
     assert "best of River" in said
-    assert "| shuttle, chosen on | mixture | " in online_page.mixture({"cells": cells})
+    assert "| shuttle, chosen on | mixture | " in streams.mixture({"cells": cells})
 
 
 def scaled_columns(name, most):
@@ -166,4 +166,4 @@ def test_an_exchange_of_columns_rings_and_resets(tmp_path, capsys, monkeypatch):
         elif cell["drift"] != "none":
             assert cell["resets"] > 0
     assert "the 1 others" in capsys.readouterr().out
-    assert "| abrupt | CBR | the 1 chosen on | " in online_page.resets({"cells": cells})
+    assert "| abrupt | CBR | the 1 chosen on | " in streams.resets({"cells": cells})

@@ -114,7 +114,7 @@ def test_page_has_all_parts_and_says_what_was_not_finished():
         figures_of = {"estimate": [0.5, 0.3, 0.7], "on_test_rows": [0.55, 0.4, 0.7]}
         runs.append(fake("nass", label, 0, 0.55, **figures_of))
     runs = [r for r in runs if (r["set"], r["label"], r["repeat"]) != ("oil", "lightgbm", 4)]
-    text = page.page({"runs": runs})
+    text = page.render(runs)
     for words in (*page.TITLES.values(), "SVM, balanced, tuned, 60 s", "2 sets: oil, ecoli",
                   "oil: LightGBM (4 of 5)", "above 0, level 2, below 0", page.ALL,
                   "| RareClassifier, 60 s | 1 | 1 | -5.00 | nan | 100.0 | ",
@@ -122,7 +122,6 @@ def test_page_has_all_parts_and_says_what_was_not_finished():
         assert words in text, words
     alone = page.render([r for r in runs if r["method"] != "rareclass"])
     assert "Beside the best peer" not in alone
-    assert page.SECTIONS["tabular"][2] is page.page
 
 
 def test_measured_in_this_process_one_line_a_split(monkeypatch, capsys):

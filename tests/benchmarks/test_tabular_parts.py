@@ -9,7 +9,17 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.tabular import automl, estimates, figures, measure, packages, page, plan, sets
+from benchmarks.tabular import (
+    automl,
+    estimates,
+    figures,
+    headline,
+    measure,
+    packages,
+    page,
+    plan,
+    sets,
+)
 from rareclass import RareClassifier
 from rareclass.cli.app import app
 from rareclass.metrics import average_precision_interval
@@ -181,3 +191,30 @@ def test_right_intervals_have_the_expected_coverage():
              for runs in tables]  # fmt: skip
     assert estimates.agreement(worse).bias == pytest.approx(found.bias + 10.0)
     assert estimates.agreement([[{}], []]) is None
+
+
+def test_the_headline_ranks_methods_on_the_splits_that_all_of_them_finished():
+    def run(name, label, repeat, auc, **more):
+        about = {"key": f"{name} / {label}", "method": label.partition(",")[0], "set": name}
+        about |= {"label": label, "repeat": repeat, "status": "ok", "auc": auc}
+        return about | {"average_precision": auc / 2, "log_loss": 1 - auc, "seconds": 1.0} | more
+
+    runs = [
+        run("oil", "rareclass, 60 s", 0, 0.9, seconds=9.0),
+        run("oil", "rareclass, 60 s", 1, 0.1, seconds=9.0),  # the peer has no such split
+        run("oil", "lightgbm", 0, 0.8),
+        run("ecoli", "rareclass, 60 s", 0, 0.7, seconds=5.0),
+        run("ecoli", "lightgbm", 0, 0.7),
+        run("coil", "rareclass, 60 s", 0, 0.7),
+        run("coil", "lightgbm", 0, 0.7, status="failed"),
+        run("oil", "rareclass, 30 s", 0, 0.2),
+    ]
+    found = headline.headline(runs)
+    assert found.sets == ("oil", "ecoli")
+    assert found.methods["rareclass"].means["auc"] == pytest.approx(0.8)
+    assert found.methods["rareclass"].ranks["auc"] == 1.25
+    assert found.methods["rareclass"].seconds == 7.0
+    assert found.best_peer == "lightgbm"
+    line = "| RareClassifier | 80.0 (**1.25**) | 40.0 (**1.25**) | 0.200 (**1.25**) | 7.0 |"
+    assert line in headline.headline_table(found)
+    assert headline.headline(runs, ["oil"]).sets == ("oil",)

@@ -232,7 +232,7 @@ def test_more_of_anything_takes_longer() -> None:
 
 
 def test_the_estimate_is_right_where_it_was_measured() -> None:
-    # docs/performance.md: RankRCCV with 3 folds and 16 lams, 1,000,000 x 40, in 1 GiB, 78 s.
+    # `benchmarks.run scale`: RankRCCV with 3 folds and 16 lams, 1,000,000 x 40, in 1 GiB, 78 s.
     size = TableSize(n_rows=1_000_000, n_rare=1000, n_columns=40, is_sparse=False)
     assert 78 / 2 < kernel_seconds(size, 1000, 49, 1 << 30) < 78 * 2
 

@@ -32,8 +32,8 @@ SEARCH_WIDTHS = (0.5, 0.7, 1.0, 1.4)
 SEARCH_LAMS = tuple(2.0**-power for power in range(4, 21, 4))
 SEARCH_FOLDS = 2
 
-# Nanoseconds on two cores, from `benchmarks.run scale` and `peers` (docs/performance.md): of a
-# kernel entry that a solver asks about once; of working an entry out, and of a feature in it.
+# Nanoseconds on two cores, from `benchmarks.run scale` and `peers`: of a kernel
+# entry that a solver asks about once; of working an entry out, and of a feature in it.
 _QUESTION, _ENTRY, _FEATURE = 0.35, 0.6, 0.02
 # A stored number of a sparse row costs more.
 _STORED = 0.2

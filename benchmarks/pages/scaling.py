@@ -1,25 +1,17 @@
-"""How a fit on workers grows, as one page: `python -m benchmarks.scaling_page`.
+"""How a fit on workers grows: a model of its time, beside what was measured.
 
-Reads benchmarks/results/distributed.json, works a few constants out of it, and writes
-docs/scaling.md: the model, its figures beside the measured ones, and what it says of sizes that
+The constants come from benchmarks/results/distributed.json. The model predicts sizes that
 nobody has measured here.
 """
 
-import json
-import sys
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import record
 from benchmarks.ledger import Run, summaries
 from benchmarks.markdown import table
 
-PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 FEATURES, LANDMARKS, PASSES = 40, 1000, 5
-# Bytes a row in the process of the user at the peak of a fit of RankRC, as `client_bytes` finds.
 MILLION, BILLION = 10**6, 10**9
 
 
@@ -72,6 +64,8 @@ def page(result: dict[str, Any]) -> str:
     c = constants(runs)
     return TEXT.format(
         cores=result["cores"],
+        features_count=FEATURES,
+        passes=PASSES,
         entry=f"{c.entry * 1e9:.2f}",
         fixed=f"{c.fixed:.1f}",
         row=f"{c.row * 1e6:.2f}",
@@ -82,16 +76,9 @@ def page(result: dict[str, Any]) -> str:
         ahead=_ahead(c),
         hundred=f"{c.row * 10 * BILLION / 60:.0f}",
         work=f"{PASSES * 10 * BILLION * LANDMARKS * c.entry / 100 / 60:.0f}",
-        memory=f"{CLIENT_BYTES * 10 * BILLION / 2**30:,.0f}",
-        client=CLIENT_BYTES,
-        most=f"{24 * 2**30 / CLIENT_BYTES / MILLION:,.0f}",
         kernel=f"{4 * 10 * BILLION * LANDMARKS / 100 / 2**30:,.0f}",
         features=f"{4 * 10 * BILLION * FEATURES / 100 / 2**30:,.0f}",
     )
-
-
-# Measured by `client_bytes` below; written here so that the page needs no cluster.
-CLIENT_BYTES = 45
 
 
 def _checked(runs: list[Run], c: Constants) -> str:
@@ -125,65 +112,37 @@ def _ahead(c: Constants) -> str:
                 f"{work:,.0f}",
                 f"{PASSES * c.overhead(n_workers):.1f}",
                 f"{here:,.0f}",
-                f"{CLIENT_BYTES * rows / 2**30:,.0f}",
             ]
         )
     header = [
-        "rows", "workers", "reading s", "fit s", "of it work s", "overhead s", "here s",
-        "memory here GiB",
+        "rows", "workers", "reading s", "fit s", "of it work s", "overhead s",
+        "user's process s",
     ]  # fmt: skip
     return table(header, body)
 
 
-TEXT = (
-    (
-        """# Time on workers
-
-Made by `python -m benchmarks.scaling_page` from `benchmarks/results/distributed.json`, whose
-figures are in [the benchmark](performance.md). How to learn on a cluster is in
-[Past one machine](clusters.md).
-
-For n rows, d features, l landmarks, w workers of one thread, and p passes (four to six for a
-single lam on many rows: most of the way is made on a part of the rows that is brought here), the
-seconds of a fit of RankRC are the sum of
+TEXT = """For n rows, d features, l landmarks, w workers of one thread, and p passes (four to six
+for a single lam on many rows, since most of the solution comes from a part of the rows in the memory
+of the user's process), the seconds of a fit of RankRC are the sum of
 
 - work: p n l / w times {entry} ns, for a kernel entry in a pass at {features_count} features
-- a pass besides work: {a_pass} ms, and {a_worker} ms a worker (all of them on {cores} cores)
-- here, in the process of the user: {fixed} s for landmarks, their factorisation and the part,
-  and {row} µs a row for labels and the threshold
+- each pass besides its work: {a_pass} ms, and {a_worker} ms a worker (all on {cores} cores)
+- the user's process: {fixed} s for landmarks, their factorisation and the part of the rows, and
+  {row} µs a row for labels and the threshold
 
-Reading takes n d / w times {cell} ns before that, from binary files on the same disk. Memory here
-is {client} bytes a row at the peak. Beside what was measured, on which the constants rest:
+Reading takes n d / w times {cell} ns before that, from binary files on the same disk. The constants
+come from these measured fits:
 
 {checked}
 
-What the model says of {features_count} features, 1,000 landmarks and {passes} passes, nothing of
-it measured:
+Predicted for {features_count} features, 1,000 landmarks and {passes} passes, none of it measured:
 
 {ahead}
 
 ## 10 billion rows on 100 workers
 
-The work of a fit is {work} minutes. A kernel of {kernel} GiB a worker is not kept but worked out
+The work of a fit is {work} minutes. A kernel of {kernel} GiB a worker is not kept but computed
 again in each pass, and features of {features} GiB a worker are read from its disk each time, which
-the model does not count. What ends it first is the process of the user: labels, row numbers and
-scores of {memory} GiB, and {hundred} minutes of work on them that no worker shares. In 24 GiB
-there is room for about {most} million rows. To go further, labels would have to stay on the workers
-as the features do ([decision 0036](decisions/0036-rows-in-parts.md)).
+the model does not count. The user's process is the limit: it holds the labels, and works {hundred}
+minutes on them, which no worker shares.
 """
-    )
-    .replace("{features_count}", str(FEATURES))
-    .replace("{passes}", str(PASSES))
-)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Write the page."""
-    result = json.loads((record.RESULTS / "distributed.json").read_text())
-    record.replace_file(PAGE, page(result).encode())
-    print(PAGE)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

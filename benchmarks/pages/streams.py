@@ -1,7 +1,4 @@
-"""The sections of the results page on online learners and streams."""
-
-from collections.abc import Callable
-from typing import Any
+"""Pages on online learners and streams."""
 
 from benchmarks import (
     cbr_forms,
@@ -15,10 +12,10 @@ from benchmarks import (
 )
 from benchmarks.markdown import table
 from benchmarks.online_speed import RATE_HEADER, rate_line
+from benchmarks.pages import stream_findings as found_in
+from benchmarks.pages.page import Page, Result
 from benchmarks.paper_tables import cbr_figures, cbr_tables
 from benchmarks.paper_tables.cbr_protocol import grid
-
-Result = dict[str, Any]
 
 
 def cbr(result: Result) -> str:
@@ -163,7 +160,7 @@ def mixture(result: Result) -> str:
     """Several learners in one pass beside the best single one, known only afterwards."""
     text = (
         "Each row scored before it is learned. Of single ways the best in each measure is shown: "
-        "nobody knows beforehand which that is.\n\n"
+        "a user does not know it beforehand.\n\n"
     )
     return text + table(stream_mixture.HEADER, stream_mixture.lines(result["cells"]))
 
@@ -184,33 +181,133 @@ def forests(result: Result) -> str:
 def resets(result: Result) -> str:
     """Drift that is reported only, and drift that resets the learner's steps."""
     text = (
-        "Streams as they are and with the drifts of the section before; everything else as "
-        "`rareclass stream` has it. Means over the sets that resetting was chosen on, and over the "
+        "Streams as they are and with the drifts of `benchmarks.stream_forests`; everything else "
+        "as `rareclass stream` has it. Means over the sets that resetting was chosen on, and over the "
         "others.\n\n"
     )
     return text + table(stream_resets.HEADER, stream_resets.lines(result["cells"]))
 
 
-SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
-    "cbr_benchmark": (
+PAGES = {
+    "cbr_benchmark": Page(
         "Online learners (CBR paper, Tables 3 and 4)",
+        "streams",
         "paper_tables cbr3 --full",
+        "CBR and five other online learners for the AUC learn the dense sets of the CBR paper in "
+        "one pass, beside the paper's own figures.",
+        found_in.cbr,
         cbr,
+        is_headline=True,
     ),
-    "cbr_text": (
+    "cbr_text": Page(
         "Online learners on text (CBR paper, Tables 5 and 6)",
+        "streams",
         "paper_tables cbr5 --full",
+        "CBR with a diagonal covariance and three other online learners learn the paper's texts in "
+        "one pass, beside the paper's own figures.",
+        found_in.cbr,
         cbr,
     ),
-    "cbr_speed": ("Online learners: one pass (CBR paper, Figures 1 and 2)", "cbr_speed", speed),
-    "stream_river": ("River beside CBR", "stream_river", river),
-    "stream_mixture": ("Several learners in one pass", "stream_mixture", mixture),
-    "stream_forests": ("The mixture beside forests", "stream_forests --rows 10000", forests),
-    "stream_resets": ("Steps reset where a stream drifts", "stream_resets", resets),
-    "stream_settings": ("Settings for streams", "stream_settings", settings),
-    "online_speed": ("Online learners: rows a second", "online_speed --what rate", online_speed),
-    "online_memory": ("Online learners: memory", "online_speed --what memory", online_memory),
-    "cbr_steps": ("CBR with a diagonal: the two steps on streams", "cbr_steps", steps),
-    "cbr_selection": ("CBR that ranks by some of the features", "cbr_selection", selection),
-    "cbr_forms": ("CBR: pairs put aside, or all worked out", "cbr_forms", forms),
+    "cbr_speed": Page(
+        "Time of one pass (CBR paper, Figures 1 and 2)",
+        "streams",
+        "cbr_speed",
+        "The time of one pass of each online learner is measured on the sets of the CBR paper, on "
+        "one thread and in turns.",
+        found_in.cbr_speed,
+        speed,
+    ),
+    "stream_river": Page(
+        "CBR beside River",
+        "streams",
+        "stream_river",
+        "CBR and River's logistic regression score each payment of a simulated stream before they "
+        "learn it; settings were chosen on the first third.",
+        found_in.river,
+        river,
+        is_headline=True,
+    ),
+    "stream_mixture": Page(
+        "Several learners in one pass",
+        "streams",
+        "stream_mixture",
+        "The mixture of learners that `rareclass stream` begins with is compared with each of them "
+        "alone and with River's logistic regression under eight optimisers, on nine streams.",
+        found_in.mixture,
+        mixture,
+        found_in.mixture_chart,
+        is_headline=True,
+    ),
+    "stream_forests": Page(
+        "The mixture beside stream forests, under drift",
+        "streams",
+        "stream_forests --rows 10000",
+        "The mixture is compared with River's trees and forests and with Vowpal Wabbit, all with "
+        "their defaults, on nine streams without drift, with abrupt and with gradual drift.",
+        found_in.forests,
+        forests,
+        found_in.forests_chart,
+        is_headline=True,
+    ),
+    "stream_resets": Page(
+        "Resetting the steps when a stream drifts",
+        "streams",
+        "stream_resets",
+        "Learners that reset their steps when drift is found are compared with learners that only "
+        "report it.",
+        found_in.resets,
+        resets,
+    ),
+    "stream_settings": Page(
+        "Settings of CBR for streams",
+        "streams",
+        "stream_settings",
+        "Sixty settings of CBR learn eight real streams, each row scored before it is learned.",
+        found_in.settings,
+        settings,
+    ),
+    "online_speed": Page(
+        "Rows a second of the online learners",
+        "streams",
+        "online_speed --what rate",
+        "The online learners learn streams of 8 and 54 features and of texts as fast as they can.",
+        found_in.rate,
+        online_speed,
+        found_in.rate_chart,
+    ),
+    "online_memory": Page(
+        "Memory of the online learners",
+        "reliability",
+        "online_speed --what memory",
+        "Each online learner learns ten million rows in a process of its own, whose memory is "
+        "measured early and at the end.",
+        found_in.memory,
+        online_memory,
+    ),
+    "cbr_steps": Page(
+        "CBR with a diagonal: the exact and the printed step",
+        "streams",
+        "cbr_steps",
+        "CBR with a diagonal covariance learns nine streams with the step as the paper prints it "
+        "and with the exact one.",
+        found_in.steps,
+        steps,
+    ),
+    "cbr_selection": Page(
+        "CBR that ranks by few features",
+        "streams",
+        "cbr_selection",
+        "CBR that keeps the features with the largest weights is compared with CBR that keeps all.",
+        found_in.selection,
+        selection,
+    ),
+    "cbr_forms": Page(
+        "CBR: skipping pairs by bounds",
+        "streams",
+        "cbr_forms",
+        "CBR computes all pairs of a row with the kept rows, skips pairs by bounds, or switches "
+        "between the two as it runs.",
+        found_in.forms,
+        forms,
+    ),
 }

@@ -1,0 +1,243 @@
+"""Pages on decisions, estimates and reliability."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks import interval_coverage
+from benchmarks.decisions import (
+    calibration,
+    choice_of_map,
+    constraints,
+    default_threshold,
+    folds,
+    paired,
+)
+from benchmarks.markdown import table
+from benchmarks.pages.page import Finding, Page, Result
+
+
+def _part(result: Result, part: str) -> dict[str, Any]:
+    """What one part of `benchmarks.run decisions` measured."""
+    return next(run["result"] for run in result["runs"] if run["key"] == part)
+
+
+def calibration_finding(result: Result) -> Finding:
+    """Return the mean log loss over sets and classifiers."""
+    cells = _part(result, "calibration")["cells"]
+    means = {
+        name: np.mean([cell["log_loss"] for cell in cells if cell["calibrator"] == name])
+        for name in dict.fromkeys(cell["calibrator"] for cell in cells)
+    }
+    return Finding(
+        "Mean log loss of calibrated probabilities, 14 sets and four classifiers",
+        f"CalibratedRanker {means['rareclass']:.3f}",
+        f"scikit-learn's CalibratedClassifierCV, sigmoid {means['scikit-learn, sigmoid']:.3f}, "
+        f"isotonic {means['scikit-learn, isotonic']:.3f}, uncalibrated {means['as it comes']:.3f}",
+    )
+
+
+def map_finding(result: Result) -> Finding:
+    """Return the loss of the blend with 20 rare rows, beside isotonic regression's."""
+    cells = [cell for cell in _part(result, "choice_of_map")["cells"] if cell["rare"] == 20]
+    means = {
+        name: np.mean([cell["excess"] for cell in cells if cell["map"] == name])
+        for name in dict.fromkeys(cell["map"] for cell in cells)
+    }
+    own, peer = "beta and isotonic, half each", "isotonic, scikit-learn"
+    return Finding(
+        "Log loss beyond the best possible, per rare row, 20 rare rows, mean over shapes of scores",
+        f"{own} {means[own]:.2f} nats",
+        f"{peer} {means[peer]:.2f} nats",
+    )
+
+
+def constraints_finding(result: Result) -> Finding:
+    """Return how often a promised constraint is broken on fresh rows."""
+    cells = result["cells"]
+
+    def shown(method: str) -> str:
+        broken = [100.0 * cell[method]["broken"] for cell in cells]
+        return f"{np.mean(broken):.1f} % in the mean, {max(broken):.1f} % at most"
+
+    return Finding(
+        f"Draws in which fresh rows break the promised constraint, {len(cells)} cells",
+        f"ThresholdRule at confidence {result['confidence']:g} {shown('rareclass')}",
+        f"the best threshold on the held-out rows {shown('plain')}; scikit-learn's "
+        f"TunedThresholdClassifierCV {shown('scikit-learn')}",
+    )
+
+
+def threshold_finding(result: Result) -> Finding:
+    """Return mean F1 on the confirming tables."""
+    own = [table["rules"] for table in result["tables"] if table["part"] == "confirmed"]
+    f1 = {rule: np.mean([rules[rule]["F1"] for rules in own]) for rule in own[0]}
+    named = ("F1", "balanced accuracy")
+    return Finding(
+        f"Mean F1 of thresholds on {len(own)} tables that no rule was chosen on",
+        f"as many alerts as rare rows, the default, {f1['as many alerts as rare rows']:.3f}",
+        ", ".join(f"threshold of the greatest {rule} {f1[rule]:.3f}" for rule in named),
+    )
+
+
+def folds_finding(result: Result) -> Finding:
+    """Return the size of the tests where no learner is better."""
+    rows = [row for row in result["folds"] if row["null"]]
+
+    def size(name: str) -> str:
+        shares = [100.0 * row["apart"][name] for row in rows]
+        return f"{np.mean(shares):.1f} % (at most {max(shares):.1f} %)"
+
+    return Finding(
+        "Equally good learners called different at 5 %, by tests on cross-validation folds",
+        f"compare_methods {size('rareclass')}",
+        f"pooled scores {size('pooled')}, corrected t {size('corrected t')}",
+    )
+
+
+def paired_finding(result: Result) -> Finding:
+    """Return coverage of the intervals of a difference."""
+    rows = result["rows"]
+
+    def covered(name: str) -> str:
+        shares = [100.0 * row[name]["holds"] for row in rows]
+        return f"{np.mean(shares):.1f} % (at least {min(shares):.1f} %)"
+
+    return Finding(
+        "True differences that the 95 % interval contains, 5 to 100 rare rows",
+        f"paired_difference {covered('rareclass')}",
+        f"percentile bootstrap {covered('percentile')}",
+    )
+
+
+def coverage(result: Result) -> str:
+    """Coverage by measure and number of rare rows."""
+    return (
+        "Coverage in % is the mean over the distributions of scores, in brackets the lowest and "
+        "the highest; w is the mean width.\n\n" + interval_coverage.table(result["rows"])
+    )
+
+
+def coverage_finding(result: Result) -> Finding:
+    """Return mean coverage with at most 20 rare rows."""
+    rows = [row for row in result["rows"] if row["rare_rows"] <= 20]
+    shares = {
+        method: 100.0
+        * np.mean([row[m][method]["coverage"] for row in rows for m in interval_coverage.MEASURES])
+        for method in interval_coverage.METHODS
+    }
+    return Finding(
+        "True values that the 95 % interval contains, with 5 to 20 rare rows",
+        f"rareclass {shares['rareclass']:.1f} %",
+        f"usual formulas {shares['formula']:.1f} %, bootstrap {shares['bootstrap']:.1f} %",
+    )
+
+
+def _by_room(result: Result) -> dict[str, Counter[bool]]:
+    rooms: dict[str, Counter[bool]] = {}
+    for verdict in result["verdicts"].values():
+        room = verdict["path"].removeprefix("src/rareclass/").partition("/")[0]
+        rooms.setdefault(room, Counter())[bool(verdict["caught"])] += 1
+    return dict(sorted(rooms.items()))
+
+
+def mutants(result: Result) -> str:
+    """Faults and how many of them the tests notice, by package."""
+    rows = [[room, str(n.total()), str(n[True])] for room, n in _by_room(result).items()]
+    return (
+        "`tools/mutants/explained.toml` says of each fault that no test notices why it is "
+        "harmless.\n\n" + table(["package", "faults", "noticed"], rows)
+    )
+
+
+def mutants_finding(result: Result) -> Finding:
+    """Return how many faults the tests notice."""
+    caught = sum(bool(verdict["caught"]) for verdict in result["verdicts"].values())
+    return Finding(
+        "Faults put into the core one at a time that its tests notice",
+        f"{caught} of {len(result['verdicts'])}",
+    )
+
+
+PAGES = {
+    "calibration": Page(
+        "Probabilities",
+        "decisions",
+        "run decisions --what calibration",
+        "CalibratedRanker is compared with scikit-learn's CalibratedClassifierCV on 14 real sets "
+        "and four classifiers, on the same folds.",
+        calibration_finding,
+        lambda result: calibration.render(_part(result, "calibration")),
+        sources=("decisions",),
+        is_headline=True,
+    ),
+    "choice_of_map": Page(
+        "Which map from scores to probabilities",
+        "decisions",
+        "run decisions --what choice_of_map",
+        "Maps from scores to probabilities are learned from 5 to 1,000 rare rows of known "
+        "distributions.",
+        map_finding,
+        lambda result: choice_of_map.render(_part(result, "choice_of_map")),
+        sources=("decisions",),
+    ),
+    "constraints": Page(
+        "Thresholds that keep a constraint",
+        "decisions",
+        "decisions.constraints",
+        "Thresholds that must keep a precision, a recall or a budget of alerts are chosen on "
+        "held-out rows and judged on the known distribution of fresh rows.",
+        constraints_finding,
+        constraints.render,
+        is_headline=True,
+    ),
+    "default_threshold": Page(
+        "The threshold where the user asks for none",
+        "decisions",
+        "decisions.default_threshold",
+        "Six rules for a threshold are compared on half of the rows of each table, one half of the "
+        "tables for choosing the rule and the other for checking it.",
+        threshold_finding,
+        default_threshold.render,
+    ),
+    "decisions_folds": Page(
+        "Tests on cross-validation folds",
+        "decisions",
+        "decisions.folds --json benchmarks/results/decisions_folds.json",
+        "Tests of the difference between two learners on cross-validation folds are compared on "
+        "simulated learners, equally good and not.",
+        folds_finding,
+        folds.render,
+        is_headline=True,
+    ),
+    "decisions_paired": Page(
+        "Paired tests of two rankings",
+        "decisions",
+        "decisions.paired",
+        "Intervals and tests of the difference between two rankings of the same rows are compared "
+        "on simulated scores with known differences.",
+        paired_finding,
+        paired.render,
+        is_headline=True,
+    ),
+    "interval_coverage": Page(
+        "Confidence intervals with few rare rows",
+        "decisions",
+        "interval_coverage",
+        "Intervals of AUC, average precision and precision at k are compared with usual formulas "
+        "and the bootstrap on simulated scores with known values.",
+        coverage_finding,
+        coverage,
+        is_headline=True,
+    ),
+    "mutants": Page(
+        "Faults that the tests notice",
+        "reliability",
+        "make mutants COUNT=20",
+        "Small faults are put into the core one at a time, and the tests of the package are run.",
+        mutants_finding,
+        mutants,
+        is_headline=True,
+    ),
+}

@@ -1,0 +1,148 @@
+"""One benchmark as one page: what is compared, what it shows, how to run it again."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import record
+
+Result = dict[str, Any]
+GROUPS = {
+    "tables": "Accuracy on tables",
+    "rankings": "Ranking methods and their papers",
+    "labels": "A few labels",
+    "streams": "Streams",
+    "mibc": "MIBC: the majority as two moments",
+    "speed": "Speed and size",
+    "decisions": "Decisions and estimates",
+    "reliability": "Reliability",
+}
+PACKAGES = ("numpy", "scikit-learn", "numba", "lightgbm", "xgboost-cpu", "catboost", "river")
+
+
+class Finding(NamedTuple):
+    """The main figure of a benchmark.
+
+    Attributes
+    ----------
+    claim : str
+        What was measured and on what, so that the text stays true whatever the figures are.
+    ours : str
+        The figure of this library.
+    peer : str
+        The figures that it stands beside; empty where there are none.
+    """
+
+    claim: str
+    ours: str
+    peer: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """All three parts, without the full stop."""
+        return f"{self.claim}: {self.ours}" + (f"; {self.peer}" if self.peer else "")
+
+
+class Page(NamedTuple):
+    """A benchmark and how its page is made.
+
+    Attributes
+    ----------
+    title : str
+    group : str
+        A key of `GROUPS`.
+    command : str
+        What follows ``python -m benchmarks.``, or a command of make.
+    compared : str
+        One sentence: what is compared.
+    finding : callable
+        The main figure, from the result.
+    render : callable
+        Notes and tables, from the result.
+    chart : callable or None
+        A matplotlib figure, from the result.
+    sources : tuple of str
+        Names of the files in benchmarks/results; empty is the page's own name. The result is that
+        of the file; of several files it is a dictionary of results by name.
+    is_headline : bool
+        Whether docs/how-good.md has the finding.
+    """
+
+    title: str
+    group: str
+    command: str
+    compared: str
+    finding: Callable[[Result], Finding]
+    render: Callable[[Result], str]
+    chart: Callable[[Result], Any] | None = None
+    sources: tuple[str, ...] = ()
+    is_headline: bool = False
+
+    @property
+    def whole_command(self) -> str:
+        """The command as it is typed."""
+        is_make = self.command.startswith("make ")
+        return self.command if is_make else f"python -m benchmarks.{self.command}"
+
+
+class Results:
+    """The files of a folder, each read once.
+
+    Parameters
+    ----------
+    folder : Path, default=benchmarks/results
+    """
+
+    def __init__(self, folder: Path = record.RESULTS) -> None:
+        self.folder = folder
+        self._read: dict[str, Result] = {}
+        self._findings: dict[str, Finding] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return (self.folder / f"{name}.json").is_file()
+
+    def __getitem__(self, name: str) -> Result:
+        if name not in self._read:
+            self._read[name] = json.loads((self.folder / f"{name}.json").read_text())
+        return self._read[name]
+
+    def has(self, name: str, page: Page) -> bool:
+        """Say whether a page has a file to be made of."""
+        return any(source in self for source in page.sources or (name,))
+
+    def of(self, name: str, page: Page) -> Result:
+        """Return the result that the page is made of."""
+        if len(page.sources) > 1:
+            return {source: self[source] for source in page.sources if source in self}
+        return self[page.sources[0] if page.sources else name]
+
+    def finding(self, name: str, page: Page) -> Finding:
+        """Return the main figure of a page."""
+        if name not in self._findings:
+            self._findings[name] = page.finding(self.of(name, page))
+        return self._findings[name]
+
+
+def text_of(page: Page, result: Result, finding: Finding, chart: str = "") -> str:
+    """Return the whole page in Markdown."""
+    files = list(result.values()) if len(page.sources) > 1 else [result]
+    parts = [
+        f"# {page.title}",
+        f"{page.compared} {finding.sentence}. To run it again: `{page.whole_command}`.",
+        " ".join(dict.fromkeys(_made(each) for each in files)),
+        chart,
+        page.render(result),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _made(result: Result) -> str:
+    """Date, machine and versions of a result, in a sentence; empty where it has no date."""
+    if "date" not in result:
+        return ""
+    cores = f", {result['cores']} cores" if result.get("cores") else ""
+    packages = result.get("packages", {})
+    named = [f"{name} {packages[name]}" for name in PACKAGES if packages.get(name)]
+    versions = f"; {', '.join(named)}" if named else ""
+    return f"Measured {result['date']}{cores}{versions}."

@@ -1,0 +1,493 @@
+"""Pages on time and memory."""
+
+from typing import Any
+
+from benchmarks import disk, distributed, goals, limits, peer_table, scale, serving
+from benchmarks.ledger import Run, summaries
+from benchmarks.markdown import table
+from benchmarks.pages import charts, scaling
+from benchmarks.pages.page import Finding, Page, Result
+from benchmarks.peers import TITLES
+from benchmarks.run import DISTURBED
+
+WIDE, KDD_PART = "simulated-1000000x40-1000", "kdd-50000"
+HUNDRED_THOUSAND = "simulated-100000x5-1000-test40000"
+OF_GOALS = ("scale", "peers", "limits", "disk", "distributed", "boosters")
+
+
+def kernel_pass(result: Result) -> str:
+    """A fit in units of one pass that computes the kernel."""
+    rows = [
+        [
+            row["dtype"],
+            str(row["threads"]),
+            f"{row['pass_seconds']:.2f}",
+            f"{row['fit_seconds']:.2f}",
+            f"{row['ratio']:.1f}",
+        ]
+        for row in result["rows"]
+    ]
+    header = ["dtype", "threads", "pass s", "fit s", "ratio (goal < 15)"]
+    return "100,000 x 40 rows, 300 rare, lam = 2^-8.\n\n" + table(header, rows)
+
+
+def solver(result: Result) -> str:
+    """Passes of the majority by every solver."""
+    rows = [
+        [
+            f"{case['rows']:,} x {case['features']}, {case['rare']:,} rare",
+            f"{case['tol']:g}",
+            name,
+            f"{sum(path['passes']):,.0f}",
+            f"{path['passes'][-1]:.1f}",
+            f"{path['seconds']:.1f}",
+        ]
+        for case in result["cases"]
+        for name, path in case["paths"].items()
+    ]
+    header = ["data", "tol", "solver", "passes, 16 lams", "passes at 2^-20", "seconds"]
+    return table(header, rows)
+
+
+def auc_speed(result: Result) -> str:
+    """Seconds of this AUC and of scikit-learn's."""
+    rows = [
+        [
+            f"{row['rare_share']:.1%}"
+            + (", heavy ties" if row["ties"] else "")
+            + (", weighted" if row["weighted"] else ""),
+            *(
+                f"{row['seconds_min'][name]:.2f}"
+                for name in ("roc_auc_score", "roc_auc", "roc_auc_interval")
+            ),
+            f"{row['ratio']:.2f}",
+        ]
+        for row in result["rows"]
+    ]
+    header = ["rare rows", "scikit-learn s", "`roc_auc` s", "with interval s", "ratio (goal 0.33)"]
+    made = result["parameters"]
+    note = f"{made['rows']:,} rows, fastest of {made['repeats']}, interleaved.\n\n"
+    return note + table(header, rows)
+
+
+def startup(result: Result) -> str:
+    """Seconds until the package is usable."""
+    rows = [
+        [
+            f"`{row['command']}`",
+            f"{row['median_seconds']:.2f}",
+            "-" if row["goal"] is None else f"{row['goal']:g}",
+        ]
+        for row in result["rows"]
+    ]
+    return table(["command", "seconds", "goal, under"], rows)
+
+
+def disturbed(result: Result) -> str:
+    """How fits were run, and in how many runs other programs were busy."""
+    others = [run.get("cores_of_others") or 0.0 for run in result["runs"]]
+    threads = sorted({run["threads"] for run in result["runs"] if "threads" in run})
+    return (
+        "Each fit has a process of its own, and methods take turns. Seconds are of the fit alone, "
+        "kernel included, after a tiny fit that loads what is loaded late. Machines drift: compare "
+        f"figures of one page, not of two. Threads: {', '.join(map(str, threads))}. Other programs "
+        f"kept more than {DISTURBED} cores busy in {sum(one > DISTURBED for one in others)} of "
+        f"{len(others)} runs."
+    )
+
+
+def one(result: Result, **about: Any) -> Run:
+    """The finished cell that has these values."""
+    return next(
+        run
+        for run in summaries(result["runs"])
+        if run["status"] == "ok" and all(run.get(k) == v for k, v in about.items())
+    )
+
+
+def goals_page(results: Result) -> str:
+    """The goals of speed and size, each beside what was measured."""
+    lines = goals.lines({name: result["runs"] for name, result in results.items()})
+    return table(["what", "goal", "measured", "reached"], lines)
+
+
+def goals_finding(results: Result) -> Finding:
+    """Return how many goals are reached."""
+    lines = goals.lines({name: result["runs"] for name, result in results.items()})
+    return Finding(
+        "Goals of speed and size that are reached",
+        f"{sum(line[-1] == 'yes' for line in lines)} of {len(lines)}",
+    )
+
+
+def scale_page(result: Result) -> str:
+    """Seconds and memory by rows."""
+    return f"{disturbed(result)}\n\n{scale.render(result['runs'])}"
+
+
+def scale_finding(result: Result) -> Finding:
+    """Return the time and memory of four million rows."""
+    most = one(result, series="fixed", what="fit", memory="256MiB", rows=4_000_000)
+    least = one(result, series="fixed", what="fit", memory="256MiB", rows=1_000_000)
+    return Finding(
+        'One fit of RankRC with 1,000 rare rows, 40 columns, memory="256MiB"',
+        f"{most['rows']:,} rows in {most['seconds']:.1f} s and "
+        f"{most['peak_beyond_input'] / 2**20:,.0f} MiB beyond the rows",
+        f"1,000,000 rows in {least['seconds']:.1f} s",
+    )
+
+
+def scale_chart(result: Result) -> Any:
+    """Draw seconds by rows, on logarithmic axes."""
+    done = [run for run in summaries(result["runs"]) if run["status"] == "ok"]
+    panel: dict[str, tuple[list[float], list[float]]] = {}
+    for run in sorted(done, key=lambda run: run["rows"]):
+        if run["series"] == "fixed" and run["what"] != "folds":
+            what = "one fit" if run["what"] == "fit" else "16 lams"
+            x, y = panel.setdefault(f"{what}, memory {run['memory']}", ([], []))
+            x.append(run["rows"])
+            y.append(run["seconds"])
+    return charts.lines({"": panel}, "rows", "seconds", log_x=10, log_y=True)
+
+
+def peers_page(result: Result) -> str:
+    """Every method on every set."""
+    return f"{disturbed(result)}\n\n{peer_table.render(result['runs'])}"
+
+
+def peers_finding(result: Result) -> Finding:
+    """Return time, AUC and average precision on a million generated rows."""
+
+    def shown(method: str) -> str:
+        run = one(result, data=WIDE, method=method)
+        return (
+            f"{run['seconds']:.1f} s (AUC {run['auc']:.3f}, average precision "
+            f"{run['average_precision']:.3f})"
+        )
+
+    return Finding(
+        "A fit on 1,000,000 x 40 generated rows, 1,000 rare",
+        f"RankRC, one lam, {shown('rankrc')}",
+        f"LightGBM's defaults {shown('lightgbm')}, XGBoost's {shown('xgboost')}, Nyström map with "
+        f"SGD {shown('nystroem_sgd')}",
+    )
+
+
+def libsvm_finding(result: Result) -> Finding:
+    """Return the time of RankRC and of LIBSVM with the same kernel."""
+    ours, libsvm = (
+        one(result, data=HUNDRED_THOUSAND, method=method) for method in ("rankrc", "libsvm")
+    )
+    return Finding(
+        "A fit with the Gaussian kernel on 100,000 x 5 rows",
+        f"RankRC {ours['seconds']:.1f} s, AUC {ours['auc']:.3f}",
+        f"LIBSVM {libsvm['seconds']:.0f} s, AUC {libsvm['auc']:.3f}",
+    )
+
+
+def libsvm_page(result: Result) -> str:
+    """LIBSVM's growth, and real rows on which it finishes."""
+    lines = [run for run in summaries(result["runs"]) if run["status"] == "ok"]
+    rows = [
+        [
+            run["data"].removesuffix("-50000"),
+            TITLES[run["method"]],
+            f"{run['seconds']:.2f}",
+            f"{run['auc']:.3f}",
+            f"{run['average_precision']:.3f}",
+        ]
+        for run in lines
+        if run["data"].endswith("-50000") and run["method"] in peer_table.BESIDE_LIBSVM
+    ]
+    growth = "\n\n".join(peer_table.libsvm_growth_table(summaries(result["runs"])))
+    header = ["50,000 rows of", "method", "fit s", "AUC", "average precision"]
+    return f"{disturbed(result)}\n\n{growth}\n\n{table(header, rows)}"
+
+
+def libsvm_chart(result: Result) -> Any:
+    """Draw seconds by rows; what was extrapolated is in."""
+    found = peer_table.libsvm_growth(summaries(result["runs"]))
+    panel = {
+        name: ([f["rows"] for f in found if f[key]], [f[key] for f in found if f[key]])
+        for name, key in (("LIBSVM (the last extrapolated)", "libsvm"), ("RankRC", "rankrc"))
+    }
+    return charts.lines({"": panel}, "rows", "seconds", log_x=10, log_y=True)
+
+
+def limits_page(result: Result) -> str:
+    """Rates of the machine, and fits beside them."""
+    return f"{disturbed(result)}\n\n{limits.render(result['runs'])}"
+
+
+def limits_finding(result: Result) -> Finding:
+    """Return the best and the worst ratio to the least time."""
+    ratios = [run["ratio"] for run in limits.shares(result["runs"])]
+    return Finding(
+        "Time of a fit over the least time that the machine's arithmetic and memory allow",
+        f"{min(ratios):.2f} to {max(ratios):.2f} times",
+    )
+
+
+def disk_page(result: Result) -> str:
+    """Rows from Parquet."""
+    return f"{disturbed(result)}\n\n{disk.render(result['runs'])}"
+
+
+def disk_finding(result: Result) -> Finding:
+    """Return seconds and peak of the process."""
+    run = one(result, memory="512MiB")
+    return Finding(
+        'A fit on 5,000,000 x 50 rows of Parquet with memory="512MiB"',
+        f"{run['seconds']:.0f} s, the whole process never above {run['peak_bytes'] / 2**20:,.0f} "
+        "MiB",
+        f"the file has {run['file_bytes'] / 1e6:,.0f} MB",
+    )
+
+
+def distributed_page(result: Result) -> str:
+    """Rows in memory beside the same rows on workers."""
+    about = (
+        "Workers of Dask are processes with one thread each, on the same cores. Overhead is the "
+        "time of a pass less that of the slowest worker; bytes are of all workers together. "
+        "Reading is loading the rows from files."
+    )
+    return f"{disturbed(result)} {about}\n\n{distributed.render(result['runs'])}"
+
+
+def distributed_finding(result: Result) -> Finding:
+    """Return the same fit in memory and on two workers."""
+    memory, dask = (
+        one(result, what="fit", rows=4_000_000, place=place)["seconds"]
+        for place in ("memory, 2 threads", "dask, 2 workers")
+    )
+    return Finding(
+        "One fit of RankRC on 4,000,000 x 40 rows, two cores",
+        f"on two workers of Dask {dask:.1f} s",
+        f"in memory {memory:.1f} s",
+    )
+
+
+def serving_page(result: Result) -> str:
+    """Single rows and batches."""
+    return f"{disturbed(result)}\n\n{serving.render(result['runs'])}"
+
+
+def serving_finding(result: Result) -> Finding:
+    """Return latencies of single rows."""
+
+    def shown(model: str) -> str:
+        ms = one(result, what="single rows", model=model)["milliseconds"]
+        return f"{ms['p50']:.1f} ms in the median, {ms['p99']:.0f} ms at the 99th percentile"
+
+    return Finding(
+        "An answer of `rareclass serve` at 500 single rows a second",
+        f"RareClassifier {shown('auto')}; RankRC {shown('rankrc')}",
+        f"LightGBM behind the same service {shown('lightgbm')}",
+    )
+
+
+def serving_chart(result: Result) -> Any:
+    """Draw latencies of single rows."""
+    runs = [run for run in summaries(result["runs"]) if run["what"] == "single rows"]
+    names = {"rankrc": "RankRC", "auto": "RareClassifier", "lightgbm": "LightGBM"}
+    series = {q: [run["milliseconds"][q] for run in runs] for q in ("p50", "p90", "p99")}
+    return charts.bars([names[run["model"]] for run in runs], series, "ms until the answer")
+
+
+def kernel_finding(result: Result) -> Finding:
+    """Return the largest ratio."""
+    return Finding(
+        "Time of a fit over the time of one pass that computes the kernel, the worst of "
+        f"{len(result['rows'])}",
+        f"{max(row['ratio'] for row in result['rows']):.1f} times",
+    )
+
+
+def solver_finding(result: Result) -> Finding:
+    """Return the passes of the plain solver and of the one in use."""
+    case = result["cases"][0]
+    plain, part = case["paths"]["plain"], case["paths"]["from a part"]
+    return Finding(
+        f"Passes over the rows for 16 lams, {case['rows']:,} x {case['features']} rows",
+        f"{sum(part['passes']):,.0f} ({part['seconds']:.1f} s)",
+        f"Newton steps without a part of the rows and without preconditioning "
+        f"{sum(plain['passes']):,.0f} ({plain['seconds']:.1f} s)",
+    )
+
+
+def auc_finding(result: Result) -> Finding:
+    """Return the range of the time's ratio to scikit-learn's."""
+    times = [1.0 / row["ratio"] for row in result["rows"]]
+    return Finding(
+        "Time of scikit-learn's `roc_auc_score` over that of `rareclass.metrics.roc_auc`, ten "
+        "million scores",
+        f"{min(times):.0f} to {max(times):.0f} times",
+    )
+
+
+def auc_chart(result: Result) -> Any:
+    """Draw seconds of both."""
+    labels = [
+        f"{row['rare_share']:.1%} rare"
+        + (", ties" if row["ties"] else "")
+        + (", weighted" if row["weighted"] else "")
+        for row in result["rows"]
+    ]
+    names = {"scikit-learn": "roc_auc_score", "rareclass": "roc_auc"}
+    series = {
+        title: [row["seconds_min"][key] for row in result["rows"]] for title, key in names.items()
+    }
+    return charts.bars(labels, series, "seconds")
+
+
+def startup_finding(result: Result) -> Finding:
+    """Return the seconds of the shortest command and of a first fit."""
+    seconds = {row["command"]: row["median_seconds"] for row in result["rows"]}
+    return Finding(
+        "Seconds until a command has answered, the process included",
+        f"`rareclass --help` {seconds['rareclass --help']:.2f} s, scoring one row "
+        f"{seconds['rareclass score, one row of numbers']:.1f} s, a fit on 300 rows "
+        f"{seconds['rareclass fit, 300 rows of 7 numbers']:.1f} s",
+        f"importing scikit-learn alone {seconds['import sklearn.base']:.1f} s",
+    )
+
+
+def scaling_finding(result: Result) -> Finding:
+    """Return what the model says of ten billion rows."""
+    c = scaling.constants(result["runs"])
+    minutes = c.fit(10 * scaling.BILLION, scaling.LANDMARKS, scaling.PASSES, 100) / 60.0
+    return Finding(
+        "Predicted time of one fit on 10 billion x 40 rows and 100 workers",
+        f"{minutes:.0f} minutes, nothing of it measured",
+    )
+
+
+PAGES = {
+    "goals": Page(
+        "Goals of speed and size",
+        "speed",
+        "pages",
+        "Figures of the other pages on speed and size are compared with the goals that the project "
+        "has set itself.",
+        goals_finding,
+        goals_page,
+        sources=OF_GOALS,
+    ),
+    "scale": Page(
+        "Growth with rows",
+        "speed",
+        "run scale",
+        "Time and memory of RankRC are measured from 125,000 to 4,000,000 rows, with room for the "
+        "whole kernel and with less.",
+        scale_finding,
+        scale_page,
+        scale_chart,
+        is_headline=True,
+    ),
+    "peers": Page(
+        "RankRC beside other libraries",
+        "speed",
+        "run peers",
+        "RankRC is compared with LightGBM, XGBoost, a linear SVM, a Nyström map with SGD and a "
+        "balanced forest on the same standardised rows, all with the same threads.",
+        peers_finding,
+        peers_page,
+        is_headline=True,
+    ),
+    "libsvm": Page(
+        "RankRC beside an SVM with the same kernel",
+        "speed",
+        "run peers --methods rankrc rankrc_matched rankrc_least rankrc_part lightgbm libsvm",
+        "RankRC is compared with LIBSVM, an SVM with the same kernel and balanced weights, on rows "
+        "of growing number and on 50,000 rows of real sets.",
+        libsvm_finding,
+        libsvm_page,
+        libsvm_chart,
+        sources=("peers",),
+        is_headline=True,
+    ),
+    "limits": Page(
+        "RankRC beside the limits of the machine",
+        "speed",
+        "run limits",
+        "The time of a fit is compared with the least time that its passes take at the measured "
+        "rates of this machine's arithmetic and memory.",
+        limits_finding,
+        limits_page,
+    ),
+    "disk": Page(
+        "From Parquet, in bounded memory",
+        "speed",
+        "run disk",
+        "RankRC.fit_rows learns a Parquet file that is larger than the memory it is given.",
+        disk_finding,
+        disk_page,
+        is_headline=True,
+    ),
+    "distributed": Page(
+        "On workers of Dask and Spark",
+        "speed",
+        "run distributed",
+        "The same fits, moments and AUC are computed in memory, on workers of Dask and on Spark.",
+        distributed_finding,
+        distributed_page,
+        is_headline=True,
+    ),
+    "scaling": Page(
+        "Predicted time on workers",
+        "speed",
+        "run distributed",
+        "A model of the time on workers, with constants from the measured fits, predicts sizes "
+        "that nobody has measured here.",
+        scaling_finding,
+        scaling.page,
+        sources=("distributed",),
+    ),
+    "serving": Page(
+        "Answers over HTTP",
+        "speed",
+        "run serving",
+        "RareClassifier and RankRC behind `rareclass serve` are compared with LightGBM behind the "
+        "same service, for single rows and for batches.",
+        serving_finding,
+        serving_page,
+        serving_chart,
+        is_headline=True,
+    ),
+    "kernel_pass": Page(
+        "A fit in kernel passes",
+        "speed",
+        "kernel_pass",
+        "The time of a fit of RankRC is compared with that of one pass that computes the kernel.",
+        kernel_finding,
+        kernel_pass,
+    ),
+    "solver": Page(
+        "Solvers of RankRC",
+        "speed",
+        "solver --many 500000",
+        "Forms of RankRC's solver are compared by their passes over the majority rows and by "
+        "seconds.",
+        solver_finding,
+        solver,
+    ),
+    "auc_speed": Page(
+        "The AUC of ten million scores",
+        "speed",
+        "auc_speed",
+        "`rareclass.metrics.roc_auc` is compared with scikit-learn's function on ten million "
+        "scores.",
+        auc_finding,
+        auc_speed,
+        auc_chart,
+        is_headline=True,
+    ),
+    "startup": Page(
+        "Time until a command answers",
+        "speed",
+        "startup",
+        "The time of imports and of short commands is measured, each in a fresh process.",
+        startup_finding,
+        startup,
+    ),
+}

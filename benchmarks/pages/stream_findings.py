@@ -1,0 +1,255 @@
+"""Main figures of the pages on streams."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks import stream_mixture
+from benchmarks.pages import charts
+from benchmarks.pages.page import Finding, Result
+from benchmarks.paper_tables import cbr_figures, cbr_tables
+
+Cells = Sequence[dict[str, Any]]
+
+
+def cbr(result: Result) -> Finding:
+    """Return the distance from the paper, its order of the learners, and the sets reached."""
+    study = result["benchmark"].removeprefix("cbr_")
+    fits = cbr_figures.best(result["fits"], cbr_tables.SCALING)
+    found = cbr_figures.cells(fits, study, "auc")
+    held, above = cbr_figures.reached(found, study), cbr_figures.ordered(found, True)
+    counts = ", ".join(
+        f"{learner} {sum(own)} of {len(own)}"
+        for learner in dict.fromkeys(learner for _, learner in held)
+        for own in [[value for (_, other), value in held.items() if other == learner]]
+    )
+    return Finding(
+        "Mean distance of the AUC from the CBR paper's figures, on the sets with its classes",
+        f"{cbr_figures.distance(found):.3f}; sets at the paper's AUC less two standard errors: "
+        f"{counts}",
+        f"CBR above the other learner in {sum(above)} of the {len(above)} pairs in which the paper "
+        "has it above",
+    )
+
+
+def cbr_speed(result: Result) -> Finding:
+    """Return how CBR's time compares with OAM's, as the paper has it."""
+    ratios = {
+        method: [c["ms"]["OAM"] / c["ms"][method] for c in result["cells"] if method in c["ms"]]
+        for method in ("CBR reservoir", "CBR diagonal printed")
+    }
+    return Finding(
+        "Sets of the CBR paper on which CBR is faster than OAM",
+        *(
+            f"{name} on {sum(r > 1.0 for r in own)} of {len(own)}, {np.median(own):.2f} times as "
+            "fast in the median"
+            for name, own in ratios.items()
+        ),
+    )
+
+
+def river(result: Result) -> Finding:
+    """Return CBR beside River's logistic regression with its defaults."""
+    runs = result["results"]
+    name = next(one for one in runs if one == result["chosen"]["rareclass"])
+    ours, default, best = runs[name], runs["River, its defaults"], runs[result["chosen"]["river"]]
+
+    def shown(one: dict[str, Any]) -> str:
+        return (
+            f"{one['rows_per_s']:,.0f} rows a second, AUC {one['auc']:.3f}, average precision "
+            f"{one['average_precision']:.3f}, precision at 100 alerts a day "
+            f"{one['precision_at_100_a_day']:.3f}"
+        )
+
+    return Finding(
+        f"Scoring and learning {result['rows']:,} simulated payments in one pass",
+        f"CBR {shown(ours)}",
+        f"River's logistic regression with its defaults {shown(default)}; with its best optimiser "
+        f"{shown(best)}",
+    )
+
+
+def _means(cells: Cells, way: str, key: str, drift: str | None = None) -> float:
+    own = [c[key] for c in cells if c["way"] == way and (drift is None or c["drift"] == drift)]
+    return float(np.mean(own))
+
+
+def mixture(result: Result) -> Finding:
+    """Return mean figures of the mixture and of the best single way of River, over the streams."""
+    cells = result["cells"]
+    ways = list(dict.fromkeys(c["way"] for c in cells))
+    river_ways = [way for way in ways if way.startswith("River")]
+    best = max(river_ways, key=lambda way: _means(cells, way, "ap"))
+
+    def shown(way: str) -> str:
+        return f"AUC {_means(cells, way, 'auc'):.3f}, average precision " + (
+            f"{_means(cells, way, 'ap'):.3f}"
+        )
+
+    own = stream_mixture.MIXTURE
+    firsts = 0
+    sets = list(dict.fromkeys(c["set"] for c in cells))
+    for name in sets:
+        of_set = {c["way"]: c["ap"] for c in cells if c["set"] == name}
+        firsts += of_set[own] == max(of_set.values())
+    return Finding(
+        f"Means over {len(sets)} streams",
+        f"mixture of `rareclass stream` {shown(own)}; best average precision of {len(ways)} ways "
+        f"on {firsts} of {len(sets)} streams",
+        f"best optimiser of River's logistic regression {shown(best)}",
+    )
+
+
+def mixture_chart(result: Result) -> Any:
+    """Draw average precision by stream."""
+    cells = result["cells"]
+    sets = list(dict.fromkeys(c["set"] for c in cells))
+
+    def best(name: str, start: str) -> float:
+        own = [c["ap"] for c in cells if c["set"] == name and c["way"].startswith(start)]
+        return max(own)
+
+    ways = {
+        "mixture": stream_mixture.MIXTURE,
+        "CBR": stream_mixture.BEFORE,
+        "best of River (known afterwards)": "River",
+    }
+    series = {title: [best(name, start) for name in sets] for title, start in ways.items()}
+    return charts.bars(sets, series, "average precision")
+
+
+def forests(result: Result) -> Finding:
+    """Return mean figures on streams with an abrupt drift."""
+    cells = result["cells"]
+
+    def shown(way: str) -> str:
+        return f"{way} {_means(cells, way, 'ap', 'abrupt'):.3f}"
+
+    ways = dict.fromkeys(c["way"] for c in cells if c["way"] != "mixture")
+    best = max(ways, key=lambda way: _means(cells, way, "ap", "abrupt"))
+    return Finding(
+        "Mean average precision over nine streams with an abrupt drift",
+        shown("mixture"),
+        f"best of {len(ways)} peers: {shown(best)}",
+    )
+
+
+def forests_chart(result: Result) -> Any:
+    """Draw mean average precision by way and drift."""
+    cells = result["cells"]
+    ways = list(dict.fromkeys(c["way"] for c in cells))
+    drifts = list(dict.fromkeys(c["drift"] for c in cells))
+    series = {
+        f"drift: {drift}": [_means(cells, way, "ap", drift) for way in ways] for drift in drifts
+    }
+    return charts.bars(ways, series, "mean average precision")
+
+
+def resets(result: Result) -> Finding:
+    """Return the mixture with and without resets under an abrupt drift."""
+    means = {
+        what: np.mean(
+            [
+                c["ap"]
+                for c in result["cells"]
+                if (c["way"], c["drift"], c["on_drift"]) == ("mixture", "abrupt", what)
+            ]
+        )
+        for what in ("reset", "report")
+    }
+    return Finding(
+        "Mean average precision of the mixture under an abrupt drift",
+        f"steps reset {means['reset']:.3f}",
+        f"drift only reported {means['report']:.3f}",
+    )
+
+
+def settings(result: Result) -> Finding:
+    """Return the best and the worst of the settings."""
+    names = ("C", "class_weight", "covariance", "tails")
+    found: dict[Any, list[float]] = {}
+    for cell in result["cells"]:
+        found.setdefault(tuple(cell[name] for name in names), []).append(cell["auc"])
+    means = sorted(float(np.mean(values)) for values in found.values())
+    return Finding(
+        f"Mean AUC over eight real streams, of {len(means)} settings of CBR",
+        f"the best {means[-1]:.3f}",
+        f"the median {np.median(means):.3f}, the worst {means[0]:.3f}",
+    )
+
+
+def rate(result: Result) -> Finding:
+    """Return CBR's and OPAUC's rows a second on the stream like covtype."""
+    rows = {
+        row["learner"]: row["rows_per_second"]
+        for row in result["rows"]
+        if row["stream"].startswith("like covtype")
+    }
+    return Finding(
+        "Rows a second on one thread, a stream of 54 features like covtype's",
+        f"CBR with full covariance {rows['CBR full, fifo']:,.0f}, with a diagonal "
+        f"{rows['CBR diagonal']:,.0f}",
+        f"OPAUC {rows['OPAUC']:,.0f}, OAM {rows['OAM sequential']:,.0f}",
+    )
+
+
+def rate_chart(result: Result) -> Any:
+    """Draw rows a second."""
+    rows = sorted(result["rows"], key=lambda row: -row["rows_per_second"])
+    labels = [f"{row['learner']}: {row['stream']}" for row in rows]
+    values = [row["rows_per_second"] / 1e6 for row in rows]
+    return charts.bars(labels, {"rows": values}, "million rows a second")
+
+
+def memory(result: Result) -> Finding:
+    """Return the largest growth of any learner."""
+    done = [row for row in result["rows"] if row["rows"]]
+    worst = max(done, key=lambda row: row["growth_mib"])
+    return Finding(
+        f"Growth of the process over {worst['rows']:,} rows of a stream, the worst of {len(done)} "
+        "learners",
+        f"{worst['growth_mib']:.1f} MiB",
+    )
+
+
+def steps(result: Result) -> Finding:
+    """Return the mixture's average precision with either step."""
+    means = {
+        kind: np.mean(
+            [c["ap"] for c in result["cells"] if (c["learner"], c["step"]) == ("mixture", kind)]
+        )
+        for kind in ("exact", "printed")
+    }
+    return Finding(
+        "Mean average precision of the mixture over nine streams",
+        f"exact step {means['exact']:.4f}",
+        f"step as the paper prints it {means['printed']:.4f}",
+    )
+
+
+def selection(result: Result) -> Finding:
+    """Return AUC with ten features and with all."""
+    own = {
+        cell["size"]: cell
+        for cell in result["made"]
+        if (cell["share"], cell["setting"]) == (0.1, "C = 1")
+    }
+    least = own[10]
+    return Finding(
+        "AUC of CBR on streams of 200 features of which 10 are informative, 10 % rare",
+        f"10 features kept {least['auc']:.3f} ({least['found']:.1f} of the 10 found)",
+        f"all kept {own[max(own, key=str)]['auc']:.3f}",
+    )
+
+
+def forms(result: Result) -> Finding:
+    """Return the range of the speed of switching over computing all pairs."""
+    ratios = [
+        cell["rows_per_second"]["switching"] / cell["rows_per_second"]["all pairs"]
+        for cell in result["cells"]
+    ]
+    return Finding(
+        f"Speed of CBR when bounds skip pairs, over computing all pairs, {len(ratios)} streams",
+        f"{min(ratios):.2f} to {max(ratios):.2f} times, {np.median(ratios):.2f} in the median",
+    )

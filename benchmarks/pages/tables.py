@@ -1,0 +1,172 @@
+"""Pages on accuracy on tables: RareClassifier beside other libraries."""
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks import anytime, peer_table
+from benchmarks.ledger import summaries
+from benchmarks.pages import charts
+from benchmarks.pages.page import Finding, Page, Result
+from benchmarks.pages.speed import WIDE, disturbed
+from benchmarks.tabular import headline, page
+from benchmarks.tabular.headline import OURS
+from benchmarks.tabular.learners import LEARNERS
+from benchmarks.tabular.sets import SET_PARTS
+
+SETS_OF = {"tabular_development": "chosen", "tabular_validation": "confirmed",
+           "tabular_test": "apart"}  # fmt: skip
+
+
+def standing(found: headline.Headline, method: str) -> str:
+    """Mean ranks and means of a method, in words."""
+    one = found.methods[method]
+    return (
+        f"{LEARNERS[method].title} AUC {100 * one.means['auc']:.1f} % (rank "
+        f"{one.ranks['auc']:.2f}), average precision {100 * one.means['average_precision']:.1f} % "
+        f"({one.ranks['average_precision']:.2f}), log loss {one.means['log_loss']:.3f} "
+        f"({one.ranks['log_loss']:.2f}), fit {one.seconds:.1f} s"
+    )
+
+
+def finding_of(role: str | None) -> Callable[[Result], Finding]:
+    """Return the main figure of all tables, or of one part of them."""
+
+    def finding(result: Result) -> Finding:
+        found = headline.headline(result["runs"], SET_PARTS[role] if role else None)
+        return Finding(
+            f"Means and mean ranks of {len(found.methods)} methods on {len(found.sets)} tables, "
+            "median seconds of a fit",
+            standing(found, OURS),
+            f"the best peer, {standing(found, found.best_peer)}",
+        )
+
+    return finding
+
+
+def tabular(result: Result) -> str:
+    """The headline table, and ranks over all tables."""
+    found = headline.headline(result["runs"])
+    return (
+        "Mean over the tables and, in brackets, mean rank among these methods (1 is the best); "
+        f"each library has its defaults, RareClassifier 60 s, one thread, {len(found.sets)} "
+        f"tables:\n\n{headline.headline_table(found)}\n\n{page.overview(result['runs'])}"
+    )
+
+
+def tabular_chart(result: Result) -> Any:
+    """Draw mean ranks."""
+    found = headline.headline(result["runs"])
+    names = {"auc": "AUC", "average_precision": "average precision", "log_loss": "log loss"}
+    series = {
+        words: [one.ranks[measure] for one in found.methods.values()]
+        for measure, words in names.items()
+    }
+    labels = [LEARNERS[method].title for method in found.methods]
+    return charts.bars(labels, series, "mean rank, 1 is the best")
+
+
+def part_of(role: str) -> Callable[[Result], str]:
+    """Return the page of one part of the tables."""
+    return lambda result: page.part_page(result["runs"], role)
+
+
+def anytime_finding(result: Result) -> Finding:
+    """Return average precision for a few budgets of seconds."""
+    found = {line[0]: line for line in anytime.lines(result["runs"])}
+    budgets = {name: line for name, line in found.items() if name.startswith("RareClassifier")}
+    best = max((n for n in found if n not in budgets), key=lambda name: float(found[name][2]))
+    shown = [f"{n.partition(', ')[2]} {found[n][2]} %" for n in list(budgets)[::2]]
+    return Finding(
+        f"Average precision by the time budget, mean of {found[best][1]} tables",
+        f"RareClassifier {', '.join(shown)}",
+        f"{best} {found[best][2]} % in {found[best][4]} s",
+    )
+
+
+def anytime_chart(result: Result) -> Any:
+    """Draw average precision by median seconds."""
+    panel: dict[str, tuple[list[float], list[float]]] = {}
+    for method, _, precision, _, seconds, _ in anytime.lines(result["runs"]):
+        ours = method.startswith("RareClassifier")
+        x, y = panel.setdefault("RareClassifier" if ours else method, ([], []))
+        x.append(float(seconds))
+        y.append(float(precision))
+    return charts.lines(
+        {"": panel}, "seconds of fit and scores (median)", "average precision, %", log_x=10
+    )
+
+
+def boosters(result: Result) -> str:
+    """Each library at its best setting, and every setting."""
+    return f"{disturbed(result)}\n\n{peer_table.render(result['runs'])}"
+
+
+def boosters_finding(result: Result) -> Finding:
+    """Return the best settings on the generated rows."""
+    lines = summaries(result["runs"])
+
+    def shown(methods: tuple[str, ...]) -> str:
+        run = peer_table.best(lines, WIDE, methods)
+        if run is None:
+            return "not measured"
+        return (
+            f"AUC {run['auc']:.3f}, average precision {run['average_precision']:.3f} in "
+            f"{run['seconds']:.0f} s"
+        )
+
+    return Finding(
+        "1,000,000 x 40 generated rows, 1,000 rare, peers at their best setting by the held-out "
+        "rows",
+        f"RankRCCV, chosen on the training rows, {shown(('rankrc_top',))}",
+        f"LightGBM {shown(peer_table.LIGHTGBM)}, XGBoost {shown(peer_table.XGBOOST)}",
+    )
+
+
+PAGES = {
+    "tabular": Page(
+        "RareClassifier beside other libraries",
+        "tables",
+        "run tabular",
+        "RareClassifier is compared with gradient boosting, forests, SVMs and linear models on "
+        "real tables, with the same splits and one thread for all.",
+        finding_of(None),
+        tabular,
+        tabular_chart,
+        is_headline=True,
+    ),
+    **{
+        name: Page(
+            page.TITLES[role],
+            "tables",
+            "run tabular",
+            "RareClassifier is compared with other libraries on one part of the tables, split by "
+            "split, with paired tests.",
+            finding_of(role),
+            part_of(role),
+            sources=("tabular",),
+            is_headline=role == "apart",
+        )
+        for name, role in SETS_OF.items()
+    },
+    "anytime": Page(
+        "Average precision against seconds",
+        "tables",
+        "anytime",
+        "RareClassifier with budgets from 1 to 60 seconds is compared with LightGBM and CatBoost "
+        "on one split of each table, two threads.",
+        anytime_finding,
+        anytime.anytime_page,
+        anytime_chart,
+        is_headline=True,
+    ),
+    "boosters": Page(
+        "Boosters at a practitioner's settings",
+        "tables",
+        "run peers --data 1000000x40 kdd --json benchmarks/results/boosters.json",
+        "RankRCCV is compared with LightGBM and XGBoost under class weights, a least leaf weight, "
+        "slow trees and a random search.",
+        boosters_finding,
+        boosters,
+        is_headline=True,
+    ),
+}

@@ -1,0 +1,102 @@
+"""RareClassifier beside the libraries that a practitioner would use, in one small table."""
+
+from collections.abc import Sequence
+from statistics import fmean, median
+from typing import Any, NamedTuple
+
+from benchmarks.ledger import Run
+from benchmarks.markdown import table
+from benchmarks.tabular.figures import LOWER_IS_BETTER, mean_ranks
+from benchmarks.tabular.learners import LEARNERS
+
+OURS = "rareclass"
+SHOWN = (
+    OURS, "autogluon", "catboost", "lightgbm_slow", "lightgbm", "xgboost", "balanced_forest",
+)  # fmt: skip
+MEASURES = ("auc", "average_precision", "log_loss")
+HEADER = ["method", "AUC, %", "average precision, %", "log loss", "seconds of a fit"]
+
+
+class Standing(NamedTuple):
+    """A method over the sets: means and mean ranks by measure, and the median of the seconds."""
+
+    means: dict[str, float]
+    ranks: dict[str, float]
+    seconds: float
+
+
+class Headline(NamedTuple):
+    """Methods on the same splits of the same sets."""
+
+    sets: tuple[str, ...]
+    methods: dict[str, Standing]
+
+    @property
+    def best_peer(self) -> str:
+        """The peer with the best mean rank in average precision."""
+        peers = [method for method in self.methods if method != OURS]
+        return min(peers, key=lambda method: self.methods[method].ranks["average_precision"])
+
+
+def headline(runs: Sequence[Run], sets: Sequence[str] | None = None) -> Headline:
+    """Compare the methods on the sets, or on some of them, that all of them have finished."""
+    found = _by_set(runs)
+    labels = _labels(found)
+    shared: dict[str, list[dict[str, Run]]] = {}
+    for name, splits in found.items():
+        whole = [split for split in splits.values() if all(lb in split for lb in labels.values())]
+        if whole and (sets is None or name in sets):
+            shared[name] = [{m: split[lb] for m, lb in labels.items()} for split in whole]
+    means = {
+        measure: {
+            name: {m: fmean(split[m][measure] for split in splits) for m in labels}
+            for name, splits in shared.items()
+        }
+        for measure in (*MEASURES, "seconds")
+    }
+    ranks = {m: mean_ranks(means[m], m in LOWER_IS_BETTER) for m in MEASURES}
+    standings = {
+        method: Standing(
+            {m: fmean(of[method] for of in means[m].values()) for m in MEASURES},
+            {m: ranks[m][method] for m in MEASURES},
+            median(of[method] for of in means["seconds"].values()),
+        )
+        for method in labels
+        if shared
+    }
+    return Headline(tuple(shared), standings)
+
+
+def headline_table(found: Headline) -> str:
+    """Return the table in Markdown: mean and, in brackets, mean rank; the best rank in bold."""
+    best = {m: min(one.ranks[m] for one in found.methods.values()) for m in MEASURES}
+    rows = []
+    for method, one in found.methods.items():
+        row = [LEARNERS[method].title]
+        for measure in MEASURES:
+            mean, rank = one.means[measure], f"{one.ranks[measure]:.2f}"
+            text = f"{mean:.3f}" if measure in LOWER_IS_BETTER else f"{100.0 * mean:.1f}"
+            rank = f"**{rank}**" if one.ranks[measure] == best[measure] else rank
+            row.append(f"{text} ({rank})")
+        rows.append([*row, f"{one.seconds:.1f}"])
+    return table(HEADER, rows)
+
+
+def _by_set(runs: Sequence[Run]) -> dict[str, dict[int, dict[str, Run]]]:
+    """Set: split: label: run, of the finished runs of the methods shown."""
+    found: dict[str, dict[int, dict[str, Run]]] = {}
+    for run in runs:
+        if run["method"] in SHOWN and run["status"] == "ok" and "log_loss" in run:
+            found.setdefault(run["set"], {}).setdefault(run["repeat"], {})[run["label"]] = run
+    return found
+
+
+def _labels(found: dict[str, dict[int, dict[str, Any]]]) -> dict[str, str]:
+    """Method: the label, a budget with it, that was run on the most sets."""
+    counts: dict[str, dict[str, int]] = {}
+    for splits in found.values():
+        own = {run["label"]: run["method"] for split in splits.values() for run in split.values()}
+        for label, method in own.items():
+            counts.setdefault(method, {}).setdefault(label, 0)
+            counts[method][label] += 1
+    return {m: max(counts[m], key=counts[m].__getitem__) for m in SHOWN if m in counts}

@@ -1,0 +1,78 @@
+"""Pages of the results: what each begins with, what none leaves out, charts of either theme."""
+
+import re
+import shutil
+
+import pytest
+
+from benchmarks import record
+from benchmarks.pages import charts
+from benchmarks.pages.__main__ import main
+from benchmarks.pages.page import GROUPS, Finding, Results
+from benchmarks.pages.registry import PAGES, index_text, page_text, there, write_pages
+
+# Files that choose a rule inside the library or are read by hand: no page shows them.
+WITHOUT_PAGE = {"ensemble_rules", "one_row", "rows_on_disk", "sparse_rows"}
+RESULTS = Results()
+
+
+def test_every_file_of_results_has_a_page():
+    shown = {source for name, page in PAGES.items() for source in page.sources or (name,)}
+    files = {path.stem for path in record.RESULTS.glob("*.json")}
+    assert files - shown == WITHOUT_PAGE
+    assert {page.group for page in PAGES.values()} == set(GROUPS)
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("name", list(PAGES))
+def test_a_page_says_what_is_compared_what_was_found_and_how_to_run_it(name):
+    page, finding = PAGES[name], RESULTS.finding(name, PAGES[name])
+    title, opening, *rest = page_text(name, RESULTS, with_chart=False).split("\n\n")
+    assert title == f"# {page.title}"
+    assert opening.startswith(page.compared)
+    assert finding.sentence in opening
+    assert f"`{page.whole_command}`" in opening
+    assert re.search(r"\d", finding.ours), "a finding has a figure"
+    assert any("|" in part for part in rest), "a page has a table"
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.chart])
+def test_a_chart_takes_the_colours_of_the_page(name):
+    text = page_text(name, RESULTS)
+    assert "var(--pst-color-text-base)" in text
+    assert not re.search(r"#000000|#ffffff|\bwhite\b", text)
+    assert 'role="img"' in text
+
+
+def test_a_chart_is_the_same_each_time():
+    drawn = [charts.svg(charts.bars(["a", "b"], {"x": [1.0, 2.0]}, "seconds"), "x") for _ in "ab"]
+    assert drawn[0] == drawn[1]
+    assert len(drawn[0]) < 20_000
+
+
+def test_only_pages_of_files_that_are_there_are_written(tmp_path):
+    for name in ("startup", "auc_speed"):
+        shutil.copy(record.RESULTS / f"{name}.json", tmp_path)
+    results = Results(tmp_path)
+    assert set(there(results)) == {"startup", "auc_speed"}
+    index = index_text(results)
+    assert f"## {GROUPS['speed']}" in index
+    assert f"## {GROUPS['tables']}" not in index
+    assert "(auc_speed.md)" in index
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "gone.md").write_text("# Of a benchmark that left")
+    assert sorted(write_pages(folder, results)) == ["auc_speed", "index", "startup"]
+    assert sorted(path.stem for path in folder.iterdir()) == ["auc_speed", "index", "startup"]
+
+
+def test_the_command_prints_a_page(capsys, tmp_path):
+    assert main(["startup"]) == 0
+    assert capsys.readouterr().out.startswith(f"# {PAGES['startup'].title}")
+    assert main(["startup", "--results", str(tmp_path)]) == 1
+
+
+def test_a_finding_without_a_peer_has_no_second_part():
+    assert Finding("Seconds", "1.5 s").sentence == "Seconds: 1.5 s"
+    assert Finding("Seconds", "1.5 s", "peer 2 s").sentence == "Seconds: 1.5 s; peer 2 s"
