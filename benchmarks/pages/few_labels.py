@@ -80,8 +80,8 @@ def prices(result: Result) -> str:
         "F1 in percent of `RACH` with defaults but C2 (and a Gaussian kernel), mean over problems, "
         f"5, 15 and 25 percent of labels and {result['splits']} splits; in brackets the median of "
         'rows returned for each rare row that there is. "0.3/kept" is 0.3 over the number of '
-        "unlabelled rows that the filter keeps. The price was chosen on every other problem of the RACH "
-        "page and confirmed on the others. "
+        "unlabelled rows that the filter keeps. The price was chosen on every other problem of "
+        "the RACH page and confirmed on the others. "
         "Beyond the share: balls with more than twice the rows that can be rare, of "
         f"{_n_fits(result['cells'])}, and their mean F1."
     )

@@ -122,8 +122,8 @@ def _ahead(c: Constants) -> str:
 
 
 TEXT = """For n rows, d features, l landmarks, w workers of one thread, and p passes (four to six
-for a single lam on many rows, since most of the solution comes from a part of the rows in the memory
-of the user's process), the seconds of a fit of RankRC are the sum of
+for a single lam on many rows, since most of the solution comes from a part of the rows in the
+memory of the user's process), the seconds of a fit of RankRC are the sum of
 
 - work: p n l / w times {entry} ns, for a kernel entry in a pass at {features_count} features
 - each pass besides its work: {a_pass} ms, and {a_worker} ms a worker (all on {cores} cores)

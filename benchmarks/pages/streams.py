@@ -182,8 +182,8 @@ def resets(result: Result) -> str:
     """Drift that is reported only, and drift that resets the learner's steps."""
     text = (
         "Streams as they are and with the drifts of `benchmarks.stream_forests`; everything else "
-        "as `rareclass stream` has it. Means over the sets that resetting was chosen on, and over the "
-        "others.\n\n"
+        "as `rareclass stream` has it. Means over the sets that resetting was chosen on, and over "
+        "the others.\n\n"
     )
     return text + table(stream_resets.HEADER, stream_resets.lines(result["cells"]))
 

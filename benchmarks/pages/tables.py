@@ -13,6 +13,12 @@ from benchmarks.tabular.headline import OURS
 from benchmarks.tabular.learners import LEARNERS
 from benchmarks.tabular.sets import SET_PARTS
 
+CHOICES = {
+    None: "",
+    "chosen": " that defaults were chosen on",
+    "confirmed": " that choices were checked on",
+    "apart": " that nothing was chosen on",
+}
 SETS_OF = {"tabular_development": "chosen", "tabular_validation": "confirmed",
            "tabular_test": "apart"}  # fmt: skip
 
@@ -34,8 +40,8 @@ def finding_of(role: str | None) -> Callable[[Result], Finding]:
     def finding(result: Result) -> Finding:
         found = headline.headline(result["runs"], SET_PARTS[role] if role else None)
         return Finding(
-            f"Means and mean ranks of {len(found.methods)} methods on {len(found.sets)} tables, "
-            "median seconds of a fit",
+            f"Means and mean ranks of {len(found.methods)} methods on {len(found.sets)} tables"
+            f"{CHOICES[role]}, median seconds of a fit",
             standing(found, OURS),
             f"the best peer, {standing(found, found.best_peer)}",
         )

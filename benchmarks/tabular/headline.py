@@ -40,13 +40,7 @@ class Headline(NamedTuple):
 
 def headline(runs: Sequence[Run], sets: Sequence[str] | None = None) -> Headline:
     """Compare the methods on the sets, or on some of them, that all of them have finished."""
-    found = _by_set(runs)
-    labels = _labels(found)
-    shared: dict[str, list[dict[str, Run]]] = {}
-    for name, splits in found.items():
-        whole = [split for split in splits.values() if all(lb in split for lb in labels.values())]
-        if whole and (sets is None or name in sets):
-            shared[name] = [{m: split[lb] for m, lb in labels.items()} for split in whole]
+    labels, shared = _shared(runs, sets)
     means = {
         measure: {
             name: {m: fmean(split[m][measure] for split in splits) for m in labels}
@@ -67,12 +61,31 @@ def headline(runs: Sequence[Run], sets: Sequence[str] | None = None) -> Headline
     return Headline(tuple(shared), standings)
 
 
+def behind(runs: Sequence[Run], least: float = 2.0) -> dict[str, float]:
+    """Return by how many points of average precision the best peer is ahead, the most first.
+
+    Only sets on which it is ahead by at least `least` points.
+    """
+    labels, shared = _shared(runs, None)
+    found = {}
+    for name, splits in shared.items():
+        means = {m: fmean(split[m]["average_precision"] for split in splits) for m in labels}
+        ours = means.pop(OURS)
+        found[name] = 100.0 * (max(means.values()) - ours)
+    return {n: v for n, v in sorted(found.items(), key=lambda one: -one[1]) if v >= least}
+
+
+def title(method: str) -> str:
+    """Return the name of a method for readers."""
+    return LEARNERS[method].title
+
+
 def headline_table(found: Headline) -> str:
     """Return the table in Markdown: mean and, in brackets, mean rank; the best rank in bold."""
     best = {m: min(one.ranks[m] for one in found.methods.values()) for m in MEASURES}
     rows = []
     for method, one in found.methods.items():
-        row = [LEARNERS[method].title]
+        row = [title(method)]
         for measure in MEASURES:
             mean, rank = one.means[measure], f"{one.ranks[measure]:.2f}"
             text = f"{mean:.3f}" if measure in LOWER_IS_BETTER else f"{100.0 * mean:.1f}"
@@ -80,6 +93,20 @@ def headline_table(found: Headline) -> str:
             row.append(f"{text} ({rank})")
         rows.append([*row, f"{one.seconds:.1f}"])
     return table(HEADER, rows)
+
+
+def _shared(
+    runs: Sequence[Run], sets: Sequence[str] | None
+) -> tuple[dict[str, str], dict[str, list[dict[str, Run]]]]:
+    """Labels by method, and by set the splits that all of them finished, each run by method."""
+    found = _by_set(runs)
+    labels = _labels(found)
+    shared: dict[str, list[dict[str, Run]]] = {}
+    for name, splits in found.items():
+        whole = [split for split in splits.values() if all(lb in split for lb in labels.values())]
+        if whole and (sets is None or name in sets):
+            shared[name] = [{m: split[lb] for m, lb in labels.items()} for split in whole]
+    return labels, shared
 
 
 def _by_set(runs: Sequence[Run]) -> dict[str, dict[int, dict[str, Run]]]:

@@ -1,0 +1,144 @@
+"""Figures by name for README.md and written pages: `python -m benchmarks.figures` fills them in.
+
+Such a page has each figure between two comments, ``<!--figure NAME-->1.4 s<!--/figure-->``, so that
+it can be read as it is, and the figure comes from a file in benchmarks/results. The name of a page
+of `benchmarks.pages` stands for its finding. Tests hold that the pages have what this command
+writes and that no other figure is typed in.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import record
+from benchmarks.ledger import Run
+from benchmarks.markdown import table
+from benchmarks.pages import speed
+from benchmarks.pages.page import GROUPS, Results
+from benchmarks.pages.registry import PAGES, there
+from benchmarks.tabular import headline
+
+ROOT = Path(__file__).parents[1]
+WRITTEN = ("README.md", "docs/index.md", "docs/how-good.md", "docs/which-method.md")
+MARKED = re.compile(r"(<!--figure ([\w.-]+)-->)(.*?)(<!--/figure-->)", re.DOTALL)
+Figure = Callable[[Results], str]
+
+
+def filled(text: str, results: Results) -> str:
+    """Return the page with every figure as the results have it."""
+
+    def put(found: re.Match[str]) -> str:
+        value = figure(found[2], results)
+        return found[1] + (f"\n\n{value}\n\n" if "\n" in value else value) + found[4]
+
+    return MARKED.sub(put, text)
+
+
+def figure(name: str, results: Results) -> str:
+    """Return one figure in words; a table has several lines."""
+    if name in FIGURES:
+        return FIGURES[name](results)
+    if name in PAGES:
+        return results.finding(name, PAGES[name]).sentence
+    raise SystemExit(
+        f"No figure is called {name}: `benchmarks/figures.py` has those that there are."
+    )
+
+
+def how_good(results: Results) -> str:
+    """Return the findings that matter most: claim, figure, peer, command."""
+    rows = []
+    for group, title in GROUPS.items():
+        own = [n for n, p in there(results).items() if p.group == group and p.is_headline]
+        rows += [[f"**{title}**", "", "", ""]] if own else []
+        for name in own:
+            found = results.finding(name, PAGES[name])
+            rows.append([found.claim, found.ours, found.peer, f"`{PAGES[name].whole_command}`"])
+    header = ["claim", "rareclass", "beside it", "command"]
+    return table(header, rows).replace("---:", "---")
+
+
+def _tables(results: Results) -> headline.Headline:
+    return headline.headline(results["tabular"]["runs"])
+
+
+def _behind(results: Results) -> str:
+    """Tables on which the best peer has much more average precision."""
+    behind = headline.behind(results["tabular"]["runs"])
+    named = ", ".join(f"{name} {points:.1f}" for name, points in list(behind.items())[:5])
+    most = f", by the most on {named}" if behind else ""
+    return f"{len(behind)} of {len(_tables(results).sets)} tables{most}"
+
+
+def _of_table(measure: str, method: str | None) -> Figure:
+    """Return the mean rank of RareClassifier, or of the best peer, in a measure."""
+
+    def shown(results: Results) -> str:
+        found = _tables(results)
+        name = headline.OURS if method is None else found.best_peer
+        return f"{found.methods[name].ranks[measure]:.2f}"
+
+    return shown
+
+
+def _of_run(source: str, about: dict[str, Any], text: Callable[[Run], str]) -> Figure:
+    return lambda results: text(speed.one(results[source], **about))
+
+
+def _seconds(run: Run) -> str:
+    return f"{run['seconds']:.1f} s" if run["seconds"] < 10.0 else f"{run['seconds']:.0f} s"
+
+
+def _river(text: Callable[[dict[str, Any], dict[str, Any]], str]) -> Figure:
+    def shown(results: Results) -> str:
+        runs = results["stream_river"]["results"]
+        ours = runs[results["stream_river"]["chosen"]["rareclass"]]
+        return text(ours, runs["River, its defaults"])
+
+    return shown
+
+
+_RANKRC = {"data": speed.HUNDRED_THOUSAND, "method": "rankrc"}
+_LIBSVM = {"data": speed.HUNDRED_THOUSAND, "method": "libsvm"}
+_DISK = {"memory": "512MiB"}
+FIGURES: dict[str, Figure] = {
+    "table.tabular": lambda results: headline.headline_table(_tables(results)),
+    "table.how-good": how_good,
+    "tabular.sets": lambda results: str(len(_tables(results).sets)),
+    "tabular.methods": lambda results: str(len(_tables(results).methods)),
+    "tabular.rank.auc": _of_table("auc", None),
+    "tabular.rank.average-precision": _of_table("average_precision", None),
+    "tabular.peer": lambda results: headline.title(_tables(results).best_peer),
+    "tabular.peer.rank.auc": _of_table("auc", "peer"),
+    "tabular.peer.rank.average-precision": _of_table("average_precision", "peer"),
+    "tabular.behind": _behind,
+    "libsvm.seconds": _of_run("peers", _RANKRC, _seconds),
+    "libsvm.peer.seconds": _of_run("peers", _LIBSVM, _seconds),
+    "libsvm.auc": _of_run("peers", _RANKRC, lambda run: f"{run['auc']:.3f}"),
+    "libsvm.peer.auc": _of_run("peers", _LIBSVM, lambda run: f"{run['auc']:.3f}"),
+    "disk.seconds": _of_run("disk", _DISK, _seconds),
+    "disk.peak": _of_run("disk", _DISK, lambda run: f"{run['peak_bytes'] / 2**20:,.0f} MiB"),
+    "river.times": _river(lambda one, two: f"{one['rows_per_s'] / two['rows_per_s']:.0f} times"),
+    "river.auc": _river(lambda one, two: f"{one['auc']:.3f}"),
+    "river.peer.auc": _river(lambda one, two: f"{two['auc']:.3f}"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Fill in the figures of the written pages."""
+    results = Results()
+    for name in WRITTEN:
+        path = ROOT / name
+        text = path.read_text(encoding="utf-8")
+        new = filled(text, results)
+        if new != text:
+            record.replace_file(path, new.encode())
+        state = "changed" if new != text else "as they were"
+        print(f"{name}: {len(MARKED.findall(text))} figures, {state}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
