@@ -58,14 +58,14 @@ def render(runs: Sequence[Run]) -> str:
     parts = [overview(runs)]
     for role in TITLES:
         text = part_page(runs, role)
-        parts += [f"### {TITLES[role]}", text] if text else []
+        parts += [f"## {TITLES[role]}", text] if text else []
     return "\n\n".join(parts)
 
 
 def overview(runs: Sequence[Run]) -> str:
     """Ranks and estimates over all tables."""
     found = figures.results(figures.of_all_splits(runs))
-    return "\n\n".join([INTRODUCTION, f"### {ALL}", _ranks(found, _ours(found)),
+    return "\n\n".join([INTRODUCTION, f"## {ALL}", _ranks(found, _ours(found)),
                         *_estimates(found)])  # fmt: skip
 
 
