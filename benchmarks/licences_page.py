@@ -19,10 +19,13 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/licences.md"
 OPENING = """# Licences of dependencies
 
-Made by `python -m benchmarks.licences_page` from what the distributions installed from
-`requirements.lock` say of themselves, on Linux. rareclass itself is under the BSD-3-Clause licence.
-Nothing below is shipped in its wheel: each is installed from its own project. What a binary wheel
-carries within it (a BLAS, libgfortran, libpq) is named in that wheel's own licence files.
+For whoever must know under which licences rareclass and its dependencies can be used. rareclass has
+the BSD-3-Clause licence. Its wheel contains none of the packages below; pip installs each from its
+own project. A binary wheel may contain further libraries (a BLAS, libgfortran, libpq), which that
+wheel's own licence files name.
+
+`python -m benchmarks.licences_page` writes this page from the metadata of the distributions that
+`requirements.lock` installs on Linux.
 """
 EXTRAS = ("cli", "dask", "sql", "serve", "s3", "onnx", "spark", "bench")
 COPYLEFT = re.compile(r"\b(A?GPL|LGPL|GNU|MPL|Mozilla|EPL|CDDL|EUPL|copyleft)", re.IGNORECASE)
@@ -133,8 +136,8 @@ def _copyleft(names: set[str]) -> str:
     """Which of these say that they are under a licence with conditions on changed copies."""
     held = [f"{name} ({licence(name)})" for name in sorted(names) if COPYLEFT.search(licence(name))]
     if not held:
-        return "None of them states a copyleft licence."
-    return f"Copyleft, as they state it: {'; '.join(held)}."
+        return "No dependency states a copyleft licence."
+    return f"Dependencies that state a copyleft licence: {'; '.join(held)}."
 
 
 if __name__ == "__main__":
