@@ -31,8 +31,9 @@ def auto(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "100")
         done = rareclass(
-            "fit", folder / "train.csv", "-t", "fraud", *KINDS, "-o", folder / "model.rareclass"
-        )
+            "fit", folder / "train.csv", "-t", "fraud", *KINDS, "--details", "-o",
+            folder / "model.rareclass",
+        )  # fmt: skip
     assert done.exit_code == 0, done.output
     (folder / "screen.txt").write_text(done.stdout)
     return folder
@@ -46,16 +47,15 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
         "amount number 2",
         "value, rank",
         "commonest values, log-odds",
-        "By cross-fitting, on 300 rows, 30 of them rare",
-        "Members, by cross-validation",
-        "Member Weight AUC AP 95 % interval Seconds Settings",
-        "Columns that count most: amount (",
-        "A score of 3: about 1 row in 1,000 of the rest",
+        "by cross-validation: 300 rows, 30 of them rare",
+        "Members, on their held-out folds",
+        "Member Weight AUC AP 95% interval Seconds Settings",
+        "Columns that matter most: amount (",
+        "A score of 2 means that 1 in 100 majority rows scores as high",
     ):
         assert each in words, each
     threshold = load_model(auto / "model.rareclass").threshold
-    assert f"Threshold {threshold:.2f}: rows above it are called rare" in words
-    assert f"{10**-threshold:.2%} of the rest" in words
+    assert f"Threshold {threshold:.4g}: rows that score more are called rare" in words
     assert all(name in words for name in ("extra trees", "smooth kernel on numbers"))
     assert "Warning" not in said
     assert "inverse" not in said
@@ -198,7 +198,7 @@ def test_sparse_rows_are_left_to_rankrc(tmp_path: Path, rareclass: Run) -> None:
         "".join(f"{int(k % 10 == 3)} 1:{k % 7} 4:{k % 10 == 3:d}.5\n" for k in range(200))
     )
     done = output_of(rareclass("fit", path, "--folds", "2", "-o", model))
-    assert "Note: an svmlight file is learned by rankrc." in done
+    assert "rankrc is used instead." in done
     assert facts_as_json(load_model(model).facts)["method"] == "rankrc"
     said = message(rareclass("fit", path, "--members", "kernel", "-o", model, "--overwrite"))
     assert "rankrc does, and has no --time-budget" in said
@@ -228,9 +228,10 @@ def test_one_ctrl_c_saves_what_was_learned(
         rareclass("fit", train_csv, "-t", "fraud", *TWO, "--holdout", "0.25", "-o", out)
     )
     assert (
-        "Note: stopped by Ctrl-C: the model is what was learned by then, smooth kernel on" in said
+        "Note: stopped by Ctrl-C: the model holds what was trained by then, smooth kernel on"
+        in said
     )
-    assert "Saved model: trained without the held-out rows." in said
+    assert "The saved model did not learn from the held-out rows." in said
     metadata = facts_as_json(load_model(out).facts)
     assert metadata["interrupted"] is True
     assert metadata["trained_on_all_rows"] is False
@@ -243,7 +244,7 @@ def test_ctrl_c_without_rows_held_out_saves_what_was_learned_of_all_rows(
     interrupt(monkeypatch)
     out = train_csv.parent / "m.rareclass"
     done = output_of(rareclass("fit", train_csv, "-t", "fraud", *TWO, "-o", out))
-    assert "By cross-fitting, on 240 rows, 24 of them rare" in done
+    assert "by cross-validation: 240 rows, 24 of them rare" in done
     metadata = facts_as_json(load_model(out).facts)
     assert (metadata["interrupted"], metadata["trained_on_all_rows"]) == (True, True)
 
@@ -256,8 +257,8 @@ def test_ctrl_c_in_the_training_on_all_rows_keeps_the_first(
     said = output_of(
         rareclass("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0.25", "-o", out)
     )
-    assert "stopped by Ctrl-C before the training on all rows had learned anything" in said
-    assert "Saved model: trained without the held-out rows." in said
+    assert "stopped by Ctrl-C before the training on all rows had a model" in said
+    assert "The saved model did not learn from the held-out rows." in said
     assert facts_as_json(load_model(out).facts)["trained_on_all_rows"] is False
 
 
@@ -292,10 +293,13 @@ def test_the_leaderboard_fits_the_width(
     auto: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, width: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
-    done = rareclass("fit", auto / "train.csv", "-t", "fraud", *TWO, "-o", tmp_path / "m.rareclass")
+    done = rareclass("fit", auto / "train.csv", "-t", "fraud", *TWO, "-o", tmp_path / "m.rareclass",
+        "--details",
+    )  # fmt: skip
     assert done.exit_code == 0, done.output
     lines = [line.rstrip() for line in done.stdout.splitlines()]
-    assert [line for line in lines if len(line) > int(width) and not line.startswith("  ")] == []
+    too_wide = [line for line in lines if len(line) > int(width)]
+    assert [line for line in too_wide if not line.startswith(("  ", "Saved "))] == []
     board = next(k for k, line in enumerate(lines) if line.startswith("Member "))
     assert re.search(r"\d\.\d\d\d", lines[board + 1])
 
@@ -316,8 +320,8 @@ def test_words_that_look_like_numbers_stay_words(tmp_path: Path, rareclass: Run)
     said = output_of(rareclass("score", model, new, "-o", out))
     scores = pl.read_csv(out)["score"]
     assert scores[0] > scores[1]
-    assert "column 'code': 1 cell holds values not seen in training" in said
-    assert "cells outside the range of training, taken as its nearest: x (1, 33.3%)." in said
+    assert "values not seen in training: code (1, 33.3%)" in said
+    assert "values outside the training range, clipped to it: x (1, 33.3%)." in said
 
 
 def messy(n_rows: int) -> pl.DataFrame:
@@ -381,11 +385,11 @@ def test_a_pair_of_columns_gives_no_column_away(tmp_path: Path, rareclass: Run) 
         rareclass("fit", path, "-t", "y", *KINDS, "--holdout", "0", "-o", tmp_path / "m.rareclass")
     )
     assert load_model(tmp_path / "m.rareclass").estimator.statistics_.pair_statistics_
-    assert "without a fault" not in done
+    assert "almost perfectly" not in done
     told.with_columns(shop=pl.col("y") * 3.5).write_csv(path)
     done = rareclass("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "n.rareclass")
     said = " ".join(done.stdout.split())
-    assert said.count("column 'shop' alone ranks the rows almost without a fault") == 1
+    assert said.count("column 'shop' alone ranks the rows almost perfectly") == 1
     assert "--drop shop" in said
 
 
@@ -407,7 +411,7 @@ def test_identifiers_are_told_of(rareclass: Run, tmp_path: Path, how: str) -> No
         assert shop["treatment"].endswith("learned value by value")
         assert "--groups shop" in said
         return
-    assert "the values of shop tell does not carry over" in said
+    assert "Note: shop is not used: its values" in said
     assert (amount["kind"], shop["kind"]) == ("number", "id-like")
     table.drop("shop").write_csv(tmp_path / "new.csv")  # nobody asks for it
     scored = rareclass("score", model, tmp_path / "new.csv", "-o", tmp_path / "scores.csv")

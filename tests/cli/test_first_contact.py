@@ -54,7 +54,7 @@ def test_one_row_is_one_row(fitted: Path, tmp_path: Path, rareclass: Run) -> Non
     table = purchases()
     table.head(1).write_csv(one)
     scored = rareclass("score", fitted / "model.rareclass", one, "--out", tmp_path / "s.csv")
-    assert scored.stdout.startswith("Scored 1 row; 0 (0.00%) are above")
+    assert scored.stdout.startswith("Scored 1 row; 0 (0.00%) are called rare")
     table[5:6].with_columns(fraud=pl.lit(None, pl.String)).vstack(table[3:12]).write_csv(one)
     evaluated = rareclass("evaluate", fitted / "model.rareclass", one)
     assert "Note: 1 row has no target and was left out." in evaluated.stdout

@@ -41,17 +41,17 @@ def payments(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "rule", "line"),
     [
-        (("--min-precision", "0.4"), ThresholdRule.min_precision(0.4), "for precision >= 0.4"),
+        (("--min-precision", "0.4"), ThresholdRule.min_precision(0.4), "Rule: precision >= 0.4"),
         (("--max-fpr", "0.02"), ThresholdRule.max_fpr(0.02), "false-positive rate <= 0.02"),
         (
             ("--alerts", "20/1,000", "--confidence", "0.8"),
             ThresholdRule.max_alerts(20, rows=1000, confidence=0.8),
-            "at confidence 0.8",
+            "confidence 0.8",
         ),
         (
             ("--min-recall", "0.5", "--confidence", "none", "--prevalence", "0.01"),
             ThresholdRule.min_recall(0.5, confidence=None, prevalence=0.01),
-            "for recall >= 0.5",
+            "Rule: recall >= 0.5",
         ),
     ],
 )
@@ -73,7 +73,7 @@ def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(
     assert json.loads(json.dumps(facts_as_json(content.facts))) == facts_as_json(content.facts)
     assert line in done
     called = int((held_out.scores > expected.threshold).sum())
-    assert f"Called rare: {called} rows, precision " in done
+    assert f"Called rare: {called} of " in done
 
 
 def test_costs_are_a_column(payments: Path, rareclass: Run) -> None:
@@ -90,7 +90,7 @@ def test_costs_are_a_column(payments: Path, rareclass: Run) -> None:
     amount = {"amount": table["amount"].to_numpy()}
     chosen = rule.choose(held_out.y, held_out.scores, costs=amount)
     assert content.threshold == chosen.threshold
-    assert "On the latest rows by date:" in done
+    assert "on the latest rows by date:" in done
     assert facts_as_json(content.facts)["estimated_by"] == "latest rows"
 
 
@@ -101,7 +101,7 @@ def test_alerts_a_day_need_the_day(payments: Path, rareclass: Run) -> None:
     done = message(rareclass(*words))
     assert "--alerts 2/day needs to know the time of each row" in done
     done = output_of(rareclass(*words, "--time", "date"))
-    assert "for alerts <= 2 a day" in done
+    assert "Rule: alerts <= 2 a day" in done
 
 
 @pytest.mark.sampled(0)
@@ -109,8 +109,8 @@ def test_rows_of_a_group_are_held_out_together(payments: Path, rareclass: Run) -
     out = payments.parent / "m.rareclass"
     words = ("fit", payments, "-t", "fraud", *QUICK, "--groups", "customer")
     done = output_of(rareclass(*words, "-o", out))
-    assert "those of one customer together" in done
-    assert "groups rows, and is not learned from" in done
+    assert "held out by customer" in done
+    assert "customer (named by --groups)" in done
     metadata = facts_as_json(load_model(out).facts)
     assert metadata["estimated_by"] == "cross-fitting by group"
     assert "customer" not in metadata["importances"]
@@ -145,7 +145,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(
     words = ("fit", payments, "-t", "fraud", *learner, "--holdout", "0.25", "--folds", 3, "-o", out)
     done = output_of(rareclass(*words, "--groups", "customer"))
     assert "held-out rows" in done
-    assert "those of one customer together" in done
+    assert "held out by customer" in done
     assert facts_as_json(load_model(out).facts)["estimated_by"] == "held-out groups"
     for rows, folds in tried:
         assert len(folds) == 3
@@ -155,7 +155,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(
             assert len(train) + len(test) == len(rows.y)
     tried.clear()
     done = output_of(rareclass(*words, "--time", "date", "--overwrite"))
-    assert "On the latest rows by date:" in done
+    assert "on the latest rows by date:" in done
     for rows, folds in tried:
         for train, test in folds:
             first, last = rows.time[test].min(), rows.time[test].max()
@@ -197,4 +197,4 @@ def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments: Path, rareclass:
     out = payments.parent / "m.rareclass"
     words = ("--min-precision", "0.999")
     done = output_of(rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out))
-    assert "Note: Not met: the " in done
+    assert "Note: The rule is not met: " in done

@@ -90,7 +90,7 @@ def test_score_and_evaluate_take_the_folder_or_a_checkpoint(
         out = tmp_path / "scores.csv"
         words = ("--out", out, "--id", "order", "--overwrite")
         result = output_of(rareclass("score", model, new, *words))
-        assert "column 'country': 200 cells hold values not seen" in result
+        assert "values not seen in training: country (200, " in result
         table = pl.read_csv(out)
         assert table.columns == ["order", "score", "called_rare", "percentile"]
         scores.append(table["score"].to_numpy())

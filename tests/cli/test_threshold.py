@@ -28,7 +28,7 @@ def test_by_the_rows_held_out_when_it_was_fitted(
     assert after.threshold == chosen.threshold
     assert facts_as_json(after.facts)["rule"]["guaranteed"] is False
     assert json.loads(numbers.read_text())["threshold"] == chosen.threshold
-    assert "(about)" in done
+    assert "(approximate)" in done
     assert f"Called rare: {chosen.alerts:,.0f} of" in done
     new = purchases(seed=5)
     new.write_csv(tmp_path / "new.csv")
@@ -52,10 +52,12 @@ def test_by_a_file_with_costs_and_days(fitted: Path, tmp_path: Path, rareclass: 
     column = pl.read_parquet(tmp_path / "s.parquet")["score"].to_numpy()
     costs = {"at_stake": table["at_stake"].to_numpy()}
     chosen = ThresholdRule.least_cost(20.0, "at_stake").choose(rare, column, costs=costs)
-    assert f"Threshold {chosen.threshold:.4g} for least cost" in done
+    assert f"Threshold {chosen.threshold:.4g}: rows" in done
+    assert "Rule: least cost with fp=20.0" in done
     done = output_of(rareclass("threshold", model, path, "--alerts", "2/day", "--time", "day"))
     chosen = ThresholdRule.max_alerts(2).choose(rare, column, time=table["day"].to_numpy())
-    assert f"Threshold {chosen.threshold:.4g} for alerts <= 2 a day" in done
+    assert f"Threshold {chosen.threshold:.4g}: rows" in done
+    assert "Rule: alerts <= 2 a day" in done
 
 
 def test_days_of_a_file_are_read_as_fit_reads_them(
@@ -73,7 +75,7 @@ def test_days_of_a_file_are_read_as_fit_reads_them(
         )
         assert done.exit_code == 0, done.output
         kept = ("Threshold", "Precision", "Recall", "Called")  # days have other names
-        shown.append([line for line in done.stdout.splitlines() if line.startswith(kept)])
+        shown.append([line for line in done.stdout.splitlines() if line.strip().startswith(kept)])
     assert shown[0] == shown[1]
     assert len(shown[0]) == 4
 

@@ -168,10 +168,10 @@ def test_costs_of_rows_and_a_band():
 
 def test_a_constraint_that_is_not_met_is_told():
     rule = ThresholdRule.min_recall(0.999)
-    with pytest.warns(UserWarning, match=r"recall >= 0.999: .* Not met: the 60 rare") as told:
+    with pytest.warns(UserWarning, match=r"recall >= 0.999: .* is not met: 60 rare") as told:
         DecisionClassifier(LOGISTIC, rule).fit(X, Y)
     assert finding_of(told[0].message).kind == FindingKind.CONSTRAINT_NOT_MET
-    with pytest.raises(InputError, match="Not met"):
+    with pytest.raises(InputError, match="is not met"):
         DecisionClassifier(LOGISTIC, rule, unmet="raise").fit(X, Y)
 
 

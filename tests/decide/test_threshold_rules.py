@@ -144,7 +144,7 @@ def test_a_constraint_that_no_threshold_meets(confidence):
     finding = chosen.findings[0]
     assert finding.kind == FindingKind.CONSTRAINT_NOT_MET
     assert finding.values["shortfall"] == pytest.approx(0.9 - chosen.bound) == chosen.shortfall
-    assert "Not met" in chosen.says()
+    assert "is not met" in chosen.says()
     held = HeldOutCuts.read(y, scores)
     expected = 5 / 30 if confidence is None else sequence_bounds(held, 0.1).max()
     assert chosen.bound == pytest.approx(expected)

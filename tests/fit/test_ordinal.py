@@ -111,7 +111,7 @@ def test_what_is_held_out_is_measured_by_levels(grades_file: Path, trained: Trai
     assert trained.estimate.measures["MAUC"].value > 0.75
     assert trained.estimate.n_rare is None
     assert len(trained.decided) == 2
-    assert "Called the right level: " in trained.decided[0]
+    assert "Right level: " in trained.decided[0]
     held = facts_as_json(trained.content.facts)["held_out"]
     assert set(held["measures"]) == set(names)
     assert "n_rare" not in held
@@ -217,7 +217,7 @@ def test_a_score_at_a_threshold_is_of_the_level_below() -> None:
 def test_levels_that_are_never_called_are_named() -> None:
     lines = decided_by([-np.inf, 0.5]).rules()
     assert lines[0] == "Levels by score: medium up to 0.5, high above"
-    assert "Never called" in lines[1]
+    assert "Levels that no score is called" in lines[1]
     assert lines[1].endswith("low")
     assert decided_by([0.5, 0.5]).rules()[1].endswith("medium")
     assert decided_by([-np.inf, np.inf]).rules()[0] == "Levels by score: medium"
@@ -256,7 +256,7 @@ def test_a_level_of_one_row_stays_in_training(tmp_path: Path) -> None:
     settings = replace(SETTINGS, method=OrdinalMethod(0.01), weigh_copies=False)
     outcome = train(read(tmp_path / "t.csv", settings), settings)
     assert facts_as_json(outcome.content.facts)["levels"] == ["0", "1", "2", "9"]
-    assert any("No row was held out of level 9" in note for note in outcome.notes)
+    assert any("no row of level 9 was held out" in note for note in outcome.notes)
     assert len(outcome.content.estimator.thresholds_) == 3
 
 

@@ -149,7 +149,7 @@ def _print_outcome(console: Console, outcome: "Outcome") -> None:
     verdict = "the difference is significant" if is_clear else "the difference is not significant"
     console.print(
         f"Average precision {outcome.ours:.3f} against {outcome.theirs:.3f}; {verdict} (paired "
-        f"test, {difference.low:+.3f} to {difference.high:+.3f} with 95 % confidence)."
+        f"test, {difference.low:+.3f} to {difference.high:+.3f} with 95% confidence)."
     )
     print_notes(
         console,

@@ -121,6 +121,15 @@ class TableOptions:
             )
         return path_of(given)
 
+    def words(self, place: "TablePlace") -> list[object]:
+        """Return the words that name a table on the command line; no password is among them."""
+        from rareclass.tables.databases.drivers import Query
+
+        words: list[object] = [place]
+        if isinstance(place, Query):
+            words = [place.address, "--query", place.sql]
+        return words if self.separator is None else [*words, "--separator", self.separator]
+
 
 @dataclass(frozen=True)
 class ColumnOptions:

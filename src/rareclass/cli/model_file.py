@@ -29,7 +29,6 @@ from rareclass.cli.screen import (
 from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
-    from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.model.facts import RankingEstimate
 
 _MOST_COLUMNS = 40
@@ -113,7 +112,7 @@ def threshold(
         changed = content.set_prevalence(asked.prevalence)
     else:
         changed, chosen = with_threshold(content, wanted, data, time, character, asked.prevalence)
-        _print_chosen(console, chosen)
+        print_threshold(console, chosen)
         told = chosen.to_dict()
     if changed.stated_prevalence is not None:
         stated = 100.0 * changed.stated_prevalence
@@ -122,15 +121,6 @@ def threshold(
         save_model(out, changed)
         console.print(f"Saved {file_text(out)}")
     written.give(told | {"probabilities_at": changed.prevalence})
-
-
-def _print_chosen(console: Console, chosen: "ChosenThreshold") -> None:
-    print_threshold(console, chosen)
-    for name, share in (("Precision", chosen.precision), ("Recall", chosen.recall)):
-        console.print(
-            f"{name} {share.value:.3f} ({share.low:.3f} to {share.high:.3f}, {chosen.level:.0%})"
-        )
-    console.print(f"Called rare: {chosen.alerts:,.0f} of {chosen.rows:,.0f} rows")
 
 
 @command

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shlex import quote, split
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 NARROW, WIDE = 72, 100
 _MOST_NAMED = 5
+# Difference of two shares of rare rows that is rounding.
+_SAME_SHARE = 1e-9
 _is_quiet = False
 
 
@@ -39,9 +42,10 @@ def output() -> Console:
     return Console(highlight=False, soft_wrap=False, markup=False, quiet=_is_quiet)
 
 
-def new_table() -> Table:
+def new_table(show_header: bool = True) -> Table:
     """Return an empty table without lines."""
-    return Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    look: dict[str, Any] = {"box": None, "header_style": "bold", "pad_edge": False}
+    return Table(**look, padding=(0, 2, 0, 0), show_header=show_header)
 
 
 def add_numbers(table: Table, *heads: str) -> None:
@@ -67,29 +71,57 @@ def print_notes(console: Console, notes: Iterable[str]) -> None:
 
 
 def print_command(console: Console, label: str, command: str) -> None:
-    """Print a command to type next, never broken over lines."""
-    console.print(Text(f"{label} "))
-    console.print(Text(f"  {command}", style="bold"), soft_wrap=True)
+    """Print a command to type next; a shell takes it on several lines as on one."""
+    console.print(Text(label))
+    for line in folded_command(command, console.width - 2):
+        console.print(Text(f"  {line}", style="bold"), soft_wrap=True)
+
+
+def folded_command(command: str, width: int) -> list[str]:
+    r"""Return the lines of a command, each but the last with a backslash at its end.
+
+    >>> folded_command("rareclass fit a.csv --target fraud --out a.rareclass", 36)
+    ['rareclass fit a.csv --target fraud \\', '  --out a.rareclass']
+    """
+    parts: list[str] = []  # an option with its values
+    for word in map(quote, split(command)):
+        if parts and not word.startswith("-"):
+            parts[-1] += f" {word}"
+        else:
+            parts.append(word)
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if len(f"{lines[-1]} {part} \\") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"  {part}")
+    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
 
 
 def print_threshold(console: Console, chosen: "ChosenThreshold") -> None:
-    """Print what a threshold keeps, or how far it is from that."""
-    sure = "" if chosen.confidence is None else f", at confidence {chosen.confidence:g}"
+    """Print a threshold, its rule, and what it does on held-out rows."""
+    console.print(f"Threshold {chosen.threshold:.4g}: rows that score more are called rare")
+    sure = "" if chosen.confidence is None else f", confidence {chosen.confidence:g}"
     if chosen.met and sure and not chosen.guaranteed:
-        sure += " (about)"
-    console.print(f"Threshold {chosen.threshold:.4g} for {chosen.rule}{sure}")
-    notes = []
+        sure += " (approximate)"
+    console.print(f"  Rule: {chosen.rule}{sure}{'' if chosen.met else ' (not met)'}")
+    share = f" ({chosen.alerts / chosen.rows:.2%})" if chosen.rows else ""
+    console.print(f"  Called rare: {chosen.alerts:,.0f} of {chosen.rows:,.0f} rows{share}")
+    there = ""
+    if chosen.rows and abs(chosen.prevalence - chosen.n_rare / chosen.rows) > _SAME_SHARE:
+        there = f", where {chosen.prevalence:.3g} of the rows are rare"
+    for name, each in (("Precision", chosen.precision), ("Recall", chosen.recall)):
+        interval = f"{chosen.level:.0%} interval {each.low:.3f} to {each.high:.3f}"
+        console.print(f"  {name:<9} {each.value:.3f} ({interval}){there}")
+        there = ""
+    if chosen.budget is not None:
+        console.print(f"  Alert budget: {chosen.budget.sentence()}")
     if caveat := chosen.caveat():
         remedy = ""
         if not chosen.met:
-            smaller = (
-                "" if chosen.confidence is None else ", give more rows, or a smaller --confidence"
-            )
-            remedy = f" The threshold is the one that comes closest. Ask for less{smaller}."
-        notes.append(caveat + remedy)
-    if chosen.budget is not None:
-        notes.append(f"of the rows that chose the threshold, {chosen.budget.sentence()}")
-    print_notes(console, notes)
+            weaker = "" if chosen.confidence is None else ", a smaller --confidence"
+            remedy = f" To meet it, give a weaker rule{weaker} or more rows."
+        print_notes(console, [caveat + remedy])
 
 
 def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
@@ -97,7 +129,7 @@ def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
     table = new_table()
     table.add_column("Measure")
     add_numbers(table, "Value")
-    table.add_column("95 % interval", no_wrap=True)
+    table.add_column("95% interval", no_wrap=True)
     for name, (value, low, high) in estimate.measures.items():
         table.add_row(name, f"{value:.3f}", f"{low:.3f} to {high:.3f}")
     console.print(table)
@@ -118,12 +150,12 @@ def print_leaderboard(
     for row in (*rows, *also_tried):
         members.setdefault(row.member, []).append(row)
     weights = {name: sum(row.weight for row in own) for name, own in members.items()}
-    console.print("Members, by cross-validation", style="bold")
+    console.print("Members, on their held-out folds", style="bold")
     table = new_table()
     table.add_column("Member", overflow="fold")
     add_numbers(table, "Weight", "AUC", "AP")
     if console.width >= NARROW:
-        table.add_column("95 % interval", no_wrap=True)
+        table.add_column("95% interval", no_wrap=True)
         add_numbers(table, "Seconds")
     if console.width >= WIDE:
         table.add_column("Settings", overflow="fold")
@@ -150,9 +182,9 @@ def print_leaderboard(
         print_notes(
             console,
             [
-                "the combination is estimated by rows that neither it nor its weights learned "
-                "from; a member's figures are of its best setting, not corrected for that choice. "
-                "So a member above the combination need not be the better one."
+                "a member above can seem better than the combination: its figures are of its best "
+                "setting, on the rows that chose the setting. The combination is measured on rows "
+                "that it did not learn from."
             ],
         )
 
@@ -179,12 +211,9 @@ def _measure(value: float | None) -> str:
 def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
     """Print what a file held that the model did not know, and whether alerts are as frequent."""
     notes = []
-    for name, count in seen.unseen_values.most_common(10):
-        cells = "cell holds" if count == 1 else "cells hold"
-        share = _share(count / seen.n_rows)
-        notes.append(f"column {name!r}: {count:,} {cells} values not seen in training ({share}).")
     for counts, words in (
-        (seen.outside, "cells outside the range of training, taken as its nearest"),
+        (seen.unseen_values, "values not seen in training"),
+        (seen.outside, "values outside the training range, clipped to it"),
         (seen.emptied, "empty cells in columns that had none in training"),
     ):
         if counts:
@@ -193,17 +222,17 @@ def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
     if seen.extra_columns:
         listed = ", ".join(seen.extra_columns[:8])
         more = ", ..." if len(seen.extra_columns) > 8 else ""
-        notes.append(f"columns that the model does not know were left out: {listed}{more}.")
+        notes.append(f"columns that were not in training were ignored: {listed}{more}.")
     if drift.alerts is not None:
         found, expected = drift.alerts.found, drift.alerts.expected
         console.print(
-            f"Alerts in 10,000 rows: {_in_10_000(found)}; held out: {_in_10_000(expected)}"
+            f"Alerts per 10,000 rows: {_in_10_000(found)}; held-out rows: {_in_10_000(expected)}"
         )
         if drift.alerts.differs:
             change = "more" if found.value > expected.value else "fewer"
             notes.append(
-                f"{change} alerts than chance explains: the rows are others than those held out, "
-                "or rare ones have another share."
+                f"significantly {change} alerts than on held-out rows: the rows have changed, or "
+                "the share of rare rows has."
             )
     print_notes(console, notes)
 
@@ -211,7 +240,10 @@ def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
 def _moved(drift: "Drift") -> list[str]:
     """Notes on the columns that have moved far, and on those that have moved."""
     notes = []
-    for is_far, words in ((True, "moved far from training"), (False, "moved since training")):
+    for is_far, words in (
+        (True, "distribution far from training"),
+        (False, "distribution changed since training"),
+    ):
         moved = [each for each in drift.moved if each.is_far is is_far]
         if moved:
             names = [

@@ -263,11 +263,11 @@ class PeriodBudget(NamedTuple):
 
     def sentence(self) -> str:
         """Say in how many periods there are more alerts than the budget."""
-        allowed = "" if self.allowed is None else f", where {self.allowed:.0%} may be expected to"
+        allowed = "" if self.allowed is None else f" ({self.allowed:.0%} of them may)"
         has = "has" if self.n_above == 1 else "have"
         worst = ""
         if self.n_above:
-            worst = f"; the most are {self.most:g}, {self.period} of {self.worst}"
+            worst = f"; the most, {self.most:g}, in the {self.period} of {self.worst}"
         return (
             f"{self.n_above} of {counted(self.n_periods, self.period)} {has} more than "
             f"{counted(self.number, 'alert')}{allowed}{worst}."

@@ -135,18 +135,18 @@ class ChosenThreshold:
         useful, verb = "", "have" if self.confidence is None else "guarantee"
         if self.useful_bound is not None and self.recall.value < USEFUL_RECALL:
             useful = (
-                f" The threshold finds {self.recall.value:.3f} of the rare rows; for a recall of "
-                f"{USEFUL_RECALL:g} or more these rows {verb} a precision of "
-                f"{self.useful_bound:.4g} at best."
+                f" The threshold finds {self.recall.value:.3f} of the rare rows; at a recall of "
+                f"{USEFUL_RECALL:g} or more, these rows {verb} a precision of at most "
+                f"{self.useful_bound:.4g}."
             )
         if self.met:
             return useful.strip()
         if self.confidence is None:
-            return f"Not met: the best held-out threshold has {self.bound:.4g}.{useful}"
+            return f"The rule is not met: the best held-out threshold has {self.bound:.4g}.{useful}"
         return (
-            f"Not met: the {self.n_rare:g} rare among {self.rows:g} held-out rows guarantee "
-            f"{self.bound:.4g} at best, at confidence {self.confidence:g} ({self.procedure})."
-            f"{useful}"
+            f"The rule is not met: {self.n_rare:,.0f} rare among {self.rows:,.0f} held-out rows "
+            f"guarantee at best {self.bound:.4g}, at confidence {self.confidence:g}; this is the "
+            f"closest threshold.{useful}"
         )
 
 

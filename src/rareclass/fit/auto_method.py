@@ -3,16 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from shlex import quote
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rareclass.ensemble import RareClassifier
 from rareclass.ensemble.combination import OBJECTIVES, as_objective
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.ensemble.training_rows import FOLDS
-from rareclass.errors import ErrorKind, InputError, counted, nearest_name
+from rareclass.errors import ErrorKind, InputError, nearest_name
 from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import (
@@ -31,7 +30,6 @@ DEFAULT_SECONDS = 60.0
 _LEAST_SECONDS = 1.0
 # Quantiles of the scores of the majority, in steps of 0.1 percent.
 _PERCENTS = np.linspace(0.0, 100.0, 1001)
-_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -58,8 +56,10 @@ class AutoMethod(Method[RareClassifier]):
     behind: tuple[str, ...] = ()
 
     def outlook(self, size: TableSize, terms: Terms) -> str:
-        """How long it may take, and that it need not."""
-        return f"learning takes up to {self.seconds:g} s. Ctrl-C ends it with the best so far."
+        """Return how long it may take, and how to stop it."""
+        return (
+            f"Training takes up to {self.seconds:g} s; Ctrl-C stops it and keeps the best so far."
+        )
 
     def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> RareClassifier:
         """Fit within its share of the time."""
@@ -135,25 +135,6 @@ class AutoMethod(Method[RareClassifier]):
         with np.errstate(divide="ignore"):
             scores = -np.log10(1.0 - _PERCENTS / 100.0)
         return np.clip(scores, rates[0], rates[-1]).tolist()
-
-    def summary(
-        self, model: RareClassifier, terms: Terms, thresholds: NDArray[np.float64]
-    ) -> list[str]:
-        """The lines on columns, and on what a score means."""
-        lines = []
-        counting = _columns_that_count(model)
-        if counting:
-            without = int(np.isnan(model.feature_importances_).sum())
-            some = f" ({counted(without, 'column')} had no time to be tried)" if without else ""
-            lines.append(f"Columns that count most{some}: {', '.join(counting)}")
-        lines.append("A score of 3: about 1 row in 1,000 of the rest ranks as high; of 2, 1 in 100")
-        threshold = float(thresholds[0])
-        if np.isfinite(threshold):
-            lines.append(
-                f"Threshold {threshold:.2f}: rows above it are called rare, as about "
-                f"{10.0**-threshold:.2%} of the rest are"
-            )
-        return lines
 
     def lighten(self, model: RareClassifier) -> None:
         """Drop what the facts hold as well, and the scores of training rows."""
@@ -233,53 +214,39 @@ def _best_of_each(rows: Iterable[LeaderboardRow]) -> list[LeaderboardRow]:
     return list(best.values())
 
 
-def _columns_that_count(model: RareClassifier) -> list[str]:
-    """Columns that held-out rows are ranked worse without, the worst first, with the loss."""
-    losses = np.nan_to_num(model.feature_importances_)
-    order = np.argsort(-losses, kind="stable")[:_MOST_NAMED]
-    names = [column.name for column in model.columns_]
-    return [f"{names[k]} ({losses[k]:.3f})" for k in order if losses[k] >= 0.0005]
-
-
 def _say(finding: Finding) -> str | None:
     """The findings of the training in the words of the command line."""
     values = finding.values
     if finding.kind == FindingKind.LABEL_LEAK:
+        column = values["column"]
         return (
-            f"column {values['column']!r} alone ranks the rows almost without a fault: was it "
-            f"known before the label was? If not, --drop {quote(str(values['column']))}."
+            f"column {column!r} alone ranks the rows almost perfectly. If it is only known after "
+            f"the label, the estimate is wrong: give --drop {quote(str(column))}."
         )
     if finding.kind == FindingKind.HOLDS_NEARBY:
         columns = ", ".join(values["columns"])
         return (
-            f"rare rows of one {columns} stand close together in the table, and what these tell of "
-            "rows far away is much less: that was learned. If the rows are in the order of time, "
-            "--time COLUMN makes the estimate allow for it, too."
+            f"rare rows with the same {columns} stand close together in the table, and predict "
+            "distant rows much less well. The model allows for it. If the rows are in time order, "
+            "give --time COLUMN, so that the estimate allows for it, too."
         )
     if finding.kind == FindingKind.DOES_NOT_CARRY_OVER:
         return (
-            f"what the values of {', '.join(values['columns'])} tell does not carry over to rows "
-            "far away in the table, which are ranked no worse without: not learned from."
+            f"{', '.join(values['columns'])} is not used: its values predict nearby rows of the "
+            "table only, and other rows rank as well without it."
         )
     if finding.kind == FindingKind.LEARNED_BY_VALUE:
         columns = values["columns"]
         return (
-            f"the values of {', '.join(columns)} are learned one by one. If the rows to be scored "
-            f"have other values, --groups {quote(columns[0])} makes the estimate one of such rows, "
-            f"and --drop {quote(columns[0])} learns without."
+            f"the model learns each value of {', '.join(columns)} separately. If new rows have "
+            f"other values, the estimate is too good: give --groups {quote(columns[0])} for an "
+            f"estimate on new values, or --drop {quote(columns[0])}."
         )
     if finding.kind == FindingKind.ONE_MEMBER:
-        n_others = len(values["left out"])
-        return (
-            "there was time for one member alone, and none for "
-            f"{counted(n_others, 'other')}: allow more with --time-budget."
-        )
+        return ""  # the text of a fit says how many members were not trained
     if finding.kind == FindingKind.MEMBER_FAILED:
         return f"{values['member']} failed and is left out: {values['error']}"
     if finding.kind == FindingKind.INTERRUPTED:
-        return f"stopped by Ctrl-C: the model is what was learned by then, {_listed(values)}."
+        learned = ", ".join(values["learned"])
+        return f"stopped by Ctrl-C: the model holds what was trained by then, {learned}."
     return None
-
-
-def _listed(values: Any) -> str:
-    return ", ".join(values["learned"])

@@ -187,8 +187,8 @@ class Method(Generic[Model]):
         return None
 
     def summary(self, model: Model, terms: Terms, thresholds: NDArray[np.float64]) -> list[str]:
-        """Return the lines that ``rareclass fit`` prints of the model; `terms` as in `facts`."""
-        raise NotImplementedError
+        """Return lines on the parameters for ``fit --details``; `terms` as in `facts`."""
+        return []
 
     def lighten(self, model: Model) -> None:
         """Let go of what no verb needs of a model, in place, before it is saved."""

@@ -182,8 +182,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         method=method.facts(model, chosen_on, chosen),
         rule=rule,
     )
-    final = decision_of(facts.target, thresholds)
-    summary = method.summary(model, chosen_on, thresholds) + final.rules()
+    summary = method.summary(model, chosen_on, thresholds)
     cases = rare_cases(encoder, model, trained_on, settings.seed, settings.id_column)
     method.lighten(model)
     light = _light(judged, data, settings)
@@ -192,7 +191,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     calibration = getattr(model, "calibration_", None)
     content = Model(encoder, model, facts, thresholds, calibration, held_out=light, cases=cases)
     if settings.prevalence is not None and calibration is None:
-        notes.append("the model has no probabilities, which --prevalence could be about.")
+        notes.append("--prevalence has no effect: the model has no probabilities.")
     elif settings.prevalence is not None:
         content.set_prevalence(settings.prevalence)
     return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it, others)
@@ -396,7 +395,7 @@ def _refit(
     try:
         return _fit(data, settings, chosen, notes, 0.5)
     except KeyboardInterrupt:
-        notes.append("stopped by Ctrl-C before the training on all rows had learned anything.")
+        notes.append("stopped by Ctrl-C before the training on all rows had a model.")
         return None
 
 

@@ -72,9 +72,9 @@ class FitSettings:
             found[self.time] = None
         if self.groups is not None:
             kept = self.groups in self.keep
-            found[self.groups] = None if kept else "groups rows, and is not learned from"
+            found[self.groups] = None if kept else "dropped: named by --groups"
         if self.id_column is not None:
-            why = None if self.id_column in self.keep else "names rows, and is not learned from"
+            why = None if self.id_column in self.keep else "dropped: named by --id"
             found.setdefault(self.id_column, why)
         return found
 

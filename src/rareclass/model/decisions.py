@@ -65,7 +65,7 @@ class RareDecision:
 
     def __init__(self, facts: RareClassFacts, thresholds: NDArray[np.float64]) -> None:
         self.thresholds = thresholds
-        self._rare, self._rest = facts.rare_label, facts.rest_label
+        self._target, self._rare, self._rest = facts.target, facts.rare_label, facts.rest_label
         self.names = [self._rest, self._rare]
         self._known, self._labels = facts.label_counts, facts.labels
 
@@ -86,8 +86,7 @@ class RareDecision:
         n_rows, n_rare = int(n_called.sum()), int(n_called[1])
         return (
             f"Scored {counted(n_rows, 'row')}; {n_rare:,} ({n_rare / n_rows:.2%}) "
-            f"{'is' if n_rare == 1 else 'are'} above the threshold "
-            f"for {self._rare}."
+            f"{'is' if n_rare == 1 else 'are'} called rare ({self._target} = {self._rare})."
         )
 
     def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
@@ -112,7 +111,8 @@ class RareDecision:
             shown = [f"{label} ({n:,})" for label, n in unknown.items()][:_MOST_SHOWN]
             more = ", ..." if len(unknown) > _MOST_SHOWN else ""
             warn(
-                f"target values that training had not count as the rest: {', '.join(shown)}{more}.",
+                "target values not seen in training count as the majority: "
+                f"{', '.join(shown)}{more}.",
                 TableWarning,
                 Finding(FindingKind.UNKNOWN_LABELS, {"rows": unknown}),
             )
@@ -177,7 +177,7 @@ class RareDecision:
         return Confusion(
             "At the model's threshold",
             [self._rare, self._rest],
-            ["rare", "rest"],
+            ["rare", "majority"],
             counts,
             [measures[0].upper() + measures[1:]],
             {
@@ -235,15 +235,14 @@ class LevelDecision:
         lines = [f"Levels by score: {', '.join(named)}"]
         never = [self.names[k] for k in range(self.n_codes) if k not in called]
         if never:
-            lines.append(f"Never called, for others are nearer at any score: {', '.join(never)}")
+            lines.append(f"Levels that no score is called: {', '.join(never)}")
         return lines
 
     def sentence(self, n_called: NDArray[np.intp]) -> str:
         """Say how many were called each level."""
         each = zip(self.names, n_called, strict=True)
         named = ", ".join(f"{name} ({n:,})" for name, n in each if n)
-        n_rows = int(n_called.sum())
-        return f"Scored {counted(n_rows, 'row; it is', 'rows; they are')} called {named}."
+        return f"Scored {counted(int(n_called.sum()), 'row')}; rows called each level: {named}."
 
     def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
         """Return positions of levels; raises `InputError` as well on a label of no level."""
@@ -305,9 +304,9 @@ class LevelDecision:
         balanced = (errors[present] / n_rows[present]).mean()
         within = f", {near:.1%} within one level" if n > 2 else ""
         lines = [
-            f"Called the right level: {right:.1%} of the rows{within}",
-            f"Distance to the right level: {error:.3f} levels on average; {balanced:.3f} when each "
-            "level counts the same",
+            f"Right level: {right:.1%} of the rows{within}",
+            f"Mean distance to the right level: {error:.3f}; {balanced:.3f} with each level "
+            "weighted alike",
         ]
         return Confusion(
             "At the model's thresholds",

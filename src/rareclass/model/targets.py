@@ -68,13 +68,14 @@ class RareTarget:
         return [
             f"Rare class: {self.column} = {rare.label}, "
             f"{counted(self.n_rare, 'row')} ({share:.2%})",
-            f"Rest: {', '.join(others)}{more}",
+            f"Majority: {', '.join(others)}{more}",
         ]
 
     def notes(self) -> list[str]:
         """Return a doubt where the rare class is not rare."""
         if 2 * self.n_rare > sum(self.counts.values()):
-            return [f"{self.rare_class.label} is more than half of the rows: is it the rare class?"]
+            label = self.rare_class.label
+            return [f"{label} is more than half of the rows; --positive names the rare class."]
         return []
 
     def notes_on_held_out(self, y: NDArray[np.int16], estimate: RankingEstimate) -> list[str]:
@@ -84,15 +85,14 @@ class RareTarget:
         notes = []
         if n_distinct < _FEW_RARE:
             notes.append(
-                f"Rare rows held out: only {n_distinct}, so the intervals are wide and rough."
-                if round(n_rare) == n_distinct
-                else f"Distinct rare rows held out: only {n_distinct}, so the intervals are rough."
+                f"only {counted(n_distinct, 'distinct rare row')} held out: the intervals are wide "
+                "and inexact."
             )
         if round(n_rare) > n_distinct:
             notes.append(
-                f"The {counted(n_rare, 'rare row')} held out are copies of {n_distinct:,} distinct "
-                "ones. The intervals take every copy as a row of its own, so they are too short "
-                "unless copies are independent observations; --copies drop counts distinct rows."
+                f"only {n_distinct:,} of the {counted(n_rare, 'rare row')} held out are distinct: "
+                "the intervals are too short unless duplicates are independent observations; "
+                "--copies drop counts distinct rows only."
             )
         return notes
 
@@ -157,7 +157,7 @@ class LevelTarget:
             if label != self.levels[code]
         ]
         if others:
-            notes.append(f"labels written otherwise were taken as the level: {_some(others)}.")
+            notes.append(f"labels in other spellings were read as levels: {_some(others)}.")
         numbers = as_numbers(self.levels)
         if numbers and numbers not in (sorted(numbers), sorted(numbers, reverse=True)):
             notes.append(
@@ -175,19 +175,19 @@ class LevelTarget:
         notes = []
         if few:
             notes.append(
-                f"Few distinct rows were held out of {_level_word(few)} {_some(few)}: "
-                "measures that stand on them are rough."
+                f"few distinct rows of {_level_word(few)} {_some(few)} were held out: their "
+                "measures are inexact."
             )
         if none:
             notes.append(
-                f"No row was held out of {_level_word(none)} {_some(none)}: the measures say "
-                f"nothing of {'it' if len(none) == 1 else 'them'}."
+                f"no row of {_level_word(none)} {_some(none)} was held out: the measures leave "
+                f"{'it' if len(none) == 1 else 'them'} out."
             )
         if estimate.n_rows > len(y):
             notes.append(
-                f"The {estimate.n_rows:,.0f} rows held out are copies of {len(y):,} distinct ones: "
-                "intervals are too short unless copies are independent observations; --copies "
-                "drop counts distinct rows."
+                f"only {len(y):,} of the {estimate.n_rows:,.0f} rows held out are distinct: the "
+                "intervals are too short unless duplicates are independent observations; --copies "
+                "drop counts distinct rows only."
             )
         return notes
 

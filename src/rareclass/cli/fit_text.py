@@ -1,0 +1,302 @@
+"""Text of ``rareclass fit``: what was understood, how good it is, what was decided, where it is.
+
+The short form is about 45 lines; ``--details`` adds every column, member and parameter.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from rareclass.cli.screen import (
+    NARROW,
+    add_numbers,
+    file_text,
+    new_table,
+    print_command,
+    print_estimate,
+    print_leaderboard,
+    print_notes,
+    print_threshold,
+)
+from rareclass.errors import command_line, counted
+from rareclass.model.facts import CombinationFacts, RareClassFacts
+
+if TYPE_CHECKING:
+    from rareclass.decide.chosen_threshold import ChosenThreshold
+    from rareclass.fit.hold_out import Baseline
+    from rareclass.fit.training import Trained
+    from rareclass.fit.training_set import FitSettings, TrainingSet
+    from rareclass.model.facts import LeaderboardRow, RankingEstimate, TrainingFacts
+    from rareclass.tables.columns import Column
+
+# Columns of one type that the short form names, and all that the table of columns has.
+_MOST_NAMED, _MOST_LISTED = 8, 500
+# Members and columns in a sentence.
+_MOST_IN_A_LINE = 5
+# Loss from which a column is worth a name.
+_LEAST_LOSS = 0.0005
+_TYPES = {"high-cardinality category": "category, many values", "beside": "not learned from"}
+
+
+def print_data(
+    console: Console, data: "TrainingSet", name: str, settings: "FitSettings", details: bool
+) -> None:
+    """Print what was understood of the table: its target, its columns, and the rows left out."""
+    n_used = data.rows.shape[1]
+    used = counted(n_used, "column")
+    if len(data.columns) > n_used:
+        used = f"{n_used:,} of {counted(len(data.columns), 'column')} used"
+    console.print(f"{name}: {counted(data.n_rows, 'row')}, {used}", style="bold")
+    for line in data.target.description():
+        console.print(line)
+    if data.columns:
+        console.print()
+        if details:
+            _print_columns(console, data.columns)
+        else:
+            _print_types(console, data.columns, data.n_rows)
+    print_notes(console, _data_notes(data, settings))
+
+
+def print_trained(
+    console: Console, trained: "Trained", settings: "FitSettings", details: bool
+) -> None:
+    """Print how good the model is, what was decided, and what to know before relying on it."""
+    estimate, training = trained.estimate, trained.content.facts.training
+    assert training is not None
+    console.print()
+    if estimate is not None:
+        console.print(_estimated_on(estimate, training), style="bold")
+        print_estimate(console, estimate)
+        _print_baselines(console, trained.beside_it)
+        console.print()
+    _print_decision(console, trained)
+    method = trained.content.facts.method
+    if isinstance(method, CombinationFacts):
+        _print_combination(console, trained, method, details)
+    if details:
+        for line in trained.summary:
+            console.print(line)
+    if estimate is not None and not training.trained_on_all_rows:
+        console.print("The saved model did not learn from the held-out rows.")
+    elif details and not str(training.estimated_by).startswith("cross-fitting"):
+        console.print(
+            f"Saved model: trained again on all rows with this {settings.method.parameter}."
+        )
+    print_notes(console, trained.notes)
+
+
+def print_next(
+    console: Console,
+    name: str,
+    rows: "Sequence[object]",
+    out: Path,
+    trained: "Trained",
+    has_report: bool,
+    details: bool,
+) -> None:
+    """Print the three commands that a user would type next, with the names of their own files.
+
+    `rows` are the words that name the training table on the command line, `name` is its short name.
+    """
+    facts = trained.content.facts
+    more = "" if details else " (--details prints more about the model)"
+    console.print(f"\nNext{more}", style="bold")
+    if trained.content.held_out is None or not isinstance(facts.target, RareClassFacts):
+        show = command_line("show", out)
+        print_command(console, "See what the model file holds:", show)
+        evaluate = command_line("evaluate", out, *rows)
+        label = f"Evaluate on new rows with known classes, in place of {name}:"
+        print_command(console, label, evaluate)
+    else:
+        if has_report:
+            print_command(console, "See what the model file holds:", command_line("show", out))
+        else:
+            report = command_line("report", out, "--out", _beside(out, ".html"))
+            print_command(console, "See in a browser how good it is, at any threshold:", report)
+        words = _other_rule(trained.rule)
+        label = "Try another threshold (--out FILE saves the model with it):"
+        print_command(console, label, command_line("threshold", out, *words))
+    score = command_line("score", out, *rows, "--out", _beside(out, "_scores.csv"))
+    print_command(console, f"Score new rows, in place of {name}:", score)
+
+
+def _beside(out: Path, ending: str) -> Path:
+    """Return a name in the folder of the model file."""
+    return out.with_name(f"{out.stem}{ending}")
+
+
+def _other_rule(rule: "ChosenThreshold | None") -> tuple[object, ...]:
+    """Return options of another threshold: an alert budget, or a recall where that was the rule."""
+    if rule is None or rule.rule.startswith("alerts") or not rule.alerts:
+        return ("--min-recall", 0.8)
+    rows, share = 1000, rule.alerts / rule.rows
+    while share * rows < 1.0:
+        rows *= 10
+    return ("--alerts", f"{float(f'{share * rows:.1g}'):.0f}/{rows}")
+
+
+def _data_notes(data: "TrainingSet", settings: "FitSettings") -> list[str]:
+    notes = []
+    if settings.on_disk:
+        where = "from disk, in pieces"
+        if settings.client is not None:
+            where = f"by {counted(len(settings.client.nthreads()), 'Dask worker')}"
+        n_rows = counted(min(len(data.y), settings.most_sampled), "row")
+        part = "model learns from" if settings.method.reads_types else "encoder is fitted on"
+        notes.append(
+            f"the table is too large for memory and was read {where}. The {part} {n_rows} at most: "
+            "all rare ones, and a sample of the majority."
+        )
+    if data.n_unlabelled:
+        rows = counted(data.n_unlabelled, "row has", "rows have")
+        left_out = "was" if data.n_unlabelled == 1 else "were"
+        notes.append(f"{rows} no value of {data.target.column} and {left_out} left out.")
+    if data.n_copies:
+        weight = "with weights" if data.weight is not None else "each counts once"
+        rows = counted(data.n_copies, "duplicate row was", "duplicate rows were")
+        notes.append(f"{rows} merged ({weight}), so that none is both trained on and held out.")
+    return [*notes, *data.target.notes()]
+
+
+def _print_types(console: Console, columns: "Sequence[Column]", n_rows: int) -> None:
+    """Print a line for each type of column, with the first of their names; unused ones last."""
+    by_type: dict[str, list[str]] = {}
+    for column in sorted(columns, key=lambda column: not column.is_used):
+        kind = _TYPES.get(column.kind, column.kind) if column.is_used else "not used"
+        name = column.name
+        if not column.is_used:
+            name += f" ({column.why_dropped})"
+        elif column.n_missing:
+            name += f" ({_percent(column.n_missing / n_rows)} empty)"
+        by_type.setdefault(kind, []).append(name)
+    table = new_table(show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for kind, names in by_type.items():
+        n_more = len(names) - _MOST_NAMED
+        shown = names if n_more <= 1 else [*names[:_MOST_NAMED], f"{n_more} more"]
+        table.add_row(Text(kind), Text(", ".join(shown)))
+    console.print(table)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else "under 1%"
+
+
+def _print_columns(console: Console, columns: "Sequence[Column]") -> None:
+    """Print a table of what each column holds and how it is encoded."""
+    table, is_wide = new_table(), console.width >= NARROW
+    longest = 28 if is_wide else 20
+    table.add_column("Column", no_wrap=True, max_width=longest, overflow="ellipsis")
+    table.add_column("Type", overflow="fold", min_width=8)
+    if is_wide:
+        add_numbers(table, "Empty", "Distinct")
+    table.add_column("Treatment", overflow="fold")
+    for column in columns[:_MOST_LISTED]:
+        counts = [f"{column.n_missing:,}" if column.n_missing else "", f"{column.n_distinct:,}"]
+        kind = _TYPES.get(column.kind, column.kind)
+        cells = [column.name, kind, *(counts if is_wide else []), column.treatment]
+        table.add_row(*map(Text, cells), style="" if column.is_used else "dim")
+    console.print(table)
+    if len(columns) > _MOST_LISTED:
+        console.print(f"and {len(columns) - _MOST_LISTED:,} more (rareclass show MODEL --json -)")
+
+
+def _estimated_on(estimate: "RankingEstimate", training: "TrainingFacts") -> str:
+    rows = estimate.rows_text()
+    if training.estimated_by == "latest rows":
+        return f"Quality on the latest rows by {training.time}: {rows}"
+    by_group = f", held out by {training.groups}" if training.groups else ""
+    if not str(training.estimated_by).startswith("cross-fitting"):
+        return f"Quality on held-out rows: {rows}{by_group}"
+    return f"Quality on new rows, by cross-validation: {rows}{by_group}"
+
+
+def _print_baselines(console: Console, baselines: "Sequence[Baseline]") -> None:
+    if not baselines:
+        return
+    table = new_table()
+    table.add_column("Baseline, default settings")
+    add_numbers(table, "AUC", "Average precision", "Seconds")
+    for each in baselines:
+        numbers = (f"{each.auc:.3f}", f"{each.average_precision:.3f}", f"{each.seconds:.1f}")
+        table.add_row(each.name, *numbers)
+    console.print()
+    console.print(table)
+
+
+def _print_decision(console: Console, trained: "Trained") -> None:
+    """Print the threshold with its precision and recall, and thresholds to take instead."""
+    from rareclass.model.decisions import decision_of
+
+    if trained.rule is not None:
+        print_threshold(console, trained.rule)
+    else:
+        for line in trained.decided:
+            console.print(line)
+    content = trained.content
+    for line in decision_of(content.facts.target, content.thresholds).rules():
+        console.print(line)
+    n_called = None if trained.rule is None else trained.rule.alerts
+    others = [each for each in trained.other_thresholds if each.alerts != n_called]
+    if others:
+        table = new_table()
+        table.add_column("Other thresholds")
+        add_numbers(table, "Score", "Called rare", "Precision", "Recall")
+        for each in others:
+            shares = (f"{share.value:.3f}" for share in (each.precision, each.recall))
+            table.add_row(each.rule, f"{each.threshold:.4g}", f"{each.alerts:,.0f}", *shares)
+        console.print(table)
+    console.print()
+
+
+def _print_combination(
+    console: Console, trained: "Trained", method: "CombinationFacts", details: bool
+) -> None:
+    """Print the members of a combination, the columns that matter, and what a score means."""
+    if details:
+        print_leaderboard(console, method.leaderboard, method.also_tried, trained.estimate)
+        if method.behind:
+            behind = ", ".join(method.behind)
+            console.print(f"Far behind on the first fold, so not trained on the others: {behind}")
+    else:
+        console.print(f"Members by weight: {_weights(method.leaderboard)}")
+    untried = list(dict.fromkeys([*method.not_tried, *method.without_time]))
+    if untried:
+        names = ", ".join(untried) if details else counted(len(untried), "member")
+        console.print(f"Not trained, time budget used up: {names} (--time-budget gives more)")
+    if matter := _columns_that_matter(method.importances):
+        console.print(f"Columns that matter most: {matter}")
+        n_columns = sum(column.is_used for column in trained.content.facts.columns)
+        if details:
+            n_left = n_columns - len(method.importances)
+            left = f"; {counted(n_left, 'column')} not tested, for lack of time" if n_left else ""
+            console.print(f"  (in brackets: {method.objective} lost if a column is shuffled{left})")
+    console.print("A score of 2 means that 1 in 100 majority rows scores as high; 3, 1 in 1,000.")
+
+
+def _weights(rows: "Sequence[LeaderboardRow]") -> str:
+    """Return the members of the largest weights, all settings together; count the others."""
+    weights: dict[str, float] = {}
+    for row in rows:
+        weights[row.member] = weights.get(row.member, 0.0) + row.weight
+    used = sorted((name for name in weights if weights[name]), key=lambda name: -weights[name])
+    named = [f"{name} {weights[name]:.2f}" for name in used[:_MOST_IN_A_LINE]]
+    more = len(used) - len(named)
+    return ", ".join([*named, *([f"{more} more"] if more else [])])
+
+
+def _columns_that_matter(importances: dict[str, float]) -> str:
+    """Return the columns without which held-out rows rank worst, with the loss."""
+    worst = sorted(importances, key=lambda name: -importances[name])[:_MOST_IN_A_LINE]
+    named = [name for name in worst if importances[name] >= _LEAST_LOSS]
+    return ", ".join(f"{name} ({importances[name]:.3f})" for name in named)
+
+
+def print_saved(console: Console, out: Path) -> None:
+    """Print where the model file is."""
+    console.print(f"\nSaved {file_text(out)}", soft_wrap=True)

@@ -1,0 +1,109 @@
+"""A first ``rareclass fit`` is read in a minute: short, narrow, and with commands that run."""
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.conftest import QUICK, Run, purchases
+from rareclass.cli.screen import folded_command
+from rareclass.fit.demo import write_payments
+
+MOST_LINES, MOST_COLUMNS = 45, 80
+
+
+def numbers(folder: Path) -> tuple[Path, str]:
+    X = np.random.default_rng(0).normal(size=(300, 20)).round(3)
+    table = pl.DataFrame({f"x{k}": X[:, k] for k in range(20)})
+    table.with_columns(y=(X[:, 0] + X[:, 1] > 2).astype(int)).write_csv(folder / "numbers.csv")
+    return folder / "numbers.csv", "y"
+
+
+def words(folder: Path) -> tuple[Path, str]:
+    table = purchases().with_columns(
+        amount=pl.when(pl.int_range(240) % 7 == 0).then(None).otherwise(pl.col("amount")),
+        leak=pl.col("fraud") == "yes",
+        fraud=pl.when(pl.int_range(240) % 31 == 0).then(None).otherwise(pl.col("fraud")),
+    )
+    pl.concat([table, table[:40]]).write_csv(folder / "words.csv")
+    return folder / "words.csv", "fraud"
+
+
+def payments(folder: Path) -> tuple[Path, str]:
+    path = write_payments(folder, 0).train
+    pl.read_csv(path)[:1500].write_csv(path)
+    return path, "fraud"
+
+
+def next_commands(text: str) -> list[list[str]]:
+    """Words of the commands below the line that begins with "Next"."""
+    lines = text[text.index("\nNext") :].replace("\\\n", " ").splitlines()
+    return [shlex.split(line)[1:] for line in lines if line.startswith("  rareclass ")]
+
+
+@pytest.mark.parametrize("table", [payments, numbers, words])
+def test_a_first_fit_is_short_and_names_commands_that_run(
+    table, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(MOST_COLUMNS))
+    path, target = table(Path())
+    fitted = rareclass("fit", path, "--target", target, *QUICK, "--out", "model.rareclass")
+    assert fitted.exit_code == 0, fitted.output
+    lines = fitted.stdout.splitlines()
+    assert len(lines) <= MOST_LINES
+    assert [line for line in lines if len(line) > MOST_COLUMNS] == []
+    commands = next_commands(fitted.stdout)
+    assert [command[0] for command in commands] == ["report", "threshold", "score"]
+    for command in commands if table is words else []:
+        done = rareclass(*command)
+        assert done.exit_code == 0, done.output
+    if table is words:
+        assert Path("model.html").is_file()
+        assert pl.read_csv("model_scores.csv").height == pl.read_csv(path).height
+
+
+def test_details_have_what_the_short_form_leaves_out(
+    tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, target = numbers(Path())
+    said = {}
+    for option in ("--no-baseline", "--details"):
+        done = rareclass(
+            "fit", path, "-t", target, *QUICK, "-o", "m.rareclass", "--overwrite", option
+        )
+        assert done.exit_code == 0, done.output
+        said[option] = done.stdout
+    short, details = said["--no-baseline"], said["--details"]
+    assert "12 more" in short
+    assert "x19" not in short
+    assert all(f"\nx{k} " in details for k in range(20))
+    assert "Weight" in details
+    assert "Weight" not in short
+    # The last lines, what was decided and where it is, are in both.
+    assert next_commands(short) == next_commands(details)
+    assert "\nSaved m.rareclass" in details
+
+
+def test_commands_of_a_model_without_held_out_rows_run(
+    tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    purchases().write_csv("train.csv")
+    quick = ("--method", "rankrc", "--lam", 0.1, "--holdout", 0)
+    done = rareclass("fit", "train.csv", "-t", "fraud", *quick, "-o", "my model.rareclass")
+    assert done.exit_code == 0, done.output
+    commands = next_commands(done.stdout)
+    assert [command[0] for command in commands] == ["show", "evaluate", "score"]
+    assert [rareclass(*command).exit_code for command in commands] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("width", [10, 30, 80, 400])
+def test_a_folded_command_is_the_command(width: int) -> None:
+    command = "rareclass fit 'my table.csv' --target fraud --cost fp=1,fn=2 --out m.rareclass"
+    lines = folded_command(command, width)
+    assert shlex.split("\n".join(lines).replace("\\\n", "")) == shlex.split(command)
+    assert len(lines) == {10: 4, 30: 4, 80: 1, 400: 1}[width]
