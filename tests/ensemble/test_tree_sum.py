@@ -1,5 +1,7 @@
 """A sum of trees scores each row with the values of its leaves, as walking through them does."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,8 @@ from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from draws import draws
-from rareclass.ensemble._tree_sum_jit import MOST_MASKED_LEAVES
+from rareclass.ensemble import tree_sum
+from rareclass.ensemble._tree_sum_jit import MASKED_LEAVES
 from rareclass.ensemble.members.boosting import from_histogram_boosting
 from rareclass.ensemble.tree_sum import Tree, TreeSum, before_rounding, below_float32
 from rareclass.model.model_file import check_parts
@@ -35,6 +38,28 @@ def random_tree(random, n_leaves):
     )
 
 
+def level_tree(random, depth):
+    """All splits of a level ask the same; nodes are numbered level by level."""
+    level = np.repeat(np.arange(depth + 1), 2 ** np.arange(depth + 1))
+    node, is_leaf = np.arange(len(level)), level == depth
+    return Tree(
+        random.integers(N_FEATURES, size=depth + 1)[level],
+        (random.integers(-3, 4, size=depth + 1) / 2)[level],
+        np.where(is_leaf, -1, 2 * node + 1),
+        np.where(is_leaf, -1, 2 * node + 2),
+        (random.random(depth + 1) < 0.5)[level],
+        random.normal(size=len(level)),
+    )
+
+
+def with_edges(tree, random):
+    """Some thresholds are infinite, or the largest below a rounding of float32."""
+    n = len(tree.threshold)
+    odd = np.array([np.inf, -np.inf, before_rounding(np.array([0.1]))[0]])
+    edges = np.where(random.random(n) < 0.2, random.choice(odd, n), tree.threshold)
+    return tree._replace(threshold=edges)
+
+
 def walked(tree, x):
     node = 0
     while tree.left[node] >= 0:
@@ -49,34 +74,65 @@ def walked(tree, x):
 
 def random_rows(random, n_rows, missing=0.1):
     X = random.integers(-4, 5, size=(n_rows, N_FEATURES)) / 2  # ties with the thresholds
+    edge = before_rounding(np.array([0.1]))[0]
+    odd = [np.inf, -np.inf, -0.0, edge, np.nextafter(edge, np.inf)]
+    X = np.where(random.random(X.shape) < 0.1, random.choice(odd, X.shape), X)
     X[random.random(X.shape) < missing] = np.nan
     return X
 
 
 leaf_counts = st.lists(
-    st.sampled_from([1, 2, 3, 15, MOST_MASKED_LEAVES, MOST_MASKED_LEAVES + 1, 150]), max_size=5
+    st.sampled_from([1, 2, 3, 15, 16, 17, 33, MASKED_LEAVES, MASKED_LEAVES + 1, 150]), max_size=5
+)
+limits = st.sampled_from(
+    [{"_MOST_TILES": 1}, {"MOST_CUTS": 70}, {"MOST_SPLITS": 40}, {"MOST_FEATURES": 1}]
 )
 
 
-@given(leaf_counts, st.integers(0, 2**32), st.sampled_from([0.0, 0.2]))
+@given(
+    leaf_counts,
+    st.lists(st.integers(1, 8), max_size=2),
+    limits,
+    st.integers(0, 2**32),
+    st.sampled_from([0.0, 0.2]),
+)
 @draws(100)
-def test_scores_are_the_values_of_leaves(counts, seed, missing):
+def test_scores_are_the_values_of_leaves(counts, depths, limits, seed, missing):
     random = np.random.default_rng(seed)
-    trees = [random_tree(random, count) for count in counts]
+    trees = [with_edges(random_tree(random, count), random) for count in counts]
+    trees += [level_tree(random, depth) for depth in depths]
+    random.shuffle(trees)
     X = random_rows(random, 70, missing)
     expected = [2.5 + sum(walked(tree, x) for tree in trees) for x in X]
-    np.testing.assert_allclose(TreeSum.of(trees, 2.5).scores(X), expected, atol=1e-12)
+    with mock.patch.multiple(tree_sum, **limits):
+        scores = TreeSum.of(trees, 2.5).scores(X)
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+
+
+def test_more_thresholds_and_splits_than_sixteen_bits_can_number():
+    random = np.random.default_rng(0)
+    trees = [random_tree(random, leaves) for leaves in (30_000, 30_000, 30_000, 40_000, 5)]
+    trees = [
+        tree._replace(feature=0 * tree.feature, threshold=random.normal(size=len(tree.left)))
+        for tree in trees
+    ]
+    X = random.normal(size=(20, 1))
+    expected = [sum(walked(tree, x) for tree in trees) for x in X]
+    np.testing.assert_allclose(TreeSum.of(trees).scores(X), expected, atol=1e-12)
 
 
 def test_rows_one_by_one_in_blocks_and_in_threads_score_the_same():
     random = np.random.default_rng(0)
-    function = TreeSum.of([random_tree(random, count) for count in (2, 40, 64, 90, 300)])
+    trees = [random_tree(random, count) for count in (2, 40, 64, 90, 300)]
+    function = TreeSum.of([*trees, level_tree(random, 6)])
     X = random_rows(random, 9001)
     whole = function.scores(X)
     np.testing.assert_array_equal(whole, function.scores(X, n_jobs=2))
     np.testing.assert_array_equal(whole[4090:4100], function.scores(X[4090:4100]))
     np.testing.assert_array_equal(whole[:1], function.scores(X[:1]))
     assert function.scores(X[:0]).shape == (0,)
+    with mock.patch.multiple(tree_sum, _TILE_BYTES=1, _BLOCK_ROWS=1000):
+        np.testing.assert_array_equal(whole, function.scores(X))
 
 
 def test_rows_may_be_sparse_or_of_float32_or_stored_by_column():
@@ -126,6 +182,15 @@ def test_splits_that_part_missing_values_from_all_others_are_sound():
     function.threshold[0] = np.nan
     with pytest.raises(ValueError, match="a threshold is not a number"):
         check_parts(function)
+
+
+def test_a_split_or_leaf_of_two_parents_is_refused():
+    for node in (0, -1):
+        function = TreeSum.of([level_tree(np.random.default_rng(0), 3)])
+        function.check_parts()
+        function.left[node] = function.right[node]
+        with pytest.raises(ValueError, match="exactly one split"):
+            function.check_parts()
 
 
 @given(st.floats(-1e38, 1e38) | st.floats(-(2.0**120), 2.0**120, width=32), st.integers(-3, 3))

@@ -1,38 +1,45 @@
-"""Compiled sums of trees: small trees by masks of leaves, large ones step by step.
+"""Compiled sums of trees: 16 rows at once through small trees, step by step below the top of large.
 
-Rows come in tiles, stored by column, that stay in cache while every tree is added to them.
+Cells become ranks of 16 bits. A *column* of a tile of rows is one feature with one side for missing
+values, and a cell's rank is the number of the column's thresholds below the cell: ``x <= t_j`` is
+the same as ``rank(x) < j + 1``, exactly. A missing value gets the rank that is left, or right, of
+every threshold. Ranks start at -32,768, and are compared 16 at once.
 
-A tree of up to 64 leaves is not walked through. Bit k of a row's word says whether its leaf k,
-counted from the left, can still be the row's; a split that sends the row right clears the leaves
-on its left, and when all splits have been looked at, in any order, the row's leaf is the lowest
-bit that is left. That is one comparison and one "and" a split, without branches, for eight rows
-at once, and is several times faster than walking. (Lucchese et al., "QuickScorer", SIGIR 2015.)
+There are four forms of trees.
 
-In a larger tree, all rows of a tile take a step each in turn, so that waits for memory overlap,
-and rows that have come to a leaf drop out.
+- *Level trees* (CatBoost's) ask the same at all splits of a level. The answers, one bit a level,
+  are the number of the leaf.
+- *Masked trees* have up to 64 leaves. Bit k of a row's bits says whether leaf k, counted from the
+  left, can still be the row's; a split that sends the row right clears the leaves on its left. When
+  all splits have been looked at, in any order, the row's leaf is the lowest bit that is left. That
+  is one comparison and one "and" a split, without branches (Lucchese et al., "QuickScorer", SIGIR
+  2015). Bits are in words of 16, and most splits clear leaves of one word alone.
+- *Large trees* have a top of 64 splits or fewer, which is a masked tree. Below it rows are walked
+  down, one step of all rows in turn, so that waits for memory overlap.
+- *Huge trees*, which 16 bits cannot number, are walked down row by row.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from rareclass.compiling import njit
 
-MOST_MASKED_LEAVES = 64
-_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_ONE = np.uint64(1)
-# The upper six bits of a power of two times this number are different for each of the 64.
-_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-_SHIFT = np.uint64(58)
-
-
-def _positions_of_bits():
-    """Where a word's only bit stands, by the upper six bits of its product with _DE_BRUIJN."""
-    position = np.empty(64, np.int64)
-    for bit in range(64):
-        position[(int(_DE_BRUIJN) << bit & int(_ALL)) >> int(_SHIFT)] = bit
-    return position
-
-
-_POSITION = _positions_of_bits()
+MOST_CUTS = 65_534  # of one column
+MOST_FEATURES = 32_767  # each may be two columns
+MOST_SPLITS = 32_767  # of a tree that is not huge
+TILE_STEP = 64  # rows
+MOST_LEVELS = 15  # of a level tree
+MASKED_LEAVES = 64
+_WORD = 16  # leaves
+WORDS = MASKED_LEAVES // _WORD
+LOWEST = -32_768
+_16, _32, _48, _LOW_16 = (np.uint64(k) for k in (16, 32, 48, 0xFFFF))
+_ALWAYS_LEFT = np.int16(32_767)
+_ALL = np.int16(-1)
+# Bits of a word whose place has a one in its own bit 0, 1, 2 and 3.
+_ODD, _UPPER_TWO, _UPPER_FOUR, _UPPER_EIGHT = (np.int16(k) for k in (-21846, -13108, -3856, -256))
+_ONE, _TWO, _FOUR, _EIGHT, _NONE = (np.int16(k) for k in (1, 2, 4, 8, 0))
 
 
 @njit(cache=True, nogil=True)
@@ -73,106 +80,313 @@ def lay_out(
             left_out[parent] = number
 
 
+class PreparedTrees(NamedTuple):
+    """Trees as `add_trees` reads them: level trees first, then masked ones, then large ones."""
+
+    # The columns: a feature each, and whether a missing value is left of all thresholds. Those of
+    # column c are cuts[first_cut[c] : first_cut[c + 1]], increasing.
+    feature: np.ndarray
+    missing_left: np.ndarray
+    first_cut: np.ndarray
+    cuts: np.ndarray
+    n_level: int
+    n_masked: int
+    # Tree k has the groups first_group[k] : first_group[k + 1] of splits: one for all levels, or
+    # one for each word of 16 leaves. Group g has the splits first_split[g] : first_split[g + 1], an
+    # even number.
+    first_group: np.ndarray
+    first_split: np.ndarray
+    column: np.ndarray
+    code: np.ndarray  # a row goes left where its rank in the column is less
+    kept: np.ndarray  # the leaves of the word that rows going right may reach
+    # Tree k has the leaves value[first_leaf[k]], ...
+    first_leaf: np.ndarray
+    value: np.ndarray
+    # Where rows go from leaf j of the top of large tree k: entry[k, j], a node, or ~leaf. A node is
+    # four numbers of 16 bits: the column, the code, and what follows on the left and on the right.
+    entry: np.ndarray
+    first_node: np.ndarray
+    nodes: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def masks_of(left, right, start):
-    """For each split of a tree of at most 64 leaves: every bit but those of leaves on its left.
-
-    Entries of larger trees are left as they are: touching them costs more than scoring a row.
-    """
-    mask = np.empty(left.shape[0], np.uint64)
-    first = np.empty(left.shape[0], np.int64)  # the leftmost leaf below a split
-    for k in range(start.shape[0] - 1):
-        if start[k + 1] - start[k] >= MOST_MASKED_LEAVES:
-            continue
-        leaf0 = start[k] + k
-        for n in range(start[k + 1] - 1, start[k] - 1, -1):
-            first[n] = ~left[n] if left[n] < 0 else first[left[n]]
-            end = ~right[n] if right[n] < 0 else first[right[n]]
-            ones = (_ONE << np.uint64(end - first[n])) - _ONE  # of fewer than 64 leaves
-            mask[n] = _ALL ^ (ones << np.uint64(first[n] - leaf0))
-    return mask
-
-
-@njit(cache=True, nogil=True)
-def add_trees(
-    X, feature, threshold, left, right, missing_left, value, start, mask, tile_rows, scores_out
-):
-    """Add to each row's score the value of its leaf in every tree, tree after tree."""
-    n_rows, n_features = X.shape
-    tile = np.empty((n_features, tile_rows))
-    word = np.empty(tile_rows, np.uint64)
-    at = np.empty(tile_rows, np.int32)
-    going = np.empty(tile_rows, np.int32)
-    for row0 in range(0, n_rows, tile_rows):
-        m = min(tile_rows, n_rows - row0)
-        any_missing = False
-        for i in range(m):
-            for j in range(n_features):
-                tile[j, i] = X[row0 + i, j]
-                any_missing |= np.isnan(X[row0 + i, j])
-        scores = scores_out[row0 : row0 + m]
-        for k in range(start.shape[0] - 1):
-            if start[k + 1] - start[k] < MOST_MASKED_LEAVES:
-                _keep_leaves(
-                    tile, feature, threshold, missing_left, mask, start[k], start[k + 1], word[:m]
-                )
-                _add_lowest(word[:m], value, start[k] + k, scores)
+def add_trees(X, trees, tile_rows, scores_out):
+    """Add to each row's score the value of its leaf in every tree; `tile_rows`: times 64."""
+    tile = np.empty((trees.feature.shape[0], tile_rows), np.int16)
+    word = np.empty(tile_rows, np.int16)
+    best, leaf = np.empty_like(word), np.empty_like(word)
+    cells, going = np.empty(tile_rows), np.empty(tile_rows, np.uint32)
+    for row0 in range(0, X.shape[0], tile_rows):
+        rows = X[row0 : row0 + tile_rows]
+        scores = scores_out[row0 : row0 + tile_rows]
+        _rank(rows, trees, cells, going, tile)
+        # Whole vectors: what the rows beyond come to is not looked at.
+        size = min(tile_rows, (rows.shape[0] + 63) // 64 * 64)
+        for k in range(trees.first_leaf.shape[0]):
+            if k < trees.n_level:
+                _answer_levels(tile, trees, k, leaf[:size])
             else:
-                _walk(
-                    tile, feature, threshold, left, right, missing_left,
-                    start[k], any_missing, at[:m], going[:m],
-                )  # fmt: skip
-                for i in range(m):
-                    scores[i] += value[~at[i]]
+                _keep_leaves(tile, trees, k, word[:size], best[:size], leaf[:size])
+                large = k - trees.n_level - trees.n_masked
+                if large >= 0:
+                    _walk_on(tile, trees, large, going[: rows.shape[0]], leaf)
+            value = trees.value[trees.first_leaf[k] :]
+            for i in range(scores.shape[0]):
+                scores[i] += value[np.uint64(leaf[i])]
 
 
 @njit(cache=True, nogil=True)
-def _keep_leaves(tile, feature, threshold, missing_left, mask, begin, end, word_out):
-    """Bits of the leaves that each row may still reach after all splits of a tree."""
-    m = word_out.shape[0]
+def _rank(rows, trees, cells, below, tile_out):
+    """Put the ranks of all rows into a tile: a search by halves, a step of all rows in turn."""
+    n_rows = np.uint64(rows.shape[0])
+    for c in range(trees.feature.shape[0]):
+        cuts = trees.cuts[trees.first_cut[c] : trees.first_cut[c + 1]]
+        for i in range(n_rows):
+            cells[i], below[i] = rows[i, trees.feature[c]], 0
+        left = cuts.shape[0]
+        while left > 0:
+            half, last = np.uint32((left + 1) // 2), np.uint32((left - 1) // 2)
+            for i in range(n_rows):
+                below[i] += half if cuts[below[i] + last] < cells[i] else np.uint32(0)
+            left //= 2
+        missing, ranks = 0 if trees.missing_left[c] else cuts.shape[0], tile_out[c]
+        for i in range(n_rows):
+            ranks[i] = (missing if np.isnan(cells[i]) else np.int64(below[i])) + LOWEST
+
+
+@njit(cache=True, nogil=True)
+def _answer_levels(tile, trees, k, leaf_out):
+    """Number of each row's leaf: the answers of the levels as bits, two levels in turn."""
+    group = trees.first_group[k]
+    m = leaf_out.shape[0]
     for i in range(m):
-        word_out[i] = _ALL
-    for n in range(begin, end):
-        column, t, kept = tile[feature[n]], threshold[n], mask[n]
-        # A comparison with NaN is false: which one is asked says where missing values go.
-        if missing_left[n]:
-            for i in range(m):
-                word_out[i] &= kept if column[i] > t else _ALL
-        else:
-            for i in range(m):
-                word_out[i] &= _ALL if column[i] <= t else kept
+        leaf_out[i] = 0
+    for n in range(trees.first_split[group], trees.first_split[group + 1], 2):
+        upper, lower = tile[trees.column[n]], tile[trees.column[n + 1]]
+        t, u = trees.code[n], trees.code[n + 1]
+        for i in range(m):
+            answers = (2 if upper[i] >= t else 0) | (1 if lower[i] >= u else 0)
+            leaf_out[i] = leaf_out[i] << 2 | answers
 
 
 @njit(cache=True, nogil=True)
-def _add_lowest(word, value, leaf0, scores_out):
-    """Add the value of the leaf of each row's lowest bit."""
-    for i in range(word.shape[0]):
-        lowest = word[i] & (~word[i] + _ONE)
-        scores_out[i] += value[leaf0 + _POSITION[(lowest * _DE_BRUIJN) >> _SHIFT]]
+def _keep_leaves(tile, trees, k, word, best, leaf_out):
+    """Number of each row's leaf: the lowest bit of the first word that has one."""
+    m = leaf_out.shape[0]
+    group0 = trees.first_group[k]
+    for i in range(m):
+        best[i], leaf_out[i] = 0, 0
+    for group in range(trees.first_group[k + 1] - 1, group0 - 1, -1):
+        for i in range(m):
+            word[i] = _ALL
+        for n in range(trees.first_split[group], trees.first_split[group + 1], 2):
+            one, other = tile[trees.column[n]], tile[trees.column[n + 1]]
+            t, u = trees.code[n], trees.code[n + 1]
+            kept, also = trees.kept[n], trees.kept[n + 1]
+            for i in range(m):
+                word[i] &= (_ALL if one[i] < t else kept) & (_ALL if other[i] < u else also)
+        first = np.int16(_WORD * (group - group0))
+        for i in range(m):
+            # Read first: what may not be read makes a branch.
+            new, old, at = word[i], best[i], leaf_out[i]
+            best[i], leaf_out[i] = new if new != 0 else old, first if new != 0 else at
+    for i in range(m):
+        lowest = best[i] & -best[i]
+        leaf_out[i] += (
+            (_ONE if lowest & _ODD else _NONE)
+            | (_TWO if lowest & _UPPER_TWO else _NONE)
+            | (_FOUR if lowest & _UPPER_FOUR else _NONE)
+            | (_EIGHT if lowest & _UPPER_EIGHT else _NONE)
+        )
 
 
 @njit(cache=True, nogil=True)
-def _walk(
-    tile, feature, threshold, left, right, missing_left, root, any_missing, at_out, going
-):  # fmt: skip
-    """Where each row ends: ~leaf. `going` is room for the rows that are on their way."""
-    # Indices without a sign: one with a sign is looked at whether it counts from the end.
-    n_going = at_out.shape[0]
-    for i in range(n_going):
-        at_out[i], going[i] = root, i
+def _walk_on(tile, trees, large, going, leaf):
+    """Go on from the leaf of a large tree's top to its own; `going` is room for rows.
+
+    A row on its way is one number: the row above, the node it has come to in the lower 16 bits.
+    """
+    entry, nodes = trees.entry[large], trees.nodes[trees.first_node[large] :]
+    n_going = np.uint64(0)
+    for i in range(np.uint64(going.shape[0])):
+        child = entry[np.uint64(leaf[i])]
+        leaf[i] = ~child  # where the child is a leaf
+        going[n_going] = i << _16 | np.uint64(np.uint16(child))
+        n_going += np.uint64(child >= 0)
     while n_going > 0:
         still = np.uint64(0)
-        for k in range(np.uint64(n_going)):
-            row = np.uint64(going[k])
-            n = np.uint64(at_out[row])
-            x = tile[np.uint64(feature[n]), row]
-            goes_left = x <= threshold[n]
-            if any_missing:
-                goes_left |= np.isnan(x) & missing_left[n]
-            # Both are fetched, and the row stored either way: a branch would be guessed wrong.
-            on_left, on_right = left[n], right[n]
-            child = on_left if goes_left else on_right
-            at_out[row] = child
-            going[still] = row
+        for j in range(n_going):
+            row, node = np.uint64(going[j]) >> _16, nodes[np.uint64(going[j]) & _LOW_16]
+            goes_left = tile[node & _LOW_16, row] < np.int16(node >> _16)
+            # The row is stored either way: a branch would be guessed wrong.
+            child = np.int16(node >> (_32 if goes_left else _48))
+            leaf[row] = ~child
+            going[still] = row << _16 | np.uint64(np.uint16(child))
             still += np.uint64(child >= 0)
-        n_going = np.int64(still)
+        n_going = still
+
+
+@njit(cache=True, nogil=True)
+def add_huge_tree(X, feature, threshold, left, right, missing_left, value, scores_out):
+    """Add to each row's score the value of its leaf in one tree, walking down."""
+    for i in range(X.shape[0]):
+        node = 0
+        while node >= 0:
+            x = X[i, feature[node]]
+            goes_left = missing_left[node] if np.isnan(x) else x <= threshold[node]
+            node = left[node] if goes_left else right[node]
+        scores_out[i] += value[~node]
+
+
+# -- preparing ---------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def depths_of(column, code, left, right, start):
+    """Depth of each level tree, 0 for other trees."""
+    depth = np.zeros(start.shape[0] - 1, np.int64)
+    level = np.empty(left.shape[0], np.int64)
+    for k in range(start.shape[0] - 1):
+        root, end = start[k], start[k + 1]
+        n_levels = 0
+        while (1 << n_levels) - 1 < end - root:
+            n_levels += 1
+        # In preorder the first splits of a level tree go down its left side.
+        fits = (1 << n_levels) - 1 == end - root and n_levels <= MOST_LEVELS
+        level[root] = 0
+        for n in range(root, end if fits else root):
+            example = root + level[n]
+            fits &= level[n] < n_levels
+            fits = fits and column[n] == column[example] and code[n] == code[example]
+            for child in (left[n], right[n]):
+                if child >= 0:
+                    level[child] = level[n] + 1
+        if fits:
+            depth[k] = n_levels
+    return depth
+
+
+@njit(cache=True, nogil=True)
+def lay_groups(column, code, left, right, start, order, depth, trees_out):
+    """Fill groups, splits, entries and nodes of the trees; return how many splits there are."""
+    below = np.empty(left.shape[0], np.int64)  # leaves of the top below a split
+    first = np.empty(left.shape[0], np.int64)  # the leftmost of them
+    in_top = np.empty(left.shape[0], np.bool_)
+    group, at = 0, 0
+    for k in range(order.shape[0]):
+        root, end = start[order[k]], start[order[k] + 1]
+        trees_out.first_group[k] = group
+        if k < trees_out.n_level:
+            at = _lay_levels(column, code, root, depth[order[k]], at, trees_out)
+            group += 1
+            trees_out.first_split[group] = at
+            continue
+        _choose_top(left, right, root, end, below, in_top)
+        _number_leaves(left, right, root, end, in_top, below, first)
+        for word in range(0, below[root], _WORD):
+            at = _lay_word(column, code, left, root, end, in_top, below, first, word, at, trees_out)
+            group += 1
+            trees_out.first_split[group] = at
+        large = k - trees_out.n_level - trees_out.n_masked
+        if large >= 0:
+            leaf0 = root + order[k]
+            _lay_nodes(column, code, left, right, root, end, leaf0, large, trees_out)
+            _lay_entries(left, right, root, end, leaf0, in_top, below, first, large, trees_out)
+    trees_out.first_group[order.shape[0]] = group
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _lay_levels(column, code, root, depth, at, trees_out):
+    """Add the levels of a tree, an even number; return where the next group begins."""
+    if depth % 2:
+        trees_out.column[at], trees_out.code[at] = 0, _ALWAYS_LEFT
+        at += 1
+    for n in range(root, root + depth):
+        trees_out.column[at], trees_out.code[at] = column[n], code[n]
+        at += 1
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _leaves(child, below):
+    """Number of leaves of a child, itself where it is a leaf."""
+    return below[child] if child >= 0 else 1
+
+
+@njit(cache=True, nogil=True)
+def _choose_top(left, right, root, end, below, in_top_out):
+    """Say which splits are the top of a tree: those with the most leaves below."""
+    room = MASKED_LEAVES - 1
+    if end - root <= room:
+        in_top_out[root:end] = True
+        return
+    for n in range(end - 1, root - 1, -1):
+        below[n] = _leaves(left[n], below) + _leaves(right[n], below)
+    least = np.sort(below[root:end])[-room]
+    # A split has more leaves than those below it, and stands before them: the top has no gap.
+    room -= np.sum(below[root:end] > least)
+    for n in range(root, end):
+        in_top_out[n] = below[n] > least or (below[n] == least and room > 0)
+        room -= below[n] == least
+
+
+@njit(cache=True, nogil=True)
+def _number_leaves(left, right, root, end, in_top, below_out, first_out):
+    """For each split of the top, how many leaves of the top are below, and the leftmost of them."""
+    for n in range(end - 1, root - 1, -1):
+        below_out[n] = 1
+        if in_top[n]:
+            below_out[n] = _leaves(left[n], below_out) + _leaves(right[n], below_out)
+    first_out[root] = 0
+    for n in range(root, end):
+        if in_top[n] and left[n] >= 0:
+            first_out[left[n]] = first_out[n]
+        if in_top[n] and right[n] >= 0:
+            first_out[right[n]] = first_out[n] + _leaves(left[n], below_out)
+
+
+@njit(cache=True, nogil=True)
+def _lay_word(column, code, left, root, end, in_top, below, first, word, at, trees_out):
+    """Add the splits that clear leaves of a word, an even number; return where the next begin."""
+    before = at
+    for n in range(root, end):
+        if in_top[n]:
+            begin = max(first[n] - word, 0)
+            stop = min(first[n] + _leaves(left[n], below) - word, _WORD)
+            if begin < stop:
+                trees_out.column[at], trees_out.code[at] = column[n], code[n]
+                trees_out.kept[at] = ~(((1 << (stop - begin)) - 1) << begin)
+                at += 1
+    if (at - before) % 2:
+        trees_out.column[at], trees_out.code[at], trees_out.kept[at] = 0, 0, _ALL
+        at += 1
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _lay_nodes(column, code, left, right, root, end, leaf0, large, trees_out):
+    """Add all splits of a large tree as nodes; children are numbered within the tree."""
+    node0, mask = trees_out.first_node[large], 0xFFFF
+    for n in range(root, end):
+        on_left = left[n] + (leaf0 if left[n] < 0 else -root)
+        on_right = right[n] + (leaf0 if right[n] < 0 else -root)
+        trees_out.nodes[node0 + n - root] = (
+            np.uint64(column[n])
+            | np.uint64(code[n] & mask) << np.uint64(16)
+            | np.uint64(on_left & mask) << np.uint64(32)
+            | np.uint64(on_right & mask) << np.uint64(48)
+        )
+
+
+@njit(cache=True, nogil=True)
+def _lay_entries(left, right, root, end, leaf0, in_top, below, first, large, trees_out):
+    """Say where rows go on from each leaf of the top."""
+    for n in range(root, end):
+        if in_top[n]:
+            if left[n] < 0 or not in_top[left[n]]:
+                child = left[n] + (leaf0 if left[n] < 0 else -root)
+                trees_out.entry[large, first[n]] = child
+            if right[n] < 0 or not in_top[right[n]]:
+                child = right[n] + (leaf0 if right[n] < 0 else -root)
+                trees_out.entry[large, first[n] + _leaves(left[n], below)] = child

@@ -1,22 +1,37 @@
 """Sums of trees: f(x) = a + the sum of the values of the leaves that x reaches, one a tree."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
-from rareclass.ensemble._tree_sum_jit import add_trees, lay_out, masks_of
+from rareclass.ensemble._tree_sum_jit import (
+    LOWEST,
+    MASKED_LEAVES,
+    MOST_CUTS,
+    MOST_FEATURES,
+    MOST_SPLITS,
+    TILE_STEP,
+    WORDS,
+    PreparedTrees,
+    add_huge_tree,
+    add_trees,
+    depths_of,
+    lay_groups,
+    lay_out,
+)
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.protocol import Block
 from rareclass.rows.source import RowSource
 
 _BLOCK_ROWS = 4096
-# A tile of rows and the words of its leaves stay in the second cache, and eight rows are compared
-# at once; longer tiles gain nothing.
+# A tile of rows stays in the second cache.
 _TILE_BYTES = 2**18
-_FEWEST_TILE_ROWS, _MOST_TILE_ROWS = 64, 512
+_MOST_TILES = 8
 
 
 class Tree(NamedTuple):
@@ -40,8 +55,10 @@ class TreeSum:
 
     Notes
     -----
-    A row costs one comparison a split in trees of up to 64 leaves, eight of them at once, and
-    one step a level in larger ones. A tree takes about 29 bytes a leaf.
+    A row costs one comparison a level in trees that ask the same at all splits of a level, one a
+    split in others of up to 64 leaves, 16 of either at once, and some steps down in larger ones;
+    `_tree_sum_jit` has the forms. A tree takes about 29 bytes a leaf, and once rows have been
+    scored some 30 more.
 
     Examples
     --------
@@ -130,7 +147,11 @@ class TreeSum:
             raise ValueError("start does not say where trees begin")
         if (np.diff(start) < 1).any() or (self.feature < 0).any():
             raise ValueError("a tree has no split, or a split no feature")
-        tree = np.repeat(np.arange(n_trees), np.diff(start))
+        self._check_children()
+
+    def _check_children(self) -> None:
+        start, n_splits = self.start, len(self.left)
+        tree = np.repeat(np.arange(self.n_trees), np.diff(start))
         first_leaf, end_leaf = start[tree] + tree, start[tree + 1] + tree + 1
         for child in (self.left, self.right):
             # In preorder a split stands before those below it: no walk comes back.
@@ -138,6 +159,11 @@ class TreeSum:
             is_leaf = (child < 0) & (~child >= first_leaf) & (~child < end_leaf)
             if not (is_split | is_leaf).all():
                 raise ValueError("a split leads to what is no part of its tree")
+        children = np.concatenate([self.left, self.right])
+        parents = np.bincount(children[children >= 0], minlength=n_splits)
+        parents[start[:-1]] += 1
+        if (parents != 1).any() or (np.bincount(~children[children < 0]) != 1).any():
+            raise ValueError("a split or a leaf does not follow exactly one split")
 
     @property
     def n_trees(self) -> int:
@@ -152,28 +178,100 @@ class TreeSum:
             raise ValueError(f"rows have {X.shape[1]} features, the trees look at more.")
         source = RowSource(X.shape, X.dtype, lambda rows: X[rows], sparse.issparse(X))
         rows = ArrayRows(source, block_rows=_BLOCK_ROWS, n_jobs=n_jobs, blocks_a_thread=1)
-        mask = masks_of(self.left, self.right, self.start)
-        return rows.map(self._scores_of, mask)
+        return rows.map(self._scores_of, self._prepared)
 
-    def _scores_of(self, block: Block, mask: np.ndarray) -> np.ndarray:
+    @cached_property
+    def _prepared(self) -> "list[PreparedTrees | TreeSum]":
+        """The trees as they are scored, made when rows are first scored; huge trees as they are."""
+        parts = [self._part(*of) for of in itertools.pairwise(self._ends_of_parts())]
+        return [each if each.start[1] > MOST_SPLITS else _prepare(each) for each in parts]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_prepared"}
+
+    def _scores_of(self, block: Block, prepared: "list[PreparedTrees | TreeSum]") -> np.ndarray:
         X = block.X.toarray() if sparse.issparse(block.X) else block.X
         X = np.ascontiguousarray(X, dtype=np.float64)
-        fitting = _TILE_BYTES // (8 * max(1, X.shape[1]))
         scores = np.zeros(len(X))
-        add_trees(
-            X,
-            self.feature,
-            self.threshold,
-            self.left,
-            self.right,
-            self.missing_goes_left,
-            self.value,
-            self.start,
-            mask,
-            min(max(fitting, _FEWEST_TILE_ROWS), _MOST_TILE_ROWS),
-            scores,
-        )
+        for part in prepared:
+            if isinstance(part, PreparedTrees):
+                tiles = _TILE_BYTES // (2 * TILE_STEP * len(part.feature))
+                add_trees(X, part, TILE_STEP * min(max(tiles, 1), _MOST_TILES), scores)
+            else:
+                tree = part.feature, part.threshold, part.left, part.right
+                add_huge_tree(X, *tree, part.missing_goes_left, part.value, scores)
         return scores + self.intercept
+
+    def _ends_of_parts(self) -> list[int]:
+        """Cut the trees where 16 bits could not number features, or the thresholds of one."""
+        used, feature = np.unique(self.feature, return_inverse=True)
+        is_huge = np.diff(self.start) > MOST_SPLITS
+        counts, ends = np.zeros(len(used), np.int64), [0]
+        for k, splits in enumerate(itertools.pairwise(self.start)):
+            more = np.bincount(feature[slice(*splits)], minlength=len(used))
+            sums = counts + more
+            fits = sums.max() <= MOST_CUTS and np.count_nonzero(sums) <= MOST_FEATURES
+            is_end = k > 0 and (not fits or is_huge[k] or is_huge[k - 1])
+            ends += [k] if is_end else []
+            counts = more if is_end else sums
+        return [*ends, self.n_trees] if self.n_trees else []
+
+    def _part(self, begin: int, end: int) -> "TreeSum":
+        """Return consecutive trees as a sum of their own."""
+        first, last = self.start[begin], self.start[end]
+        splits, leaves = slice(first, last), slice(first + begin, last + end)
+        return TreeSum(
+            self.feature[splits].astype(np.int32),
+            self.threshold[splits].astype(np.float64),
+            _shifted(self.left[splits], -first, -first - begin),
+            _shifted(self.right[splits], -first, -first - begin),
+            self.missing_goes_left[splits],
+            self.value[leaves].astype(np.float64),
+            (self.start[begin : end + 1] - first).astype(np.int32),
+            0.0,
+        )
+
+
+def _prepare(trees: TreeSum) -> PreparedTrees:
+    """Bring trees into the forms that they are scored in."""
+    # A feature is two columns where missing values go left in some splits and right in others.
+    side = 2 * trees.feature.astype(np.int64) + trees.missing_goes_left
+    sides, column = np.unique(side, return_inverse=True)
+    order = np.lexsort((trees.threshold, column))
+    of, cut = column[order], trees.threshold[order]
+    is_new = np.append(True, (of[1:] != of[:-1]) | (cut[1:] != cut[:-1]))
+    first_cut = np.searchsorted(of[is_new], np.arange(len(sides) + 1))
+    number = np.empty(len(order), np.int64)
+    number[order] = np.cumsum(is_new)
+    code = (number - first_cut[column] + LOWEST).astype(np.int16)
+    how = column.astype(np.int32), code, trees.left, trees.right, trees.start
+    depth, n_splits = depths_of(*how), np.diff(trees.start)
+    form = np.where(depth > 0, 0, np.where(n_splits < MASKED_LEAVES, 1, 2))
+    of_form = np.argsort(form, kind="stable")
+    n_level, n_masked, n_large = np.bincount(form, minlength=3)
+    room = int((WORDS * (np.minimum(n_splits, MASKED_LEAVES) + 1)).sum())
+    prepared = PreparedTrees(
+        feature=sides // 2,
+        missing_left=sides % 2 == 1,
+        first_cut=first_cut,
+        cuts=cut[is_new],
+        n_level=int(n_level),
+        n_masked=int(n_masked),
+        first_group=np.zeros(len(depth) + 1, np.int64),
+        first_split=np.zeros(WORDS * len(depth) + 1, np.int64),
+        column=np.empty(room, np.int32),
+        code=np.empty(room, np.int16),
+        kept=np.empty(room, np.int16),
+        first_leaf=(trees.start[:-1] + np.arange(len(depth)))[of_form].astype(np.int64),
+        value=trees.value,
+        entry=np.empty((n_large, MASKED_LEAVES), np.int16),
+        first_node=np.concatenate([[0], np.cumsum(n_splits[form == 2])]),
+        nodes=np.empty(n_splits[form == 2].sum(), np.uint64),
+    )
+    n_kept = lay_groups(*how, of_form, depth, prepared)
+    return prepared._replace(
+        **{name: getattr(prepared, name)[:n_kept].copy() for name in ("column", "code", "kept")}
+    )
 
 
 def _shifted(child: np.ndarray, splits: int, leaves: int) -> np.ndarray:
