@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: audit automl-env demo docs fuzz test test-alone test-browser test-mlflow test-oldest test-rest test-spark test-thorough test-wheel lint types unit install clean mutants
+.PHONY: audit automl-env demo docs fuzz outputs test test-alone test-browser test-mlflow test-oldest test-rest test-spark test-thorough test-wheel lint types unit install clean mutants
 
 install: $(STAMP)
 
@@ -29,9 +29,16 @@ $(DOCS_STAMP): $(STAMP) requirements-docs.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.lock
 	@touch $@
 
+# Spelling of the words, then the pages: warnings, links that lead nowhere, and requests to other hosts
+# are errors.
 docs: $(DOCS_STAMP)
+	$(BIN)/codespell docs src README.md CONTRIBUTING.md CHANGELOG.md
 	OMP_NUM_THREADS=2 $(BIN)/python -m sphinx -b html -W --keep-going -q -E -d build/docs-pages docs build/docs
 	@echo "The site is in build/docs: open build/docs/index.html"
+
+# Outputs on the tutorial and the how-to pages, printed anew by the commands above them (minutes).
+outputs: install
+	OMP_NUM_THREADS=2 $(BIN)/python -m docs.site_pages.printed_outputs
 
 test: lint types unit
 

@@ -7,7 +7,9 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from site_pages.command_reference import write_command_reference  # noqa: E402
+from site_pages.kinds import write_kinds  # noqa: E402
 from site_pages.linked_names import link_names  # noqa: E402
+from site_pages.links import check_links  # noqa: E402
 from site_pages.llms_text import write_llms_text  # noqa: E402
 from site_pages.no_other_hosts import check_pages  # noqa: E402
 from site_pages.public_names import write_api_pages  # noqa: E402
@@ -30,7 +32,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["examples", "generated/gallery/*.py", "site_pages"]
+exclude_patterns = ["examples", "generated/gallery/*.py", "site_pages", "explanation/*.html"]
 default_role = "code"
 highlight_language = "none"  # what is no Python says nothing: a terminal's lines
 nitpicky = True
@@ -64,6 +66,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "rareclass"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_search_scorer = "site_pages/search_scorer.js"
 html_theme_options = {
     "logo": {"text": "rareclass"},
     "header_links_before_dropdown": 6,
@@ -77,15 +80,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 # Pages without any below them have nothing to show at the left.
-html_sidebars = {
-    page: []
-    for page in [
-        *("index", "tutorial", "which-method", "guide", "coming-from", "command-line"),
-        *("databases", "streams", "serving"),
-        *("how-good", "changelog", "contributing", "search"),
-        *("generated/commands", "generated/gallery/index"),
-    ]
-}
+html_sidebars = {page: [] for page in ("index", "tutorial", "search")}
 html_show_sourcelink = False
 html_copy_source = False
 
@@ -96,8 +91,10 @@ def setup(app):
     write_api_pages(generated / "api")
     write_command_reference(generated)
     write_pages(generated / "benchmarks")
+    write_kinds(generated)
     app.connect("doctree-read", link_names)
     app.connect("build-finished", check_pages)
+    app.connect("build-finished", check_links)
     app.connect("build-finished", _write_llms_text)
 
 

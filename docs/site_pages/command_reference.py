@@ -31,9 +31,8 @@ def write_command_reference(folder: Path) -> None:
     """Write commands.md, unless it is there as it should be."""
     parts = [
         "# Commands\n",
-        "Made of the commands themselves: what `rareclass VERB --help` says. "
-        "Whole runs with what they print are in "
-        "[the command line, run by run](../command-line.md).\n",
+        "For anyone who looks up a command or an option: what `rareclass COMMAND --help` says, made "
+        "of the commands themselves. The [how-to pages](../how-to.md) show them at work.\n",
     ]
     parts += [section(verb, command) for verb, command in commands().items()]
     text = "\n".join(parts)

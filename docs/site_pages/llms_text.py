@@ -35,11 +35,20 @@ def title_and_summary(page: Path) -> tuple[str, str]:
 
 def markdown_pages(docs: Path) -> list[str]:
     """Return the written pages of the site by name, those below others behind them."""
+    return [
+        name
+        for name in listed_pages(docs)
+        if (docs / f"{name}.md").is_file() and not name.startswith("generated/")
+    ]
+
+
+def listed_pages(docs: Path, start: str = "index") -> list[str]:
+    """Return all that the table of contents of a page leads to, but for generated pages' own."""
     names: list[str] = []
-    for name in page_names(docs / "index.md"):
-        if (docs / f"{name}.md").is_file() and not name.startswith("generated/"):
-            below = page_names(docs / f"{name}.md")
-            names += [name, *(each for each in below if not each.endswith("*"))]
+    for name in page_names(docs / f"{start}.md"):
+        names.append(name)
+        is_written = (docs / f"{name}.md").is_file() and not name.startswith("generated/")
+        names += listed_pages(docs, name) if is_written else []
     return names
 
 

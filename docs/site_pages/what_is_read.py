@@ -1,4 +1,4 @@
-"""The table "what is read as what" of docs/command-line.md, made by the reader itself.
+"""The table "what is read as what" of docs/reference/what-is-read.md, made by the reader itself.
 
 `python -m docs.site_pages.what_is_read` writes it anew; `tests/docs/test_what_is_read.py` holds
 that it stands on the page as the code has it.
@@ -20,7 +20,7 @@ from rareclass.tables.frames import frame_of_arrow
 from rareclass.tables.reading import CellReading, read_cells
 from rareclass.tables.text_columns import CellProfile, check_text, notes_of_text, reading_of_text
 
-PAGE = Path(__file__).parents[1] / "command-line.md"
+PAGE = Path(__file__).parents[1] / "reference" / "what-is-read.md"
 BEGIN, END = (
     "<!-- what is read as what: made by docs/site_pages/what_is_read.py -->",
     "<!-- end -->",

@@ -10,10 +10,19 @@ from typer.testing import CliRunner
 
 from benchmarks.pages.registry import PAGES as BENCHMARKS
 from docs.site_pages.command_reference import commands, section
-from docs.site_pages.llms_text import markdown_pages, page_names, title_and_summary
+from docs.site_pages.kinds import ERRORS, FINDINGS, write_kinds
+from docs.site_pages.links import broken_links
+from docs.site_pages.llms_text import (
+    listed_pages,
+    markdown_pages,
+    page_names,
+    title_and_summary,
+)
 from docs.site_pages.no_other_hosts import loaded_from_elsewhere
 from docs.site_pages.public_names import own_members, public_names, reference
 from rareclass.cli.app import app
+from rareclass.errors import ErrorKind
+from rareclass.findings import FindingKind
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -67,6 +76,10 @@ def slugs(page):
         yield words.replace(" ", "-")
 
 
+# Pages that the build makes, and that links of written pages may name.
+GENERATED = {"index", "commands", "kinds"}
+
+
 @pytest.mark.parametrize("page", FILES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     for link in LINK.findall(re.sub(r"`[^`\n]*`", "", page.read_text())):
@@ -77,17 +90,65 @@ def test_links_lead_somewhere(page):
         if target.parent == DOCS / "generated" / "benchmarks":
             assert target.stem in {"index", *BENCHMARKS}, f"{page.name}: {link}"
             continue
+        if "generated" in target.parts:
+            assert target.name.removesuffix(".md") in GENERATED, f"{page.name}: {link}"
+            continue
         assert target.exists(), f"{page.name}: {link}"
         if anchor:
             assert anchor in set(slugs(target)), f"{page.name}: {link}"
 
 
+PARTS = ("tutorial", "how-to", "reference", "explanation")
+
+
+def test_the_site_has_four_parts_in_order():
+    assert page_names(DOCS / "index.md") == [*PARTS]
+
+
 def test_every_page_is_in_the_contents_once():
-    listed = [*page_names(DOCS / "index.md"), *page_names(DOCS / "method.md")]
+    listed = listed_pages(DOCS)
     assert len(listed) == len(set(listed))
     written = {str(page.relative_to(DOCS).with_suffix("")) for page in PAGES}
     expected = {name for name in written if not name.startswith("decisions/")} - {"index"}
-    assert {name for name in listed if not name.startswith("generated/")} == expected
+    ours = {name for name in listed if not name.startswith(("generated/", "decisions/"))}
+    assert ours == expected
+    assert page_names(DOCS / "decisions.md")
+
+
+MOST_LINES = 250
+MADE = re.compile(r"^Made by `python -m |^<!-- what is read as what: made by", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_a_page_is_short_enough_to_read(page):
+    text = page.read_text()
+    assert text.count("\n") <= MOST_LINES or MADE.search(text)
+
+
+@pytest.mark.parametrize("part", ["how-to", "reference", "explanation"])
+def test_a_page_begins_with_who_needs_it(part):
+    for page in sorted((DOCS / part).glob("*.md")):
+        first = re.split(r"\n\s*\n", page.read_text())[1]
+        assert first.startswith("For "), page.name
+        assert len(first) > 80, page.name
+
+
+def test_every_kind_of_finding_and_error_is_on_its_page(tmp_path):
+    assert set(FINDINGS) == set(FindingKind)
+    assert set(ERRORS) == set(ErrorKind)
+    write_kinds(tmp_path)
+    text = (tmp_path / "kinds.md").read_text()
+    assert all(f"| {kind.value} |" in text for kind in [*FindingKind, *ErrorKind])
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path):
+    (tmp_path / "a.html").write_text('<a href="b.html#there">x</a><p id="here"></p>')
+    (tmp_path / "b.html").write_text('<p id="there"></p><a href="a.html#here">x</a>')
+    assert broken_links(tmp_path) == []
+    (tmp_path / "b.html").write_text('<a href="a.html#gone"></a><img src="no.png">')
+    assert broken_links(tmp_path) == [
+        "a.html: b.html#there", "b.html: a.html#gone", "b.html: no.png",
+    ]  # fmt: skip
 
 
 def written(page):
@@ -98,7 +159,7 @@ def written(page):
 
 def test_llms_text_has_all_pages_with_a_sentence_each():
     pages = markdown_pages(DOCS)
-    assert {"tutorial", "guide", "method", "method/rach", "changelog"} <= set(pages)
+    assert {*PARTS, "how-to/train", "method", "method/rach", "changelog"} <= set(pages)
     for name in pages:
         title, summary = title_and_summary(DOCS / f"{name}.md")
         assert f"\n# {title}\n" in "\n" + written(DOCS / f"{name}.md"), name

@@ -348,7 +348,7 @@ def test_code_of_the_page_runs(spark, tmp_path):
     # Spark's own process began elsewhere: a relative path would be there.
     folder = str(tmp_path / "payments")
     frame_of(spark, table_of(fraud=Y), even(2)).write.parquet(folder)
-    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "spark.md").read_text()
     names = {"spark": spark}
     for block in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         code = block.replace('parquet("payments")', f"parquet({folder!r})")

@@ -1,0 +1,204 @@
+"""The page of findings and errors by kind: each kind with what it means and what to do."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from rareclass.errors import ErrorKind as E
+from rareclass.findings import FindingKind as F
+
+
+class Entry(NamedTuple):
+    """Meaning of a kind, and the remedy."""
+
+    means: str
+    do: str = ""
+
+
+FINDINGS: dict[F, Entry] = {
+    F.UNKNOWN_LABELS: Entry(
+        "Labelled rows have target values that training did not have; they count as majority.",
+        "Correct the values, or train again.",
+    ),
+    F.RARE_BY_ROWS: Entry(
+        "The class with fewer rows is taken for the rare one, though its weight is larger.",
+        "Name the rare class: `pos_label`, `--positive`.",
+    ),
+    F.LABEL_SPELLINGS: Entry("Several spellings, such as `1` and `1.0`, are one target value."),
+    F.COLUMNS_RENAMED: Entry(
+        "Several columns have the same name; later ones are read as `name.1`, `name.2`.",
+        "Rename the columns.",
+    ),
+    F.MOSTLY_NUMBERS: Entry(
+        "A column is read as words because some of its cells are not numbers.",
+        "Leave those cells empty.",
+    ),
+    F.CODES: Entry(
+        "A column of numbers has leading zeros; `007` and `7` are the same number.",
+        "Read it as words with `--category`, if its values are names.",
+    ),
+    F.NUMBER_FORMAT: Entry(
+        "Numbers are written with separators, units or signs, and were read as numbers.",
+        "Read them as words with `--category`, if that is wrong.",
+    ),
+    F.LONG_NUMBERS: Entry("Whole numbers have too many digits for a number; they are words."),
+    F.TWO_DATE_FORMATS: Entry(
+        "Dates fit two formats, and one was chosen.", "Write days as 2024-12-31."
+    ),
+    F.UNREAD_DATES: Entry(
+        "Cells look like dates, and are read as words.",
+        "Write days as 2024-12-31, times as 2024-12-31 18:30:00.",
+    ),
+    F.NO_ZONE: Entry(
+        "Times have no zone, where training had one; they are taken for times of that zone."
+    ),
+    F.ID_LIKE: Entry(
+        "A column names rows and is left out.", "Use it with `--keep`, or as a category."
+    ),
+    F.CONSTRAINT_NOT_MET: Entry(
+        "No threshold keeps the rule at this confidence; the nearest one is used.",
+        "Lower the confidence, weaken the rule, or label more rows.",
+    ),
+    F.NO_ALERTS: Entry("The threshold calls no held-out row rare.", "Weaken the rule."),
+    F.APPROXIMATE: Entry(
+        "The guarantee of the threshold is approximate: weights are not whole numbers, or the "
+        "model learned from the rows that chose the threshold.",
+        "Choose the threshold on other labelled rows.",
+    ),
+    F.NOTHING_TO_REVIEW: Entry(
+        "The review threshold is not below the block threshold.", "Weaken the rule for review."
+    ),
+    F.WEIGHTS_IN_MAP: Entry(
+        "The classifier takes no `sample_weight`; weights count in the map to probabilities alone."
+    ),
+    F.CONSTANT_SCORES: Entry(
+        "All held-out scores are equal: every probability is the share of rare rows."
+    ),
+    F.ONE_COLUMN_DECIDES: Entry(
+        "One column makes up nearly all of the distance between rows.", "Standardise the columns."
+    ),
+    F.RIDGE_ADDED: Entry(
+        "The covariance of the majority has no inverse; a ridge was added.",
+        "Choose `ridge`, or leave out dependent columns.",
+    ),
+    F.LABEL_LEAK: Entry(
+        "One column alone ranks the rows almost perfectly: it may have been filled in after the "
+        "label was known.",
+        "Leave it out with `--drop`, if so.",
+    ),
+    F.HOLDS_NEARBY: Entry(
+        "Rare rows with the same value of a column stand close together in the table, and the "
+        "column says much less about rows far away. The model allows for it.",
+        "Pass `time`, so that the estimate allows for it, too.",
+    ),
+    F.DOES_NOT_CARRY_OVER: Entry(
+        "The values of a column say nothing about rows far away; the column is left out."
+    ),
+    F.LEARNED_BY_VALUE: Entry(
+        "The model learns single values of a column, such as single customers.",
+        "If new rows have other values: `--groups` for an honest estimate, `--drop` to train "
+        "without the column.",
+    ),
+    F.INTERRUPTED: Entry("Ctrl-C ended the training; the model is the best so far."),
+    F.MEMBER_FAILED: Entry("A member failed and is left out."),
+    F.ONE_MEMBER: Entry("There was time for one member only.", "Give a larger `time_budget`."),
+    F.USELESS_RADIUS: Entry(
+        "The ball is uselessly large.", "Give each group of cases a ball, or change C1 or C2."
+    ),
+    F.NO_MAJORITY: Entry(
+        "No row is labelled as majority, so nothing shows where the ball must end.",
+        "Label a few cleared rows.",
+    ),
+    F.ALL_FILTERED: Entry(
+        "The filter left out all unlabelled rows.", "Pass a larger `filter`, or none."
+    ),
+    F.BEYOND_SHARE: Entry(
+        "The ball holds more unlabelled rows than can be rare.",
+        "Choose prices with `RACHCV`, or pass a larger `rare_share`.",
+    ),
+    F.SHARE_NOT_REACHED: Entry(
+        "Fewer unlabelled rows are near than the share of rare rows asks for.",
+        "Pass the `rare_share` that you expect.",
+    ),
+    F.ROWS_LEFT_ASIDE: Entry(
+        "Only the nearest rows shape the ball; all are judged.", "Pass a larger `max_kept`."
+    ),
+    F.ALL_INSIDE: Entry("The ball holds all unlabelled rows that were kept.", "Lower C2."),
+    F.NONE_INSIDE: Entry("The ball holds no unlabelled row.", "Raise C2."),
+    F.STOPPED_SHORT: Entry(
+        "The solver stopped before the wanted precision.",
+        "Raise its limits, or standardise the columns.",
+    ),
+    F.SINGLE_ROW: Entry(
+        "A category has one labelled row, which cannot be held out.", "Label another."
+    ),
+    F.NONE_HELD_OUT: Entry(
+        "A hunt has too few labelled rows to hold any out; prices were not chosen by them.",
+        "Label more rows.",
+    ),
+}
+
+ERRORS: dict[E, Entry] = {
+    E.MISSING_FILE: Entry("There is no such file, folder, table or model.", "Check the path."),
+    E.EXISTING_FILE: Entry(
+        "An output exists already, or is an input.", "Choose another name, or `--overwrite`."
+    ),
+    E.UNWRITABLE: Entry("An output cannot be written: no permission, no room, or no folder."),
+    E.LOCKED: Entry("Another process writes the file.", "Wait, or end that process."),
+    E.DAMAGED_FILE: Entry("A file is cut short, changed, or not what its format says."),
+    E.FILE_FORMAT: Entry("A kind or version of file that is not read.", "Convert or train again."),
+    E.CONNECTION: Entry("A server, database, bucket or cluster does not answer."),
+    E.MISSING_COLUMN: Entry("A column is missing.", "The error names the closest column."),
+    E.COLUMN_NAMES: Entry("A column name is repeated, empty, or reserved.", "Rename the column."),
+    E.CELL: Entry(
+        "A cell, or a whole column, cannot be read as what it should be.",
+        "The error names column, row and value.",
+    ),
+    E.LABELS: Entry("Labels are unknown, missing, of one class, or of too many."),
+    E.TOO_FEW_ROWS: Entry("There are too few rows for this."),
+    E.ROWS: Entry("Rows are not as many, not in order, or repeated."),
+    E.SHAPE: Entry("An array or a table has another shape or type."),
+    E.NOT_FINITE: Entry("A number is missing or infinite where one is needed."),
+    E.SETTING: Entry("A parameter or an option has a value that cannot be used."),
+    E.COMBINATION: Entry("Options or parameters exclude each other."),
+    E.NOT_REACHABLE: Entry("No threshold or setting keeps the constraint.", "Weaken it."),
+    E.UNSUPPORTED: Entry("This model, method or table cannot do that."),
+    E.MISSING_PACKAGE: Entry("A package is not installed.", "The error has the pip command."),
+    E.MEMORY: Entry("More memory is needed than there is.", "The error says what would fit."),
+    E.REFUSED: Entry("A file was not opened or a request not answered, for safety or by a limit."),
+}
+
+
+def write_kinds(folder: Path) -> None:
+    """Write kinds.md, unless it is there as it should be."""
+    text = "\n".join(
+        [
+            "# Findings and errors by kind\n",
+            "For anyone who met a note or an error and wants to know what to do, and for code that "
+            "must tell them apart. Messages may change; kinds do not.\n",
+            "## Findings\n",
+            "A finding is a fact that you should know before you trust a result. The command line "
+            "prints it as a note. In Python it comes with a warning, and "
+            "`rareclass.findings.finding_of(warning).kind` is its kind.\n",
+            *_table(FINDINGS),
+            "\n## Errors\n",
+            "Input that cannot be used raises `rareclass.errors.InputError`, a `ValueError` with "
+            "`kind`, `column`, `row`, `value` and `remedy`. The command line prints it and ends "
+            "with exit code 2.\n",
+            *_table(ERRORS),
+            "",
+        ]
+    )
+    path = folder / "kinds.md"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not path.is_file() or path.read_text() != text:
+        path.write_text(text)
+
+
+def _table(entries: dict[F, Entry] | dict[E, Entry]) -> list[str]:
+    lines = ["| Kind | In Python | Meaning | What to do |", "|---|---|---|---|"]
+    kind: StrEnum
+    for kind, entry in entries.items():
+        name = f"`{type(kind).__name__}.{kind.name}`"
+        lines.append(f"| {kind.value} | {name} | {entry.means} | {entry.do} |")
+    return lines
