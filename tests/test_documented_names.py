@@ -8,7 +8,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("method/*.md")])
+FOLDERS = (".", "how-to", "reference", "explanation", "method")
+PAGES = sorted(
+    [ROOT / "README.md", *(page for each in FOLDERS for page in (DOCS / each).glob("*.md"))]
+)
 IMPORT = re.compile(r"^\s*(?:>>> )?from (rareclass[\w.]*) import (\([^)]*\)|[^\n(]+)", re.MULTILINE)
 MENTION = re.compile(r"`(rareclass(?:\.\w+)+)`")
 # Once documented there, and so for good.
