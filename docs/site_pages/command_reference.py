@@ -31,8 +31,8 @@ def write_command_reference(folder: Path) -> None:
     """Write commands.md, unless it is there as it should be."""
     parts = [
         "# Commands\n",
-        "For anyone who looks up a command or an option: what `rareclass COMMAND --help` says, made "
-        "of the commands themselves. The [how-to pages](../how-to.md) show them at work.\n",
+        "For anyone who looks up a command or an option: what `rareclass COMMAND --help` says, "
+        "made of the commands themselves. The [how-to pages](../how-to.md) show them at work.\n",
     ]
     parts += [section(verb, command) for verb, command in commands().items()]
     text = "\n".join(parts)

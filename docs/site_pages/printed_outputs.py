@@ -1,7 +1,7 @@
 """Outputs of the commands on the tutorial and the how-to pages, printed by the commands themselves.
 
-`python -m docs.site_pages.printed_outputs [PAGE ...]` runs every command of the `console` blocks and
-writes what it printed below it. Commands of a how-to page run in a copy of the folder that
+`python -m docs.site_pages.printed_outputs [PAGE ...]` runs every command of the `console` blocks
+and writes what it printed below it. Commands of a how-to page run in a copy of the folder that
 `rareclass demo` leaves, those of the tutorial in an empty folder. `<!-- lines: 4, 2 -->` before a
 block keeps the first four and the last two lines of each output.
 `tests/docs/test_printed_outputs.py` compares the pages with fresh outputs.

@@ -97,6 +97,8 @@ N_ROWS = 240
 Y = np.arange(N_ROWS) % 8 == 0
 STAYS = np.array(["none", "none", "short", "none", "long"])[np.arange(N_ROWS) % 5]
 LOOKED_AT = np.where(np.arange(N_ROWS) % 24 == 0, 1, np.where(np.arange(N_ROWS) % 7 == 3, 0, -1))
+
+
 # What a section takes for granted beside the rest, given the rest.
 def half_of_table(given):
     """New rows of a table."""
