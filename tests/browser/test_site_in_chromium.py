@@ -1,7 +1,7 @@
 """The built site in a browser: newcomers' questions in two clicks, and pages that fit the screen.
 
-`make docs` builds the site; RARECLASS_SITE names another folder with one. Without a site these tests
-skip.
+`make docs` builds the site; RARECLASS_SITE names another folder with one. Without a site these
+tests skip.
 """
 
 import os
