@@ -102,6 +102,7 @@ def _river(text: Callable[[dict[str, Any], dict[str, Any]], str]) -> Figure:
 
 _RANKRC = {"data": speed.HUNDRED_THOUSAND, "method": "rankrc"}
 _LIBSVM = {"data": speed.HUNDRED_THOUSAND, "method": "libsvm"}
+_KDD = {"set": "kdd", "method": "rareclass"}
 _DISK = {"memory": "512MiB"}
 FIGURES: dict[str, Figure] = {
     "table.tabular": lambda results: headline.headline_table(_tables(results)),
@@ -114,6 +115,7 @@ FIGURES: dict[str, Figure] = {
     "tabular.peer.rank.auc": _of_table("auc", "peer"),
     "tabular.peer.rank.average-precision": _of_table("average_precision", "peer"),
     "tabular.behind": _behind,
+    "tabular.kdd.auc": _of_run("tabular", _KDD, lambda run: f"{run['auc']:.3f}"),
     "libsvm.seconds": _of_run("peers", _RANKRC, _seconds),
     "libsvm.peer.seconds": _of_run("peers", _LIBSVM, _seconds),
     "libsvm.auc": _of_run("peers", _RANKRC, lambda run: f"{run['auc']:.3f}"),

@@ -295,7 +295,11 @@ def measure(draws: int, seed: int) -> dict[str, Any]:
 
 def render(result: dict[str, Any]) -> str:
     """A table for each population: promised / broken in % of draws, gain as a part of the best."""
-    parts = []
+    parts = [
+        "Each cell: draws in which the method promises a threshold / in which fresh rows break the "
+        "promise, in %, then the gain as a share of the best possible threshold's. The last column "
+        "is the gain of the best possible threshold."
+    ]
     for name in dict.fromkeys(cell["scores"] for cell in result["cells"]):
         rows = []
         for cell in (cell for cell in result["cells"] if cell["scores"] == name):

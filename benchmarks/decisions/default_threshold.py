@@ -33,6 +33,10 @@ from rareclass.decide import Calibration, ThresholdRule, balanced_accuracy_thres
 from rareclass.metrics.scored_classes import FloatArray
 
 MOST_ROWS, FEWEST_RARE, NEAR = 12_000, 20, 0.02
+PARTS = {
+    "chosen": "Tables that the rule was chosen on",
+    "confirmed": "Tables that the choice was checked on",
+}
 Chooser = Callable[[np.ndarray, FloatArray], float]
 
 
@@ -157,7 +161,7 @@ def measure(splits: int, seed: int) -> dict[str, Any]:
 def render(result: dict[str, Any]) -> str:
     """A table for each half of the tables."""
     parts = []
-    for part in ("chosen", "confirmed"):
+    for part in PARTS:
         of = [each["rules"] for each in result["tables"] if each["part"] == part]
         lines = []
         for rule in RULES:
@@ -167,8 +171,8 @@ def render(result: dict[str, Any]) -> str:
                 for each in of
             )
             lines.append([rule, *(f"{mean:.3f}" for mean in means), f"{near} of {len(of)}"])
-        head = ["threshold", "F1", "precision", "recall", "called for each rare row", "near best"]
-        parts.append(f"{part}, {len(of)} tables\n\n{table(head, lines)}")
+        head = ["threshold", "F1", "precision", "recall", "alerts per rare row", "near best"]
+        parts.append(f"{PARTS[part]}, {len(of)} tables:\n\n{table(head, lines)}")
     return "\n\n".join(parts)
 
 

@@ -16,7 +16,7 @@ both learners have equally good columns neither is better but by chance. Tests o
 - corrected t: Nadeau and Bengio's, whose variance is times 1/5 + 1/4 in place of 1/5
 
 The truth is known exactly for the models that were fitted: coverage is of that.
-Then four equally good columns of normal scores: how often is any told apart from the best?
+Then four equally good columns of normal scores: how often is any called worse than the best?
 """
 
 import argparse
@@ -179,7 +179,7 @@ def simulated(learners: Learners, n_rare: int, samples: int, seed: int) -> list[
 
 
 def equal_columns(n_rare: int, samples: int, seed: int) -> dict[str, Any]:
-    """Share of samples in which any of some equally good columns is told apart from the best."""
+    """Share of samples in which any of some equally good columns is called worse than the best."""
     rng = np.random.default_rng([seed, n_rare, 99])
     n = n_rare * (1 + RARE_ROWS[n_rare])
     y = np.arange(n) < n_rare
@@ -211,8 +211,8 @@ def render(result: dict[str, Any]) -> str:
     """Tables in percent."""
     parts = []
     for title, null in (
-        ("Equally good learners told apart", True),
-        ("Different learners told apart", False),
+        ("Equally good learners called different", True),
+        ("Different learners called different", False),
     ):
         rows = [row for row in result["folds"] if row["null"] is null]
         body = [
@@ -235,7 +235,7 @@ def render(result: dict[str, Any]) -> str:
         for name in MEASURES
     ]  # fmt: skip
     parts.append(
-        "True difference of the fitted models held by the 95 % interval, in %, mean (lowest)\n\n"
+        "True difference of the fitted models inside the 95 % interval, in %, mean (lowest)\n\n"
         + table(["rare rows", "measure", *OF_MODELS], body)
     )
     body = [
@@ -243,7 +243,7 @@ def render(result: dict[str, Any]) -> str:
         for row in result["equal"]
     ]
     parts.append(
-        f"Any of {EQUAL_COLUMNS} equally good columns told apart from the best by AUC, in % of "
+        f"Any of {EQUAL_COLUMNS} equally good columns called worse than the best by AUC, in % of "
         f"{result['equal'][0]['samples']} samples, by the pairs that p-values are corrected for\n\n"
         + table(["rare rows", "all pairs", "those with the best", "none"], body)
     )

@@ -247,13 +247,13 @@ def render(result: dict[str, Any]) -> str:
     apart = [row for row in rows if not row["null"]]
     n_null = len({row["population"] for row in null})
     parts = [
-        f"Size: equally good rankings told apart at 5 %, in % of samples, mean of {n_null} "
+        f"Size: equally good rankings called different at 5 %, in % of samples, mean of {n_null} "
         "populations (highest)",
         _by_method(null, "leaves_out_0", max),
-        "Coverage: true difference held by the 95 % interval, in %, mean of all populations "
+        "Coverage: true difference inside the 95 % interval, in %, mean of all populations "
         "(lowest)",
         _by_method(rows, "holds", min),
-        "Power: different rankings told apart, in %, and mean width of the interval",
+        "Power: different rankings called different, in %, and mean width of the interval",
         _power(apart),
     ]
     if result["speeds"]:

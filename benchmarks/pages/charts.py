@@ -6,7 +6,8 @@ or dark. Colours of the series can be read on both.
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 SERIES = ("#2f7fd1", "#d9741a", "#2c9c6c", "#a569d3", "#d1495b", "#848b93", "#1b98a6", "#98901c")
@@ -31,6 +32,20 @@ _MOST_MARKERS = 15  # of a line; one with more points is drawn without
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
+def styled(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Draw with the style of the pages."""
+
+    @wraps(draw)
+    def drawn(*args: Any, **settings: Any) -> Any:
+        import matplotlib
+
+        with matplotlib.rc_context(_STYLE):
+            return draw(*args, **settings)
+
+    return drawn
+
+
+@styled
 def lines(
     panels: Mapping[str, Series],
     x_label: str,
@@ -43,6 +58,8 @@ def lines(
     down = -(-len(panels) // across)
     figure, axes = _axes(down, across, 2.7 * down + 0.5 if across > 1 else 3.4)
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    for axis in axes[len(panels) :]:
+        axis.set_axis_off()
     for axis, (title, panel) in zip(axes, panels.items(), strict=False):
         for name, (x, y) in panel.items():
             place = names.index(name) % len(SERIES)
@@ -58,6 +75,7 @@ def lines(
     return figure
 
 
+@styled
 def bars(labels: Sequence[str], series: Mapping[str, Sequence[float]], x_label: str) -> Any:
     """Draw horizontal bars, the first label on top, a bar for each series."""
     n_series = len(series)
@@ -76,11 +94,10 @@ def bars(labels: Sequence[str], series: Mapping[str, Sequence[float]], x_label: 
     return figure
 
 
+@styled
 def svg(figure: Any, words: str) -> str:
     """Return the figure as SVG for a page; `words` say what it shows to those who cannot see it."""
-    import matplotlib
-
-    with io.StringIO() as text, matplotlib.rc_context(_STYLE):
+    with io.StringIO() as text:
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
         found = text.getvalue()
     found = found[found.index("<svg") :]
@@ -95,14 +112,11 @@ def svg(figure: Any, words: str) -> str:
 
 def _axes(down: int, across: int, height: float) -> tuple[Any, list[Any]]:
     """Return a figure without pyplot, and its axes in reading order."""
-    import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(_WIDTH * (1.25 if across > 1 else 1.0), height))
-        figure.set_layout_engine("constrained")
-        axes = list(figure.subplots(down, across, squeeze=False).flat)
-    return figure, axes
+    figure = Figure(figsize=(_WIDTH * (1.25 if across > 1 else 1.0), height))
+    figure.set_layout_engine("constrained")
+    return figure, list(figure.subplots(down, across, squeeze=False).flat)
 
 
 def _legend(figure: Any, axis: Any, n_names: int) -> None:

@@ -63,7 +63,7 @@ def constraints_finding(result: Result) -> Finding:
 
     return Finding(
         f"Draws in which fresh rows break the promised constraint, {len(cells)} cells",
-        f"ThresholdRule at confidence {result['confidence']:g} {shown('rareclass')}",
+        f"ThresholdRule (confidence {result['confidence']:g}) {shown('rareclass')}",
         f"the best threshold on the held-out rows {shown('plain')}; scikit-learn's "
         f"TunedThresholdClassifierCV {shown('scikit-learn')}",
     )

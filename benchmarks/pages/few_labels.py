@@ -122,8 +122,8 @@ def study_finding(result: Result) -> Finding:
     peers = [f"{name} {found[name].top} (mean F1 {found[name].mean:.1f} %)" for name in
              dict.fromkeys((first, second, "LightGBM"))]  # fmt: skip
     return Finding(
-        f"Problems with 5 to 25 % of the rows labelled ({ours.cells} cells) in which the F1 is the "
-        "best or not significantly below the best",
+        f"Of {ours.cells} problems with 5 to 25 % of the rows labelled, those in which the F1 is "
+        "the best or not significantly below the best",
         f"RACHCV {ours.top} (mean F1 {ours.mean:.1f} %)",
         ", ".join(peers),
     )

@@ -25,7 +25,7 @@ def study(result: Result) -> str:
     found = mibc_figures.by_problem(result["fits"])
     splits = {len(fits) for methods in found.values() for fits in methods.values()}
     what = (
-        "One group of documents against the rest, 1:1000 in training; MIBC with a diagonal "
+        "One group of documents against all others, 1:1000 in training; MIBC with a diagonal "
         "covariance (plus one mean variance; MIBC bare plus a thousandth of it, as near to the "
         "paper as words that the majority never holds allow), and with 50 factors."
         if is_text

@@ -221,10 +221,9 @@ def top_losses_finding(result: Result) -> Finding:
     """Return on how many sets the partial AUC is better and worse than the plain loss."""
     better, worse = top_losses.verdicts(result["sets"])["partial_auc"]
     return Finding(
-        f'Sets on which loss="partial_auc" changes average precision significantly, of '
-        f"{len(result['sets'])}",
+        f'Of {len(result["sets"])} sets, those on which `loss="partial_auc"` changes average '
+        "precision significantly against the plain loss",
         f"better on {len(better)}, worse on {len(worse)}",
-        "the plain loss is the comparison",
     )
 
 
@@ -248,7 +247,7 @@ def sparse_finding(result: Result) -> Finding:
     lines = {line[0]: line for line in sparse_landmarks.summary(result["results"])}
     return Finding(
         "AUC lost in the median of the sets with at most a tenth of the rare rows as landmarks",
-        f'penalty="l1" {lines["l1"][2]} points, scoring {lines["l1"][5]} times as fast',
+        f'`penalty="l1"` {lines["l1"][2]} points, scoring {lines["l1"][5]} times as fast',
         f"k-means++ {lines['k-means++'][2]} points",
     )
 

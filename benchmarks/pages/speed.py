@@ -130,7 +130,7 @@ def scale_finding(result: Result) -> Finding:
     most = one(result, series="fixed", what="fit", memory="256MiB", rows=4_000_000)
     least = one(result, series="fixed", what="fit", memory="256MiB", rows=1_000_000)
     return Finding(
-        'One fit of RankRC with 1,000 rare rows, 40 columns, memory="256MiB"',
+        'One fit of RankRC with 1,000 rare rows, 40 columns, `memory="256MiB"`',
         f"{most['rows']:,} rows in {most['seconds']:.1f} s and "
         f"{most['peak_beyond_input'] / 2**20:,.0f} MiB beyond the rows",
         f"1,000,000 rows in {least['seconds']:.1f} s",
@@ -237,7 +237,7 @@ def disk_finding(result: Result) -> Finding:
     """Return seconds and peak of the process."""
     run = one(result, memory="512MiB")
     return Finding(
-        'A fit on 5,000,000 x 50 rows of Parquet with memory="512MiB"',
+        'A fit on 5,000,000 x 50 rows of Parquet with `memory="512MiB"`',
         f"{run['seconds']:.0f} s, the whole process never above {run['peak_bytes'] / 2**20:,.0f} "
         "MiB",
         f"the file has {run['file_bytes'] / 1e6:,.0f} MB",

@@ -27,10 +27,10 @@ def standing(found: headline.Headline, method: str) -> str:
     """Mean ranks and means of a method, in words."""
     one = found.methods[method]
     return (
-        f"{LEARNERS[method].title} AUC {100 * one.means['auc']:.1f} % (rank "
-        f"{one.ranks['auc']:.2f}), average precision {100 * one.means['average_precision']:.1f} % "
+        f"{LEARNERS[method].title} AUC {100 * one.means['auc']:.1f} % ({one.ranks['auc']:.2f}), "
+        f"average precision {100 * one.means['average_precision']:.1f} % "
         f"({one.ranks['average_precision']:.2f}), log loss {one.means['log_loss']:.3f} "
-        f"({one.ranks['log_loss']:.2f}), fit {one.seconds:.1f} s"
+        f"({one.ranks['log_loss']:.2f}), {one.seconds:.1f} s a fit"
     )
 
 
@@ -40,8 +40,8 @@ def finding_of(role: str | None) -> Callable[[Result], Finding]:
     def finding(result: Result) -> Finding:
         found = headline.headline(result["runs"], SET_PARTS[role] if role else None)
         return Finding(
-            f"Means and mean ranks of {len(found.methods)} methods on {len(found.sets)} tables"
-            f"{CHOICES[role]}, median seconds of a fit",
+            f"Mean and, in brackets, mean rank of {len(found.methods)} methods on "
+            f"{len(found.sets)} tables{CHOICES[role]}",
             standing(found, OURS),
             f"the best peer, {standing(found, found.best_peer)}",
         )

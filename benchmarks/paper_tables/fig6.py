@@ -201,8 +201,9 @@ def fig6_page(result: dict[str, Any]) -> str:
     """The section of the results page."""
     rows = max(run["train_rows"] for run in result["runs"] if run["status"] == "ok")
     return (
-        "U2R and R2L against the rest, copies dropped. The training rows are those of the 10 "
-        f"percent file that KDD published, {rows:,} distinct ones where the paper has 1,074,975; "
+        "Attacks U2R and R2L against all other connections, duplicate rows dropped. The "
+        f"training rows are the {rows:,} distinct ones of the 10 percent file that KDD published "
+        "(the paper has 1,074,975); "
         "test rows are the 77,291 distinct ones of the later weeks. lam is chosen on the rows left "
         "out of the part. Means over seeds, each with its own part, folds and random landmarks, ± "
         f"standard error. A method gets {result['parameters']['limit']:.0f} s a part.\n\n"
