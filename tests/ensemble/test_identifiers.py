@@ -54,7 +54,7 @@ def test_without_time_nothing_is_tried():
 
 def test_the_model_does_without_the_column():
     table, rare = skimmed_shops()
-    model = RareClassifier(members=["logistic regression"], n_jobs=1)
+    model = RareClassifier(60, members=["logistic regression"], n_jobs=1)
     with pytest.warns(UserWarning, match="does not carry over"):
         model.fit(table, rare)
     assert [each.is_used for each in model.columns_] == [True, False]

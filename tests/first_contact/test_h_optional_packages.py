@@ -17,7 +17,7 @@ from rareclass.cli.app import app
 from rareclass.cli.rule import _confidence
 from rareclass.compare import leaderboard
 from rareclass.errors import ErrorKind
-from rareclass.fit import auto_method
+from rareclass.ensemble.race import default_seconds
 from rareclass.model.to_onnx import register_onnx_converters
 from rareclass.online import CBR
 from rareclass.tables.databases.drivers import DatabaseAddress, driver_of
@@ -141,7 +141,10 @@ def test_what_is_to_be_installed_is_said(use: str, without: Callable[..., None])
 # -- printed defaults ----------------------------------------------------------------------------
 
 SHOWN = {
-    ("fit", "time_budget"): lambda: f"{auto_method.DEFAULT_SECONDS:g}",
+    ("fit", "time_budget"): lambda: (
+        f"{default_seconds(3_000):.0f} s for up to 3,000 rows, "
+        f"{default_seconds(50_000):.0f} s for 50,000, at most {default_seconds(10**9):.0f} s"
+    ),
     ("fit", "objective"): lambda: RareClassifier().objective.replace("_", "-"),
     ("fit", "members"): lambda: RareClassifier().members,
     ("fit", "confidence"): lambda: f"{_confidence(None):g}",

@@ -94,7 +94,7 @@ class MethodOptions:
         typer.Option(
             help="Time that auto may take to learn: seconds, or one such as 5m or 1h. Ctrl-C ends "
             "it earlier, with what was learned by then.",
-            show_default="60",
+            show_default="5 s for up to 3,000 rows, 20 s for 50,000, at most 60 s",
         ),
     ] = None
     objective: Annotated[

@@ -1,6 +1,6 @@
 """Leaderboard of members, importances of columns and warnings of columns, by held-out rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from rareclass.metrics import average_precision_interval, roc_auc
 
 # Held-out rows that importances are measured on.
 _MOST_RARE, _MOST_ROWS = 500, 2000
+# Numbers in the tables of shuffled columns that are scored at once.
+_CELLS_AT_ONCE = 4_000_000
 # AUC of one column from which on `fit` warns, and the rows that it is measured on.
 GIVEAWAY_AUC = 0.999
 _FEWEST_RARE, _MOST_MAJORITY = 5, 20_000
@@ -76,29 +78,42 @@ def permutation_importances(
         for name in names
     }
 
-    def merit_of(X: dict[str, Any]) -> float:
-        total = np.zeros(len(rows))
-        for each, weight in members:
-            scores = np.empty(len(rows))
-            for number, function in enumerate(each.candidate.by_fold):
-                chosen = np.flatnonzero(fold == number)
-                if len(chosen):
-                    of_fold = X[each.candidate.member.view][chosen]
-                    scores[chosen] = function.scores(of_fold, n_jobs)
-            total -= weight * each.scale(scores)
-        return held_out.measure(objective, total, rows)
+    def merits_of(tables: Sequence[dict[str, Any]]) -> list[float]:
+        """Return the objective of tables of the same rows, scored as if they were one."""
+        total = np.zeros((len(tables), len(rows)))
+        for number in np.unique(fold):
+            chosen = np.flatnonzero(fold == number)
+            X = {name: _stacked([table[name][chosen] for table in tables]) for name in names}
+            for each, weight in members:
+                scores = each.candidate.by_fold[number].scores(
+                    X[each.candidate.member.view], n_jobs
+                )
+                total[:, chosen] -= weight * each.scale(scores).reshape(len(tables), -1)
+        return [held_out.measure(objective, each, rows) for each in total]
 
-    whole = merit_of(encoded)
+    [whole] = merits_of([encoded])
     losses = np.full(len(views.rows.table.columns), np.nan)
-    for column in range(len(losses)):
+    n_cells = len(rows) * sum(X.shape[1] for X in encoded.values())
+    at_once = max(1, _CELLS_AT_ONCE // max(1, n_cells))
+    for first in range(0, len(losses), at_once):
         if not has_time():
             break
-        shuffled = {
-            name: shuffled_features(X, (sources[name] == column).any(axis=0), order)
-            for name, X in encoded.items()
-        }
-        losses[column] = whole - merit_of(shuffled)
+        shuffled = [
+            {
+                name: shuffled_features(X, (sources[name] == column).any(axis=0), order)
+                for name, X in encoded.items()
+            }
+            for column in range(first, min(first + at_once, len(losses)))
+        ]
+        losses[first : first + at_once] = whole - np.array(merits_of(shuffled))
     return losses
+
+
+def _stacked(tables: Sequence[Any]) -> Any:
+    """Return the rows of dense or sparse tables below each other."""
+    if sparse.issparse(tables[0]):
+        return sparse.vstack(tables, format="csr")
+    return np.concatenate(tables)
 
 
 def shuffled_features(X: Any, features: np.ndarray, order: np.ndarray) -> Any:

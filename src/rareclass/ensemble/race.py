@@ -69,6 +69,22 @@ _FOLD_SECONDS = 0.05  # for a fold of a few rows
 _LIKE = dict.fromkeys(("slow histogram boosting", "deep histogram boosting"), "histogram boosting")
 
 
+# Seconds of a fit by default: as many up to so many rows, then as their square root, up to a most.
+_SHORT_SECONDS, _SHORT_ROWS, _MOST_SECONDS = 5.0, 3_000, 60.0
+
+
+def default_seconds(n_rows: int) -> float:
+    """Return the seconds that a fit may take where the user names none.
+
+    More time gains next to nothing on short tables, and more rows and members on long ones
+    (`python -m benchmarks.anytime`).
+
+    >>> [round(default_seconds(n_rows)) for n_rows in (500, 3_000, 50_000, 1_000_000)]
+    [5, 5, 20, 60]
+    """
+    return min(_SHORT_SECONDS * max(1.0, np.sqrt(n_rows / _SHORT_ROWS)), _MOST_SECONDS)
+
+
 def learning_clock() -> float:
     """Return seconds since some moment, compiling left out: only the first run has to compile."""
     return time.perf_counter() - compiled_seconds()

@@ -48,8 +48,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     Parameters
     ----------
-    time_budget : float, default=60
-        Seconds that `fit` may take, kept to within a fifth. Members are learned in turn, the most
+    time_budget : float or "auto", default="auto"
+        Seconds that `fit` may take, kept to within a fifth; "auto" is 5 for up to 3,000 rows, 20
+        for 50,000 and 60 from 430,000 on. Members are learned in turn, the most
         useful first: more time is more members, and on long tables more of the majority rows. What
         is chosen then depends on the speed of the machine; where all members end in time, the
         same rows and `random_state` give the same model. Compiling, up to half a minute in the
@@ -106,6 +107,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     held_out_score_ : float
         Objective of the scores in ``held_out_``, an estimate for new rows; NaN where no rare row
         was held out.
+    time_budget_ : float
+        Seconds that `fit` was allowed.
     without_time_ : dict
         Members that were not learned for want of time, with the predicted seconds.
     behind_ : list of str
@@ -170,7 +173,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     def __init__(
         self,
-        time_budget: float = 60.0,
+        time_budget: float | str = "auto",
         objective: Any = "average_precision",
         members: Any = "auto",
         cv: Any = "auto",
@@ -214,17 +217,25 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         """
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
         from rareclass.ensemble.members.registry import make_members
-        from rareclass.ensemble.race import TimeBudget
+        from rareclass.ensemble.race import TimeBudget, default_seconds, learning_clock
         from rareclass.ensemble.score_functions import LearnedMember
 
-        check_number("time_budget", self.time_budget)
+        started = learning_clock()
+        if self.time_budget != "auto":
+            check_number("time_budget", self.time_budget, 'a number above 0, or "auto"')
         if not isinstance(self.compact, (bool, np.bool_)):
             check_number("compact", self.compact, "True, False or a loss of at least 0", ends="[)")
         seed = 0 if self.random_state is None else self.random_state
         check_whole("random_state", seed, "a whole number or None", 0)
-        budget, seed = TimeBudget(self.time_budget), int(seed)
+        seed = int(seed)
         objective, members = as_objective(self.objective), make_members(self.members)
         rows = self._read(FitInput(X, y, sample_weight, groups, time), seed)
+        self.time_budget_ = (
+            default_seconds(rows.table.n_rows)
+            if self.time_budget == "auto"
+            else float(self.time_budget)
+        )
+        budget = TimeBudget(self.time_budget_, started)
         race = self._race(rows, members, objective, budget, seed)
         views, held_out, how = race.views, race.held_out, (objective, self.compact, seed)
         combination = combine(race.candidates, held_out, *how)
@@ -368,7 +379,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         if race.without_time and len(learned) == 1:
             left_out = [member.name for member in members if member.name not in learned]
             warn(
-                f"time_budget={self.time_budget:g} was enough for {learned[0]} alone, "
+                f"time_budget={self.time_budget_:g} was enough for {learned[0]} alone, "
                 f"not for {', '.join(left_out)}: allow more seconds.",
                 finding=Finding(
                     FindingKind.ONE_MEMBER, {"left out": left_out}, {"time_budget": "larger"}

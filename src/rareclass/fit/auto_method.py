@@ -10,6 +10,7 @@ import numpy as np
 from rareclass.ensemble import RareClassifier
 from rareclass.ensemble.combination import OBJECTIVES, as_objective
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
+from rareclass.ensemble.race import default_seconds
 from rareclass.ensemble.training_rows import FOLDS
 from rareclass.errors import ErrorKind, InputError, nearest_name
 from rareclass.findings import Finding, FindingKind, warnings_as
@@ -25,7 +26,6 @@ from rareclass.tables.columns import Column, as_learned
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 
-DEFAULT_SECONDS = 60.0
 # Fewer seconds than this are not worth a training.
 _LEAST_SECONDS = 1.0
 # Quantiles of the scores of the majority, in steps of 0.1 percent.
@@ -45,7 +45,7 @@ class AutoMethod(Method[RareClassifier]):
     may_be_stopped: ClassVar[bool] = True
     cross_fits: ClassVar[bool] = True
 
-    seconds: float = DEFAULT_SECONDS  # for all trainings together
+    seconds: float | None = None  # for all trainings together; None: by the number of rows
     objective: str = "average_precision"
     members: tuple[str, ...] = ("auto",)
     compact: bool = False
@@ -57,15 +57,18 @@ class AutoMethod(Method[RareClassifier]):
 
     def outlook(self, size: TableSize, terms: Terms) -> str:
         """Return how long it may take, and how to stop it."""
-        return (
-            f"Training takes up to {self.seconds:g} s; Ctrl-C stops it and keeps the best so far."
-        )
+        seconds = self._seconds(size.n_rows)
+        return f"Training takes up to {seconds:.2g} s; Ctrl-C stops it and keeps the best so far."
+
+    def _seconds(self, n_rows: int) -> float:
+        """Return the seconds allowed, by the number of rows where the user named none."""
+        return default_seconds(n_rows) if self.seconds is None else self.seconds
 
     def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> RareClassifier:
         """Fit within its share of the time."""
         members = [member.within_memory(terms.memory) for member in make_members(self.members)]
         model = RareClassifier(
-            time_budget=max(terms.share * self.seconds, _LEAST_SECONDS),
+            time_budget=max(terms.share * self._seconds(len(rows.y)), _LEAST_SECONDS),
             objective=self.objective,
             members=members,
             cv="auto" if terms.folds == FOLDS else max(terms.folds, 2),
@@ -111,7 +114,7 @@ class AutoMethod(Method[RareClassifier]):
         columns = zip(model.columns_, model.feature_importances_, strict=True)
         return CombinationFacts(
             objective=self.objective,
-            time_budget=self.seconds,
+            time_budget=model.time_budget_,
             leaderboard=tuple(_board(model)),
             without_time=tuple(model.without_time_),
             interrupted=model.interrupted_,

@@ -9,7 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import logit
 
-from rareclass.ensemble.members.member import Size, TreeMember, float32_rows
+from rareclass.ensemble.members.member import (
+    CELLS_A_BOOSTING_THREAD,
+    Size,
+    TreeMember,
+    float32_rows,
+)
 from rareclass.ensemble.tree_sum import Tree, TreeSum, before_rounding, below_float32
 from rareclass.rows.memory import count_threads
 
@@ -29,7 +34,7 @@ class XGBoost(TreeMember):
 
     name: ClassVar[str] = "xgboost"
     package: ClassVar[str | None] = "xgboost"
-    folds_at_once: ClassVar[bool] = True
+    cells_a_thread: ClassVar[int | None] = CELLS_A_BOOSTING_THREAD
 
     def cost(self, size: Size) -> float:
         """About the microseconds of one thread: histograms of rows, and of the bins of leaves."""
@@ -105,7 +110,7 @@ class CatBoost(TreeMember):
     name: ClassVar[str] = "catboost"
     package: ClassVar[str | None] = "catboost"
     least_rows: ClassVar[int] = 1000
-    folds_at_once: ClassVar[bool] = True
+    cells_a_thread: ClassVar[int | None] = CELLS_A_BOOSTING_THREAD
 
     def cost(self, size: Size) -> float:
         """About the microseconds of one thread: the bins of leaves, and each level's rows."""

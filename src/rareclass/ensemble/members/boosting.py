@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from rareclass.ensemble.members.member import Size, TreeMember
+from rareclass.ensemble.members.member import CELLS_A_BOOSTING_THREAD, Size, TreeMember
 from rareclass.ensemble.tree_sum import Tree, TreeSum
 from rareclass.rows.memory import count_threads
 
@@ -49,7 +49,7 @@ class HistogramBoosting(TreeMember):
 
     name: ClassVar[str] = "histogram boosting"
     share: ClassVar[float] = 2.0
-    folds_at_once: ClassVar[bool] = True
+    cells_a_thread: ClassVar[int | None] = CELLS_A_BOOSTING_THREAD
 
     def cost(self, size: Size) -> float:
         """About the microseconds of one thread: histograms of rows, and of the bins of leaves."""
@@ -86,7 +86,9 @@ class HistogramBoosting(TreeMember):
             "verbosity": -1,
         }
         rows = lightgbm.Dataset(X, is_rare.astype(np.float64), weight=weight, params=settings)
-        return from_lightgbm(lightgbm.train(settings, rows, self.rounds))
+        # The booster as it was trained: without it, LightGBM writes and reads its own text first.
+        booster = lightgbm.train(settings, rows, self.rounds, keep_training_booster=True)
+        return from_lightgbm(booster)
 
     def by_scikit_learn(
         self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_threads: int
@@ -145,7 +147,7 @@ class DeepHistogramBoosting(HistogramBoosting):
 
     name: ClassVar[str] = "deep histogram boosting"
     share: ClassVar[float] = 0.5  # many small trees make more of little time
-    least_rows: ClassVar[int] = 1000
+    least_rows: ClassVar[int] = 3000  # fewer rows do not need large trees
 
 
 # The threads of scikit-learn's boosting: looking for them takes 4 ms.
@@ -179,38 +181,49 @@ def from_histogram_boosting(model: Any) -> TreeSum:
 def from_lightgbm(booster: Any) -> TreeSum:
     """Return the raw score of a LightGBM `Booster` of one output and numerical splits.
 
-    Read from the booster's model in text, which holds every number in full.
+    The booster's model in text is the only public form that holds every number in full. It is read
+    for all trees at once: a tree at a time takes as long as learning small ones does.
     """
     text = booster.model_to_string().split("end of trees")[0]
-    return TreeSum.of([_lightgbm_tree(section) for section in text.split("\nTree=")[1:]])
-
-
-def _lightgbm_tree(section: str) -> Tree:
-    entries = dict(line.split("=", 1) for line in section.splitlines() if "=" in line)
+    of_trees: dict[str, list[str]] = {}
+    for line in text.split("\n"):
+        name, _, entries = line.partition("=")
+        of_trees.setdefault(name, []).append(entries)
 
     def numbers(name: str, kind: Any = np.float64) -> np.ndarray:
-        return np.array(entries.get(name, "").split(), dtype=kind)
+        """Return an entry of all trees, one tree after the other."""
+        return np.array(" ".join(of_trees.get(name, ())).split(), dtype=np.float64).astype(kind)
 
-    leaves, threshold = numbers("leaf_value"), numbers("threshold")
-    decision = numbers("decision_type", np.int64)
+    threshold, decision = numbers("threshold"), numbers("decision_type", np.int64)
     missing = decision >> _MISSING
     if (decision & _BY_CATEGORY).any() or not np.isin(missing, (_NOTHING, _NAN)).all():
         raise ValueError("a split by category, or with 0 as missing, is no plain comparison.")
-    # Where nothing was missing in training, NaN is compared as if it were 0.
-    by_default = (decision & _LEFT_BY_DEFAULT) > 0
-    missing_goes_left = np.where(missing == _NAN, by_default, threshold >= 0)
+    n_leaves = numbers("num_leaves", np.int64)
+    tree = np.repeat(np.arange(len(n_leaves)), n_leaves - 1)  # of each split
+    first = np.cumsum(2 * n_leaves - 1) - (2 * n_leaves - 1)  # node of each tree
+    # Nodes of a tree: its splits first, then its leaves.
+    is_leaf = np.ones(int((2 * n_leaves - 1).sum()), dtype=bool)
+    is_leaf[first[tree] + np.arange(len(tree)) - (np.cumsum(n_leaves - 1) - n_leaves + 1)[tree]] = 0
+
+    def by_node(of_splits: np.ndarray, at_leaves: Any) -> list[np.ndarray]:
+        nodes = np.empty(len(is_leaf), of_splits.dtype)
+        nodes[is_leaf], nodes[~is_leaf] = at_leaves, of_splits
+        return np.split(nodes, first[1:])
+
     left, right = (
-        np.where(child < 0, len(threshold) + ~child, child)
+        np.where(child < 0, n_leaves[tree] - 1 + ~child, child)
         for child in (numbers("left_child", np.int64), numbers("right_child", np.int64))
     )
-    # Splits first, then leaves.
-    at_leaves = np.zeros(len(leaves))
-    none = np.full(len(leaves), -1)
-    return Tree(
-        np.concatenate([numbers("split_feature", np.int64), none]),
-        np.concatenate([threshold, at_leaves]),
-        np.concatenate([left, none]),
-        np.concatenate([right, none]),
-        np.concatenate([missing_goes_left, at_leaves]),
-        np.concatenate([np.zeros(len(threshold)), leaves]),
+    # Where nothing was missing in training, NaN is compared as if it were 0.
+    missing_goes_left = np.where(
+        missing == _NAN, (decision & _LEFT_BY_DEFAULT) > 0, threshold >= 0
     )
+    parts = (
+        by_node(numbers("split_feature", np.int64), -1),
+        by_node(threshold, 0.0),
+        by_node(left, -1),
+        by_node(right, -1),
+        by_node(missing_goes_left, False),
+        by_node(np.zeros(len(tree)), numbers("leaf_value")),
+    )
+    return TreeSum.of([Tree(*each) for each in zip(*parts, strict=True)])

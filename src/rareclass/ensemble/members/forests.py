@@ -11,6 +11,8 @@ from rareclass.ensemble.members.member import Size, TreeMember, float32_rows, in
 from rareclass.ensemble.tree_sum import Tree, TreeSum, before_rounding
 from rareclass.rows.memory import count_threads
 
+# Trees have nothing to wait for, but each is begun in Python, one thread at a time.
+_CELLS_A_THREAD = 100_000
 # Majority rows that a balanced bootstrap draws at least.
 _FEWEST_MAJORITY = 20
 
@@ -27,6 +29,7 @@ class Forest(TreeMember):
     most_features_a_split: int = 24
 
     kind: ClassVar[str]  # scikit-learn's name of it
+    cells_a_thread: ClassVar[int | None] = _CELLS_A_THREAD
 
     def grow(
         self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
@@ -118,6 +121,7 @@ class BalancedForest(TreeMember):
     most_leaves: int = 4000  # bounds the model of a large table: a leaf takes 29 bytes
 
     name: ClassVar[str] = "balanced forest"
+    cells_a_thread: ClassVar[int | None] = _CELLS_A_THREAD
 
     def cost(self, size: Size) -> float:
         """About the microseconds of one thread: a bootstrap is looked at in each level."""

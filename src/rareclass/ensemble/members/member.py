@@ -10,8 +10,10 @@ from rareclass.ensemble.score_functions import ScoreFunction
 from rareclass.ensemble.tree_sum import TreeSum
 from rareclass.rows.memory import Workers, count_threads
 
-# Cells of a table for which a further thread within one fold pays.
-_CELLS_A_THREAD = 2_000_000
+# Boosting by several threads meets at a barrier in every node of every tree: on a machine that does
+# anything else, waiting takes far longer than one thread needs for everything. Below so many cells
+# a thread more does not pay.
+CELLS_A_BOOSTING_THREAD = 2_000_000
 # Ten thousand million numbers of this size still have a sum in float32.
 _LARGEST = np.float32(1e28)
 
@@ -128,10 +130,9 @@ class Member:
 class FoldByFold(Member):
     """A member of one setting that learns each fold by itself; subclasses have `learn`."""
 
-    # Threads go to the folds first. Boosting by several threads meets at a barrier in every node
-    # of every tree: on a machine that does anything else, waiting takes far longer than one thread
-    # needs for everything. Folds have nothing to wait for.
-    folds_at_once: ClassVar[bool] = False
+    # Threads go to the folds first, which have nothing to wait for; to each as many as its table
+    # has this number of cells. None: threads go to the folds one after the other.
+    cells_a_thread: ClassVar[int | None] = None
 
     def learn(
         self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
@@ -142,10 +143,10 @@ class FoldByFold(Member):
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
         """Learn every fold; there is one setting."""
         at_once, n_threads = 1, rows.n_jobs
-        if self.folds_at_once:
+        if self.cells_a_thread is not None:
             available = count_threads(rows.n_jobs)
             at_once = max(1, min(available, rows.n_folds))
-            n_threads = max(1, min(available // at_once, rows.X.size // _CELLS_A_THREAD))
+            n_threads = max(1, min(available // at_once, rows.X.size // self.cells_a_thread))
 
         def learned(number: int) -> tuple[ScoreFunction, np.ndarray]:
             rows.check()
