@@ -16,8 +16,8 @@ from rareclass import RACHCV, RankRC, RareClassifier, rows, to_onnx
 from rareclass.cli.app import app
 from rareclass.cli.rule import _confidence
 from rareclass.compare import leaderboard
-from rareclass.errors import ErrorKind
 from rareclass.ensemble.race import default_seconds
+from rareclass.errors import ErrorKind
 from rareclass.model.to_onnx import register_onnx_converters
 from rareclass.online import CBR
 from rareclass.tables.databases.drivers import DatabaseAddress, driver_of

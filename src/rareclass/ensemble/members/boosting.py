@@ -215,9 +215,7 @@ def from_lightgbm(booster: Any) -> TreeSum:
         for child in (numbers("left_child", np.int64), numbers("right_child", np.int64))
     )
     # Where nothing was missing in training, NaN is compared as if it were 0.
-    missing_goes_left = np.where(
-        missing == _NAN, (decision & _LEFT_BY_DEFAULT) > 0, threshold >= 0
-    )
+    missing_goes_left = np.where(missing == _NAN, (decision & _LEFT_BY_DEFAULT) > 0, threshold >= 0)
     parts = (
         by_node(numbers("split_feature", np.int64), -1),
         by_node(threshold, 0.0),
