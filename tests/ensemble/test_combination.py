@@ -163,14 +163,14 @@ def test_of_many_rows_a_part_that_weights_are_chosen_on_says_what_all_of_them_sa
             assert of_part == pytest.approx(of_all, abs=within)
 
 
-def test_where_nobody_errs_one_setting_of_each_counts_alike():
+def test_where_nobody_errs_no_member_decides_alone():
     y = np.arange(4000) % 40 == 0
-    faultless = [candidate(f"member {k}", noisy(y, 9.0, k)) for k in range(3)]
-    twice = candidate("member 0", noisy(y, 9.0, 7), "another")
+    without_errors = [candidate(f"member {k}", noisy(y, 9.0, k)) for k in range(3)]
     behind = candidate("behind", noisy(y, 2.0, 8))
-    combined = combine([*faultless, twice, behind], held_out_rows(y), average_precision, False, 0)
-    assert sorted(combined.weights[combined.weights > 0.0]) == pytest.approx([1 / 3] * 3)
-    assert by_name(combined)["behind"] == 0.0
+    combined = combine([*without_errors, behind], held_out_rows(y), average_precision, False, 0)
+    weights = by_name(combined)
+    assert weights.pop("behind") == 0.0
+    assert min(weights.values()) > 0.1
 
 
 @draws(15)

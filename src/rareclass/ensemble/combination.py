@@ -43,9 +43,6 @@ _SETTINGS_A_MEMBER = 2
 _SHARED, _RARE_ROWS_UNHEARD = 0.3, 50.0
 # Members of less weight than this are left out: new rows would wait for them, and rank no better.
 _LEAST_WEIGHT = 0.05
-# Members whose AUC is at least this are called faultless: differences among them, up to the rest to
-# 1 in AUC and up to _CLOSE in average precision, say nothing of rows that have drifted.
-_FAULTLESS, _CLOSE = 0.999, 0.05
 # Loss that `compact=True` allows.
 COMPACT_LOSS = 0.01
 
@@ -184,12 +181,7 @@ def _choose_weights(
 ) -> np.ndarray:
     """Choose weights of candidates in order of the objective: of the best settings of members."""
     places, part = _rows_to_weigh_on(scaled, held_out, seed)
-    weights = np.zeros(len(scaled))
-    faultless = _faultless(scaled, places, part)
-    if faultless:
-        weights[faultless] = 1.0 / len(faultless)
-    else:
-        weights = _voted(scaled, places, part, objective)
+    weights = _voted(scaled, places, part, objective)
     is_switch = isinstance(compact, (bool, np.bool_))
     loss = COMPACT_LOSS * compact if is_switch else float(compact)
     if loss:
@@ -267,21 +259,6 @@ def best_settings(scaled: Sequence[ScaledCandidate], most: int) -> list[int]:
         if seen[name] <= most:
             chosen.append(k)
     return chosen
-
-
-def _faultless(
-    scaled: Sequence[ScaledCandidate], places: np.ndarray, part: HeldOutRows
-) -> list[int]:
-    """Return the places of candidates near the best, one setting each, if the best is faultless."""
-    aucs, precisions = (
-        np.array([part.measure(measure, each.rarity[places]) for each in scaled])
-        for measure in (roc_auc, average_precision)
-    )
-    if aucs.max() < _FAULTLESS:
-        return []
-    near = (aucs >= aucs.max() - (1.0 - _FAULTLESS)) & (precisions >= precisions.max() - _CLOSE)
-    equal = np.flatnonzero(near).tolist()
-    return [equal[first] for first in best_settings([scaled[k] for k in equal], 1)]
 
 
 def _rows_to_weigh_on(

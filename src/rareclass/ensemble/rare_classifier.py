@@ -62,10 +62,10 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         A callable takes (y, scores, sample_weight) with y true for rare rows.
     members : str or list, default="auto"
         "auto", "kernel" (this package's own methods), "trees", a member's name as `leaderboard_`
-        has it, or a list of these: ``["auto", "xgboost"]`` adds one. CatBoost is in "auto" where it
-        is installed, and LightGBM then learns the boosted trees; else scikit-learn does. On fewer
-        than 1,000 rows slow boosting, deep boosting and CatBoost add nothing to the others, and are
-        not learned beside them.
+        has it, or a list of these: ``["auto", "balanced forest"]`` adds one. "auto" has CatBoost
+        where it is installed. LightGBM learns the boosted trees where it is installed, else
+        scikit-learn does. Slow boosting and CatBoost join "auto" from 1,000 rows on, deep boosting
+        from 3,000 rows on: on shorter tables they improve nothing.
     cv : "auto", int, splitter or iterable of (train, test), default="auto"
         Folds. An integer makes stratified, shuffled folds, fewer when there are fewer rare rows.
         "auto" is 5. Where there is not time for 5 on all rows it is 3, or, with 1,000 rare rows, 2

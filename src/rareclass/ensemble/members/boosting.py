@@ -137,10 +137,10 @@ class SlowHistogramBoosting(HistogramBoosting):
 
 @dataclass(frozen=True)
 class DeepHistogramBoosting(HistogramBoosting):
-    """Few large trees that may ask any feature anywhere: what holds for few rows alone."""
+    """Large trees that may ask any feature anywhere: what holds for few rows alone."""
 
-    rounds: int = 200
-    learning_rate: float = 0.1
+    rounds: int = 400
+    learning_rate: float = 0.05
     leaves: int = 63
     least_in_leaf: int = 3
     features_a_split: float = 1.0
