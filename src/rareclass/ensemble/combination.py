@@ -26,7 +26,7 @@ from rareclass.ensemble.score_functions import FalsePositiveRate
 from rareclass.ensemble.training_rows import HeldOutRows
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.search import SCORINGS, Scoring, as_scoring
-from rareclass.metrics import average_precision, precision_at_k, roc_auc
+from rareclass.metrics import precision_at_k, roc_auc
 
 if TYPE_CHECKING:
     from rareclass.ensemble.race import Candidate
