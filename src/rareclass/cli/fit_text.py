@@ -22,14 +22,18 @@ from rareclass.cli.screen import (
     print_threshold,
 )
 from rareclass.errors import command_line, counted
-from rareclass.model.facts import CombinationFacts, RareClassFacts
 
 if TYPE_CHECKING:
     from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.fit.hold_out import Baseline
     from rareclass.fit.training import Trained
     from rareclass.fit.training_set import FitSettings, TrainingSet
-    from rareclass.model.facts import LeaderboardRow, RankingEstimate, TrainingFacts
+    from rareclass.model.facts import (
+        CombinationFacts,
+        LeaderboardRow,
+        RankingEstimate,
+        TrainingFacts,
+    )
     from rareclass.tables.columns import Column
 
 # Columns of one type that the short form names, and all that the table of columns has.
@@ -65,6 +69,8 @@ def print_trained(
     console: Console, trained: "Trained", settings: "FitSettings", details: bool
 ) -> None:
     """Print how good the model is, what was decided, and what to know before relying on it."""
+    from rareclass.model.facts import CombinationFacts
+
     estimate, training = trained.estimate, trained.content.facts.training
     assert training is not None
     console.print()
@@ -102,6 +108,8 @@ def print_next(
 
     `rows` are the words that name the training table on the command line, `name` is its short name.
     """
+    from rareclass.model.facts import RareClassFacts
+
     facts = trained.content.facts
     more = "" if details else " (--details prints more about the model)"
     console.print(f"\nNext{more}", style="bold")
