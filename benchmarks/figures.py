@@ -10,18 +10,26 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from benchmarks import record
+from benchmarks import peer_table, record
 from benchmarks.ledger import Run
 from benchmarks.markdown import table
 from benchmarks.pages import speed
 from benchmarks.pages.page import GROUPS, Results
 from benchmarks.pages.registry import PAGES, there
-from benchmarks.tabular import headline
+from benchmarks.tabular import figures, headline
+from benchmarks.tabular.sets import SET_PARTS
 
 ROOT = Path(__file__).parents[1]
-WRITTEN = ("README.md", "docs/index.md", "docs/how-good.md", "docs/which-method.md")
+WRITTEN = (
+    "README.md",
+    "docs/index.md",
+    "docs/how-good.md",
+    "docs/which-method.md",
+    "docs/how-to/coming-from.md",
+)
 MARKED = re.compile(r"(<!--figure ([\w.-]+)-->)(.*?)(<!--/figure-->)", re.DOTALL)
 Figure = Callable[[Results], str]
 
@@ -100,6 +108,43 @@ def _river(text: Callable[[dict[str, Any], dict[str, Any]], str]) -> Figure:
     return shown
 
 
+def _best_of_river(results: Results) -> str:
+    """AUC of River's best optimiser for the stream of payments."""
+    result = results["stream_river"]
+    return f"{result['results'][result['chosen']['river']]['auc']:.3f}"
+
+
+def _svms(results: Results) -> str:
+    """Mean AUC of the SVMs of the simulated study, and of RankRC."""
+    cells = results["table2"]["cells"]
+    names = {"SVM-SMT": "with SMOTE", "SVM-RUS": "with undersampling", "SVM-W": "with weights",
+             "RankRC": "RankRC"}  # fmt: skip
+    means = {name: fmean(cell["methods"][name]["mean"] for cell in cells) for name in names}
+    return ", ".join(f"{words} {means[name]:.1f} %" for name, words in names.items())
+
+
+def _easy_ensemble(results: Results) -> str:
+    """Mean ranks of EasyEnsemble and of RareClassifier on the development tables."""
+    found = figures.results(figures.of_all_splits(results["tabular"]["runs"]))
+    part = found.part(SET_PARTS["chosen"])
+    ranks = figures.ranks_of(part, "average_precision")
+    ours = next(label for label in ranks if part.methods[label] == headline.OURS)
+    return (
+        f"mean rank in average precision of {len(ranks)} methods on "
+        f"{len(figures.ranked(part)[1])} tables: {ranks['easy_ensemble']:.2f}, RareClassifier "
+        f"{ranks[ours]:.2f}"
+    )
+
+
+def _booster(data: str, method: str) -> Figure:
+    return _of_run(
+        "boosters",
+        {"data": data, "method": method},
+        lambda run: f"AUC {run['auc']:.3f}, average precision {run['average_precision']:.3f}",
+    )
+
+
+_BOOSTERS = (*peer_table.TREES, "balanced_forest", "rankrc_top")
 _RANKRC = {"data": speed.HUNDRED_THOUSAND, "method": "rankrc"}
 _LIBSVM = {"data": speed.HUNDRED_THOUSAND, "method": "libsvm"}
 _KDD = {"set": "kdd", "method": "rareclass"}
@@ -125,6 +170,14 @@ FIGURES: dict[str, Figure] = {
     "river.times": _river(lambda one, two: f"{one['rows_per_s'] / two['rows_per_s']:.0f} times"),
     "river.auc": _river(lambda one, two: f"{one['auc']:.3f}"),
     "river.peer.auc": _river(lambda one, two: f"{two['auc']:.3f}"),
+    "river.best.auc": _best_of_river,
+    "table2.svm": _svms,
+    "tabular.easy-ensemble": _easy_ensemble,
+    **{
+        f"boosters.{name}.{method}": _booster(data, method)
+        for name, data in (("wide", speed.WIDE), ("kdd", "kdd"))
+        for method in _BOOSTERS
+    },
 }
 
 

@@ -217,14 +217,14 @@ def roc_finding(result: Result) -> Finding:
 
 
 def roc_chart(result: Result) -> Any:
-    """Draw the ROC curves, a panel for each problem."""
+    """Draw the ROC curves, a panel for each problem, wide where false positives are few."""
     panels = {
         cell["problem"]: {
-            name: (list(mibc_roc.GRID[::4]), rates[::4]) for name, rates in cell["true"].items()
+            name: (list(mibc_roc.GRID[1::2]), rates[1::2]) for name, rates in cell["true"].items()
         }
         for cell in result["cells"]
     }
-    return charts.lines(panels, "false-positive rate", "true-positive rate")
+    return charts.lines(panels, "false-positive rate", "true-positive rate", log_x=10)
 
 
 def _mean(cells: list[dict[str, Any]], key: str) -> float:

@@ -11,7 +11,6 @@ float64: 1 GB for Mammograph. Spectral norms are Lanczos values, steps going on 
 is under 2 percent of each.
 """
 
-import io
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -31,8 +30,6 @@ from rareclass.machine import track
 from rareclass.theory import kernel_perturbation_bound, subset_bound
 
 SETS = ("page0", "satellite", "coil", "mammograph")
-TITLES = {"page0": "Page0", "satellite": "Satellite", "coil": "Coil",
-          "mammograph": "Mammograph"}  # fmt: skip
 SHARES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 LAM = KAPPA = 1.0
 # Equal rows make K_RR singular. With a ridge the norm is a little above that with the
@@ -148,7 +145,7 @@ def run_set(name: str, folder: Path, draws: int, advance: Any) -> dict[str, Any]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run, print both bounds, write results/fig3.json and fig3.png."""
+    """Run, print both bounds, write results/fig3.json."""
     args = options(
         __doc__, [], argv,
         draws=(40, "draws of the landmarks for bound (46) (default: 40, the paper's)"),
@@ -167,9 +164,7 @@ def main(argv: Sequence[str]) -> int:
         sets = [run(name) for name in present]
     print_table(HEADER, lines(sets))
     path = record.write("fig3", {"parameters": parameters(args), "sets": sets}, args.json)
-    picture = path.with_suffix(".png")
-    record.replace_file(picture, _draw(sets))
-    print("written:", path, picture)
+    print("written:", path)
     return 0
 
 
@@ -212,43 +207,3 @@ def fig3_page(result: dict[str, Any]) -> str:
         "deviation, with the power 1/4 that its proof gives and with the printed power 1/2 (which "
         "is no bound: see `rareclass.theory`).\n\n" + table(HEADER, lines(result["sets"]))
     )
-
-
-def _draw(sets: Sequence[dict[str, Any]]) -> bytes:
-    """A panel a set as a PNG."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    across = 2 if len(sets) > 1 else 1
-    down = -(-len(sets) // across)
-    figure, axes = plt.subplots(
-        down, across, figsize=(4.5 * across, 3.5 * down), constrained_layout=True, squeeze=False
-    )
-    for axis in axes.flat[len(sets) :]:
-        axis.set_visible(False)
-    styles = {"proven": ("#d55e00", "-", "(46), proven power 1/4"),
-              "as_printed": ("#cc79a7", "--", "(46), as printed")}  # fmt: skip
-    for axis, one in zip(axes.flat, sets, strict=False):
-        axis.plot(one["subset"]["landmarks"], one["subset"]["bound"], color="#0072b2",
-                  label="(31), rare rows first")  # fmt: skip
-        size = [point["landmarks"] for point in one["perturbation"]]
-        for key, (colour, dashes, label) in styles.items():
-            mean, sd = (
-                [point[key][what] for point in one["perturbation"]] for what in ("mean", "sd")
-            )
-            axis.errorbar(size, mean, sd, color=colour, ls=dashes, marker=".", capsize=2,
-                          label=label)  # fmt: skip
-        axis.plot(one["rare"], 0.0, "*", color="#0072b2", ms=10, clip_on=False, zorder=5,
-                  label="number of rare rows")  # fmt: skip
-        axis.set_yscale("symlog", linthresh=1.0)
-        axis.set(xlim=(0, size[-1] * 1.05), ylim=(0, None),
-                 xlabel="|R|", ylabel="bound of |f_R(x) - f(x)|",
-                 title=f"{TITLES[one['set']]}: {one['rows']:,} rows")  # fmt: skip
-        axis.grid(alpha=0.3)
-    axes[0, 0].legend(fontsize=7)
-    with io.BytesIO() as image:
-        figure.savefig(image, format="png", dpi=120)
-        plt.close(figure)
-        return image.getvalue()

@@ -5,7 +5,6 @@ one trial of four cells of Table 2. The paper does not say which four it drew; t
 overlap to low.
 """
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +17,6 @@ from benchmarks.paper_tables.study import JOBS, options, parameters, print_table
 from benchmarks.paper_tables.table2 import draw
 
 CELLS = ((0.9, 0.1), (0.75, 0.1), (0.6, 0.1), (0.6, 0.4))
-COLOURS = {"RankSVM": "#0072b2", "RANK-RND": "#d55e00", "RankRC": "#009e73"}
 
 
 def mean_pair_hinge(y: np.ndarray, scores: np.ndarray) -> float:
@@ -49,7 +47,7 @@ def run_cell(task: tuple[tuple[float, float], tuple[str, ...]]) -> dict[str, Any
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run, print the smallest losses, write results/fig5.json and fig5.png."""
+    """Run, print the smallest losses, write results/fig5.json."""
     args = options(__doc__, RANKING, argv, jobs=JOBS)
     outcomes = run_all(
         "Figure 5", run_cell, [(cell, tuple(args.methods)) for cell in CELLS], args.jobs
@@ -76,33 +74,5 @@ def main(argv: Sequence[str]) -> int:
     ]
     body = {"parameters": parameters(args), "log2_lam": log_lams, "cells": cells}
     path = record.write("fig5", body, args.json)
-    picture = path.with_suffix(".png")
-    record.replace_file(picture, _draw(log_lams, cells))
-    print("written:", path, picture)
+    print("written:", path)
     return 0
-
-
-def _draw(log_lams: np.ndarray, cells: list[dict[str, Any]]) -> bytes:
-    """The four panels as a PNG."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(2, 2, figsize=(9, 7), sharex=True, constrained_layout=True)
-    for axis, cell in zip(axes.flat, cells, strict=True):
-        for name, parts in cell["losses"].items():
-            colour = COLOURS.get(name, "black")
-            axis.plot(log_lams, parts["test"], color=colour, label=f"{name}, test")
-            axis.plot(log_lams, parts["train"], color=colour, ls="--", label=f"{name}, train")
-        axis.set_title(f"overlap t = {cell['overlap']}, rare share r = {cell['rare_share']:.0%}")
-        axis.grid(alpha=0.3)
-    for axis in axes[1]:
-        axis.set_xlabel("log2 lam")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("mean hinge over all pairs")
-    axes[0, 0].legend(fontsize=8)
-    with io.BytesIO() as image:
-        figure.savefig(image, format="png", dpi=120)
-        plt.close(figure)
-        return image.getvalue()

@@ -1,12 +1,10 @@
-"""Figures 2 and 3 of Grave and El Ghaoui (2014): mean ROC curves on test parts, as a plot.
+"""Figures 2 and 3 of Grave and El Ghaoui (2014): mean ROC curves on test parts.
 
 Dense sets and groups of texts with the most negatives to a positive, one group a set of texts. C,
 cost ratio and ridge of each split are those that `mibc2` and `mibc4` chose; true-positive rates are
-averaged at each false-positive rate. The small axis of each plot shows false-positive rates below
-a tenth, where a rare class is looked for.
+averaged at each false-positive rate.
 """
 
-import io
 import json
 import warnings
 from collections.abc import Sequence
@@ -34,7 +32,6 @@ METHODS = {"dense": ("MIBC", COST, UNDER), "text": ("MIBC", BARE, COST, UNDER)}
 GRID = np.linspace(0.0, 1.0, 201)
 SPLITS = 10
 AT = (0.01, 0.05, 0.1)  # false-positive rates of the table
-COLOURS = {"MIBC": "#1f77b4", BARE: "#17becf", COST: "#d62728", UNDER: "#7f7f7f"}
 
 
 def model(study: str, method: str, fit: dict[str, Any], seed: int) -> Any:
@@ -94,37 +91,6 @@ HEADER = [
 ]  # fmt: skip
 
 
-def plot(cells: Sequence[dict[str, Any]]) -> bytes:
-    """The curves as a PNG, one panel a problem."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(2, 3, figsize=(11, 7.2), constrained_layout=True)
-    for axis, cell in zip(axes.flat, cells, strict=False):
-        near = axis.inset_axes((0.45, 0.08, 0.52, 0.48))
-        for name, rates in cell["true"].items():
-            for one in (axis, near):
-                one.plot(GRID, rates, color=COLOURS[name], label=name, lw=1.4)
-        axis.set(title=cell["problem"], xlim=(0, 1), ylim=(0, 1.01))
-        near.set(xlim=(0, 0.1), ylim=(0, 1.01))
-        near.tick_params(labelsize=7)
-        for one in (axis, near):
-            one.grid(alpha=0.3)
-        axis.set_xlabel("false-positive rate")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("true-positive rate")
-    for axis in axes.flat[len(cells) :]:
-        axis.set_axis_off()
-    handles, names = axes.flat[len(cells) - 1].get_legend_handles_labels()
-    axes.flat[-1].legend(handles, names, loc="center", fontsize=11)
-    with io.BytesIO() as image:
-        figure.savefig(image, format="png", dpi=80)
-        plt.close(figure)
-        return image.getvalue()
-
-
 def mibc_roc_page(result: dict[str, Any]) -> str:
     """The section of the results page."""
     return "\n\n".join(
@@ -139,7 +105,7 @@ def mibc_roc_page(result: dict[str, Any]) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Fit at what was chosen, print rates, write the curves and the plot."""
+    """Fit at what was chosen, print rates, write the curves."""
     args = options(
         __doc__ or "", [], argv,
         splits=(SPLITS, f"random splits (default: {SPLITS})"),
@@ -152,5 +118,4 @@ def main(argv: Sequence[str]) -> int:
     print_table(HEADER, lines(cells))
     file = Path(args.json) if args.json else record.RESULTS / "mibc_roc.json"
     print("written:", record.write("mibc_roc", {"cells": cells}, file))
-    record.replace_file(file.with_suffix(".png"), plot(cells))
     return 0

@@ -83,4 +83,5 @@ def write_llms_text(docs: Path, site: Path) -> None:
 
 def _with_includes(page: Path) -> str:
     """The text of a page, with the files that it includes in their places."""
-    return _INCLUDE.sub(lambda found: (page.parent / found[1]).read_text(), page.read_text())
+    text = _INCLUDE.sub(lambda found: (page.parent / found[1]).read_text(), page.read_text())
+    return re.sub(r"<!--/?figure[^>]*-->", "", text)
