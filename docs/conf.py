@@ -66,7 +66,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "rareclass"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-html_search_scorer = "site_pages/search_scorer.js"
+html_search_scorer = str(HERE / "site_pages" / "search_scorer.js")
 html_theme_options = {
     "logo": {"text": "rareclass"},
     "header_links_before_dropdown": 6,
