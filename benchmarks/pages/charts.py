@@ -71,7 +71,7 @@ def lines(
             axis.set_yscale("log")
         axis.set(title=title, xlabel=x_label, ylabel=y_label)
         axis.grid(alpha=0.6, lw=0.6)
-    _legend(figure, axes[0], len(names))
+    _legend(figure, axes)
     return figure
 
 
@@ -90,7 +90,7 @@ def bars(labels: Sequence[str], series: Mapping[str, Sequence[float]], x_label: 
     axis.grid(axis="x", alpha=0.6, lw=0.6)
     axis.set_axisbelow(True)
     if n_series > 1:
-        _legend(figure, axis, n_series)
+        _legend(figure, [axis])
     return figure
 
 
@@ -119,6 +119,11 @@ def _axes(down: int, across: int, height: float) -> tuple[Any, list[Any]]:
     return figure, list(figure.subplots(down, across, squeeze=False).flat)
 
 
-def _legend(figure: Any, axis: Any, n_names: int) -> None:
-    handles, names = axis.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=min(3, n_names), frameon=False)
+def _legend(figure: Any, axes: Sequence[Any]) -> None:
+    """Name every line of any panel once."""
+    found: dict[str, Any] = {}
+    for axis in axes:
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
+            found.setdefault(name, handle)
+    columns = min(3, len(found))
+    figure.legend(found.values(), found, loc="outside lower center", ncols=columns, frameon=False)

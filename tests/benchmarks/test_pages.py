@@ -47,6 +47,13 @@ def test_a_chart_takes_the_colours_of_the_page(name):
     assert 'role="img"' in text
 
 
+def test_the_legend_names_lines_of_any_panel():
+    panels = {"one": {"a": ([1, 2], [1, 2])}, "two": {"a": ([1, 2], [1, 2]), "b": ([1, 2], [2, 1])}}
+    drawn = charts.svg(charts.lines(panels, "x", "y"), "words")
+    assert drawn.count(">b</text>") == 1
+    assert drawn.count(">a</text>") == 1
+
+
 def test_a_chart_is_the_same_each_time():
     drawn = [charts.svg(charts.bars(["a", "b"], {"x": [1.0, 2.0]}, "seconds"), "x") for _ in "ab"]
     assert drawn[0] == drawn[1]
