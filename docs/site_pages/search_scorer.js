@@ -2,11 +2,14 @@
 "use strict";
 
 const NEEDS = /^(tutorial|how-to|reference\/|explanation\/|which-method)/;
-const DEPTHS = /^(decisions\/|results|performance|benchmarks|reproduction|changelog|licences|contributing)/;
+const DEPTHS = /^(decisions|generated\/benchmarks|reproduction|changelog|licences|contributing)/;
 
 var Scorer = {
-  score: ([docname, , , , score]) =>
-    score + (NEEDS.test(docname) ? 12 : DEPTHS.test(docname) ? -12 : 0),
+  // A heading that holds the whole question is the best answer.
+  score: ([docname, , , , score, , kind]) =>
+    score
+    + (NEEDS.test(docname) ? 12 : DEPTHS.test(docname) ? -12 : 0)
+    + (kind === "title" ? 12 : 0),
   objNameMatch: 11,
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },

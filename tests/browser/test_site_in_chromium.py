@@ -16,6 +16,7 @@ import pytest
 
 from browser.conftest import Chromium
 
+pytestmark = pytest.mark.thorough
 SITE = Path(os.environ.get("RARECLASS_SITE", Path(__file__).parents[2] / "build" / "docs"))
 # What a newcomer types, the page that answers, and words of the answer.
 QUESTIONS = [
