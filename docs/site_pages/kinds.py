@@ -196,9 +196,9 @@ def write_kinds(folder: Path) -> None:
 
 
 def _table(entries: dict[F, Entry] | dict[E, Entry]) -> list[str]:
-    lines = ["| Kind | In Python | Meaning | What to do |", "|---|---|---|---|"]
+    lines = ["| Kind | Meaning | What to do | In Python |", "|---|---|---|---|"]
     kind: StrEnum
     for kind, entry in entries.items():
         name = f"`{type(kind).__name__}.{kind.name}`"
-        lines.append(f"| {kind.value} | {name} | {entry.means} | {entry.do} |")
+        lines.append(f"| {kind.value} | {entry.means} | {entry.do} | {name} |")
     return lines
