@@ -211,7 +211,7 @@ def _catboost_scores(model: Any, X: Any) -> np.ndarray:
     return model.predict(X, prediction_type="RawFormulaVal")
 
 
-_OURS = {"is_peer": False, "has_budget": True, "details": estimates.of_fit}
+_OURS = {"is_peer": False, "details": estimates.of_fit}
 _AUTOML = {"has_budget": True, "details": _automl_details, "needs_automl": True}
 LEARNERS: dict[str, Learner] = {
     "rareclass": Learner("RareClassifier", _rareclass, Unchanged, samples, **_OURS),
