@@ -82,7 +82,8 @@ def random_rows(random, n_rows, missing=0.1):
 
 
 leaf_counts = st.lists(
-    st.sampled_from([1, 2, 3, 15, 16, 17, 33, MASKED_LEAVES, MASKED_LEAVES + 1, 150]), max_size=5
+    st.sampled_from([1, 2, 3, 15, 16, 17, 33, 64, MASKED_LEAVES, MASKED_LEAVES + 1, 200]),
+    max_size=5,
 )
 limits = st.sampled_from(
     [{"_MOST_TILES": 1}, {"MOST_CUTS": 70}, {"MOST_SPLITS": 40}, {"MOST_FEATURES": 1}]
@@ -131,6 +132,8 @@ def test_rows_one_by_one_in_blocks_and_in_threads_score_the_same():
     np.testing.assert_array_equal(whole[4090:4100], function.scores(X[4090:4100]))
     np.testing.assert_array_equal(whole[:1], function.scores(X[:1]))
     assert function.scores(X[:0]).shape == (0,)
+    complete = np.isfinite(X).all(axis=1)
+    np.testing.assert_array_equal(whole[complete], function.scores(X[complete]))
     with mock.patch.multiple(tree_sum, _TILE_BYTES=1, _BLOCK_ROWS=1000):
         np.testing.assert_array_equal(whole, function.scores(X))
 

@@ -9,12 +9,12 @@ There are four forms of trees.
 
 - *Level trees* (CatBoost's) ask the same at all splits of a level. The answers, one bit a level,
   are the number of the leaf.
-- *Masked trees* have up to 64 leaves. Bit k of a row's bits says whether leaf k, counted from the
+- *Masked trees* have up to 128 leaves. Bit k of a row's bits says whether leaf k, counted from the
   left, can still be the row's; a split that sends the row right clears the leaves on its left. When
   all splits have been looked at, in any order, the row's leaf is the lowest bit that is left. That
   is one comparison and one "and" a split, without branches (Lucchese et al., "QuickScorer", SIGIR
   2015). Bits are in words of 16, and most splits clear leaves of one word alone.
-- *Large trees* have a top of 64 splits or fewer, which is a masked tree. Below it rows are walked
+- *Large trees* have a top of 128 leaves, which is a masked tree. Below it rows are walked
   down, one step of all rows in turn, so that waits for memory overlap.
 - *Huge trees*, which 16 bits cannot number, are walked down row by row.
 """
@@ -30,11 +30,13 @@ MOST_FEATURES = 32_767  # each may be two columns
 MOST_SPLITS = 32_767  # of a tree that is not huge
 TILE_STEP = 64  # rows
 MOST_LEVELS = 15  # of a level tree
-MASKED_LEAVES = 64
+MASKED_LEAVES = 128
+LEVEL, MASKED, LARGE = 0, 1, 2
 _WORD = 16  # leaves
 WORDS = MASKED_LEAVES // _WORD
 LOWEST = -32_768
-_16, _32, _48, _LOW_16 = (np.uint64(k) for k in (16, 32, 48, 0xFFFF))
+_4, _16, _32, _LOW_16 = (np.uint64(k) for k in (4, 16, 32, 0xFFFF))
+_LEAF = 0x8000  # of a child's 16 bits: it is a leaf
 _ALWAYS_LEFT = np.int16(32_767)
 _ALL = np.int16(-1)
 # Bits of a word whose place has a one in its own bit 0, 1, 2 and 3.
@@ -81,7 +83,7 @@ def lay_out(
 
 
 class PreparedTrees(NamedTuple):
-    """Trees as `add_trees` reads them: level trees first, then masked ones, then large ones."""
+    """Trees as `add_trees` reads them, in the order of their sum."""
 
     # The columns: a feature each, and whether a missing value is left of all thresholds. Those of
     # column c are cuts[first_cut[c] : first_cut[c + 1]], increasing.
@@ -89,8 +91,7 @@ class PreparedTrees(NamedTuple):
     missing_left: np.ndarray
     first_cut: np.ndarray
     cuts: np.ndarray
-    n_level: int
-    n_masked: int
+    form: np.ndarray  # of each tree: LEVEL, MASKED or LARGE
     # Tree k has the groups first_group[k] : first_group[k + 1] of splits: one for all levels, or
     # one for each word of 16 leaves. Group g has the splits first_split[g] : first_split[g + 1], an
     # even number.
@@ -102,8 +103,8 @@ class PreparedTrees(NamedTuple):
     # Tree k has the leaves value[first_leaf[k]], ...
     first_leaf: np.ndarray
     value: np.ndarray
-    # Where rows go from leaf j of the top of large tree k: entry[k, j], a node, or ~leaf. A node is
-    # four numbers of 16 bits: the column, the code, and what follows on the left and on the right.
+    # Where rows go from leaf j of the top of the k-th large tree: entry[k, j], a node, or ~leaf. A
+    # node is four numbers of 16 bits: column, code, and what follows on the left and on the right.
     entry: np.ndarray
     first_node: np.ndarray
     nodes: np.ndarray
@@ -112,6 +113,10 @@ class PreparedTrees(NamedTuple):
 @njit(cache=True, nogil=True)
 def add_trees(X, trees, tile_rows, scores_out):
     """Add to each row's score the value of its leaf in every tree; `tile_rows`: times 64."""
+    form, first_leaf = trees.form, trees.first_leaf
+    first_group, first_split = trees.first_group, trees.first_split
+    column, code, kept, value = trees.column, trees.code, trees.kept, trees.value
+    entry, first_node, nodes = trees.entry, trees.first_node, trees.nodes
     tile = np.empty((trees.feature.shape[0], tile_rows), np.int16)
     word = np.empty(tile_rows, np.int16)
     best, leaf = np.empty_like(word), np.empty_like(word)
@@ -122,17 +127,24 @@ def add_trees(X, trees, tile_rows, scores_out):
         _rank(rows, trees, cells, going, tile)
         # Whole vectors: what the rows beyond come to is not looked at.
         size = min(tile_rows, (rows.shape[0] + 63) // 64 * 64)
-        for k in range(trees.first_leaf.shape[0]):
-            if k < trees.n_level:
-                _answer_levels(tile, trees, k, leaf[:size])
+        large = 0
+        for k in range(form.shape[0]):
+            begin, end = first_group[k], first_group[k + 1]
+            if form[k] == LEVEL:
+                splits = first_split[begin], first_split[end]
+                _answer_levels(tile, column, code, splits[0], splits[1], leaf[:size])
             else:
-                _keep_leaves(tile, trees, k, word[:size], best[:size], leaf[:size])
-                large = k - trees.n_level - trees.n_masked
-                if large >= 0:
-                    _walk_on(tile, trees, large, going[: rows.shape[0]], leaf)
-            value = trees.value[trees.first_leaf[k] :]
+                groups = first_split[begin : end + 1]
+                _keep_leaves(
+                    tile, column, code, kept, groups, word[:size], best[:size], leaf[:size]
+                )
+            if form[k] == LARGE:
+                below_top = nodes[first_node[large] :]
+                _walk_on(tile, entry[large], below_top, going[: rows.shape[0]], leaf)
+                large += 1
+            of_tree = value[first_leaf[k] :]
             for i in range(scores.shape[0]):
-                scores[i] += value[np.uint64(leaf[i])]
+                scores[i] += of_tree[np.uint64(leaf[i])]
 
 
 @njit(cache=True, nogil=True)
@@ -140,9 +152,9 @@ def _rank(rows, trees, cells, below, tile_out):
     """Put the ranks of all rows into a tile: a search by halves, a step of all rows in turn."""
     n_rows = np.uint64(rows.shape[0])
     for c in range(trees.feature.shape[0]):
-        cuts = trees.cuts[trees.first_cut[c] : trees.first_cut[c + 1]]
+        cuts, feature = trees.cuts[trees.first_cut[c] : trees.first_cut[c + 1]], trees.feature[c]
         for i in range(n_rows):
-            cells[i], below[i] = rows[i, trees.feature[c]], 0
+            cells[i], below[i] = rows[i, feature], 0
         left = cuts.shape[0]
         while left > 0:
             half, last = np.uint32((left + 1) // 2), np.uint32((left - 1) // 2)
@@ -155,41 +167,42 @@ def _rank(rows, trees, cells, below, tile_out):
 
 
 @njit(cache=True, nogil=True)
-def _answer_levels(tile, trees, k, leaf_out):
+def _answer_levels(tile, column, code, begin, end, leaf_out):
     """Number of each row's leaf: the answers of the levels as bits, two levels in turn."""
-    group = trees.first_group[k]
     m = leaf_out.shape[0]
     for i in range(m):
         leaf_out[i] = 0
-    for n in range(trees.first_split[group], trees.first_split[group + 1], 2):
-        upper, lower = tile[trees.column[n]], tile[trees.column[n + 1]]
-        t, u = trees.code[n], trees.code[n + 1]
+    for n in range(begin, end, 2):
+        upper, lower, t, u = tile[column[n]], tile[column[n + 1]], code[n], code[n + 1]
         for i in range(m):
             answers = (2 if upper[i] >= t else 0) | (1 if lower[i] >= u else 0)
             leaf_out[i] = leaf_out[i] << 2 | answers
 
 
 @njit(cache=True, nogil=True)
-def _keep_leaves(tile, trees, k, word, best, leaf_out):
+def _keep_leaves(tile, column, code, kept, first_split, word, best, leaf_out):
     """Number of each row's leaf: the lowest bit of the first word that has one."""
     m = leaf_out.shape[0]
-    group0 = trees.first_group[k]
-    for i in range(m):
-        best[i], leaf_out[i] = 0, 0
-    for group in range(trees.first_group[k + 1] - 1, group0 - 1, -1):
+    n_groups = first_split.shape[0] - 1
+    for group in range(n_groups - 1, -1, -1):
         for i in range(m):
             word[i] = _ALL
-        for n in range(trees.first_split[group], trees.first_split[group + 1], 2):
-            one, other = tile[trees.column[n]], tile[trees.column[n + 1]]
-            t, u = trees.code[n], trees.code[n + 1]
-            kept, also = trees.kept[n], trees.kept[n + 1]
+        for n in range(first_split[group], first_split[group + 1], 2):
+            one, other, t, u = tile[column[n]], tile[column[n + 1]], code[n], code[n + 1]
+            kept_by_one, kept_by_other = kept[n], kept[n + 1]
             for i in range(m):
-                word[i] &= (_ALL if one[i] < t else kept) & (_ALL if other[i] < u else also)
-        first = np.int16(_WORD * (group - group0))
-        for i in range(m):
-            # Read first: what may not be read makes a branch.
-            new, old, at = word[i], best[i], leaf_out[i]
-            best[i], leaf_out[i] = new if new != 0 else old, first if new != 0 else at
+                word[i] &= (_ALL if one[i] < t else kept_by_one) & (
+                    _ALL if other[i] < u else kept_by_other
+                )
+        first = np.int16(_WORD * group)
+        if group == n_groups - 1:
+            for i in range(m):
+                best[i], leaf_out[i] = word[i], first
+        else:
+            for i in range(m):
+                # Read first: what may not be read makes a branch.
+                new, old, at = word[i], best[i], leaf_out[i]
+                best[i], leaf_out[i] = new if new != 0 else old, first if new != 0 else at
     for i in range(m):
         lowest = best[i] & -best[i]
         leaf_out[i] += (
@@ -201,28 +214,27 @@ def _keep_leaves(tile, trees, k, word, best, leaf_out):
 
 
 @njit(cache=True, nogil=True)
-def _walk_on(tile, trees, large, going, leaf):
+def _walk_on(tile, entry, nodes, going, leaf):
     """Go on from the leaf of a large tree's top to its own; `going` is room for rows.
 
     A row on its way is one number: the row above, the node it has come to in the lower 16 bits.
     """
-    entry, nodes = trees.entry[large], trees.nodes[trees.first_node[large] :]
     n_going = np.uint64(0)
     for i in range(np.uint64(going.shape[0])):
-        child = entry[np.uint64(leaf[i])]
+        child = np.uint16(entry[np.uint64(leaf[i])])
         leaf[i] = ~child  # where the child is a leaf
-        going[n_going] = i << _16 | np.uint64(np.uint16(child))
-        n_going += np.uint64(child >= 0)
+        going[n_going] = i << _16 | np.uint64(child)
+        n_going += np.uint64(child < _LEAF)
     while n_going > 0:
         still = np.uint64(0)
         for j in range(n_going):
             row, node = np.uint64(going[j]) >> _16, nodes[np.uint64(going[j]) & _LOW_16]
-            goes_left = tile[node & _LOW_16, row] < np.int16(node >> _16)
+            goes_right = tile[node & _LOW_16, row] >= np.int16(node >> _16)
             # The row is stored either way: a branch would be guessed wrong.
-            child = np.int16(node >> (_32 if goes_left else _48))
+            child = np.uint16(node >> (_32 + (np.uint64(goes_right) << _4)))
             leaf[row] = ~child
-            going[still] = row << _16 | np.uint64(np.uint16(child))
-            still += np.uint64(child >= 0)
+            going[still] = row << _16 | np.uint64(child)
+            still += np.uint64(child < _LEAF)
         n_going = still
 
 
@@ -267,17 +279,17 @@ def depths_of(column, code, left, right, start):
 
 
 @njit(cache=True, nogil=True)
-def lay_groups(column, code, left, right, start, order, depth, trees_out):
+def lay_groups(column, code, left, right, start, depth, trees_out):
     """Fill groups, splits, entries and nodes of the trees; return how many splits there are."""
     below = np.empty(left.shape[0], np.int64)  # leaves of the top below a split
     first = np.empty(left.shape[0], np.int64)  # the leftmost of them
     in_top = np.empty(left.shape[0], np.bool_)
-    group, at = 0, 0
-    for k in range(order.shape[0]):
-        root, end = start[order[k]], start[order[k] + 1]
+    group, at, large = 0, 0, 0
+    for k in range(depth.shape[0]):
+        root, end = start[k], start[k + 1]
         trees_out.first_group[k] = group
-        if k < trees_out.n_level:
-            at = _lay_levels(column, code, root, depth[order[k]], at, trees_out)
+        if trees_out.form[k] == LEVEL:
+            at = _lay_levels(column, code, root, depth[k], at, trees_out)
             group += 1
             trees_out.first_split[group] = at
             continue
@@ -287,12 +299,12 @@ def lay_groups(column, code, left, right, start, order, depth, trees_out):
             at = _lay_word(column, code, left, root, end, in_top, below, first, word, at, trees_out)
             group += 1
             trees_out.first_split[group] = at
-        large = k - trees_out.n_level - trees_out.n_masked
-        if large >= 0:
-            leaf0 = root + order[k]
+        if trees_out.form[k] == LARGE:
+            leaf0 = root + k
             _lay_nodes(column, code, left, right, root, end, leaf0, large, trees_out)
             _lay_entries(left, right, root, end, leaf0, in_top, below, first, large, trees_out)
-    trees_out.first_group[order.shape[0]] = group
+            large += 1
+    trees_out.first_group[depth.shape[0]] = group
     return at
 
 

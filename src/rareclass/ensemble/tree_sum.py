@@ -10,7 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.ensemble._tree_sum_jit import (
+    LARGE,
+    LEVEL,
     LOWEST,
+    MASKED,
     MASKED_LEAVES,
     MOST_CUTS,
     MOST_FEATURES,
@@ -31,7 +34,7 @@ from rareclass.rows.source import RowSource
 _BLOCK_ROWS = 4096
 # A tile of rows stays in the second cache.
 _TILE_BYTES = 2**18
-_MOST_TILES = 8
+_MOST_TILES = 16
 
 
 class Tree(NamedTuple):
@@ -56,7 +59,7 @@ class TreeSum:
     Notes
     -----
     A row costs one comparison a level in trees that ask the same at all splits of a level, one a
-    split in others of up to 64 leaves, 16 of either at once, and some steps down in larger ones;
+    split in others of up to 128 leaves, 16 of either at once, and some steps down in larger ones;
     `_tree_sum_jit` has the forms. A tree takes about 29 bytes a leaf, and once rows have been
     scored 10 to 26 more.
 
@@ -178,22 +181,32 @@ class TreeSum:
             raise ValueError(f"rows have {X.shape[1]} features, the trees look at more.")
         source = RowSource(X.shape, X.dtype, lambda rows: X[rows], sparse.issparse(X))
         rows = ArrayRows(source, block_rows=_BLOCK_ROWS, n_jobs=n_jobs, blocks_a_thread=1)
-        return rows.map(self._scores_of, self._prepared)
+        return rows.map(self._scores_of)
 
     @cached_property
     def _prepared(self) -> "list[PreparedTrees | TreeSum]":
-        """The trees as they are scored, made when rows are first scored; huge trees as they are."""
+        """The trees as rows are scored without missing values; huge trees as they are."""
+        return self._prepare(False)
+
+    @cached_property
+    def _prepared_for_missing(self) -> "list[PreparedTrees | TreeSum]":
+        """The trees as rows are scored some of whose values are missing."""
+        return self._prepare(True)
+
+    def _prepare(self, has_missing: bool) -> "list[PreparedTrees | TreeSum]":
         parts = [self._part(*of) for of in itertools.pairwise(self._ends_of_parts())]
-        return [each if each.start[1] > MOST_SPLITS else _prepare(each) for each in parts]
+        return [
+            each if each.start[1] > MOST_SPLITS else _prepared(each, has_missing) for each in parts
+        ]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_prepared"}
+        return {name: each for name, each in vars(self).items() if not name.startswith("_")}
 
-    def _scores_of(self, block: Block, prepared: "list[PreparedTrees | TreeSum]") -> np.ndarray:
+    def _scores_of(self, block: Block) -> np.ndarray:
         X = block.X.toarray() if sparse.issparse(block.X) else block.X
         X = np.ascontiguousarray(X, dtype=np.float64)
         scores = np.zeros(len(X))
-        for part in prepared:
+        for part in self._prepared_for_missing if np.isnan(X).any() else self._prepared:
             if isinstance(part, PreparedTrees):
                 tiles = _TILE_BYTES // (2 * TILE_STEP * len(part.feature))
                 add_trees(X, part, TILE_STEP * min(max(tiles, 1), _MOST_TILES), scores)
@@ -232,10 +245,10 @@ class TreeSum:
         )
 
 
-def _prepare(trees: TreeSum) -> PreparedTrees:
+def _prepared(trees: TreeSum, has_missing: bool) -> PreparedTrees:
     """Bring trees into the forms that they are scored in."""
     # A feature is two columns where missing values go left in some splits and right in others.
-    side = 2 * trees.feature.astype(np.int64) + trees.missing_goes_left
+    side = 2 * trees.feature.astype(np.int64) + (has_missing & trees.missing_goes_left)
     sides, column = np.unique(side, return_inverse=True)
     order = np.lexsort((trees.threshold, column))
     of, cut = column[order], trees.threshold[order]
@@ -246,29 +259,27 @@ def _prepare(trees: TreeSum) -> PreparedTrees:
     code = (number - first_cut[column] + LOWEST).astype(np.int16)
     how = column.astype(np.int32), code, trees.left, trees.right, trees.start
     depth, n_splits = depths_of(*how), np.diff(trees.start)
-    form = np.where(depth > 0, 0, np.where(n_splits < MASKED_LEAVES, 1, 2))
-    of_form = np.argsort(form, kind="stable")
-    n_level, n_masked, n_large = np.bincount(form, minlength=3)
+    form = np.where(depth > 0, LEVEL, np.where(n_splits < MASKED_LEAVES, MASKED, LARGE))
+    sizes = n_splits[form == LARGE]
     room = int((WORDS * (np.minimum(n_splits, MASKED_LEAVES) + 1)).sum())
     prepared = PreparedTrees(
         feature=sides // 2,
         missing_left=sides % 2 == 1,
         first_cut=first_cut,
         cuts=cut[is_new],
-        n_level=int(n_level),
-        n_masked=int(n_masked),
+        form=form,
         first_group=np.zeros(len(depth) + 1, np.int64),
         first_split=np.zeros(WORDS * len(depth) + 1, np.int64),
         column=np.empty(room, np.int32),
         code=np.empty(room, np.int16),
         kept=np.empty(room, np.int16),
-        first_leaf=(trees.start[:-1] + np.arange(len(depth)))[of_form].astype(np.int64),
+        first_leaf=trees.start[:-1] + np.arange(len(depth)),
         value=trees.value,
-        entry=np.empty((n_large, MASKED_LEAVES), np.int16),
-        first_node=np.concatenate([[0], np.cumsum(n_splits[form == 2])]),
-        nodes=np.empty(n_splits[form == 2].sum(), np.uint64),
+        entry=np.empty((len(sizes), MASKED_LEAVES), np.int16),
+        first_node=np.concatenate([[0], np.cumsum(sizes)]),
+        nodes=np.empty(sizes.sum(), np.uint64),
     )
-    n_kept = lay_groups(*how, of_form, depth, prepared)
+    n_kept = lay_groups(*how, depth, prepared)
     return prepared._replace(
         column=prepared.column[:n_kept].copy(),
         code=prepared.code[:n_kept].copy(),
