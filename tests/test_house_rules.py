@@ -1,6 +1,7 @@
 """Rules of the house that a count can hold; each limit only ever goes down."""
 
 import ast
+import re
 from collections import Counter
 
 from source_trees import trees
@@ -11,6 +12,14 @@ MOST_ATTRIBUTE_TESTS = 40
 PRONOUNS = (
     *("That", "Those", "It", "Its", "They", "What"),
     *("Which", "Who", "This", "These", "As", "Whether"),
+)
+# Words of messages that a reader must decode; plain ones are significant, against, duplicate,
+# majority, given, predicted, continues. The name of an option may be one of them.
+RIDDLES = re.compile(
+    r"told apart|\bbeside\b|(?<!-)\bcopies\b|\bthe rest\b|asked for|in the running"
+    r"|columns that count|taken for\b|at (?:its|their) word|has no use for"
+    r"|\bforetold\b|\bgoes on\b|\banew\b",
+    re.IGNORECASE,
 )
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -63,6 +72,20 @@ def test_attributes_are_seldom_asked_for_by_name():
 
 def test_docstrings_begin_with_a_noun_or_a_verb():
     assert docstrings_with_a_pronoun_first() == []
+
+
+def texts():
+    """Strings of the package that hold a space and are no docstrings, with their places."""
+    for path, tree in trees().items():
+        loose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+            if is_text and " " in node.value and id(node) not in loose:
+                yield f"{path}:{node.lineno}", node.value
+
+
+def test_messages_have_no_riddles():
+    assert [(place, text) for place, text in texts() if RIDDLES.search(text)] == []
 
 
 def test_facts_of_a_model_are_typed():

@@ -85,7 +85,7 @@ def test_what_is_no_url():
     assert path_of("file:///tmp/a%20b.csv") == Path("/tmp/a b.csv")
     with pytest.raises(InputError, match="on this machine's disk"):
         os.stat(path_of("s3://bucket/a"))
-    with pytest.raises(InputError, match=r"foo:// is no address.*s3://"):
+    with pytest.raises(InputError, match=r"foo:// is not an address.*s3://"):
         path_of("foo://bucket/a").exists()
     with pytest.raises(InputError, match=r"postgresql:// is the address of a database.*from_sql"):
         path_of("postgresql://me:hush@host/d").exists()
@@ -178,7 +178,7 @@ def test_a_server_that_gives_files_whole(web):
     with pytest.raises(InputError, match=r"You may not use .*/private.csv\?\.\.\.") as caught:
         path_of(f"{address}/private.csv?sig=hush").exists()
     assert "hush" not in str(caught.value)
-    with pytest.raises(InputError, match="a web server takes no files"):
+    with pytest.raises(InputError, match="files cannot be written to a web server"):
         path.check_writable("--out")
 
 

@@ -331,7 +331,7 @@ class RemotePath:
         """Raise `InputError` where the file could not be written later, as far as is known now."""
         if self._scheme in _READ_ONLY:
             raise InputError(
-                f"{option} {self}: a web server takes no files.",
+                f"{option} {self}: files cannot be written to a web server.",
                 "Give s3://, gs:// or az://.",
                 ErrorKind.UNWRITABLE,
             )
@@ -377,8 +377,8 @@ class RemotePath:
             )
         if self._scheme not in _PACKAGES:
             raise InputError(
-                f"{self._scheme}:// is no address that can be read: {self}.",
-                "Such are s3://, gs://, az:// and https://, or the name of a file.",
+                f"{self._scheme}:// is not an address that can be read: {self}.",
+                "Give s3://, gs://, az://, https:// or the name of a file.",
                 ErrorKind.UNSUPPORTED,
             )
         try:
@@ -441,7 +441,7 @@ class RemotePath:
         if isinstance(error, PermissionError) or status in (401, 403):
             return InputError(
                 f"You may not use {self}: {self._said(cause or error)}.",
-                "Ask its owner for the right to, or sign in as somebody who has it.",
+                "Ask its owner for the right to, or sign in as another user.",
                 ErrorKind.CONNECTION,
             )
         if isinstance(error, FileNotFoundError) or status in (404, 410):

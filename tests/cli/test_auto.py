@@ -147,7 +147,7 @@ def test_the_time_and_the_objective_are_taken(
         (("--members", "extra tree"), "no member 'extra tree'. Did you mean 'extra trees'?"),
         (("--members", "q"), "There are: auto, kernel, trees, histogram boosting"),
         (("--lam", "1"), "--lam 1 belongs to --method rankrc; auto tries several"),
-        (("--width", "1"), "--width 1 belongs to --method rankrc; auto has the mean distance"),
+        (("--width", "1"), "--width 1 belongs to --method rankrc; auto uses the mean distance"),
         (("--cost", "1"), "--cost 1 belongs to --method mibc"),
         (("--levels", "a,b"), "--levels a,b belongs to --method ordinal-rankrc"),
         (("--compact", "--method", "mibc"), "--compact belongs to --method auto"),
@@ -171,7 +171,7 @@ def test_the_time_and_the_objective_are_taken(
         (("--covariance", "full", "--method", "ordinal-rankrc"), "belongs to --method mibc"),
         (
             ("--time-budget", "5", "--method", "rankrc"),
-            "--time-budget 5 belongs to --method auto; rankrc takes what it takes. Leave "
+            "--time-budget 5 belongs to --method auto; rankrc has no time limit. Leave "
             "--time-budget out, or give --method auto.",
         ),
     ],

@@ -57,7 +57,7 @@ def test_a_fit_on_workers_is_the_one_here(rareclass: Run, folder, tmp_path, addr
         )  # fmt: skip
         assert done.exit_code == 0, done.output
         told.append(json.loads((tmp_path / name).read_text()))
-    assert "learned from on 2 workers of Dask" in " ".join(done.output.split())
+    assert "the model is trained on 2 Dask workers" in " ".join(done.output.split())
     here, there = told
     for name in ("thresholds", "n_rare", "n_copies_collapsed", "quantiles"):
         assert there[name] == pytest.approx(here[name], rel=1e-8), name
@@ -76,7 +76,7 @@ def test_what_cannot_be_learned_on_workers_is_refused(
     for data, more, words in (
         (folder, ("--dask", address), "--dask: auto learns here"),
         (table, (*rankrc, "--dask", address), "which cannot be read from the middle"),
-        (folder, (*rankrc, "--dask", "here"), "--dask here is no address"),
+        (folder, (*rankrc, "--dask", "here"), "--dask here is not the address"),
         (folder, (*rankrc, "--dask", "tcp://127.0.0.1:9"), "no scheduler answers there"),
     ):
         done = message(rareclass("fit", data, "-t", "y", "--out", tmp_path / "m.rareclass", *more))

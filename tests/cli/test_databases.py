@@ -96,9 +96,12 @@ def test_files_of_databases(rareclass, make, table, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("train.parquet", "--query", "SELECT 1"), "--query: TRAIN train.parquet is no database"),
-        (("mysql://u:hush@h/d", *ALL), "--query: TRAIN mysql://u@h/d is no database"),
-        (("mysql://u:hush@h/d",), "mysql:// is no address that can be read: mysql://u@h/d"),
+        (
+            ("train.parquet", "--query", "SELECT 1"),
+            "--query: TRAIN train.parquet is not a database",
+        ),
+        (("mysql://u:hush@h/d", *ALL), "--query: TRAIN mysql://u@h/d is not a database"),
+        (("mysql://u:hush@h/d",), "mysql:// is not an address that can be read: mysql://u@h/d"),
         (("postgresql:/u:hush@h/d", *ALL), "has an @ in its name or password"),
         (("sqlite:///no.db",), "--query is missing: which rows of sqlite:///no.db?"),
         (("sqlite:///no.db", *ALL), "The file no.db of sqlite:///no.db does not exist"),
@@ -153,9 +156,9 @@ def test_scores_go_back_into_a_table(rareclass, kind, request, table, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("rows.csv",), "Where are the scores to be written?"),
-        (("rows.csv", "--out-table", "s"), "--out-table s: DATA rows.csv is no database"),
-        (("rows.csv", "--out-table", "s", "--out", "s.csv"), "--out s.csv is no database"),
+        (("rows.csv",), "No output for the scores is given."),
+        (("rows.csv", "--out-table", "s"), "--out-table s: DATA rows.csv is not a database"),
+        (("rows.csv", "--out-table", "s", "--out", "s.csv"), "--out s.csv is not a database"),
         (("rows.csv", "--out-table", "s", "--out", "mysql://u:hush@h/d"), "--out mysql://u@h/d is"),
         (("rows.csv", "--out", "postgresql://u:hush@h/d"), "postgresql://u:***@h/d is a database"),
         (("sqlite:///x.db", "--query", "q", "--out-table", "a.b"), "SQLite has no schemas"),
@@ -174,7 +177,7 @@ def test_a_stream_of_a_query_goes_on(rareclass, postgresql, table, tmp_path):
     first = rareclass(*asked)
     assert first.exit_code == 0, first.output
     again = rareclass(*asked)
-    assert "Nothing new" in again.output
+    assert "No new rows" in again.output
     postgresql.put("arrivals", numbered.to_arrow())
     more = rareclass(*asked)
     assert "240 rows" in " ".join(more.output.split()), more.output

@@ -110,7 +110,7 @@ def test_a_contradicting_label_is_remarked_once_and_over_a_restart(
     assert (
         "Note: id 'a' comes as rare at row 6 of the stream, and came as not rare at row 4." in shown
     )
-    assert "Contradicted: 3 rows came under another label" in shown
+    assert "Contradicted: 3 rows came again with another label" in shown
     lines = [json.loads(line) for line in (folder / "contradicted.jsonl").read_text().splitlines()]
     assert [(entry["line"], entry["reason"].split(",")[0]) for entry in lines] == [
         (7, "id 'a' comes as rare at row 6 of the stream"),

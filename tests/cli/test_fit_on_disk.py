@@ -82,7 +82,7 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(
     purchases(1000).write_parquet(tmp_path / "t.parquet")
     model, words = tmp_path / "m.rareclass", ("--target", "fraud", *QUICK)
     said = output_of(rareclass("fit", tmp_path / "t.parquet", *words, "--out", model))
-    assert "It is learned from 300 rows at most, all rare ones first; the others are drawn" in said
+    assert "The model learns from 300 rows at most: all rare ones, and a sample" in said
     assert seen == [(300, 100, pytest.approx(900, abs=3))]
     assert rareclass("evaluate", model, tmp_path / "t.parquet").exit_code == 0
 

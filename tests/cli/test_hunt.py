@@ -68,10 +68,10 @@ def refuse(rareclass: Run, data: Path, *more: object) -> str:
 @pytest.mark.sampled(0)
 def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run) -> None:
     shown = output_of(rareclass(*words(data, "--cleared", "ok", *FEW)))
-    assert "300 rows, 3 columns to compare them by" in shown
+    assert "300 rows, 3 columns used" in shown
     assert "rare fraud (6); cleared 24; unlabelled 270" in shown
     assert "Left out: payment" in shown
-    assert "Held out in turn: F1 " in shown
+    assert "Cross-validation: F1 " in shown
     assert "Of 6 rare rows held out" in shown
     assert "(95 %)" in shown
     assert "Ball of fraud:" in shown
@@ -175,20 +175,20 @@ def test_top_says_how_many_rows_are_written(data: Path, rareclass: Run) -> None:
     assert found.height == 40
     n_inside = int(found["found"].sum())
     assert 0 < n_inside < 40
-    assert f"the 40 surest rows of 270 without a label, {n_inside} of them in the ball" in result
+    assert f"the 40 surest rows of 270 unlabelled rows, {n_inside} of them in the ball" in result
 
 
 @pytest.mark.sampled(0)
 def test_one_class_without_cleared_rows_works_with_a_warning(data: Path, rareclass: Run) -> None:
     shown = output_of(rareclass(*words(data, "--ignore", "ok")))
-    assert "cleared 0; unlabelled 294, 24 of them by --ignore" in shown
+    assert "cleared 0, unlabelled 294 (24 by --ignore)" in shown
     assert "no row is known to be cleared" in shown
-    assert "defaults, not chosen on your rows" in shown
+    assert "defaults, not tuned on your rows" in shown
     found = pl.read_csv(data.parent / "found" / "found.csv")
     assert found.height == 100
     assert (np.array(found["row"][:15]) % 12 == 6).all()
     assert "the 100 surest rows of 294" in shown
-    assert "Of 6 cases, each hidden in turn:" in shown
+    assert "Rank of 6 held-out cases in the list:" in shown
     assert "6 among the first 50, 6 among the first 100 rows" in shown
     assert "column sure" not in shown
 
@@ -298,7 +298,7 @@ def test_ctrl_c_leaves_nothing_behind(data: Path) -> None:
 
 def shape_line(output: str) -> str:
     """Return what the screen says of shape and prices."""
-    return " ".join(output.split()).split("Shape: ")[1].split(")")[0]
+    return " ".join(output.split()).split("Model: ")[1].split(")")[0]
 
 
 @pytest.mark.sampled(1)
@@ -310,7 +310,7 @@ def shape_line(output: str) -> str:
             "(as given",
             marks=pytest.mark.thorough,
         ),
-        (("--kernel", "none", "--c1", "1"), "(C1 as given, else chosen by it"),
+        (("--kernel", "none", "--c1", "1"), "(C1 as given, else chosen by cross-validation"),
         pytest.param(("--kernel", "none"), "(chosen by it", marks=pytest.mark.thorough),
         (("--width", "2", "--c1", "1", "--c2", "1e-4"), "width 2 (as given"),
     ],
@@ -328,10 +328,10 @@ def test_prices_that_were_given_are_not_called_chosen(
 @pytest.mark.parametrize(
     ("options", "by", "said"),
     [
-        (("--width", "2"), "options", "width 2 (width as given, else defaults, not chosen"),
-        (("--c2", "1e-4"), "options", "(C2 as given, else defaults, not chosen on your rows"),
+        (("--width", "2"), "options", "width 2 (width as given, else defaults, not tuned"),
+        (("--c2", "1e-4"), "options", "(C2 as given, else defaults, not tuned on your rows"),
         (("--c1", "2", "--c2", "1e-4"), "options", "(as given"),
-        ((), "defaults", "(defaults, not chosen on your rows"),
+        ((), "defaults", "(defaults, not tuned on your rows"),
     ],
 )
 @pytest.mark.thorough

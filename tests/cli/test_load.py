@@ -107,7 +107,7 @@ def test_levels(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
 
 def test_what_is_no_table_and_no_model(fitted: Path, tmp_path: Path) -> None:
     model = package.load(fitted / "model.rareclass")
-    with pytest.raises(InputError, match="ndarray is no table"):
+    with pytest.raises(InputError, match="ndarray is not a table"):
         model.score_samples(np.zeros((2, 4)))
     with pytest.raises(InputError, match="the table lacks column 'amount'"):
         model.score_samples(pl.read_csv(fitted / "new.csv").drop("amount"))

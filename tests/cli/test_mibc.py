@@ -21,7 +21,7 @@ def mibc(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
     purchases(seed=1).write_csv(folder / "new.csv")
     result = rareclass(
         "fit", folder / "train.csv", "--target", "fraud", "--method", "mibc",
-        "--out", folder / "model.rareclass",
+        "--details", "--out", folder / "model.rareclass",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     (folder / "said.txt").write_text(result.stdout)
@@ -31,10 +31,10 @@ def mibc(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
 def test_fit_says_what_it_chose_and_guarantees(mibc: Path) -> None:
     said = (mibc / "said.txt").read_text()
     metadata = facts_as_json(load_model(mibc / "model.rareclass").facts)
-    assert "Covariance of the rest: full, " in said
+    assert "Covariance of the majority: full, " in said
     assert f"Cost C = {metadata['C']:.4g} (10^" in said
     assert "chosen by cross-validation" in said
-    assert f"Guarantee: at least {metadata['specificity_bound']:.1%} of the rest" in said
+    assert f"false-positive rate at most {1 - metadata['specificity_bound']:.1%} at" in said
     assert f"Solver: {metadata['solver']['status']} after" in said
     assert "trained again on all rows with this C" in " ".join(said.split())
     assert "Landmarks" not in said
@@ -76,10 +76,10 @@ def test_covariance_and_cost_are_taken(
 ) -> None:
     result = output_of(rareclass(
         "fit", mibc / "train.csv", "-t", "fraud", "--method", "mibc", "--cost", "10^-1",
-        "--covariance", covariance, "--out", tmp_path / "m.rareclass",
+        "--covariance", covariance, "--details", "--out", tmp_path / "m.rareclass",
     ))  # fmt: skip
     assert "Cost C = 0.1 (10^-1), given" in result
-    assert f"Covariance of the rest: {covariance.replace('-', ' ')}, " in result
+    assert f"Covariance of the majority: {covariance.replace('-', ' ')}, " in result
     assert facts_as_json(load_model(tmp_path / "m.rareclass").facts)["C"] == 0.1
 
 
@@ -97,7 +97,9 @@ def test_no_rare_row_may_be_wrong(tmp_path: Path, rareclass: Run) -> None:
     far = pl.col("amount") + 500 * (pl.col("fraud") == "yes")
     table.with_columns(far).write_csv(tmp_path / "apart.csv")
     result = output_of(
-        rareclass("fit", tmp_path / "apart.csv", *words, "--out", tmp_path / "m.rareclass")
+        rareclass(
+            "fit", tmp_path / "apart.csv", *words, "--details", "--out", tmp_path / "m.rareclass"
+        )
     )
     assert "Cost C = inf, given" in result
     # Rare rows all around the mean of the others.
@@ -128,8 +130,8 @@ def wide(path: Path, n_rows: int = 600, n_features: int = 20_000) -> Path:
 def test_wide_svmlight(tmp_path: Path, rareclass: Run) -> None:
     path = wide(tmp_path / "t.svmlight")
     model = tmp_path / "m.rareclass"
-    result = output_of(rareclass("fit", path, "--method", "mibc", "--out", model))
-    assert "Covariance of the rest: diagonal, 19,999 columns, with" in result
+    result = output_of(rareclass("fit", path, "--method", "mibc", "--details", "--out", model))
+    assert "Covariance of the majority: diagonal, 19,999 columns, with" in result
     output_of(rareclass("score", model, path, "--out", tmp_path / "s.csv"))
     assert pl.read_csv(tmp_path / "s.csv").height == 600
     output_of(rareclass("evaluate", model, path, "--json", tmp_path / "e.json"))

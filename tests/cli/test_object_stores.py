@@ -77,9 +77,9 @@ def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
         (("s3://none/a.csv", "-o", "m.rareclass"), "There is no file s3://none/a.csv"),
         (("s3://rows/none.csv", "-o", "m.rareclass"), "There is no file s3://rows/none.csv"),
         (("{csv}", "-o", "s3://none/m.rareclass"), "there is no bucket s3://none"),
-        (("{csv}", "-o", "https://host/m.rareclass"), "a web server takes no files"),
+        (("{csv}", "-o", "https://host/m.rareclass"), "files cannot be written to a web server"),
         (("gs://rows/a.csv", "-o", "m.rareclass"), "gs:// needs gcsfs"),
-        (("foo://rows/a.csv", "-o", "m.rareclass"), "foo:// is no address that can be read"),
+        (("foo://rows/a.csv", "-o", "m.rareclass"), "foo:// is not an address that can be read"),
     ],
 )
 def test_faults(rareclass, s3, train_csv, words, said, monkeypatch):

@@ -100,10 +100,10 @@ def test_the_command_of_the_page_sets_the_threshold(
     n_alerts = weight[held.scores > 0.125].sum()
     assert f"Called rare: {n_alerts:,.0f} of" in done
     done = output_of(rareclass("threshold", model, fitted / "new.csv", "--threshold", "-1"))
-    assert "Threshold -1 for score > -1" in done
+    assert "Rule: score > -1" in done
     refused = message(rareclass("threshold", model, "--threshold", "1", "--max-fpr", "0.1"))
     assert "--threshold and --max-fpr both set the threshold" in refused
-    assert "no score" in message(rareclass("threshold", model, "--threshold", "nan"))
+    assert "is not a finite number" in message(rareclass("threshold", model, "--threshold", "nan"))
 
 
 @pytest.mark.sampled(0)
@@ -119,7 +119,7 @@ def test_from_the_rows_held_out_at_training(tmp_path: Path, rareclass: Run) -> N
     output_of(rareclass("report", model, "-o", again, "--cost", "fp=1,fn=20"))
     assert "What errors cost" in again.read_text()
     refused = message(rareclass("report", model, "-o", tmp_path / "x.html", "--time", "day"))
-    assert "--time is about the rows of a file" in refused
+    assert "--time names a column of DATA" in refused
     assert "--cost names a column" in message(
         rareclass("report", model, "-o", tmp_path / "x.html", "--cost", "fn=amount")
     )
@@ -131,9 +131,9 @@ def test_from_the_rows_held_out_at_training(tmp_path: Path, rareclass: Run) -> N
     [
         (("--target", "nothing"), "lacks the target column 'nothing'"),
         (("--time", "nothing"), "--time: {data} has no column 'nothing'"),
-        (("--time", "country"), "--time country: 'DE' at row 1 is no time"),
+        (("--time", "country"), "--time country: 'DE' at row 1 is not a time"),
         (("--groups", "contry"), "Did you mean 'country'?"),
-        (("--cost", "fn=country"), "'DE' at row 1 is no cost"),
+        (("--cost", "fn=country"), "'DE' at row 1 is not a cost"),
         (("--cost", "fn=-1"), "a cost is a number of at least 0"),
         (("--cost", "x=1"), "cannot be read"),
         (("--rows", "500"), "--rows"),

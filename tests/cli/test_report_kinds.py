@@ -54,7 +54,7 @@ def test_two_models_on_the_same_rows(fitted: Path, tmp_path: Path, rareclass: Ru
     for more, said in (
         (("--compare", other), "--compare needs rows"),
         ((fitted / "new.csv", "--compare", other, "--rows", 3), "--compare takes no --rows"),
-        ((fitted / "new.csv", "--truth", fitted / "new.csv"), "--truth is about files of scores"),
+        ((fitted / "new.csv", "--truth", fitted / "new.csv"), "--truth is for files of scores"),
     ):
         assert said in message(rareclass("report", model, "-o", out, *more))
         assert not out.exists()
@@ -137,5 +137,5 @@ def test_levels_are_refused(tmp_path: Path, rareclass: Run) -> None:
     assert done.exit_code == 0, done.output
     assert "no report was written" in " ".join(done.output.split())
     refused = message(rareclass("report", model, path, "-o", tmp_path / "r.html"))
-    assert "is of levels" in refused
+    assert "is for ordered levels" in refused
     assert not (tmp_path / "r.html").exists()

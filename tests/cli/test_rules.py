@@ -168,18 +168,18 @@ def test_one_method_has_folds_by_group_and_time_as_well(
     [
         (("--alerts", "many"), "--alerts many cannot be read"),
         (("--alerts", "5/100", "--max-fpr", "0.1"), "both set the threshold"),
-        (("--confidence", "0.9"), "none was asked for"),
-        (("--max-fpr", "0.1", "--confidence", "sure"), "--confidence sure is no number"),
+        (("--confidence", "0.9"), "needs a rule for the threshold"),
+        (("--max-fpr", "0.1", "--confidence", "sure"), "--confidence sure is not a number"),
         (("--min-precision", "1.5"), "--min-precision 1.5: "),
         (("--cost", "fp=5,fn=amuont"), "there is no column 'amuont'"),
         (("--cost", "fp=5,price=3"), "cannot be read at 'price=3'"),
         (("--cost", "fp=1,fn=fraud"), "both --cost and --target"),
         (("--groups", "costumer"), "Did you mean 'customer'?"),
-        (("--max-fpr", "0.1", "--holdout", "0"), "none are held out"),
+        (("--max-fpr", "0.1", "--holdout", "0"), "and there are none"),
         (("--time", "kind"), "there is no column 'kind'"),
         (
             ("--max-fpr", "0.1", "--method", "ordinal-rankrc", "--levels", "no,yes"),
-            "is about a rare class",
+            "needs a rare class",
         ),
     ],
 )

@@ -22,7 +22,11 @@ def test_a_model_file_is_shown_as_it_is(fitted: Path, tmp_path: Path, rareclass:
     assert content.held_out is not None
     assert told["held_out_scores"] == len(content.held_out.scores)
     assert abs(told["probabilities"]["prevalence"] - 0.1) < 0.01
-    for part in ("Rare class: fraud = yes, 24 rows (10.00%)", "method rankrc", "Estimate by rows"):
+    for part in (
+        "Rare class: fraud = yes, 24 rows (10.00%)",
+        "method rankrc",
+        "Estimate by held-out rows",
+    ):
         assert part in said
     assert f"{told['estimate']['measures']['AUC']['value']:.3f}" in said
     assert json.loads(rareclass("show", model, "--json", "-").stdout) == told
@@ -34,7 +38,7 @@ def test_the_rule_of_a_threshold_is_shown(fitted: Path, tmp_path: Path, rareclas
     words = ("threshold", fitted / "model.rareclass", fitted / "new.csv", "--max-fpr", 0.2)
     assert rareclass(*words, "-o", changed).exit_code == 0
     said = " ".join(rareclass("show", changed).stdout.split())
-    assert "for false-positive rate <= 0.2, at confidence 0.9" in said
+    assert "rule: false-positive rate <= 0.2, confidence 0.9" in said
 
 
 def test_a_stream_is_shown_and_an_old_hunt_is_not(tmp_path: Path, rareclass: Run) -> None:

@@ -52,15 +52,15 @@ def test_reports_log_and_what_to_do_next(rows: Path, tmp_path: Path, rareclass: 
     folder = tmp_path / "run"
     said = stream(rareclass, rows, folder)
     assert "400 rows 40 rare AUC 0." in said
-    assert "rows.csv is at its end: 600 rows." in said
-    assert f"rareclass score {folder} NEW_ROWS.csv --out scores.csv" in said
+    assert "rows.csv to its end: 600 rows." in said
+    assert f"rareclass score {folder} NEW_ROWS.csv" in said
     log = read_log(folder)
     assert log["rows"].to_pylist() == [200, 400, 600]
     assert log["rare"].to_pylist() == [20, 40, 60]
     assert log["auc"].to_pylist()[-1] > 0.8
     again = stream(rareclass, rows, folder)
-    assert "Going on after row 600." in again
-    assert "Nothing new" in again
+    assert "Continuing after row 600." in again
+    assert "No new rows" in again
     assert "\x1b[" not in said + again
 
 
@@ -176,7 +176,7 @@ def test_sources_that_are_not_there_or_hold_nothing(tmp_path: Path, rareclass: R
 
 
 def test_folders_that_are_not_a_streams(rows: Path, tmp_path: Path, rareclass: Run) -> None:
-    assert "holds files of something else, 'rows.csv'" in refused(rareclass, rows, tmp_path)
+    assert "holds other files, such as 'rows.csv'" in refused(rareclass, rows, tmp_path)
     assert "is a file" in refused(rareclass, rows, rows)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv"]
 
@@ -220,7 +220,11 @@ def command(*words: object, **more: object) -> subprocess.Popen[str]:
 def test_standard_input_and_a_second_time(tmp_path: Path) -> None:
     text, folder = purchases(500).write_csv(), tmp_path / "run"
     words = ["stream", "-", "--target", "fraud", "--learner", "oam", "--checkpoint", folder]
-    for piped, expected in ((text[:9000], "is at its end"), (text, "Going on"), (text, "Nothing")):
+    for piped, expected in (
+        (text[:9000], "to its end"),
+        (text, "Continuing"),
+        (text, "No new rows"),
+    ):
         piped = piped[: piped.rindex("\n") + 1]
         out, err = command(*words).communicate(piped)
         assert expected in out, err
@@ -243,7 +247,7 @@ def test_stopped_while_it_waits_for_rows(tmp_path: Path, number: int) -> None:
     out, err = process.communicate(timeout=30)
     assert process.returncode == 128 + number, err
     assert "Stopped after 1,200 rows." in out
-    assert "goes on from there" in out
+    assert "continues from there" in out
     assert "Traceback" not in err
     assert "1200" in checkpoints_in(folder)[0].name
 
@@ -332,8 +336,8 @@ def test_two_that_make_the_folder_at_the_same_time(
 def test_a_rare_label_that_never_comes_is_told(rows: Path, tmp_path: Path, rareclass: Run) -> None:
     said = stream(rareclass, rows, tmp_path / "run", "--positive", "fraudulent")
     assert "600 labelled, 0 of them rare" in said
-    assert "No label was 'fraudulent'" in said
-    assert "No label was" not in stream(rareclass, rows, tmp_path / "right")
+    assert "No label is 'fraudulent'" in said
+    assert "No label is" not in stream(rareclass, rows, tmp_path / "right")
 
 
 def test_a_file_that_is_no_text(tmp_path: Path, rareclass: Run) -> None:

@@ -93,12 +93,12 @@ def test_days_of_a_file_are_read_as_fit_reads_them(
         (
             ["2026-03-01"] * 239 + ["soon"],
             ("--alerts=2/day", "--time=x"),
-            "--time x: 'soon' at row 240 is no time",
+            "--time x: 'soon' at row 240 is not a time",
         ),
         (
             ["1.5"] * 239 + [""],
             ("--cost=fp=1,fn=x",),
-            "--cost x: an empty cell at row 240 is no cost",
+            "--cost x: an empty cell at row 240 is not a cost",
         ),
     ],
 )
@@ -114,7 +114,7 @@ def test_a_cell_that_is_no_time_or_cost_is_named(
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
-        ((), "What is the threshold to keep?"),
+        ((), "No rule for the threshold is given."),
         (("--cost", "fp=1,fn=amount"), "nothing on costs by amount"),
         (("--alerts", "1/day", "--time", "day"), "nothing on alerts a day"),
     ],

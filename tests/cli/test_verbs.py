@@ -310,11 +310,10 @@ def test_demo_runs_all_of_it(
         assert (folder / name).is_file()
         assert name in result
     test = pl.read_csv(folder / TEST_NAME)
-    caught = f"{test['fraud'].sum()} frauds, {test.filter(fraud=1)['amount'].sum():,.0f} in all."
+    caught = f"{test['fraud'].sum()} frauds of {test.filter(fraud=1)['amount'].sum():,.0f} in"
     assert caught in result
     for way in ("RareClassifier first 50", "boosted trees first 50", "boosted trees above .5"):
         assert way in result
-    assert "Frauds by as many alerts:" in result
     assert "<title>" in (folder / REPORT_NAME).read_text()
 
 

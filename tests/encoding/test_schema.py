@@ -78,8 +78,8 @@ def test_notes_tell_what_may_have_gone_wrong() -> None:
         y=["0", "1"] * (n // 2),
     )
     notes = find_schema(rows, "y").notes
-    assert "'a' holds 28 numbers but, in line 30, 'abc': taken for a category." in notes[0]
-    assert "'blank' is empty in the first 30 rows: taken for a number" in notes[1]
+    assert "'a' holds 28 numbers but, in line 30, 'abc': read as a category." in notes[0]
+    assert "'blank' is empty in the first 30 rows: read as a number" in notes[1]
     assert "'when' holds dates" in notes[2]
     assert "'ident' has another word in each" in notes[3]
     assert "--drop ident" in notes[3]

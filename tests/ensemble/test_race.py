@@ -162,7 +162,7 @@ def test_an_interrupted_fit_ends_with_what_is_there(clock):
         Slow("second", clock, interrupted_in=1),
         Slow("third", clock),
     ]
-    with pytest.warns(UserWarning, match="interrupted: the model is made of .* first") as told:
+    with pytest.warns(UserWarning, match="interrupted: the model holds .* first") as told:
         model = fitted(members)
     assert finding_of(told[0].message).kind == FindingKind.INTERRUPTED
     assert finding_of(told[0].message).values == {"learned": ["first"]}

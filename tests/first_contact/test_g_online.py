@@ -57,7 +57,7 @@ def test_a_mixture_scores_as_its_own_class_does(model: OnlineMixture) -> None:
         plain.partial_fit(row[None], [y])
         assert river.score_one(x) == pytest.approx(plain.score_samples(row[None])[0], abs=1e-10)
     assert [river.predict_one(x) for x in rows] == plain.predict(X).tolist()
-    with pytest.raises(AttributeError, match="no weights"):
+    with pytest.raises(AttributeError, match="no feature weights"):
         _ = river.weights
 
 

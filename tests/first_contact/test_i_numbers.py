@@ -129,7 +129,7 @@ def test_a_threshold_goes_by_the_base_rate_that_the_model_has(folder: Path) -> N
     assert changed.threshold == before.threshold
     by_hand = told("threshold", stated, "--threshold", before.threshold)
     assert by_hand["prevalence"] == pytest.approx(STATED)
-    assert "no share of rows" in run("threshold", stated, "--prevalence", 2, code=2)
+    assert "is not between 0 and 1" in run("threshold", stated, "--prevalence", 2, code=2)
 
 
 def test_a_report_weighs_held_out_rows_as_the_base_rate_was_stated(folder: Path) -> None:
@@ -151,7 +151,7 @@ def test_no_base_rate_without_probabilities_of_a_rare_class(tmp_path: Path) -> N
     payments(300, 0.2, 0).with_columns(pl.Series("fraud", np.arange(300) % 3)).write_csv(path)
     words = ("fit", path, "-t", "fraud", "-o", tmp_path / "m", "--method")
     said = run(*words, "ordinal-rankrc", "--prevalence", 0.1, code=2)
-    assert "--prevalence 0.1 is about a rare class" in said
+    assert "--prevalence 0.1 needs a rare class" in said
     run(*words, "ordinal-rankrc", "--lam", "1")
     with refused(ErrorKind.UNSUPPORTED):
         rareclass.load(tmp_path / "m").set_prevalence(0.1)
@@ -204,7 +204,7 @@ def test_a_combination_below_a_member_is_explained(ap: float, noted: bool) -> No
     row = LeaderboardRow("logistic regression", "C=1", 0.8, 0.189, 0.1, 0.3, 1.0, 1.0)
     measures = {"AUC": Interval(0.85, 0.8, 0.9), "average precision": Interval(ap, 0.1, 0.3)}
     print_leaderboard(console, [row], [], RankingEstimate(measures, 100, 5))
-    assert ("Note: the combination is estimated" in console.export_text()) is noted
+    assert ("Note: a member above can seem better" in console.export_text()) is noted
 
 
 # -- the default threshold -----------------------------------------------------------------------

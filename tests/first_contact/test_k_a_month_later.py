@@ -344,12 +344,12 @@ def test_nearest_cases_have_the_names_that_fit_was_given(
 
 
 def test_the_next_command_can_be_typed(folder: Path, tmp_path: Path) -> None:
-    told = (folder / "fit.txt").read_text()
+    told = (folder / "fit.txt").read_text().replace("\\\n", " ")
     line = next(each.strip() for each in told.splitlines() if each.startswith("  rareclass score"))
     words = shlex.split(line)
     assert words[:3] == ["rareclass", "score", str(folder / "m.rareclass")]
-    words = [str(folder / "new.csv") if word == "NEW_ROWS.csv" else word for word in words]
-    words[words.index("scores.csv")] = str(tmp_path / "scores.csv")
+    words[3] = str(folder / "new.csv")
+    words[words.index("--out") + 1] = str(tmp_path / "scores.csv")
     assert run(*words[1:]).exit_code == 0
 
 

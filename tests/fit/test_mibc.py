@@ -77,7 +77,9 @@ def test_the_threshold_is_of_held_out_scores_and_so_is_the_guarantee(tmp_path: P
     kappa = (model.offset_ - solved.mean_score) / solved.spread
     bound = facts_as_json(outcome.content.facts)["specificity_bound"]
     assert bound == pytest.approx(max(kappa, 0.0) ** 2 / (1 + max(kappa, 0.0) ** 2))
-    assert any(f"at least {bound:.1%} of the rest" in line for line in outcome.summary)
+    assert any(
+        f"false-positive rate at most {1 - bound:.1%} at" in line for line in outcome.summary
+    )
 
 
 @pytest.mark.sampled(0)

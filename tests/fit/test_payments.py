@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from draws import draws
-from rareclass.cli.demo import _print_outcome, _who_is_ahead
+from rareclass.cli.demo import _print_outcome
 from rareclass.fit.demo import (
     FIRST_DAY,
     PAST_DAYS,
@@ -132,15 +132,7 @@ def test_alerts_are_judged_by_frauds_and_money(tmp_path):
     assert outcome.difference.low > 0
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "verdict"),
-    [(2, 1, "RareClassifier is ahead"), (1, 2, "boosted trees are ahead"), (1, 1, "are level")],
-)
-def test_whoever_is_ahead_is_said_to_be(ours, theirs, verdict):
-    assert verdict in _who_is_ahead("Frauds", ours, theirs)
-
-
-@pytest.mark.parametrize("width", [40, 55, 56, 80])
+@pytest.mark.parametrize("width", [40, 59, 60, 80])
 def test_narrow_screens_have_every_figure(width):
     alerts = [Alerts("RareClassifier first 50 a day", 50.0, 189, 11107.4)] * 3
     y, scores = np.arange(40) % 4 == 0, np.arange(40.0)

@@ -318,15 +318,15 @@ def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     for kind, out, overwrite, says in (
         (there, tmp_path / "thesis.tex", False, "is a file"),
         (no, tmp_path / "thesis.tex" / "found", False, "is not a folder"),
-        (there, tmp_path, False, "'earlier' for one"),
-        (there, tmp_path, True, "'earlier' for one"),
+        (there, tmp_path, False, "such as 'earlier'"),
+        (there, tmp_path, True, "such as 'earlier'"),
         (there, earlier, False, "--overwrite"),
     ):
         with refused(kind, says=says):
             check_folder(out, overwrite)
     check_folder(earlier, True)
     (earlier / "notes.txt").write_text("mine")
-    with refused(there, says="'notes.txt' for one"):
+    with refused(there, says="such as 'notes.txt'"):
         check_folder(earlier, True)
 
 

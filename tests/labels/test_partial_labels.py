@@ -165,7 +165,7 @@ def test_rare_labels_that_were_named(pos_label, rare, majority):
         ([0, 1], {"pos_label": 1, "weight": [1, 0]}, "pos_label=1 has no row"),
         ([0.0, np.inf], {}, "Input y contains infinity: row 1. Unlabelled rows are -1, None or N"),
         ([0.5, 1.2, 3.7], {}, "Unknown label type"),
-        ([-1, 0, "yes"], {}, "text beside numbers: 'yes' in row 2 and 0 in row 1. Make all"),
+        ([-1, 0, "yes"], {}, "both text and numbers: 'yes' in row 2 and 0 in row 1. Make all"),
     ],
 )
 def test_labels_that_will_not_do(y, options, message):

@@ -40,7 +40,7 @@ def test_a_number_written_in_two_ways_is_one_level() -> None:
     assert target.levels == ("1", "2")
     assert target.level_counts.tolist() == [3, 1]
     assert target.notes() == [
-        "labels written otherwise were taken as the level: '01' as 1, '1e0' as 1."
+        "labels in other spellings were read as levels: '01' as 1, '1e0' as 1."
     ]
 
 
@@ -66,7 +66,7 @@ def test_exact_spelling_goes_before_the_same_value() -> None:
     ("labels", "levels", "says"),
     [
         (["low", "high", "low"], None, ("'low' at row 1", "--levels; they are low, high")),
-        (["3", "4", "1,5", "4"], None, ("numbers and text, '1,5' at row 3",)),
+        (["3", "4", "1,5", "4"], None, ("numbers and text, such as '1,5' at row 3",)),
         (["1", "2", "1_0"], None, ("'1_0'",)),
         (
             ["low", "hihg", "?", "high"],
@@ -96,13 +96,13 @@ def test_so_many_numbers_may_be_levels() -> None:
 def test_few_held_out_rows_of_a_level_are_told() -> None:
     target = read(*"1112223334")
     notes = target.notes_on_held_out(np.array([0] * 9 + [1], np.int16), RankingEstimate({}, 10.0))
-    assert "held out of level 2 (1)" in notes[0]
-    assert "No row was held out of levels 3, 4" in notes[1]
+    assert "few distinct rows of level 2 (1) were held out" in notes[0]
+    assert "no row of levels 3, 4 was held out" in notes[1]
     assert len(notes) == 2
     notes = target.notes_on_held_out(
         np.repeat(np.arange(4, dtype=np.int16), 9), RankingEstimate({}, 40.0)
     )
-    assert "The 40 rows held out are copies of 36 distinct ones" in notes[0]
+    assert "only 36 of the 40 rows held out are distinct" in notes[0]
 
 
 def test_levels_are_written_as_numbers_where_they_are() -> None:

@@ -156,7 +156,7 @@ def test_moments_that_do_not_fit_are_refused_before_they_are_made(given, monkeyp
 
 def test_a_stream_whose_label_that_sorts_last_is_the_majority_is_warned_of():
     y = np.where(Y == 1, "fraud", "ok")
-    with pytest.warns(UserWarning, match=r"'ok' was taken for the rare class.*pos_label="):
+    with pytest.warns(UserWarning, match=r"'ok' counts as the rare class.*pos_label="):
         MIBC().partial_fit(X, y, classes=["fraud", "ok"]).coef_  # noqa: B018
     named = MIBC(pos_label="fraud").partial_fit(X, y, classes=["fraud", "ok"])
     np.testing.assert_allclose(named.coef_, MIBC().fit(X, Y).coef_, rtol=1e-6)

@@ -124,7 +124,7 @@ def test_what_has_no_scores_is_refused(rows) -> None:
     X, y = rows
     with pytest.raises(ValueError, match="there is nothing"):
         RocDisplay.from_estimator(KMeans(), X, y)
-    with pytest.raises(ValueError, match="not two of which one is 'fraud'"):
+    with pytest.raises(ValueError, match="not two classes with 'fraud'"):
         RocDisplay.from_estimator(LogisticRegression().fit(X, np.arange(len(X)) % 3), X, y)
     with pytest.raises(ValueError, match="has no probabilities"):
         ReliabilityDisplay.from_estimator(KMeans(), X, y)

@@ -276,7 +276,7 @@ def test_a_cut_off_fit_goes_on_from_its_checkpoint(client, tmp_path, monkeypatch
     with pytest.raises(InputError, match="on other rows"):
         from_dask(arrays[0][:600], arrays[1][:600], checkpoint=path)
     (tmp_path / "notes").write_text("mine")
-    with pytest.raises(InputError, match="is no checkpoint"):
+    with pytest.raises(InputError, match="is not a checkpoint"):
         from_dask(*arrays, checkpoint=tmp_path / "notes")
 
 

@@ -133,7 +133,7 @@ def test_cells_and_rows_that_are_not_there():
 
 @pytest.mark.parametrize("given", [TABLE, [[1.0]], "rows.csv"])
 def test_what_is_no_lazy_table(given):
-    with pytest.raises(InputError, match="no table that is read in parts"):
+    with pytest.raises(InputError, match="not a table that can be read in parts"):
         from_lazy(given)
 
 

@@ -246,7 +246,9 @@ def test_partitions_that_change_are_told(spark):
     kept = rows_of(rows.source)
     kept.sum(count)
     rows.source.engine._stored.unpersist(blocking=True)
-    with pytest.raises(InputError, match=r"partition 0 was lost, and is not what it was.*Parquet"):
+    with pytest.raises(
+        InputError, match=r"partition 0 was lost, and Spark computed it again.*Parquet"
+    ):
         kept.sum(count)
     rows.close()
 

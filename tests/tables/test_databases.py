@@ -203,10 +203,10 @@ def test_an_address_that_is_none(tmp_path):
     for uri, said in [
         ("sqlite:///nofile.db", "nofile.db of sqlite:///nofile.db does not exist.*Three slashes"),
         (f"duckdb:///{tmp_path}", "is a folder"),
-        (f"sqlite:///{text}", "is no database of SQLite"),
-        (f"duckdb:///{text}", "is no database of DuckDB"),
+        (f"sqlite:///{text}", "is not a database of SQLite"),
+        (f"duckdb:///{text}", "is not a database of DuckDB"),
         ("sqlite://here.db", "names no file.*sqlite:///file"),
-        ("mysql://h/d", "no address of a database.*postgresql://"),
+        ("mysql://h/d", "not one of a database.*postgresql://"),
     ]:
         with pytest.raises(InputError, match=said):
             table_of(DatabaseAddress(uri), "SELECT 1")

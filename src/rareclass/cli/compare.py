@@ -81,15 +81,18 @@ def compare(
         ),
     ] = None,
     weight: Annotated[
-        str | None, typer.Option(help="Column with the rows that each row of scores stands for.")
+        str | None,
+        typer.Option(help="Column with the number of rows that each row of scores stands for."),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(help="Column by whose values rows of scores are also compared apart."),
+        typer.Option(help="Column by whose values rows of scores are also compared separately."),
     ] = None,
     time: Annotated[
         str | None,
-        typer.Option(help="Column with the time of a row: later rows are foretold from earlier."),
+        typer.Option(
+            help="Column with the time of a row: later rows are predicted from earlier ones."
+        ),
     ] = None,
     folds: Annotated[
         int | None, typer.Option(min=2, help="Folds of the cross-validation.", show_default="5")
@@ -120,7 +123,7 @@ def compare(
 ) -> None:
     """Compare methods on the same folds of TRAIN, or score files of the same rows (--scores).
 
-    Values with intervals, and paired tests of the best against each other one.
+    Prints each measure with intervals, and paired tests of the best against every other one.
     """
     character = table.character
     data = [table.place(each, "TRAIN") for each in given]
@@ -210,10 +213,10 @@ def _compare_methods(
     for line in data.target.description():
         console.print(line)
     if data.n_copies:
-        copies = counted(data.n_copies, "row is a copy", "rows are copies")
-        print_notes(console, [f"{copies} of others: equal rows are one that counts as often."])
+        rows = counted(data.n_copies, "duplicate row was", "duplicate rows were")
+        print_notes(console, [f"{rows} merged (with weights)."])
     if sys.stdout.isatty():
-        console.print("Ctrl-C ends it with the methods that are done.")
+        console.print("Ctrl-C stops it and compares the methods that have finished.")
     board = compare_on(data, settings)
     console.print()
     console.print(board.found.basis())
@@ -235,9 +238,9 @@ def _compare_files(files: "ScoreFiles", seed: int) -> dict[str, Any]:
     console.print()
     if len(comparison.measures[0].standings) > 1:
         console.print(
-            f"Intervals at {comparison.level:.0%}. Paired tests on the same rows, at "
-            f"{1 - comparison.level:.0%} after Holm's correction over all pairs: rows that are "
-            "hard for one ranking are hard for the other, so a test tells more than intervals do.",
+            f"{comparison.level:.0%} intervals. Verdicts: paired tests on the same rows at the "
+            f"{1 - comparison.level:.0%} level, Holm-corrected over all pairs. A paired test can "
+            "be significant where the intervals overlap.",
             style="dim",
         )
     if files.by is not None:
@@ -266,9 +269,9 @@ def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> No
             with_bounds = f"{shown} ({best.low:.3f} to {best.high:.3f})"
             console.print(Text(_sentence(standings).replace(shown, with_bounds, 1)))
     for value, why in found.not_judged.items():
-        console.print(Text(f"{column} = {value}: not judged, {why}", style="dim"))
+        console.print(Text(f"{column} = {value}: not compared, {why}", style="dim"))
     if len(found.by) > 1:
-        words = "The tests of each value are its own: many values find differences by chance."
+        words = "Each value has its own tests: among many values some differ by chance."
         console.print(Text(words, style="dim"))
 
 
@@ -281,7 +284,7 @@ def _print_standings(console: Console, standings: "Standings") -> None:
     add_numbers(table, "Value")
     table.add_column("Interval", no_wrap=True)
     if with_tests:
-        table.add_column("Less the best", no_wrap=True)
+        table.add_column("Minus the best", no_wrap=True)
         add_numbers(table, "p")
     if not is_alone:
         table.add_column("")
@@ -339,9 +342,9 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
         console.print(Text(_sentence(standings)))
     if len(comparison.measures[0].standings) > 1:
         console.print(
-            f"Paired tests at {1 - comparison.level:.0%}, after Holm's correction over all pairs, "
-            "that allow for what other training rows would have changed. Intervals are of the "
-            "models of these folds" + (", and rows of one day count as one." if by_day else "."),
+            f"Verdicts: paired tests at the {1 - comparison.level:.0%} level, Holm-corrected over "
+            "all pairs, with the variation between training sets. The intervals leave that "
+            "variation out." + (" Rows of one day count as one." if by_day else ""),
             style="dim",
         )
 

@@ -1,4 +1,4 @@
-"""``rareclass demo``: the whole of it on simulated payments."""
+"""``rareclass demo``: from a table to a report, on simulated payments."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +15,7 @@ from rareclass.cli.score import print_scoring
 from rareclass.cli.screen import (
     add_numbers,
     file_text,
+    folded_command,
     new_table,
     output,
     print_command,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 # Columns from which heads of three columns have two words.
-_WIDE = 56
+_WIDE = 60
 
 
 @command
@@ -41,8 +42,8 @@ def demo(
 ) -> None:
     """Find frauds in simulated payments: learn from the first weeks, raise alerts in the last.
 
-    Says what the first alerts of each day caught, in frauds and in money, beside the boosted trees
-    of scikit-learn.
+    Prints the frauds and the money that the first alerts of each day catch, against scikit-learn's
+    boosted trees.
     """
     if out.exists() and not out.is_dir():
         raise InputError(
@@ -64,22 +65,21 @@ def demo(
             ErrorKind.SETTING,
         ) from error
     console.print(
-        f"Simulated card payments of {weeks.n_train_days + weeks.n_test_days} days: learned from "
-        f"are the first {weeks.n_train_days}, judged on are the last {weeks.n_test_days}.",
+        f"Simulated card payments: {weeks.n_train_days} days to train on, "
+        f"{weeks.n_test_days} days to test on.",
         style="bold",
     )
     scores = _fit_and_score(console, weeks, out, seed)
-    _print_step(console, "3. Alerts in the last weeks")
+    _print_step(console, "3. Compare the alerts of the last weeks")
     outcome = judge(weeks, scores, boosted_trees(weeks, seed))
     _print_outcome(console, outcome)
     _report(console, weeks, out)
-    _print_step(console, "The files")
-    for name in FILES:
-        console.print(file_text(out / name), markup=False, soft_wrap=True)
+    console.print()
+    console.print(f"Files in {out}: {', '.join(FILES)}", markup=False)
     console.print()
     print_command(
         console,
-        "Try it on a table of yours:",
+        "The payments are simulated. Try it on a table of yours:",
         "rareclass fit TABLE.csv --target COLUMN --out model.rareclass",
     )
     written.give(asdict(outcome) | {"difference": outcome.difference._asdict()})
@@ -98,11 +98,11 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
 
     model, scores, per_day = out / MODEL_NAME, out / SCORES_NAME, PAYMENTS.payments_a_day
     words = ("--target", TARGET, "--alerts", f"{ALERTS_A_DAY}/{per_day}", "--time-budget", SECONDS)
-    _print_step(console, f"1. {command_line('fit', weeks.train, *words, '--out', model)}")
+    _print_step(console, "1. Train", command_line("fit", weeks.train, *words, "--out", model))
     rule = DecisionRule(ThresholdRule.max_alerts(ALERTS_A_DAY, rows=per_day))
     settings = FitSettings(target=TARGET, method=AutoMethod(seconds=SECONDS), seed=seed, rule=rule)
     fit_and_save(console, open_table(weeks.train), model, settings)
-    _print_step(console, f"2. {command_line('score', model, weeks.test, '--out', scores)}")
+    _print_step(console, "2. Score", command_line("score", model, weeks.test, "--out", scores))
     scoring = score_rows(load_model(model), weeks.test, scores, ScoreSettings())
     print_scoring(console, scoring, file_text(scores))
     return scores
@@ -117,19 +117,22 @@ def _report(console: Console, weeks: "Weeks", out: Path) -> None:
 
     model, page = out / MODEL_NAME, out / REPORT_NAME
     words = ("--time", TIME, "--cost", "fp=5,fn=amount", "--out", page)
-    _print_step(console, f"4. {command_line('report', model, weeks.test, *words)}")
+    _print_step(console, "4. Report", command_line("report", model, weeks.test, *words))
     costs = costs_of("fp=5,fn=amount")
     options = ReportOptions(time=TIME, costs=costs)
     write_page(page, report_on_model(load_model(model), model, weeks.test, options).page)
 
 
-def _print_step(console: Console, title: str) -> None:
+def _print_step(console: Console, title: str, command: str = "") -> None:
     console.print()
-    console.print(title, style="bold cyan", markup=False, soft_wrap=True)
+    console.print(title, style="bold cyan")
+    for line in folded_command(command, console.width - 2) if command else []:
+        console.print(f"  {line}", style="bold", soft_wrap=True)
+    console.print()
 
 
 def _print_outcome(console: Console, outcome: "Outcome") -> None:
-    console.print(f"{outcome.n_frauds} frauds, {outcome.money:,.0f} in all.")
+    console.print(f"{outcome.n_frauds} frauds of {outcome.money:,.0f} in total.")
     console.print()
     table = new_table()
     is_wide = console.width >= _WIDE
@@ -141,28 +144,17 @@ def _print_outcome(console: Console, outcome: "Outcome") -> None:
         table.add_row(alerts.name, *numbers)
     console.print(table)
     console.print()
-    ours, theirs = outcome.alerts[:2]
-    console.print(_who_is_ahead("Frauds", ours.n_caught, theirs.n_caught))
-    console.print(_who_is_ahead("Money", ours.money, theirs.money))
     difference = outcome.difference
     is_clear = difference.low > 0 or difference.high < 0
     verdict = "the difference is significant" if is_clear else "the difference is not significant"
     console.print(
         f"Average precision {outcome.ours:.3f} against {outcome.theirs:.3f}; {verdict} (paired "
-        f"test, {difference.low:+.3f} to {difference.high:+.3f} with 95% confidence)."
+        f"test, 95% interval {difference.low:+.3f} to {difference.high:+.3f})."
     )
     print_notes(
         console,
         [
-            "the boosted trees are scikit-learn's, with balanced classes and else its defaults; "
-            ".5 is where they call a payment a fraud by themselves.",
-            "the payments are simulated: try it on rows of yours.",
+            "the boosted trees are scikit-learn's with class_weight=balanced and default settings; "
+            "their own threshold is .5.",
         ],
     )
-
-
-def _who_is_ahead(what: str, ours: float, theirs: float) -> str:
-    """Name the method that caught more with as many alerts."""
-    ahead = "RareClassifier is ahead" if ours > theirs else "the boosted trees are ahead"
-    verdict = "they are level" if ours == theirs else ahead
-    return f"{what} by as many alerts: {ours:,.0f} and {theirs:,.0f}, {verdict}."

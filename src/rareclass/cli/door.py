@@ -42,8 +42,9 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Refuse rows unlike those of training: a column or the scores have moved far (see "
-        "rareclass monitor), or alerts are twice or half as frequent as held out, beyond chance.",
+        help="Refuse rows unlike training: the distribution of a column or of the scores is "
+        "far from training (see rareclass monitor), or alerts are significantly twice or half as "
+        "frequent as on held-out rows.",
     ),
 ]
 Positive = Annotated[
@@ -53,7 +54,7 @@ Positive = Annotated[
         "two."
     ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 Drop = Annotated[
     list[str] | None, typer.Option(help="Column to leave out. May be given many times.")
 ]
@@ -114,8 +115,8 @@ class TableOptions:
             return Query(address, self.query)
         if self.query is not None:
             raise InputError(
-                f"--query: {what} {path_of(given)} is no database that can be read.",
-                "Such are postgresql://user@host/database, sqlite:///file.db, "
+                f"--query: {what} {path_of(given)} is not a database.",
+                "Leave --query out, or give postgresql://user@host/database, sqlite:///file.db or "
                 "duckdb:///file.duckdb.",
                 ErrorKind.SETTING,
             )
@@ -163,7 +164,7 @@ class JsonOption:
         Path | None,
         typer.Option(
             "--json",
-            help="Also write the numbers to this file; - prints them, and nothing else.",
+            help="Also write the numbers to this file; - prints only them.",
             parser=file_or_url,
         ),
     ] = None
@@ -251,8 +252,8 @@ def on_this_machine(place: Path, option: str) -> Path:
     """Return the name of something that grows while it is written; raise `InputError` for a URL."""
     if isinstance(place, RemotePath):
         raise InputError(
-            f"{option} {place} is not on this machine's disk, where this has to be.",
-            "Give a name here, and copy it afterwards.",
+            f"{option} {place} is not on this machine's disk, and has to be.",
+            "Give a local name, and copy it afterwards.",
             ErrorKind.SETTING,
         )
     return place

@@ -86,11 +86,11 @@ def evaluate(
     if (a_day := found.a_day) is not None:
         days = counted(a_day.n_days, "whole day") if a_day.n_days >= 1 else "part of a day"
         console.print(
-            f"Alerts a day: {a_day.mean:.3g} on average of {days} by {a_day.time}, "
-            f"{a_day.least:,.0f} to {a_day.most:,.0f}"
+            f"Alerts a day: {a_day.mean:.3g} on average, {a_day.least:,.0f} to {a_day.most:,.0f} "
+            f"({days} of {a_day.time})"
         )
     if found.budget is not None:
-        print_notes(console, [found.budget.sentence()])
+        console.print(f"Alert budget: {found.budget.sentence()}")
     print_drift(console, found.seen, found.drift)
     written.give(found.as_plain_data())
 
@@ -134,7 +134,7 @@ def _print_decisions(console: Console, rows: Sequence["DecisionRow"]) -> None:
 def _share(share: "Interval", digits: int, width: int) -> str:
     """A share and its interval: on one line where the screen is wide."""
     if share.value != share.value:
-        return "none called"
+        return "no alerts"
     value, low, high = (f"{each:.{digits}f}" for each in share)
     if width < _NARROW:
         return f"{value}\n{low} to {high}"
@@ -142,20 +142,23 @@ def _share(share: "Interval", digits: int, width: int) -> str:
 
 
 def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> None:
-    """Print what probabilities come to, beside the true share for every row."""
-    console.print(
-        f"Probabilities (for {quality.prevalence:.4f} rare rows): {quality.mean:.4f} on average; "
-        f"{quality.share:.4f} of the rows are rare"
-    )
-    console.print(
-        f"Log loss {quality.log_loss:.4f} ({quality.log_loss_of_share:.4f} for that share in every "
-        f"row), Brier score {quality.brier:.4f} ({quality.brier_of_share:.4f})"
-    )
+    """Print how good the probabilities are, against the share of rare rows for every row."""
+    table = new_table()
+    table.add_column("Probabilities")
+    add_numbers(table, "Model", "Share of rare rows for every row")
+    for name, own, constant in (
+        ("mean", quality.mean, quality.share),
+        ("log loss", quality.log_loss, quality.log_loss_of_share),
+        ("Brier score", quality.brier, quality.brier_of_share),
+    ):
+        table.add_row(name, f"{own:.4f}", f"{constant:.4f}")
+    console.print(table)
     if quality.log_loss > quality.log_loss_of_share:
         print_notes(
             console,
             [
-                "log loss is larger than that of giving every row the true share: probabilities "
-                "are for another share of rare rows, or the rows are others."
+                "the probabilities are worse than the share of rare rows for every row. They are "
+                f"meant for a share of {quality.prevalence:.4f}; rareclass threshold --prevalence "
+                "sets another."
             ],
         )

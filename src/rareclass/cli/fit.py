@@ -62,16 +62,16 @@ def fit(
     how: MethodOptions,
     copies: Annotated[
         Copies,
-        typer.Option(help="Rows that are copies of another: weigh counts them all, drop once."),
+        typer.Option(help="Duplicate rows: weigh counts all of them, drop counts one."),
     ] = Copies.weigh,
     holdout: Annotated[
         float | None,
         typer.Option(
             min=0.0,
             max=0.9,
-            help="Share of rows held out for the estimate; 0: none. By default auto estimates by "
-            "cross-fitting on all rows, the others so with fewer than 20 rare rows, else on .25 of "
-            "the rows.",
+            help="Share of rows held out for the estimate; 0: none. By default auto "
+            "cross-validates, as "
+            "the other methods do with fewer than 20 rare rows; else .25.",
             show_default=False,
         ),
     ] = None,
@@ -79,7 +79,7 @@ def fit(
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Column whose rows of one value, such as a customer's, are held out together."
+            help="Column of groups, such as customers: rows of one group are held out together."
         ),
     ] = None,
     time: Annotated[
@@ -90,8 +90,8 @@ def fit(
         str | None,
         typer.Option(
             "--id",
-            help="Column that names a row, not learned from: rare rows that the model keeps, to "
-            "compare alerts with, have it in place of their number.",
+            help="Column that names a row, and is not learned from. Explanations name similar rare "
+            "training rows by it.",
         ),
     ] = None,
     threshold: FitRuleOptions,
@@ -99,8 +99,8 @@ def fit(
         bool,
         typer.Option(
             "--baseline/--no-baseline",
-            help="Try histogram boosting and logistic regression on the same held-out rows; auto "
-            "has them among its members.",
+            help="Also train histogram boosting and logistic regression, for comparison; auto has "
+            "them among its members.",
         ),
     ] = True,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
@@ -111,7 +111,8 @@ def fit(
         ),
     ] = True,
     memory: Annotated[
-        str | None, typer.Option(help="Most memory to take, such as 4GiB. By default what is free.")
+        str | None,
+        typer.Option(help="Most memory to use, such as 4GiB. By default all that is free."),
     ] = None,
     report: Annotated[
         Path | None,
@@ -130,7 +131,7 @@ def fit(
         str | None,
         typer.Option(
             help="Learn a table of Parquet on the workers of a Dask cluster: tcp://HOST:PORT, or "
-            "local. With --method rankrc, mibc or ordinal."
+            "local. With --method rankrc, mibc or ordinal-rankrc."
         ),
     ] = None,
     scratch: Annotated[
@@ -140,8 +141,8 @@ def fit(
 ) -> None:
     """Learn to rank the rare rows of TRAIN, or its highest levels, first, and save the model.
 
-    How good the ranking is of new rows is estimated by cross-fitting, or on rows held out; the
-    saved model learns from all of them.
+    The quality on new rows is estimated by cross-validation, or on held-out rows; the saved model
+    learns from all rows.
     """
     cost_of_errors = threshold.cost is not None and "=" in threshold.cost
     learner = how.learner(None if cost_of_errors else threshold.cost, positive)
@@ -156,8 +157,8 @@ def fit(
 
     if dask is not None and learner.reads_types:
         raise InputError(
-            f"--dask: {learner.name} learns here, from a sample of a table that is too large.",
-            "Give --method rankrc, mibc or ordinal, which sum over all rows on the workers.",
+            f"--dask: --method {learner.name} does not run on the workers of a cluster.",
+            "Give --method rankrc, mibc or ordinal-rankrc.",
             ErrorKind.COMBINATION,
         )
     read: dict[str, Location] = {"the training file": train}

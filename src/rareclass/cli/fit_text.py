@@ -150,15 +150,16 @@ def _other_rule(rule: "ChosenThreshold | None") -> tuple[object, ...]:
 def _data_notes(data: "TrainingSet", settings: "FitSettings") -> list[str]:
     notes = []
     if settings.on_disk:
-        where = "from disk, in pieces"
-        if settings.client is not None:
-            where = f"by {counted(len(settings.client.nthreads()), 'Dask worker')}"
         n_rows = counted(min(len(data.y), settings.most_sampled), "row")
-        part = "model learns from" if settings.method.reads_types else "encoder is fitted on"
-        notes.append(
-            f"the table is too large for memory and was read {where}. The {part} {n_rows} at most: "
-            "all rare ones, and a sample of the majority."
+        sample = f"{n_rows} at most: all rare ones, and a sample of the majority."
+        how = "the table takes over a quarter of the memory and was read from disk in pieces"
+        if settings.client is not None:
+            workers = counted(len(settings.client.nthreads()), "Dask worker")
+            how = f"the model is trained on {workers}"
+        part = (
+            "The model learns from" if settings.method.reads_types else "Its encoder is fitted on"
         )
+        notes.append(f"{how}. {part} {sample}")
     if data.n_unlabelled:
         rows = counted(data.n_unlabelled, "row has", "rows have")
         left_out = "was" if data.n_unlabelled == 1 else "were"

@@ -264,13 +264,13 @@ def _print_read(console: Console, path: "Location", target: str, table: "HuntTab
     """Print the size of the file and the counts of its labels."""
     labels = table.labels
     used = sum(column.is_used for column in table.columns)
-    counts = f"{counted(len(labels.y), 'row')}, {counted(used, 'column')} to compare them by"
+    counts = f"{counted(len(labels.y), 'row')}, {counted(used, 'column')} used"
     # As Text, for brackets in a name are no markup.
     console.print(Text(f"{path.name}: {counts}", style="bold"))
     rare = ", ".join(f"{value} ({count:,})" for value, count in labels.n_rare.items())
-    ignored = f", {labels.n_ignored:,} of them by --ignore" if labels.n_ignored else ""
+    ignored = f" ({labels.n_ignored:,} by --ignore)" if labels.n_ignored else ""
     console.print(
-        f"Column {target}: rare {rare}; cleared {labels.n_cleared:,}; unlabelled "
+        f"Labels in {target}: rare {rare}, cleared {labels.n_cleared:,}, unlabelled "
         f"{labels.n_unlabelled:,}{ignored}",
         markup=False,
     )
@@ -282,7 +282,7 @@ def _print_read(console: Console, path: "Location", target: str, table: "HuntTab
         ]
         n_more = len(left_out) - len(named)
         more = f" and {n_more} more" if n_more else ""
-        console.print(f"Left out: {', '.join(named)}{more}", markup=False)
+        console.print(f"Not used: {', '.join(named)}{more}", markup=False)
 
 
 def _print_hunt(
@@ -294,11 +294,11 @@ def _print_hunt(
     _print_expected(console, hunt)
     for number, ball in enumerate(hunt.balls):
         console.print()
-        rows = counted(ball.n_found, "unlabelled row lies", "unlabelled rows lie")
-        console.print(Text(f"Ball of {ball.name}: {rows} in it", style="bold"))
+        rows = counted(ball.n_found, "unlabelled row")
+        console.print(Text(f"Ball of {ball.name}: {rows} inside", style="bold"))
         if hunt.chosen.C2 > 0.0:
             console.print(
-                f"The {counted(ball.n_weighed, 'nearest unlabelled row')} had a say in its shape."
+                f"Its shape also fits the {counted(ball.n_weighed, 'nearest unlabelled row')}."
             )
         lines = [
             _Line(
@@ -326,15 +326,15 @@ def _print_hunt(
         first, second = hunt.balls[pair.first].name, hunt.balls[pair.second].name
         rows = counted(pair.n_rows, "row lies", "rows lie")
         console.print(
-            f"\nThe balls of {first} and {second} meet: {rows} in both ({pair.share:.0%} of the "
-            "smaller).",
+            f"\nThe balls of {first} and {second} overlap: {rows} in both ({pair.share:.0%} of "
+            "the smaller).",
             markup=False,
         )
     n_written, n_inside = len(hunt.ranking.rows), int(hunt.ranking.found.sum())
     where = "the ball" if len(hunt.balls) == 1 else "a ball"
     console.print(
-        f"\nWritten: the {counted(n_written, 'surest row')} of {len(hunt.distances):,} without a "
-        f"label, {n_inside:,} of them in {where}. --top says how many."
+        f"\nWritten: the {counted(n_written, 'surest row')} of {len(hunt.distances):,} unlabelled "
+        f"rows, {n_inside:,} of them in {where} (--top sets the number)."
     )
     if hunt.notes:
         console.print()
@@ -344,7 +344,7 @@ def _print_hunt(
 def _print_chosen(console: Console, hunt: "Hunt") -> None:
     estimate, chosen = hunt.estimate, hunt.chosen
     if estimate is not None:
-        console.print(f"Held out in turn: F1 {estimate.f1:.2f}. {estimate.words}", markup=False)
+        console.print(f"Cross-validation: F1 {estimate.f1:.2f}. {estimate.words}", markup=False)
     is_round, several = chosen.kernel == "none", chosen.n_balls != 1
     shape = "a round ball" if is_round else f"{chosen.kernel} kernel"
     if several and is_round:
@@ -353,7 +353,7 @@ def _print_chosen(console: Console, hunt: "Hunt") -> None:
         shape = f"{counted(len(hunt.balls), 'ball')}, {shape}"
     width = "" if chosen.width is None else f", width {chosen.width:.3g}"
     console.print(
-        f"Shape: {shape}, C1 = {chosen.C1:.3g}, C2 = {chosen.C2:.3g}{width} "
+        f"Model: {shape}, C1 = {chosen.C1:.3g}, C2 = {chosen.C2:.3g}{width} "
         f"({_how_chosen(chosen)})",
         markup=False,
     )
@@ -362,9 +362,9 @@ def _print_chosen(console: Console, hunt: "Hunt") -> None:
 def _print_expected(console: Console, hunt: "Hunt") -> None:
     """Print what to expect of the list, for a reader who stops after the first rows."""
     if hunt.refound:
-        found = [f"{n:,} among the first {k:,}" for k, n in hunt.refound.items()]
-        n_cases = counted(len(hunt.held_out_places), "case")
-        console.print(f"Of {n_cases}, each hidden in turn: {', '.join(found)} rows", markup=False)
+        found = [f"{n:,} in the first {k:,} rows" for k, n in hunt.refound.items()]
+        n_cases = counted(len(hunt.held_out_places), "held-out case")
+        console.print(f"Rank of {n_cases} in the list: {', '.join(found)}", markup=False)
     shares = [
         f"{share:.0%} of {'all' if k == len(hunt.ranking.rows) else 'the first'} {k:,}"
         for k, share in hunt.expected.items()
@@ -372,16 +372,14 @@ def _print_expected(console: Console, hunt: "Hunt") -> None:
     if not shares:
         return
     # Where the share is not known, how many cases there are is read from the surest rows.
-    given = "If the surest are cases, so" if hunt.model.rare_share is None else "Cases"
-    console.print(
-        f"Surest rows first (column sure). {given} are about {', '.join(shares)}", markup=False
-    )
+    given = " if the surest rows are cases" if hunt.model.rare_share is None else ""
+    console.print(f"Expected share of cases{given}: {', '.join(shares)}", markup=False)
 
 
 def _how_chosen(chosen: "ChosenParameters") -> str:
     """Say which of prices and width were given, and the source of the others."""
     held_out = chosen.by == "cross-validation"
-    others = "chosen by it" if held_out else "defaults, not chosen on your rows"
+    others = "chosen by cross-validation" if held_out else "defaults, not tuned on your rows"
     given = chosen.given
     if not given:
         return others
@@ -390,7 +388,7 @@ def _how_chosen(chosen: "ChosenParameters") -> str:
 
 
 def _print_typical(console: Console, lines: Sequence[_Line]) -> None:
-    """Print the columns that set the inside apart most."""
+    """Print the columns that differ most between the inside and the outside."""
     table = new_table()
     table.add_column(
         "Typical",
@@ -409,7 +407,7 @@ def _print_typical(console: Console, lines: Sequence[_Line]) -> None:
         if n_more > 0
         else ""
     )
-    console.print(f"(9 of 10 rows have a number in its range{more})", style="dim")
+    console.print(f"(ranges hold 9 of 10 rows{more})", style="dim")
 
 
 def _range(low: float, high: float) -> str:

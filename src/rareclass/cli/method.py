@@ -38,10 +38,10 @@ class Covariance(StrEnum):
 
 def _of_auto(method: str) -> dict[str, tuple[str, str]]:
     return {
-        "time_budget": ("auto", f"{method} takes what it takes"),
-        "objective": ("auto", f"{method} has its own"),
-        "members": ("auto", f"{method} is one by itself"),
-        "compact": ("auto", f"{method} is one model in any case"),
+        "time_budget": ("auto", f"{method} has no time limit"),
+        "objective": ("auto", f"{method} has a fixed one"),
+        "members": ("auto", f"{method} has no members"),
+        "compact": ("auto", f"{method} is a single model"),
     }
 
 
@@ -49,9 +49,9 @@ def _of_auto(method: str) -> dict[str, tuple[str, str]]:
 _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
     MethodName.auto: {
         "lam": ("rankrc", "auto tries several"),
-        "width": ("rankrc", "auto has the mean distance of rows"),
-        "cost": ("mibc", "auto has no use for it"),
-        "covariance": ("mibc", "auto has no use for it"),
+        "width": ("rankrc", "auto uses the mean distance of rows"),
+        "cost": ("mibc", "auto does not use it"),
+        "covariance": ("mibc", "auto does not use it"),
         "levels": ("ordinal-rankrc", "auto ranks one rare class, which --positive names"),
     },
     MethodName.rankrc: {
@@ -68,7 +68,7 @@ _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
     },
     MethodName.ordinal_rankrc: {
         **_of_auto("ordinal-rankrc"),
-        "width": ("rankrc", "ordinal-rankrc has the mean distance of rows"),
+        "width": ("rankrc", "ordinal-rankrc uses the mean distance of rows"),
         "cost": ("mibc", "the parameter of ordinal-rankrc is --lam"),
         "covariance": ("mibc", "ordinal-rankrc has none"),
         "positive": ("rankrc", "ordinal-rankrc ranks all levels, in the order of --levels"),
@@ -85,15 +85,15 @@ class MethodOptions:
         typer.Option(
             help="How to learn: auto, kernel machines, trees and linear models, combined; rankrc, "
             "a kernel machine on the rare rows; mibc, a linear model of the rare rows and the mean "
-            "and covariance of the rest, for tables that are wide or huge; ordinal-rankrc, a "
+            "and covariance of the majority, for tables that are wide or huge; ordinal-rankrc, a "
             "kernel machine for ordered levels, such as grades, of which one is frequent."
         ),
     ] = MethodName.auto
     time_budget: Annotated[
         str | None,
         typer.Option(
-            help="Time that auto may take to learn: seconds, or one such as 5m or 1h. Ctrl-C ends "
-            "it earlier, with what was learned by then.",
+            help="Time limit of training with auto: seconds, 5m or 1h. Ctrl-C ends it earlier and "
+            "keeps the best model so far.",
             show_default="5 s for up to 3,000 rows, 20 s for 50,000, at most 60 s",
         ),
     ] = None
@@ -150,7 +150,7 @@ class MethodOptions:
         str | None,
         typer.Option(
             help="Values of the target of ordinal-rankrc from the lowest to the highest, as in "
-            "low,medium,high. Those ranked first come last.",
+            "low,medium,high. The last level ranks first.",
             show_default="numbers by size",
         ),
     ] = None
@@ -235,7 +235,7 @@ def parse_seconds(option: str, text: str) -> float:
     if not seconds > 0:
         raise InputError(
             f"{option} {text} is not a time above zero.",
-            "Give seconds, such as 60, or one such as 5m or 1h.",
+            "Give seconds, such as 60, or minutes or hours, such as 5m or 1h.",
             ErrorKind.SETTING,
         )
     return seconds

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _MOST_COLUMNS = 40
 # How an estimate came about, by what the file says.
-_ESTIMATED = {"held-out rows": "rows held out", "latest rows": "the latest rows, held out"}
+_ESTIMATED = {"held-out rows": "held-out rows", "latest rows": "the latest rows, held out"}
 
 FittedModel = Annotated[
     Path, typer.Argument(help="Model file of rareclass fit.", parser=file_or_url)
@@ -88,7 +88,7 @@ def threshold(
     wanted = score if rule is None else rule
     if wanted is None and (asked.prevalence is None or data is not None):
         raise InputError(
-            "What is the threshold to keep?",
+            "No rule for the threshold is given.",
             "Give one of --alerts, --min-precision, --min-recall, --max-fpr, --cost and "
             "--threshold; or --prevalence alone, for the probabilities.",
             ErrorKind.SETTING,
@@ -177,7 +177,7 @@ def show(model: ModelPath, *, written: OutputOptions) -> None:
         console.print(line)
     if told.get("versions"):
         named = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
-        console.print(f"Made with {named}")
+        console.print(f"Trained with {named}")
     print_notes(console, told["notices"])
     written.give(told)
 
@@ -189,34 +189,34 @@ def _target(told: dict[str, Any]) -> str:
         return f"Levels of {told['target']}, lowest first: {', '.join(named)}"
     n_rare = f", {counted(told['n_rare'], 'row')}" if "n_rare" in told else ""
     share = f" ({told['n_rare'] / told['n_rows']:.2%})" if n_rare and told.get("n_rows") else ""
-    rest = f"; rest: {told['rest_label']}" if told.get("rest_label") else ""
+    rest = f"; majority: {told['rest_label']}" if told.get("rest_label") else ""
     return f"Rare class: {told['target']} = {told['rare_label']}{n_rare}{share}{rest}"
 
 
 def _training(told: dict[str, Any]) -> list[str]:
     if "n_rows" not in told:
         return []
-    saved = "" if told.get("trained_on_all_rows", True) else ", without the rows held out"
+    saved = "" if told.get("trained_on_all_rows", True) else ", without the held-out rows"
     date = f" on {told['date'][:10]}" if told.get("date") else ""
     seed = f", seed {told['seed']}" if "seed" in told else ""
     lines = [f"Trained{date} on {counted(told['n_rows'], 'row')}{saved}{seed}"]
     if told.get("n_copies_collapsed"):
-        how = "counted as often as they are there" if told.get("copies_count") else "counted once"
-        lines.append(f"{counted(told['n_copies_collapsed'], 'exact copy', 'exact copies')}, {how}")
+        how = "with weights" if told.get("copies_count") else "each counts once"
+        lines.append(f"{counted(told['n_copies_collapsed'], 'duplicate row')} merged ({how})")
     return lines
 
 
 def _print_columns(console: Console, columns: list[dict[str, Any]]) -> None:
     table = new_table()
     table.add_column("Column", max_width=24, overflow="ellipsis", no_wrap=True)
-    table.add_column("Holds", overflow="fold", min_width=8)
-    table.add_column("What is done with it", overflow="fold")
+    table.add_column("Type", overflow="fold", min_width=8)
+    table.add_column("Treatment", overflow="fold")
     for column in columns[:_MOST_COLUMNS]:
         cells = (column.get("name"), column.get("kind"), column.get("treatment"))
         table.add_row(*(Text(str(each or "")) for each in cells))
     console.print(table)
     if len(columns) > _MOST_COLUMNS:
-        console.print(f"and {len(columns) - _MOST_COLUMNS} more (--json has them all)")
+        console.print(f"and {len(columns) - _MOST_COLUMNS} more (--json FILE has all)")
 
 
 def _estimate(told: dict[str, Any]) -> "RankingEstimate | None":
@@ -238,22 +238,18 @@ def _decision(told: dict[str, Any]) -> list[str]:
     elif rule is None:
         lines = [f"Threshold {thresholds}: rows that score more are called rare"]
     else:
-        sure = "" if rule["confidence"] is None else f", at confidence {rule['confidence']:g}"
+        sure = "" if rule["confidence"] is None else f", confidence {rule['confidence']:g}"
         met = "" if rule["met"] else " (not met)"
-        lines = [f"Threshold {thresholds} for {rule['rule']}{sure}{met}"]
+        lines = [f"Threshold {thresholds}; rule: {rule['rule']}{sure}{met}"]
     chance = told["probabilities"]
     lines.append(
         "Probabilities: none"
         if chance is None
-        else f"Probabilities: yes ({chance['method']}), at {chance['prevalence']:.3%} rare rows"
+        else f"Probabilities: yes ({chance['method']}), for {chance['prevalence']:.3%} rare rows"
     )
     if told["held_out_scores"]:
-        lines.append(
-            f"Held-out scores: {told['held_out_scores']:,} (rareclass threshold sets another "
-            "threshold by them)"
-        )
+        n_scores = f"{told['held_out_scores']:,}"
+        lines.append(f"Held-out scores: {n_scores} (used by rareclass threshold and report)")
     if told["rare_cases"]:
-        lines.append(
-            f"Rare rows kept: {told['rare_cases']:,} (rareclass score --explain names the nearest)"
-        )
+        lines.append(f"Rare rows kept: {told['rare_cases']:,} (used by rareclass score --explain)")
     return lines

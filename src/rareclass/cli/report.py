@@ -37,8 +37,7 @@ def report(
         typer.Argument(
             metavar="[DATA]",
             help="File, folder or database with the target that the model did not learn from. By "
-            "default the rows that were held out when it was fitted, whose scores it holds. Beside "
-            "a file of scores, another one to compare it with.",
+            "default the rows held out by fit. With a file of scores: another one to compare.",
         ),
     ] = None,
     *,
@@ -47,13 +46,13 @@ def report(
         typer.Option("--target", "-t", help="Column with the classes, if it has another name."),
     ] = None,
     time: Annotated[
-        str | None, typer.Option(help="Column with the time of a row: alerts are a day then.")
+        str | None, typer.Option(help="Column with the time of a row, for alerts a day.")
     ] = None,
     groups: Annotated[
-        str | None, typer.Option(help="Column whose values are looked at one by one.")
+        str | None, typer.Option(help="Column of subgroups that are evaluated one by one.")
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column that names rows: single rows have it beside.")
+        str | None, typer.Option("--id", help="Column that names rows, printed with single rows.")
     ] = None,
     cost: Annotated[
         str | None,
@@ -100,7 +99,7 @@ def report(
         found = _of_scores(tuple(each for each in (model, data, *others) if each), truth, options)
     elif truth is not None:
         raise InputError(
-            "--truth is about files of scores, and this is a model.",
+            "--truth is for files of scores, and this is a model.",
             "Leave it out.",
             ErrorKind.COMBINATION,
         )
@@ -176,9 +175,9 @@ def _of_models(
         return report_on_model(content, model, data, options)
     for name in _given(options):
         if name != "--cost":
-            raise _needs_data(f"{name} is about the rows of a file.")
+            raise _needs_data(f"{name} names a column of DATA, and no DATA is given.")
     if any(isinstance(each, str) for each in (options.costs or {}).values()):
-        raise _needs_data("--cost names a column, and there is no DATA.")
+        raise _needs_data("--cost names a column of DATA, and no DATA is given.")
     return report_on_held_out(content, model, options.costs)
 
 

@@ -33,22 +33,21 @@ class RuleOptions:
     min_precision: Annotated[
         float | None,
         typer.Option(
-            help="The highest recall with this share of alerts rare at least, such as 0.3.",
+            help="The highest recall with a precision of at least this, such as 0.3.",
             rich_help_panel=PANEL,
         ),
     ] = None
     min_recall: Annotated[
         float | None,
         typer.Option(
-            help="The highest precision with this share of rare rows found at least, such as 0.9.",
+            help="The highest precision with a recall of at least this, such as 0.9.",
             rich_help_panel=PANEL,
         ),
     ] = None
     max_fpr: Annotated[
         float | None,
         typer.Option(
-            help="The highest recall with an alert for this share of the rest at most, such as "
-            "0.01.",
+            help="The highest recall with a false-positive rate of at most this, such as 0.01.",
             rich_help_panel=PANEL,
         ),
     ] = None
@@ -56,8 +55,8 @@ class RuleOptions:
     confidence: Annotated[
         str | None,
         typer.Option(
-            help="How sure it is that new rows keep it: 0.9 means in 9 of 10 samples of rows like "
-            "these at least; none takes the rows at their word.",
+            help="Probability that new rows keep the rule: 0.9 means in at least 9 of 10 samples; "
+            "none gives no guarantee.",
             rich_help_panel=PANEL,
             show_default="0.9",
         ),
@@ -65,8 +64,8 @@ class RuleOptions:
     prevalence: Annotated[
         float | None,
         typer.Option(
-            help="Share of rare rows where the model will be used, if it is not that of the rows "
-            "here: probabilities are of it as well.",
+            help="Share of rare rows where the model will be used, if it differs from the share "
+            "here; probabilities are adjusted to it as well.",
             rich_help_panel=PANEL,
         ),
     ] = None
@@ -89,7 +88,7 @@ class RuleOptions:
         if not given:
             if "confidence" in sure:
                 raise InputError(
-                    "--confidence says how sure a threshold is, and none was asked for.",
+                    "--confidence needs a rule for the threshold.",
                     "Give --alerts, --min-precision, --min-recall, --max-fpr or --cost as well.",
                     ErrorKind.COMBINATION,
                 )
@@ -111,8 +110,8 @@ class RuleOptions:
             )
         if rule.needs_time and self.prevalence is not None:
             raise InputError(
-                f"--alerts {value} counts the rows themselves, and --prevalence says that they "
-                "are not as frequent as they will be.",
+                f"--alerts {value} and --prevalence contradict each other: alerts per period are "
+                "counted on these rows, which have another share of rare ones.",
                 "Leave one out, or give alerts for so many rows, as in 50/10000.",
                 ErrorKind.COMBINATION,
             )
@@ -121,8 +120,8 @@ class RuleOptions:
     def _check_prevalence(self) -> None:
         if self.prevalence is not None and not 0.0 < self.prevalence < 1.0:
             raise InputError(
-                f"--prevalence {self.prevalence} is no share of rows.",
-                "Give a number between 0 and 1, such as 0.002.",
+                f"--prevalence {self.prevalence} is not between 0 and 1.",
+                "Give the share of rare rows, such as 0.002.",
                 ErrorKind.SETTING,
             )
 
@@ -143,7 +142,9 @@ class RuleOptions:
         """Raise `InputError` where a threshold given as a score is none, or has a rule as well."""
         if not abs(score) < float("inf"):
             raise InputError(
-                f"--threshold {score} is no score.", "Give a finite number.", ErrorKind.SETTING
+                f"--threshold {score} is not a finite number.",
+                "Give a score, such as 2.5.",
+                ErrorKind.SETTING,
             )
         for name, value in vars(self).items():
             if value is not None and name != "prevalence":
@@ -181,7 +182,7 @@ def _confidence(text: str | None) -> float | None:
         return float(text)
     except ValueError:
         raise InputError(
-            f"--confidence {text} is no number.",
+            f"--confidence {text} is not a number.",
             "Give one such as 0.9, or none.",
             ErrorKind.SETTING,
         ) from None
@@ -197,7 +198,7 @@ def _alerts(text: str) -> tuple[int, int | str]:
     if found is None:
         raise InputError(
             f"--alerts {text} cannot be read.",
-            "Give so many an hour, a day or a week, as 50/day, or in rows, 50/10000.",
+            "Give a number per hour, day or week, such as 50/day, or per rows, such as 50/10000.",
             ErrorKind.SETTING,
         )
     number, rows = (part.replace(",", "").replace("_", "") for part in found.groups())

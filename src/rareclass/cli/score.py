@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rareclass.tables.databases.result_table import ResultTable
     from rareclass.tables.table_file import TablePlace
 
-_CALLS = "Called rare, in place of the model's threshold: one of"
+_CALLS = "Rows called rare, instead of by the model's threshold: one of"
 
 
 @command
@@ -65,7 +65,8 @@ def score(
         ),
     ] = False,
     top: Annotated[
-        int | None, typer.Option(help="So many rows of the highest score.", rich_help_panel=_CALLS)
+        int | None,
+        typer.Option(help="Number of rows with the highest scores.", rich_help_panel=_CALLS),
     ] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Rows above this score.", rich_help_panel=_CALLS)
@@ -73,17 +74,17 @@ def score(
     explain: Annotated[
         int | None,
         typer.Option(
-            help="Beside rows called rare, so many columns that raise their score most: reason_1, "
-            "value_1 (its cell), effect_1 (by how much), ...; and the rare training rows nearest "
-            "to them: case_1 (its number in the training file), distance_1, ..."
+            help="For rows called rare, the number of reasons to write: columns reason_1, value_1 "
+            "(its cell), effect_1 (score added), ...; and the nearest rare training rows: case_1 "
+            "(number in the training file), distance_1, ..."
         ),
     ] = None,
     probability_interval: Annotated[
         bool,
         typer.Option(
             "--probability-interval",
-            help="Also write probability_low and probability_high: how little the held-out rows "
-            "of training tell of the probability.",
+            help="Also write probability_low and probability_high, the interval of the probability "
+            "from the held-out rows.",
         ),
     ] = False,
     dask: Annotated[
@@ -180,14 +181,14 @@ def _destination(
     if out_table is None:
         if out_name is None:
             raise InputError(
-                "Where are the scores to be written?",
+                "No output for the scores is given.",
                 "Give --out with a file, or --out-table with a table of a database.",
                 ErrorKind.SETTING,
             )
         if is_database(out_name):
             raise InputError(
-                f"--out {DatabaseAddress(out_name)} is a database: which table is to be written?",
-                "Name it by --out-table.",
+                f"--out {DatabaseAddress(out_name)} is a database, and no table is named.",
+                "Name the table with --out-table.",
                 ErrorKind.SETTING,
             )
         return path_of(out_name)
@@ -198,8 +199,8 @@ def _destination(
     else:
         where = f"DATA {data}" if out_name is None else f"--out {path_of(out_name)}"
         raise InputError(
-            f"--out-table {out_table}: {where} is no database that can be written to.",
-            "Name the database by --out postgresql://..., sqlite:///... or duckdb:///...",
+            f"--out-table {out_table}: {where} is not a database.",
+            "Name the database with --out postgresql://..., sqlite:///... or duckdb:///...",
             ErrorKind.SETTING,
         )
     return ResultTable.named(address, out_table, overwrite)

@@ -16,16 +16,14 @@ _LIMITS = "Limits of a request"
 def serve(
     model: ModelPath,
     host: Annotated[
-        str, typer.Option(help="Address to listen at; 0.0.0.0 is every one of this machine.")
+        str, typer.Option(help="Address to listen at; 0.0.0.0: all addresses of this machine.")
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(help="Port; 0 is any that is free.", min=0, max=65535)
-    ] = 8080,
+    port: Annotated[int, typer.Option(help="Port; 0: any free one.", min=0, max=65535)] = 8080,
     token_file: Annotated[
         Path | None,
         typer.Option(
-            help="File with the token that requests must have. By default that of the environment "
-            "variable RARECLASS_TOKEN, where there is one."
+            help="File with the token that requests must have. By default the environment variable "
+            "RARECLASS_TOKEN, if set."
         ),
     ] = None,
     max_rows: Annotated[int, typer.Option(help="Rows.", min=1, rich_help_panel=_LIMITS)] = 10_000,
@@ -40,7 +38,7 @@ def serve(
     ] = 10.0,
     threads: Annotated[int, typer.Option(help="Threads for requests of many rows.", min=1)] = 1,
     reload: Annotated[
-        bool, typer.Option(help="Let a new model file take over, once it has been checked.")
+        bool, typer.Option(help="Load a new model file when it appears, after a check.")
     ] = True,
     log_requests: Annotated[
         bool, typer.Option(help="Write a line of JSON for each request to standard error.")
@@ -71,8 +69,8 @@ def serve(
         print_notes(
             output(),
             [
-                f"whoever reaches {host} may ask: there is no token. RARECLASS_TOKEN or "
-                "--token-file sets one."
+                f"anyone who reaches {host} can send requests: no token is set. Set one with "
+                "RARECLASS_TOKEN or --token-file."
             ],
         )
 

@@ -89,8 +89,9 @@ def stream(
     learner: Annotated[
         Learner,
         typer.Option(
-            help="How to learn. auto goes on as the folder began, and begins with mixture: several "
-            "learners at once, weighed by how they have ranked."
+            help="How to learn. auto keeps the learner of the folder; in a new folder it is "
+            "mixture, several "
+            "learners weighted by how they have ranked."
         ),
     ] = Learner.auto,
     param: Annotated[
@@ -167,13 +168,15 @@ def stream(
         OnDrift,
         typer.Option(
             help="Where many columns begin to move or a measure to fall: report it only, or reset "
-            "the learner's steps as well, so that it learns quickly again. auto goes on as the "
-            "folder began, and begins with reset for a mixture."
+            "the learner's steps as well, so that it learns quickly again. auto keeps the "
+            "setting of the folder; in a new folder it is reset for a mixture, else report."
         ),
     ] = OnDrift.auto,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Stop where a tenth of a column lies outside what was seen."),
+        typer.Option(
+            "--strict", help="Stop where a tenth of a column lies outside the range seen so far."
+        ),
     ] = False,
     written: JsonOption,
     table: TableOptions,
@@ -253,7 +256,7 @@ def _source(given: str, table: TableOptions, follow: bool) -> "str | Query":
         why = "the answer to a query ends" if is_query else f"{place} is not on this machine"
         raise InputError(
             f"--follow: {why}.",
-            "Leave it out: the same command, given again, goes on with what has come since.",
+            "Leave it out: the same command, given again, continues with the new rows.",
             ErrorKind.COMBINATION,
         )
     if isinstance(place, Query):
@@ -305,19 +308,19 @@ def _learn(
         report, saved = loop.report(), checkpoints_in(folder)[0]
         rows = counted(report.counters.rows, "row")
         name = "Standard input" if options.source == "-" else str(options.source)
-        said = f"{name} is at its end: {rows}."
+        said = f"Read {name} to its end: {rows}."
         if interruption.signal is not None:
             said = f"Stopped after {rows}."
         elif report.counters.rows == screen.rows_at_start:
-            said = f"Nothing new: {name} ends after the {rows} already learned from."
+            said = f"No new rows: {name} ends after the {rows} already learned."
         console.print(said, style="bold", markup=False, soft_wrap=True)
         _print_counts(console, options, loop.state, report)
         console.print(f"Checkpoint: {file_text(saved)}", markup=False, soft_wrap=True)
         if interruption.signal is not None:
-            console.print("The same command goes on from there.")
+            console.print("The same command continues from there.")
         else:
             command = command_line("score", folder, "NEW_ROWS.csv", "--out", "scores.csv")
-            print_command(console, "Next:", command)
+            print_command(console, "Next, score new rows:", command)
         parts = report.as_plain_data() | {
             "checkpoint": str(saved),
             "stopped_by": interruption.signal,
@@ -335,19 +338,19 @@ def _print_counts(
     counters = report.counters
     parts = [f"{counters.labelled:,} labelled", f"{counters.rare:,} of them rare"]
     if counters.unlabelled:
-        parts.append(f"{counters.unlabelled:,} came without a label")
+        parts.append(f"{counters.unlabelled:,} without a label")
     if options.id_column is not None:
-        parts += [f"{report.held:,} held", f"{report.dropped:,} dropped"]
+        parts += [f"{report.held:,} waiting for a label", f"{report.dropped:,} dropped unlabelled"]
     console.print(f"Rows: {', '.join(parts)}.", markup=False)
     if report.early_labels or report.early_labels_dropped:
-        held = counted(report.early_labels, "label waits", "labels wait")
+        held = counted(report.early_labels, "waits", "wait")
         dropped = f", {report.early_labels_dropped:,} were dropped (--hold keeps more)"
-        said = f"{held} for a row to come{dropped if report.early_labels_dropped else ''}."
+        said = f"{held} for a later row{dropped if report.early_labels_dropped else ''}."
         console.print(f"Labels: {said}", markup=False)
     if counters.labelled and not counters.rare:
         console.print(
-            f"No label was {state.saved.labels.rare!r}: nothing can be learned until one is. "
-            "If the rare class has another name, give it with --positive, and a new folder.",
+            f"No label is {state.saved.labels.rare!r} so far, so nothing was learned. If the rare "
+            "class has another name, give it with --positive, and a new --checkpoint folder.",
             markup=False,
         )  # fmt: skip
     if report.rejected:
@@ -359,8 +362,8 @@ def _print_counts(
         console.print(said, markup=False, soft_wrap=True)
     if report.contradicted:
         said = (
-            f"Contradicted: {counted(report.contradicted, 'row came', 'rows came')} under another "
-            f"label than was learned before, listed in {state.contradicted.path}"
+            f"Contradicted: {counted(report.contradicted, 'row came', 'rows came')} again with "
+            f"another label, listed in {state.contradicted.path}"
         )
         console.print(said, markup=False, soft_wrap=True)
 
@@ -395,7 +398,7 @@ class StreamScreen:
         elif event.kind == "went on":
             self.rows_at_start = event.rows
             if event.rows:
-                self._console.print(f"Going on after row {event.rows:,}.")
+                self._console.print(f"Continuing after row {event.rows:,}.")
         elif event.kind == "batch":
             self._recent.append((monotonic(), event.rows))
         elif event.kind == "report" and event.report is not None:

@@ -131,7 +131,7 @@ def _check_folds(data: TrainingSet, settings: CompareSettings) -> None:
     if settings.groups is not None and settings.time is not None:
         raise InputError(
             "--groups and --time are both given.",
-            "Folds are made by one of them.",
+            "Give one of them.",
             ErrorKind.COMBINATION,
         )
     if settings.time is not None:
@@ -203,9 +203,7 @@ def compare_on(
     every = {run.name: run for run in found.runs} | absent
     found = replace(found, runs=tuple(every[name] for name in settings.methods))
     if found.comparison is None:
-        raise InputError(
-            "No method could be judged.", _reasons(list(found.runs)), ErrorKind.UNSUPPORTED
-        )
+        raise InputError("No method finished.", _reasons(list(found.runs)), ErrorKind.UNSUPPORTED)
     return Leaderboard(found, data.n_rows, n_rare, label)
 
 

@@ -221,13 +221,13 @@ def _fold_rows(
     if n_labels > 2:
         raise InputError(
             f"y holds {counted(n_labels, 'label')}.",
-            "Use y == label to compare how one is told from the rest.",
+            "Use y == label to compare the methods on one label against all others.",
             ErrorKind.LABELS,
         )
     if groups is not None and time is not None:
         raise InputError(
             "groups and time are both given.",
-            "Folds are made by one of them.",
+            "Give one of them.",
             ErrorKind.COMBINATION,
         )
     group, moment = (None if each is None else np.asarray(each) for each in (groups, time))

@@ -161,13 +161,13 @@ def _repeated(name: str, weight: NDArray[np.float64]) -> NDArray[np.intp]:
     if (weight % 1.0 != 0.0).any():
         raise InputError(
             f"{name} takes no sample_weight, and weights that are not whole numbers cannot be "
-            "written out as copies.",
+            "written out as repeated rows.",
             "Leave it out, or give whole weights.",
             ErrorKind.UNSUPPORTED,
         )
     if weight.sum() > _MOST_COPIED:
         raise InputError(
-            f"{name} takes no sample_weight, and {weight.sum():,.0f} copies are too many.",
+            f"{name} takes no sample_weight, and {weight.sum():,.0f} repeated rows are too many.",
             "Leave it out.",
             ErrorKind.UNSUPPORTED,
         )

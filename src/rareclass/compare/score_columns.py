@@ -212,7 +212,10 @@ def chosen_measures(
         if name not in _WORDS:
             hint = name_hint(name, _WORDS, "There are")
             raise InputError(
-                f"measures= names {name!r}, which is none.", hint, ErrorKind.SETTING, value=name
+                f"measures= names {name!r}, which is not a measure.",
+                hint,
+                ErrorKind.SETTING,
+                value=name,
             )
         options: list[dict[str, float]] = [{"max_fpr": max_fpr} if name == "partial_auc" else {}]
         if name.endswith("_at_k"):
@@ -350,7 +353,7 @@ def compare_scores(
         check_number("n_train", n_train)
         if folds is None:
             raise InputError(
-                "n_train= is about models of folds, and folds= is not given.",
+                "n_train= needs folds=, which is not given.",
                 "Give folds, or leave n_train out.",
                 ErrorKind.COMBINATION,
             )
@@ -375,7 +378,7 @@ def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     values = score_column(column, f"scores[{name!r}]", n_rows)
     if values.size and (values == values[0]).all():
         raise InputError(
-            f"scores[{name!r}] are all {values[0]:g}: that ranks nothing.",
+            f"scores[{name!r}] are all {values[0]:g}: such scores rank nothing.",
             "Leave the column out, or look at how it was made.",
             ErrorKind.CELL,
             column=name,

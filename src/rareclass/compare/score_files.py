@@ -93,7 +93,7 @@ def compare_score_files(
     read = read_score_files(files)
     if len(read.columns) < 2:
         raise InputError(
-            "There is one column of scores: nothing to compare it with.",
+            "There is only one column of scores, and nothing to compare.",
             "Give two files of scores, or --score twice.",
             ErrorKind.SHAPE,
         )
@@ -176,7 +176,7 @@ def _weights(cells: pl.Series, name: str) -> np.ndarray:
     if not is_good.all():
         row = int((~is_good).arg_max() or 0)
         message = f"--weight {name} is {shown(cells[row])} at row {row + 1}."
-        remedy = "Give a number of copies, at or above 0, in every row."
+        remedy = "Give a number of rows, at or above 0, in every row."
         raise _bad_cell(message, remedy, name, row, cells[row])
     return numbers.to_numpy()
 
@@ -206,7 +206,7 @@ def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:
                 raise InputError(
                     f"{table.path} has {counted(table.frame.height, 'row')} and {first.path} "
                     f"{first.frame.height:,}.",
-                    "Give scores of the same rows, or --id with a column that tells them.",
+                    "Give scores of the same rows, or --id with a column that names them.",
                     ErrorKind.ROWS,
                 )
         return tables
@@ -244,8 +244,8 @@ def _ids(table: ScoreTable, name: str) -> pl.Series:
         again = np.flatnonzero((ids == ids[row]).to_numpy())[1] + 1
         raise InputError(
             f"{table.path}: {name} = {ids[row]} occurs twice, at rows {row + 1} and {again}.",
-            "Name a column whose values tell the rows apart, or leave --id out where files are in "
-            "the same order.",
+            "Name a column with a different value in every row, or leave --id out where the files "
+            "are in the same order.",
             ErrorKind.ROWS,
             column=name,
             row=int(again),
@@ -356,7 +356,7 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
         cells = without_empty_marks(cells.cast(pl.String))
     if cells.dtype.is_temporal() or cells.dtype.is_nested():
         raise InputError(
-            f"{table.path}: column {name!r} holds {cells.dtype}, no scores.",
+            f"{table.path}: column {name!r} holds {cells.dtype}, not scores.",
             "Name a column of numbers by --score.",
             ErrorKind.CELL,
             column=name,
@@ -365,7 +365,9 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
     bad = ~numbers.is_finite().fill_null(False)
     if bad.any():
         row = int(bad.arg_max() or 0)
-        holds = "is empty" if cells[row] is None else f"is {shown(cells[row])}, which is no number,"
+        holds = (
+            "is empty" if cells[row] is None else f"is {shown(cells[row])}, which is not a number,"
+        )
         message = f"{table.path}: {name} {holds} at row {row + 1}."
         raise _bad_cell(message, "Every row needs a finite score.", name, row, cells[row])
     if name.lower().startswith("prob"):
@@ -381,7 +383,7 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
     values = numbers.to_numpy()
     if (values == values[0]).all():
         raise InputError(
-            f"{table.path}: {name} is {values[0]:g} in every row: that ranks nothing.",
+            f"{table.path}: {name} is {values[0]:g} in every row: such scores rank nothing.",
             "Leave the file out, or name another column by --score.",
             ErrorKind.CELL,
             column=name,

@@ -104,7 +104,8 @@ class AtMostAlerts(Constraint):
         check_whole("rows", self.rows)
         if self.number >= self.rows:
             raise ValueError(
-                f"max_alerts={self.number} in rows={self.rows} is no constraint: give fewer alerts "
+                f"max_alerts={self.number} in rows={self.rows} does not constrain: give fewer "
+                "alerts "
                 "than rows."
             )
 
@@ -174,15 +175,15 @@ class AtMostAlertsAPeriod(Constraint):
         """Return the lowest cut with few enough alerts a period."""
         if held.time is None:
             raise InputError(
-                f"{self.words}: which {self.period} each row is of is not known.",
-                "Pass time=, one date a row, or ask for so many alerts in so many rows.",
+                f"{self.words}: the {self.period} of each row is not known.",
+                "Pass time=, one date a row, or give the alerts per number of rows.",
                 ErrorKind.MISSING_COLUMN,
             )
         if prevalence is not None:
             raise InputError(
                 f"{self.words} at prevalence={prevalence:g}: the rows of a {self.period} are the "
                 "held-out rows themselves.",
-                "Leave the prevalence out, or ask for so many alerts in so many rows.",
+                "Leave the prevalence out, or give the alerts per number of rows.",
                 ErrorKind.COMBINATION,
             )
         periods = covered_periods(held.time, self.period)

@@ -121,8 +121,8 @@ class ChosenThreshold:
         remedy = ""
         if self.confidence is not None:
             remedy = (
-                " More held-out rows, a smaller confidence or a weaker constraint would be met; "
-                "confidence=None takes the held-out rows at their word."
+                " Give more held-out rows, a smaller confidence or a weaker constraint; with "
+                "confidence=None there is no guarantee."
             )
         return f"{words} {self.caveat()}{remedy}"
 
@@ -169,7 +169,7 @@ def chosen_by_hand(
     held = HeldOutCuts.read(y, scores, sample_weight)
     n_above = int(np.searchsorted(-held.score, -threshold, side="left"))
     cut = int(np.searchsorted(held.ends, n_above))
-    found = ChosenCut(cut, True, threshold, None, "named by hand")
+    found = ChosenCut(cut, True, threshold, None, "given")
     return replace(
         describe(held, found, f"score > {threshold:g}", None, prevalence), threshold=threshold
     )

@@ -52,7 +52,7 @@ class HeldOutCuts(NamedTuple):
         value, is_rare, weight = value[rows], is_rare[rows], weight[rows]
         if value[0] == value[-1]:
             raise InputError(
-                f"all {counted(len(value), 'score')} are {value[0]:g}: no threshold tells rows "
+                f"all {counted(len(value), 'score')} are {value[0]:g}: no threshold separates rows "
                 "apart.",
                 "Look at the model that made them.",
                 ErrorKind.NOT_REACHABLE,

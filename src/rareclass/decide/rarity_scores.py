@@ -79,7 +79,7 @@ def rarity_scores(
         if len(of_estimator) != 2 or pos_label not in of_estimator:
             raise InputError(
                 f"{name} learned the labels {[plain(each) for each in of_estimator]}, "
-                f"which are not two of which one is {plain(pos_label)!r}.",
+                f"which are not two classes with {plain(pos_label)!r}.",
                 "Fit it on rows of both classes.",
                 ErrorKind.LABELS,
             )
@@ -95,7 +95,7 @@ def rarity_scores(
         row = int(bad.argmax())
         raise InputError(
             f"{response} of {name} gives row {row} the score {scores[row]:g}, which is {what}.",
-            "Look at what the estimator learned, and at that row.",
+            "Check the estimator and that row.",
             ErrorKind.CELL if response == "predict_proba" else ErrorKind.NOT_FINITE,
             row=row,
             value=scores.item(row),

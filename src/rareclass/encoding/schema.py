@@ -283,7 +283,7 @@ def _found(name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool) -
     profile = CellProfile()
     profile.add(text_of(cells), 0)
     if not forced and not profile.n_present:
-        note = f"column {name!r} is empty in the first {len(cells):,} rows: taken for a number."
+        note = f"column {name!r} is empty in the first {len(cells):,} rows: read as a number."
         note += f" Text in it will be rejected; --category {quote(name)} takes words."
         return _ColumnOfStream("number", note=note)
     found = reading_of_text(profile, is_category=forced, truth_as_numbers=True)
@@ -297,7 +297,7 @@ def _found(name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool) -
     n_numbers = profile.n_present - profile.n_text
     if n_numbers > profile.n_text > 0:
         note = f"column {name!r} holds {n_numbers:,} numbers but, in line "
-        note += f"{lines[profile.first_text_row]}, {shown(profile.first_text)}: taken for a"
+        note += f"{lines[profile.first_text_row]}, {shown(profile.first_text)}: read as a"
         if found.doubt == "stray words":
             note += " number. Rows with text in it are rejected"
             return _ColumnOfStream("number", note=f"{note}; --category {quote(name)} takes words.")

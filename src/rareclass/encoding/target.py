@@ -179,7 +179,7 @@ def rare_class_among(counts: dict[str, int], positive: Positive) -> RareClass:
     if not others:
         raise InputError(
             f"--positive: every row has one of the target values {', '.join(labels)}.",
-            "Leave one out: rows of another value are needed as the rest.",
+            "Leave one out: rows of another value are needed as the majority.",
             ErrorKind.LABELS,
         )
     _refuse_two_words_for_yes(labels, merged)
@@ -203,7 +203,7 @@ def _refuse_two_words_for_yes(labels: Sequence[str], counts: dict[str, int]) -> 
             raise InputError(
                 f"The target has {rare!r} in {counted(counts[rare], 'row')} and {other!r} in "
                 f"{counted(counts[other], 'row')}, which both say yes.",
-                "Write them alike: one alone would count as rare, and the other as the rest.",
+                "Write them alike: else only one of them counts as rare.",
                 ErrorKind.LABELS,
                 value=other,
             )
@@ -240,8 +240,8 @@ def _rarest(counts: dict[str, int]) -> str:
     if len(counts) > 2:
         shown = ", ".join(f"{label} ({count})" for label, count in list(counts.items())[:6])
         raise InputError(
-            f"The target has {len(counts)} values: {shown}{' ...' if len(counts) > 6 else ''}.",
-            f"--positive {list(counts)[-1]} ranks one against the rest; for ordered grades give "
+            f"The target has {len(counts):,} values: {shown}{' ...' if len(counts) > 6 else ''}.",
+            f"Name the rare one, such as --positive {list(counts)[-1]}; for ordered levels give "
             "--method ordinal-rankrc.",
             ErrorKind.LABELS,
         )

@@ -60,11 +60,11 @@ def fold_numbers(
 def _check(cv: Any, labels: Labels, is_count: bool, has_groups: bool, has_time: bool) -> None:
     if has_groups and has_time:
         raise InputError(
-            "groups and time both make folds.", "Give one of them.", ErrorKind.COMBINATION
+            "groups and time are both given.", "Give one of them.", ErrorKind.COMBINATION
         )
     if has_time and not is_count:
         raise InputError(
-            f"cv={cv!r} is no whole number, and time makes the folds.",
+            f"cv={cv!r} is not a whole number, which folds by time need.",
             "Give a number of folds, or no time.",
             ErrorKind.COMBINATION,
             value=cv,
@@ -75,7 +75,8 @@ def _check(cv: Any, labels: Labels, is_count: bool, has_groups: bool, has_time: 
         )
     if is_count and len(labels.majority) < 2:
         raise InputError(
-            "The majority has 1 row of weight above 0, which cannot be held out and learned from.",
+            "The majority has 1 row of weight above 0, which cannot be both trained on and held "
+            "out.",
             "Give more majority rows.",
             ErrorKind.TOO_FEW_ROWS,
         )

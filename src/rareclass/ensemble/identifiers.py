@@ -65,8 +65,8 @@ def without_identifiers(
     if not left_out:
         return views
     warn(
-        f"what the values of {', '.join(left_out)} tell does not carry over to rows far away in "
-        "the table, which are ranked no worse without: not learned from.",
+        f"{', '.join(left_out)} is not used: its values predict nearby rows of the table only, and "
+        "other rows rank as well without it.",
         finding=Finding(FindingKind.DOES_NOT_CARRY_OVER, {"columns": left_out}),
     )
     # What is left may hold nearby only as well, less clearly.

@@ -368,7 +368,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         learned = race.learned
         if self.interrupted_:
             warn(
-                f"interrupted: the model is made of what was learned, {', '.join(learned)}.",
+                f"interrupted: the model holds what was trained by then, {', '.join(learned)}.",
                 finding=Finding(FindingKind.INTERRUPTED, {"learned": learned}),
             )
         for name, error in race.failed.items():

@@ -59,7 +59,7 @@ class LinearFunction:
     def check_parts(self) -> None:
         """Raise `ValueError` where the weights are no list of numbers."""
         if self.weights.ndim != 1 or self.weights.dtype.kind != "f":
-            raise ValueError("weights is no list of numbers")
+            raise ValueError("weights is not a list of numbers")
 
     def scores(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
         """Return f of every row, of shape (n_rows,): one product."""

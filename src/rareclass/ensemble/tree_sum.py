@@ -161,7 +161,7 @@ class TreeSum:
             is_split = (child > np.arange(n_splits)) & (child < start[tree + 1])
             is_leaf = (child < 0) & (~child >= first_leaf) & (~child < end_leaf)
             if not (is_split | is_leaf).all():
-                raise ValueError("a split leads to what is no part of its tree")
+                raise ValueError("a split leads outside of its tree")
         children = np.concatenate([self.left, self.right])
         parents = np.bincount(children[children >= 0], minlength=n_splits)
         parents[start[:-1]] += 1

@@ -107,11 +107,11 @@ class MIBCMethod(Method):
         power = "" if inf == model.C else f" (10^{log10(model.C):.4g})"
         passes = "pass" if model.n_iter_ == 1 else "passes"
         return [
-            f"Covariance of the rest: {model.covariance.replace('_', ' ')}, "
+            f"Covariance of the majority: {model.covariance.replace('_', ' ')}, "
             f"{counted(len(model.coef_), 'column')}{ridge}",
             f"Cost C = {model.C:.4g}{power}, {how_chosen(self.cost, terms)}",
-            f"Guarantee: at least {model.specificity_bound_:.1%} of the rest is called rest at the "
-            "threshold, if its mean and covariance are these",
+            f"Guarantee: false-positive rate at most {1.0 - model.specificity_bound_:.1%} at the "
+            "threshold, for this mean and covariance of the majority",
             f"Solver: {model.status_} after {model.n_iter_:,} {passes} of the rare rows, "
             f"duality gap {model.duality_gap_:.1e}",
         ]

@@ -39,7 +39,7 @@ def dask_client(address: str) -> Iterator[Any]:
         return
     if "://" not in address:
         raise InputError(
-            f"--dask {address} is no address of a scheduler.",
+            f"--dask {address} is not the address of a scheduler.",
             "Give one such as tcp://10.0.0.1:8786, or local for workers on this machine.",
             ErrorKind.COMBINATION,
         )

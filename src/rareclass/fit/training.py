@@ -291,8 +291,7 @@ def _choose_threshold(
         return (found[0], found[1:]) if found else (None, [])
     if judged is None:
         raise InputError(
-            f"{settings.rule.rule.words} needs rows of both classes that the model did not learn "
-            "from, and none are held out.",
+            f"{settings.rule.rule.words} needs held-out rows of both classes, and there are none.",
             "Leave out --holdout 0, or give rows with more of the rare class.",
             ErrorKind.COMBINATION,
         )

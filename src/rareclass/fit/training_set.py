@@ -103,7 +103,7 @@ class TrainingSet:
     def times_of(self, name: str | None) -> NDArray[Any] | None:
         """Return when each row was by a column of `beside`, None for no name.
 
-        Raises `InputError` at a cell that is no time.
+        Raises `InputError` at a cell that is not a time.
         """
         if name is None or self.beside is None:
             return None
@@ -242,7 +242,7 @@ def _target(
     of_rare = of_rare if settings.rule is None else settings.rule.rule.words
     if of_rare and not isinstance(target, RareTarget):
         raise InputError(
-            f"{of_rare} is about a rare class, and --method {settings.method.name} learns levels.",
+            f"{of_rare} needs a rare class, and --method {settings.method.name} learns levels.",
             "Leave it out, or give --method auto and --positive LEVEL.",
             ErrorKind.COMBINATION,
         )

@@ -233,7 +233,7 @@ def read_times(time: Any, n_rows: int, name: str = "time") -> np.ndarray:
     if array.dtype.kind in "iuf":
         return array.astype(np.float64)
     if array.dtype.kind == "b":
-        raise _no_times(name, "holds True and False, which are no times")
+        raise _no_times(name, "holds True and False, which are not times")
     try:
         if array.dtype.kind == "U" and not np.strings.isdigit(array).any():
             moments = array.astype("M8[us]")
@@ -247,7 +247,7 @@ def read_times(time: Any, n_rows: int, name: str = "time") -> np.ndarray:
             _moment(value)
         except (ValueError, TypeError):
             raise _no_times(name, f"at row {row} is {plain(value)!r}: no time", row) from None
-    raise _no_times(name, "holds values that are no times")
+    raise _no_times(name, "holds values that are not times")
 
 
 def days_of(time: np.ndarray) -> np.ndarray:
@@ -280,7 +280,7 @@ def read_span(name: str, value: Any, time: np.ndarray) -> Any:
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"{name}={value!r} must be a length of time of at least 0: a number (of days, where "
-            "time is dates), or a timedelta beside dates."
+            "time is dates), or a timedelta where time is dates."
         ) from None
     return span
 

@@ -61,7 +61,7 @@ def check_folder(out: Path, overwrite: bool) -> None:
         names = sorted(path.name for path in out.iterdir())
         if names and SUMMARY not in names:
             raise InputError(
-                f"--out {out} holds files of something else, {names[0]!r} for one.",
+                f"--out {out} holds other files, such as {names[0]!r}.",
                 "Give a new folder, or an empty one.",
                 ErrorKind.EXISTING_FILE,
             )
@@ -74,7 +74,7 @@ def check_folder(out: Path, overwrite: bool) -> None:
         strange = [name for name in names if not _OF_A_HUNT.fullmatch(name)]
         if strange:
             raise InputError(
-                f"--out {out} holds more than an earlier hunt, {strange[0]!r} for one.",
+                f"--out {out} holds files besides an earlier hunt, such as {strange[0]!r}.",
                 "Move it elsewhere, or give another folder.",
                 ErrorKind.EXISTING_FILE,
             )

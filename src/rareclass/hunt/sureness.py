@@ -160,4 +160,4 @@ class ListOrder(NamedTuple):
     def check_parts(self) -> None:
         """Raise `ValueError` where rows could not be called by it."""
         if not np.isfinite(self.offset_):
-            raise ValueError("the threshold is no number")
+            raise ValueError("the threshold is not a number")

@@ -125,7 +125,7 @@ def sort_labels(labels: pl.Series, target: str, roles: LabelRoles) -> HuntLabels
     n_unlabelled = labels.null_count() + n_ignored
     if not n_unlabelled:
         raise InputError(
-            f"Column {target!r} is filled in all {len(labels):,} rows: none is left to hunt in.",
+            f"Column {target!r} is filled in all {len(labels):,} rows: no row is left to search.",
             "Leave the cells empty whose answer is not known; to learn from rows that are all "
             "labelled there is rareclass fit.",
             ErrorKind.LABELS,

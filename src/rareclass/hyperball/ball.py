@@ -358,7 +358,7 @@ _SENTENCES = {
         "are rare."
     ),
     FindingKind.NO_MAJORITY: (
-        "{ball} knows no majority row: its label is the only one, and is taken for the rare one. "
+        "{ball} knows no majority row: its only label counts as the rare one. "
         "It is a one-class ball of the rare and the unlabelled rows, and {C1} does nothing. Labels "
         "of a few cleared rows would show where it must end."
     ),

@@ -218,9 +218,9 @@ center_, ...
         for label in labels.rare:
             if not len(labels.labelled_but(label)):
                 raise ValueError(
-                    f"the labelled rows are of one class, {plain(label)!r}: nothing tells a good "
-                    "ball from one around everything. Label some rows as cleared, or use RACH with "
-                    "prices of your choice."
+                    f"the labelled rows are of one class, {plain(label)!r}: their score is "
+                    "best for a ball around everything. Label some rows as cleared, or use RACH "
+                    "with C1 and C2 given."
                 )
         most = max(len(labels.rows_of(label)) for label in labels.rare)
         if self.n_balls is None:  # every fold has to leave each ball a rare row

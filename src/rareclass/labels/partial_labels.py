@@ -118,7 +118,7 @@ def _refuse_text_beside_numbers(given: np.ndarray, rows: np.ndarray) -> None:
         return
     text, number = int(is_text.argmax()), int((~is_text).argmax())
     raise ValueError(
-        f"y holds text beside numbers: {given[text]!r} in row {rows[text]} and "
+        f"y holds both text and numbers: {given[text]!r} in row {rows[text]} and "
         f"{plain(given[number])!r} in row {rows[number]}. Make all labels text or all numbers; "
         "unlabelled rows are None, or -1 among numbers."
     )

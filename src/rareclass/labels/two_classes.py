@@ -49,8 +49,8 @@ def largest(first: np.ndarray, then: np.ndarray) -> int:
 def warn_of_heavy_rare() -> None:
     """Warn that the class of fewer rows, which is rare, is not the one of least weight."""
     warn(
-        "the class of fewer rows is taken for the rare one, though its rows have more weight than "
-        "the others. pos_label names the rare class.",
+        "the class with fewer rows counts as the rare one, though its rows weigh more in total. "
+        "pos_label names the rare class.",
         finding=Finding(FindingKind.RARE_BY_ROWS, remedy={"pos_label": None}),
     )
 
@@ -259,7 +259,7 @@ def _two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
             f"{type_of_target(code)} with {len(classes)} labels. Use y == label to learn one label "
-            "against the rest (--positive on the command line), or OrdinalRankRC for levels "
+            "against all others (--positive on the command line), or OrdinalRankRC for levels "
             "that have an order."
         )
     return classes, code == 1

@@ -139,7 +139,7 @@ def paired_difference(
     if callable(measure):
         if options:
             raise InputError(
-                f"{sorted(options)[0]}= is no option of a callable.",
+                f"{sorted(options)[0]}= is not an option of a callable.",
                 "Bind it with functools.partial.",
                 ErrorKind.COMBINATION,
             )
@@ -164,7 +164,7 @@ def _known(measure: Any, options: dict[str, Any]) -> Callable[..., PairEvidence]
         if name not in [each.name for each in taken]:
             known = ", ".join(each.name for each in taken) or "none"
             raise InputError(
-                f"{name}= is no option of {measure!r}.",
+                f"{name}= is not an option of {measure!r}.",
                 f"Its options are: {known}.",
                 ErrorKind.COMBINATION,
             )

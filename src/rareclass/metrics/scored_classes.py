@@ -81,7 +81,7 @@ def label_column(
     label = read_column(y, "y", n_rows, beside)
     if label.dtype == object:
         bad = np.isin(np.arange(len(label)), missing_labels(label))
-        _refuse(bad, label, "y", "is no label", "Leave the row out.")
+        _refuse(bad, label, "y", "is not a label", "Leave the row out.")
         label = label_array(label)
     if label.dtype == np.bool_:
         return label

@@ -45,7 +45,8 @@ class Calls:
     def __post_init__(self) -> None:
         if self.alerts_only and not isinstance(self.decision, RareDecision):
             raise InputError(
-                "--alerts-only is for models of a rare class, and this one is of levels.",
+                "--alerts-only is for models of a rare class, and this model is for ordered "
+                "levels.",
                 "Leave it out, and sort the scores.",
                 ErrorKind.UNSUPPORTED,
             )
@@ -53,24 +54,24 @@ class Calls:
             return
         if self.top is not None and self.threshold is not None:
             raise InputError(
-                "--top and --threshold both say what is rare.",
+                "--top and --threshold both set the rows called rare.",
                 "Give one of them.",
                 ErrorKind.COMBINATION,
             )
         option = "--threshold" if self.top is None else "--top"
         if not isinstance(self.decision, RareDecision):
             raise InputError(
-                f"{option} is for models of a rare class, and this one is of levels.",
+                f"{option} is for models of a rare class, and this model is for ordered levels.",
                 "Leave it out: a row's level is between the model's thresholds.",
                 ErrorKind.UNSUPPORTED,
             )
         if self.top is not None and self.top < 1:
             raise InputError(
-                f"--top {self.top} is no number of rows.", "Give 1 or more.", ErrorKind.SETTING
+                f"--top {self.top} is not a number of rows.", "Give 1 or more.", ErrorKind.SETTING
             )
         if self.threshold is not None and not np.isfinite(self.threshold):
             raise InputError(
-                f"--threshold {self.threshold} is no score.",
+                f"--threshold {self.threshold} is not a score.",
                 "Give a finite number.",
                 ErrorKind.SETTING,
             )

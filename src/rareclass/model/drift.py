@@ -185,6 +185,6 @@ def refuse_drift(drift: Drift, file: str) -> None:
         raise InputError(
             f"{file}: {found.value:.3%} of the rows are above the threshold, where "
             f"{expected.value:.3%} of the rows held out were.",
-            "Look at what changed; set another threshold, fit again, or leave out --strict.",
+            "Check what changed; set another threshold, fit again, or leave out --strict.",
             ErrorKind.REFUSED,
         )

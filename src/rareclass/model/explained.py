@@ -35,18 +35,18 @@ def explainer_of(content: Model, k: int) -> Explain:
     """
     if k < 1:
         raise InputError(
-            f"--explain {k} is no number of columns.", "Give 1 or more.", ErrorKind.SETTING
+            f"--explain {k} is not a number of columns.", "Give 1 or more.", ErrorKind.SETTING
         )
     if not content.has_rare_class:
         raise InputError(
-            "--explain is for models of a rare class, and this one is of levels.",
+            "--explain is for models of a rare class, and this model is for ordered levels.",
             "Leave it out.",
             ErrorKind.UNSUPPORTED,
         )
     if isinstance(content.facts.method, HuntFacts):
         raise InputError(
             "--explain: the score of a hunt gives no reasons.",
-            "description.txt of the hunt says what is typical of the cases.",
+            "See description.txt in the folder of the hunt.",
             ErrorKind.UNSUPPORTED,
         )
     if content.facts.format == "svmlight":
@@ -75,10 +75,7 @@ def note_on_cases(content: Model) -> list[str]:
     """Return what to say where a file keeps no rare rows."""
     if content.cases is not None:
         return []
-    return [
-        "this model keeps no rare rows, so that no cases stand beside the reasons: rareclass fit "
-        "makes models of tables that do."
-    ]
+    return ["this model keeps no rare training rows, so the reasons come without similar cases."]
 
 
 def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:

@@ -316,11 +316,11 @@ def facts_from_json(told: Any) -> ModelFacts:
     Raises `ValueError` naming the key that is missing or of another type.
     """
     if not isinstance(told, dict):
-        raise ValueError("its facts are no dictionary")
+        raise ValueError("its facts are not a dictionary")
     rule = told.get("rule")
     quantiles = _typed(tuple[float, ...], _key(told, "quantiles"), "quantiles")
     if not quantiles or not np.isfinite(quantiles).all() or (np.diff(quantiles) < 0).any():
-        raise ValueError("quantiles are no increasing numbers")
+        raise ValueError("quantiles are not increasing numbers")
     return ModelFacts(
         format=_typed(TableFormat, _key(told, "format"), "format"),
         target=_one_of(_TARGETS, "target_kind", told),
@@ -365,7 +365,7 @@ def _read(kind: type[T], told: Any, where: str = "") -> T:
     Raises `ValueError` where a field without a default is missing, or has another type.
     """
     if not isinstance(told, dict):
-        raise ValueError(f"{where or kind.__name__} of its facts is no dictionary")
+        raise ValueError(f"{where or kind.__name__} of its facts is not a dictionary")
     hints = get_type_hints(kind)
     if is_dataclass(kind):
         optional = {

@@ -189,7 +189,7 @@ class Model:
         """Labels of the rare class and of the rest; raises `InputError` for a model of levels."""
         if not isinstance(self.facts.target, RareClassFacts):
             raise InputError(
-                f"The model of {self.target!r} is of levels, and has no rare class.",
+                f"The model of {self.target!r} is for ordered levels, and has no rare class.",
                 "Fit one of a rare class: --method auto --positive LEVEL.",
                 ErrorKind.UNSUPPORTED,
             )
@@ -419,7 +419,7 @@ class Model:
             row = n_before + int(wrong[0]) + 1
             raise InputError(
                 f"{name} gives row {row} the score {scores[wrong[0]]}.",
-                "Numbers of that row are too large for it, or the model is damaged: fit again.",
+                "The numbers of that row are too large, or the model is damaged: fit again.",
                 ErrorKind.NOT_FINITE,
                 row=row,
             )
@@ -521,7 +521,9 @@ class Model:
             raise InputError(
                 f"{file.path} lacks {'columns' if len(absent) > 1 else 'column'} {named}{more}, "
                 "which the model was trained on.",
-                f"Did you mean {near!r}?" if near else "Add it, or fit again with --drop.",
+                f"Did you mean {near!r}?"
+                if near
+                else f"Add {'it' if len(absent) == 1 else 'them'}, or fit again with --drop.",
                 ErrorKind.MISSING_COLUMN,
                 column=absent[0],
             )

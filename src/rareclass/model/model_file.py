@@ -150,7 +150,7 @@ def check_model(model: Model) -> None:
     if np.shape(model.thresholds) != (n_codes - 1,):
         raise ValueError(f"it has not one threshold fewer than {n_codes} classes")
     if np.isnan(np.asarray(model.thresholds, dtype=np.float64)).any():
-        raise ValueError("a threshold is no number")
+        raise ValueError("a threshold is not a number")
 
 
 @runtime_checkable
@@ -228,7 +228,7 @@ def finite_vector(value: Any, name: str, length: int | None = None) -> np.ndarra
     """Return an array of finite numbers in one dimension; `ValueError` where it is none."""
     array = np.asarray(value)
     if array.dtype.kind not in "fiu" or array.ndim != 1 or not np.isfinite(array).all():
-        raise ValueError(f"{name} is no list of numbers")
+        raise ValueError(f"{name} is not a list of numbers")
     if length is not None and len(array) != length:
         raise ValueError(f"{name} has {len(array)} numbers, not {length}")
     return array

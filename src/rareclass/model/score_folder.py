@@ -31,7 +31,7 @@ def stretches_for(file: Any, client: Any) -> list[tuple[int, int]]:
     """
     if not isinstance(file, StoredTable):
         raise InputError(
-            f"--dask: {file.path} is no table of Parquet, which workers read in pieces.",
+            f"--dask: {file.path} is not a Parquet table, and workers read only those.",
             "Write it as Parquet.",
             ErrorKind.CONNECTION,
         )
@@ -74,7 +74,7 @@ def score_on_workers(
         )
     if settings.top is not None:
         raise InputError(
-            "--top: no worker knows which rows are the highest of all.",
+            "--top: each worker sees a part of the rows only.",
             "Leave it out, and give --threshold, or score without --dask.",
             ErrorKind.CONNECTION,
         )
@@ -120,7 +120,7 @@ def check_score_folder(out: Path, data: TablePlace, overwrite: bool) -> None:
     others = [name for name in there if not fnmatch(name, "part-*.parquet")]
     if others:
         raise InputError(
-            f"--out {out} is a folder with {others[0]!r} in it, which is no file of scores.",
+            f"--out {out} is a folder with {others[0]!r} in it, which is not a file of scores.",
             "Give the name of a folder that is not there yet.",
             ErrorKind.EXISTING_FILE,
         )

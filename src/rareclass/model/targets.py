@@ -268,13 +268,13 @@ def _refuse_text(found: FoundLabels, labels: list[str]) -> None:
     at = f"{words[0]!r} at row {found.row_of(words[0])}"
     if len(words) < len(labels):
         raise InputError(
-            f"The target {found.column!r} holds numbers and text, {at} for one.",
+            f"The target {found.column!r} holds numbers and text, such as {at}.",
             "Correct the text or leave it empty (rows without a target are left out); or name all "
             "values from the lowest to the highest with --levels.",
             ErrorKind.LABELS,
         )
     raise InputError(
-        f"The target {found.column!r} holds text, {at} for one, which has no order of its own.",
+        f"The target {found.column!r} holds text, such as {at}, which has no order.",
         f"Name its values from the lowest to the highest with --levels; they are {_some(labels)}.",
         ErrorKind.LABELS,
     )

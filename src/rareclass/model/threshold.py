@@ -86,7 +86,7 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
 
 
 def _no_time(option: str, name: str, cell: Any, row: int, remedy: str) -> InputError:
-    message = f"{option} {name}: {shown(cell)} at row {row:,} is no time."
+    message = f"{option} {name}: {shown(cell)} at row {row:,} is not a time."
     return InputError(message, remedy, ErrorKind.CELL, column=name, row=row, value=cell)
 
 
@@ -111,7 +111,7 @@ def check_days(time: NDArray[Any], option: str, column: str) -> None:
     low, high = _DAYS_SINCE_1970
     if not ((time >= low) & (time < high)).all():
         raise InputError(
-            f"{option}: its numbers are no days: they rise and fall from row to row, are not "
+            f"{option}: its numbers are not days: they rise and fall from row to row, are not "
             "counted from 1970, and the column is not called a time.",
             "Give a column of dates, or of days as numbers with the rows in their order.",
             ErrorKind.SETTING,
@@ -135,7 +135,7 @@ def costs_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
         row, cell = int(rows[bad[0]]), column[int(bad[0])]
         what = "an empty cell" if cell is None or cell == "" else shown(cell)
         raise InputError(
-            f"{option}: {what} at row {row:,} is no cost.",
+            f"{option}: {what} at row {row:,} is not a cost.",
             "Costs are finite numbers of at least 0.",
             ErrorKind.CELL,
             column=column.name,
@@ -214,7 +214,7 @@ def with_threshold(
     """
     if not model.has_rare_class:
         raise InputError(
-            "A model of levels has a threshold for each, and no rule for them.",
+            "A model for ordered levels has a threshold for each level, and takes no rule.",
             "Fit one of a rare class: --method auto --positive LEVEL.",
             ErrorKind.UNSUPPORTED,
         )

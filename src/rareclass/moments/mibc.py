@@ -424,8 +424,8 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         self._solved = self._solve(self._checked())
         if self.pos_label is None and self.rare_weight_.sum() > 1.001 * self.moments_.weight:
             warn(
-                f"{plain(self.pos_label_)!r} was taken for the rare class, as the label that sorts "
-                "last, and it has more rows than the other. Pass pos_label= to name the rare one."
+                f"{plain(self.pos_label_)!r} counts as the rare class, because it sorts last, and "
+                "has more rows than the other class. Pass pos_label= to name the rare class."
             )
         return self._solved
 

@@ -211,7 +211,7 @@ class OnlineMixture(OnlineRanker):
             if name not in MAPS:
                 raise ValueError(f"members: the map {name!r} is not one of {', '.join(MAPS)}.")
             if not isinstance(learner, OnlineRanker) or isinstance(learner, OnlineMixture):
-                raise ValueError(f"members: {learner!r} is no online learner.")
+                raise ValueError(f"members: {learner!r} is not an online learner.")
             learner._check_parameters()
 
     def _members(self) -> tuple[Member, ...]:

@@ -137,7 +137,7 @@ class RiverClassifier(MiniBatchClassifier):
     def weights(self) -> dict[Hashable, float]:
         """The weight of every feature learned from so far; an `OnlineMixture` has none."""
         if not self._learner._is_linear:
-            raise AttributeError("A mixture is no line: its features have no weights.")
+            raise AttributeError("A mixture has no feature weights.")
         if not self._n_rows:
             return {}
         return dict(zip(self._columns, self._learner.coef_.tolist(), strict=False))

@@ -307,7 +307,7 @@ class RankRC(RankScorer, KernelMachine):
         expansion = self._expansion()
         if X is None:
             if y is not None or sample_weight is not None:
-                raise ValueError("X is missing: pass the training rows beside their labels.")
+                raise ValueError("X is missing: pass the training rows with their labels.")
             kernel = expansion.kernel
             plain_kernel = kernel.kernel if isinstance(kernel, FeatureScaled) else kernel
             if not kappa and not isinstance(plain_kernel, DistanceKernel):

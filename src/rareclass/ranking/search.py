@@ -262,7 +262,7 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
             )
         if self.loss_params:
             raise ValueError(
-                "loss_params belongs to `loss`; give those of losses beside their names: "
+                "loss_params belongs to `loss`; give each loss with its own: "
                 '("pnorm_push", {"power": 4}).'
             )
         return [as_loss_choice(given) for given in self.losses]

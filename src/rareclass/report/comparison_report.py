@@ -185,11 +185,10 @@ def _measures_section(comparison: Comparison) -> Section:
             less = f"{beside.low:+.3f} to {beside.high:+.3f}"
             p = f"<{_LEAST_P}" if beside.p_adjusted < _LEAST_P else f"{beside.p_adjusted:.3f}"
             rows.append((measure.words, standing.name, value, less, p, standing.verdict))
-    head = ("Measure", "Ranking", "Value (95 % interval)", "Less the best", "p", "Verdict")
+    head = ("Measure", "Ranking", "Value (95 % interval)", "Minus the best", "p", "Verdict")
     note = (
-        "Paired tests on the same rows, at 5 % after Holm's correction over all pairs: rows that "
-        "are hard for one ranking are hard for the other, so that a test tells more than intervals "
-        "do."
+        "Paired tests on the same rows at the 5 % level, Holm-corrected over all pairs. A paired "
+        "test can be significant where the intervals overlap."
     )
     table = PageTable("Measures, the best first", head, tuple(rows), (2, 3, 4), note)
     return Section(

@@ -123,8 +123,8 @@ def _limits_of_parts(basis: CardBasis) -> Iterator[str]:
         yield "Not for probabilities: its scores order rows, and say no more."
     elif basis.reliability.n_off:
         yield (
-            f"Not for probabilities taken at their word: in {basis.reliability.n_off} of "
-            f"{len(basis.reliability.found)} bins the share of rare rows is not what was foretold."
+            f"Not for exact probabilities: in {basis.reliability.n_off} of "
+            f"{len(basis.reliability.found)} bins the share of rare rows is not the predicted one."
         )
     for parts in (basis.days, basis.groups):
         if parts is not None and parts.worse:

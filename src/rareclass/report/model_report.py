@@ -186,7 +186,7 @@ def _sections_of_scores(content: Model, measures: ModelMeasures, model: Path) ->
     rule = "the choice of the model itself" if chosen is None else chosen.rule
     out = model.with_name(f"{model.stem}-threshold{model.suffix or '.rareclass'}")
     command = command_line("threshold", model, "--out", out) + " --threshold {threshold}"
-    rare, rest = f"{target.target} = {target.rare_label}", "the rest"
+    rare, rest = f"{target.target} = {target.rare_label}", "the majority"
     if target.rest_label != "rest":
         rest = f"{target.target} = {target.rest_label}"
     sections = [
@@ -247,7 +247,7 @@ def _data_facts(rows: ReadRows, options: ReportOptions, prevalence: float | None
     if rows.copies is not None and rows.copies.n_copies:
         copies = rows.copies.n_copies
         words = f"{whole(copies)} ({percent(copies / n)})"
-        facts.append(Fact("Exact copies of other rows here", words))
+        facts.append(Fact("Duplicate rows here", words))
     if rows.time is not None:
         days = day_of(rows.time)
         span = f"{days.min()} to {days.max()}, {counted(len(np.unique(days)), 'day')}"
@@ -271,8 +271,8 @@ def _data_notes(facts: ModelFacts, rows: ReadRows) -> list[str]:
         notes.append(f"{unlabelled} no class and {left} left out.")
     if training is not None and training.n_copies_collapsed and not training.copies_count:
         notes.append(
-            "Training counted copies of a row once, and here each counts: columns of which many "
-            "rows are copies seem to have moved."
+            "Training counted duplicate rows once, and here each counts: columns with many "
+            "duplicates seem to have moved."
         )
     return notes
 
@@ -285,10 +285,10 @@ def _training_data_facts(content: Model) -> list[Fact]:
             share = percent(n_rare / training.n_rows)
             found.append(Fact("Rare rows", f"{whole(n_rare)} ({share})"))
         if training.n_copies_collapsed:
-            how = "counted once"
+            how = "merged, each counts once"
             if training.copies_count:
-                how = "counted as often as they are there"
-            found.append(Fact("Exact copies", f"{whole(training.n_copies_collapsed)}, {how}"))
+                how = "merged, with weights"
+            found.append(Fact("Duplicate rows", f"{whole(training.n_copies_collapsed)}, {how}"))
         if training.n_rows_without_target:
             n_left = whole(training.n_rows_without_target)
             found.append(Fact("Rows without a class, left out", n_left))

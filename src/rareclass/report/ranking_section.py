@@ -169,7 +169,7 @@ class RocDisplay(TableDisplay):
         chance = np.geomspace(least, 1.0, 60) if log else np.array([0.0, 1.0])
         ax.plot(chance, chance, color=GREY, linestyle=":", linewidth=1.2, label="no ranking at all")
         self._mark_own(ax, x, table.recall.value)
-        label = "false-positive rate: share of the rest that raises alerts"
+        label = "false-positive rate: share of the majority that raises alerts"
         if log:
             log_axis(ax.xaxis, label, percent=True)
             ax.set_xlim(least, 1.0)
@@ -237,7 +237,7 @@ def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Int
             "roc",
             "ROC curve, its false-positive rate on a logarithmic axis",
             f"AUC {decimal_with_bounds(auc)}: the chance that a rare row scores higher than one of "
-            f"the rest. {_POINTWISE}",
+            f"the majority. {_POINTWISE}",
             _roc_table(table),
         ),
         plot_of(
@@ -257,7 +257,7 @@ def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Int
             of_gains,
         ),
     )
-    lead = "Whatever the threshold: do rare rows score higher than the rest?"
+    lead = "Whatever the threshold: do rare rows score higher than the majority?"
     return Section("ranking", "How well it ranks", lead, (Plots(plots),))
 
 

@@ -122,7 +122,7 @@ def check_rare_class(content: Model) -> RareDecision:
     decision = content.decision
     if not isinstance(decision, RareDecision):
         raise InputError(
-            "A report is of a rare class, and this model is of levels.",
+            "A report needs a model of a rare class, and this model is for ordered levels.",
             "rareclass evaluate says how good it is; fit one with --positive LEVEL for a report.",
             ErrorKind.UNSUPPORTED,
         )

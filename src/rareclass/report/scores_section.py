@@ -181,8 +181,8 @@ class ReliabilityDisplay(RankingDisplay):
             empty: dict[str, Any] = look | {"linestyle": "", "marker": "v", "fillstyle": "none"}
             ax.plot(x[~some], high[~some], label="none found: at most", **empty)
         ends = np.array([min(x.min(), lowest * 2), 1.0])
-        ax.plot(ends, ends, color=GREY, linestyle=":", linewidth=1.2, label="as foretold")
-        log_axis(ax.xaxis, "probability foretold", percent=True)
+        ax.plot(ends, ends, color=GREY, linestyle=":", linewidth=1.2, label="calibrated")
+        log_axis(ax.xaxis, "predicted probability", percent=True)
         log_axis(ax.yaxis, "share that was rare", percent=True)
         ax.set_xlim(0.6 * x.min(), 1.4)
         ax.set_ylim(lowest, 1.6)
@@ -194,9 +194,9 @@ def reliability_plot(reliability: Reliability) -> Plot:
     title = "Reliability: probabilities and what came of them"
     n_off, n_bins = reliability.n_off, len(reliability.found)
     off = (
-        "Each interval holds what was foretold."
+        "Each interval holds the predicted probability."
         if not n_off
-        else f"In {n_off} of {n_bins} bins the interval does not hold what was foretold."
+        else f"In {n_off} of {n_bins} bins the interval does not hold the predicted probability."
     )
     description = (
         f"{off} Rows with about the same probability are a bin, wide enough that it expects two "
@@ -297,7 +297,7 @@ class ScoreDistributionDisplay(RankingDisplay):
     def _draw(self, ax: "Axes", **style: Any) -> None:
         counted = self.distribution
         for shares, label, color, dashes, hatch in (
-            (counted.rest, "the rest", BLUE, "--", ""),
+            (counted.rest, "majority", BLUE, "--", ""),
             (counted.rare, "rare rows", VERMILLION, "-", "////"),
         ):
             look: dict[str, Any] = {"color": color, "linewidth": 1.4, "linestyle": dashes} | style
@@ -343,8 +343,8 @@ def scores_section(
 def _distribution_plot(distribution: ScoreDistribution, threshold: float) -> Plot:
     title = "Scores of both classes"
     description = (
-        "Each class as shares of its own rows, on a root scale so that few are seen beside many. "
-        "What lies right of the dotted line raises alerts."
+        "Each class as shares of its own rows, on a root scale so that small shares are visible. "
+        "Rows right of the dotted line raise alerts."
     )
     step = max(len(distribution.rare) // _N_LINES, 1)
     rows = []
@@ -353,7 +353,9 @@ def _distribution_plot(distribution: ScoreDistribution, threshold: float) -> Plo
         span = f"{distribution.edges[first]:.3g} to {distribution.edges[last]:.3g}"
         shares = (distribution.rare[first:last].sum(), distribution.rest[first:last].sum())
         rows.append((span, *(percent(float(each)) for each in shares)))
-    table = PageTable(title, ("Score", "Of the rare rows", "Of the rest"), tuple(rows), (0, 1, 2))
+    table = PageTable(
+        title, ("Score", "Of the rare rows", "Of the majority"), tuple(rows), (0, 1, 2)
+    )
     display = ScoreDistributionDisplay(distribution, threshold=threshold)
     return plot_of(display._draw, "score-distribution", title, description, table)
 

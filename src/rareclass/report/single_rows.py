@@ -197,7 +197,7 @@ def _failures_section(
         "alert."
     )
     head = (
-        "Row", "Score", "Of the rest score higher", "Nearest rare row found",
+        "Row", "Score", "Majority rows above", "Nearest rare row found",
         "Differs most from it in", *names,
     )  # fmt: skip
     blocks: tuple[PageBlock, ...] = (
@@ -270,6 +270,6 @@ def _top_section(
         "top",
         "The highest rows",
         f"{n_rare} of the {len(top)} highest rows {'is' if n_rare == 1 else 'are'} rare. "
-        "Their cells are here because they were asked for: mind who gets this page.",
+        "The page shows their cells (--rows): mind who gets it.",
         (PageTable(f"The {len(top)} highest rows", (*head, *names), lines, (0, 1)),),
     )

@@ -205,7 +205,7 @@ def _drift_section(log: Sequence[LoggedReport]) -> Section:
     ranked = sorted(most, key=lambda name: -most[name])
     title = "Columns that moved, as the stream went"
     description = (
-        "Stability index of recent cells beside those of the past, on a logarithmic axis, of the "
+        "Stability index of recent cells against past cells, on a logarithmic axis, of the "
         f"columns that moved most; from {MOVED_FAR:g} on that is read as moved far."
     )
 

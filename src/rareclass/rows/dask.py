@@ -269,8 +269,8 @@ class DaskEngine(Engine):
                 raise  # of a task, such as a file that a worker cannot read
             raise InputError(
                 f"The Dask scheduler at {self._address} was lost: {type(error).__name__}.",
-                "Start it again and make the collection anew; a fit whose rows were made with "
-                "checkpoint= goes on from its last pass.",
+                "Start it again and make the collection again; a fit whose rows were made with "
+                "checkpoint= continues from its last pass.",
                 ErrorKind.CONNECTION,
             ) from error
 

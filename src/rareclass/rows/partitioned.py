@@ -211,7 +211,7 @@ class Journal:
         data = self.path.read_bytes()
         if not data.startswith(_MAGIC):
             raise InputError(
-                f"{self.path} is no checkpoint of a fit.",
+                f"{self.path} is not a checkpoint of a fit.",
                 "Name a file that is not there yet.",
                 ErrorKind.FILE_FORMAT,
             )

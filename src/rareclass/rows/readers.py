@@ -438,7 +438,7 @@ def from_lazy(
         schema, batches = _of_reader(native, title)
     else:
         raise InputError(
-            f"A {kind} is no table that is read in parts.",
+            f"A {kind} is not a table that can be read in parts.",
             "Give a polars LazyFrame, a DuckDB relation or a pyarrow RecordBatchReader; arrays in "
             "memory go to fit(X, y) or rareclass.rows.from_arrays.",
             ErrorKind.SETTING,

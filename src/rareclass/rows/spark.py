@@ -233,9 +233,10 @@ def _let_go(stored: Any, carried: Mapping[str, list[Any]]) -> None:
 
 def _changed(partition: int) -> InputError:
     return InputError(
-        f"partition {partition} was lost, and is not what it was when Spark worked it out again: "
-        "other rows, or in another order.",
-        "Make the rows lasting: df.checkpoint(), or write the DataFrame to Parquet and read that.",
+        f"partition {partition} was lost, and Spark computed it again with other rows, or in "
+        "another "
+        "order.",
+        "Store the rows: df.checkpoint(), or write the DataFrame to Parquet and read that.",
         ErrorKind.ROWS,
     )
 

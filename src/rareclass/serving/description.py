@@ -203,7 +203,11 @@ def _scores(served: ServedModel) -> dict[str, Any]:
             **_NUMBER,
             "description": "Percent of the training's majority that scores less.",
         },
-        "reasons": {"type": "array", "items": reason, "description": "Where asked for."},
+        "reasons": {
+            "type": "array",
+            "items": reason,
+            "description": "Only with the parameter reasons.",
+        },
     }
     scored = _object(row, ("score", "decision", "percentile"))
     model = {"type": "string", "description": "Which model answered."}

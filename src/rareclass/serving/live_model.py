@@ -382,7 +382,7 @@ def check_can_replace(before: ServedModel, after: ServedModel) -> None:
             raise InputError(
                 f"The new model has a column {column.name!r} of {column.reads_as}s, which the "
                 "model before it did not have.",
-                "Start the service anew with this model.",
+                "Restart the service with this model.",
                 ErrorKind.UNSUPPORTED,
                 column=column.name,
             )

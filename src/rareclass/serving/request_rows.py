@@ -317,7 +317,7 @@ def _missing(rows: list[Any], names: list[str]) -> list[Fault]:
         if len(faults) >= MOST_FAULTS:
             break
         if not isinstance(row, dict):
-            faults.append(Fault(number, None, f"Row {number} is no object.", _OBJECT))
+            faults.append(Fault(number, None, f"Row {number} is not an object.", _OBJECT))
             continue
         for name in names:
             if name not in row:
@@ -336,7 +336,7 @@ def _hint(name: str, found: Any, names: Sequence[str]) -> str:
 
 def _by_column(found: Any, columns: Sequence[Column], most_rows: int) -> RequestRows:
     if not isinstance(found, dict) or not all(isinstance(each, list) for each in found.values()):
-        message = '"columns" is no object of lists.'
+        message = '"columns" is not an object of lists.'
         raise schema_error(Fault(None, None, message, 'Give {"columns": {"column": [...]}}.'))
     _check_names(list(found), columns)
     n_rows = len(found[columns[0].name])

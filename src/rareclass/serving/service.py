@@ -190,7 +190,7 @@ def _score_request(request: Request, body: bytes, limits: Limits) -> ScoreReques
     text = request.query_params.get("reasons", "0")
     is_number = text.isascii() and text.isdigit() and len(text) < 9
     if not is_number or int(text) > limits.reasons:
-        message = "The parameter reasons is no number of columns that can be given."
+        message = "The parameter reasons is not a valid number of columns."
         remedy = f"Give a whole number from 0 to {limits.reasons}."
         raise schema_error(Fault(None, None, message, remedy))
     as_arrow = ARROW in request.headers.get("accept", "")
@@ -301,7 +301,7 @@ def _listening(address: Address) -> Iterator[socket.socket]:
     except (OSError, OverflowError) as error:
         raise InputError(
             f"Nothing can listen at {address.url}: {error}.",
-            "Give another --host or --port, or stop what is there.",
+            "Give another --host or --port, or stop the process that uses it.",
             ErrorKind.CONNECTION,
         ) from error
     with listening:

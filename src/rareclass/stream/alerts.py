@@ -387,7 +387,7 @@ def check_times(first: Batch, column: str) -> None:
         cell, line = plain_cell(cells[row]), int(first.lines[row])
         if not is_empty(cell):
             raise InputError(
-                f"Line {line}: column {column!r}: {cell!r} is no time.",
+                f"Line {line}: column {column!r}: {cell!r} is not a time.",
                 "Give --time a column of dates, such as 2026-03-01 or 2026-03-01T12:00.",
                 ErrorKind.CELL,
                 column=column,

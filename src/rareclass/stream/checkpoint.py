@@ -135,7 +135,7 @@ def load_checkpoint(path: Path) -> SavedStream:
     if found != FORMAT:
         raise InputError(
             f"{path} has format {found}, this version reads {FORMAT}.",
-            "Install the version that made it, or begin anew in another folder.",
+            "Install the version that made it, or start again in another folder.",
             ErrorKind.FILE_FORMAT,
             value=found,
         )
@@ -155,8 +155,11 @@ def sound_state(path: Path) -> Iterator[None]:
         raise
     except Exception as error:  # the state of a file can be wrong in any way
         raise InputError(
-            f"The checkpoint {path} is damaged: its state is none of a stream: {in_brief(error)}.",
-            "Remove it: the one before it is taken then. Or begin anew in another folder.",
+            f"The checkpoint {path} is damaged: its state is not that of a stream: "
+            ""
+            f"{in_brief(error)}.",
+            "Remove it, to continue from the checkpoint before it. Or start again in another "
+            "folder.",
             ErrorKind.DAMAGED_FILE,
         ) from error
 
@@ -175,7 +178,7 @@ def load_newest(folder: Path) -> LoadedCheckpoint | None:
     if damaged:
         raise InputError(
             f"No checkpoint in {folder} can be read: {', '.join(path.name for path in damaged)}.",
-            "Restore one from a copy, or begin anew in another folder.",
+            "Restore one from a copy, or start again in another folder.",
             ErrorKind.DAMAGED_FILE,
         )
     return None
@@ -199,7 +202,7 @@ def claimed(folder: Path) -> Iterator[Path]:
 
     The lock is the operating system's: it goes with the process, however that ends.
 
-    Raises `InputError` when it cannot be made, holds files of something else, or is in use.
+    Raises `InputError` when it cannot be made, holds other files, such as or is in use.
     """
     is_new = not folder.exists()
     try:
@@ -208,7 +211,7 @@ def claimed(folder: Path) -> Iterator[Path]:
             # A stream removes and cuts files: those of others stay.
             for other in sorted(folder.iterdir()):
                 raise InputError(
-                    f"--checkpoint {folder} holds files of something else, {other.name!r} for one.",
+                    f"--checkpoint {folder} holds other files, such as {other.name!r}.",
                     "Give a new folder, or an empty one.",
                     ErrorKind.EXISTING_FILE,
                 )

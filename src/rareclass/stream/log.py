@@ -135,7 +135,7 @@ class GrowingFile:
             self._file.close()
             raise InputError(
                 f"{path} has {found:,} bytes, its checkpoint knows of {length:,}.",
-                "Restore the file, or begin anew in another folder.",
+                "Restore the file, or start again in another folder.",
                 ErrorKind.DAMAGED_FILE,
             )
 
@@ -195,7 +195,7 @@ class RejectedFile(GrowingFile):
 def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(
         f"Cannot write {path}: {error.strerror}.",
-        "Make room on the disk; the same command goes on from the last checkpoint.",
+        "Make room on the disk; the same command continues from the last checkpoint.",
         ErrorKind.UNWRITABLE,
     )
 

@@ -355,7 +355,7 @@ class StreamLoop:
                 f"{counted(rejected.count, 'row was', 'rows were')} rejected, --max-rejected "
                 f"allows {options.max_rejected:,}. The last: {file}, line {line}: {reason}.",
                 f"{rejected.path} has them all. Correct the source or allow more; the same command "
-                "goes on after them.",
+                "continues after them.",
                 ErrorKind.ROWS,
             )
         if options.strict and report is not None and report.moved:
@@ -363,10 +363,11 @@ class StreamLoop:
             if worst.outside > MOST_OUTSIDE:
                 raise InputError(
                     f"{worst.outside:.1%} of the last cells of column {worst.column!r} lie outside "
-                    f"of what was seen before row {report.counters.rows:,}, more than "
+                    f"the range seen before row {report.counters.rows:,}, more than "
                     f"{MOST_OUTSIDE:.0%}.",
-                    "Look whether the column still means the same. What came so far is learned and "
-                    "saved; the same command goes on.",
+                    "Check whether the column still means the same. The rows so far are learned "
+                    "and "
+                    "saved; the same command continues.",
                     ErrorKind.REFUSED,
                     column=worst.column,
                 )

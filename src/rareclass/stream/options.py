@@ -98,7 +98,7 @@ class AlertBudget:
             )
         if budget.rows is not None and budget.number >= budget.rows:
             raise InputError(
-                f"--alert-budget {text} is no constraint: it lets every row through.",
+                f"--alert-budget {text} does not constrain: it lets every row through.",
                 "Give fewer alerts than rows.",
                 ErrorKind.SETTING,
             )
@@ -188,8 +188,8 @@ class StreamOptions:
                 was, now = (", ".join(f"{k}={of.get(k)}" for k in other) for of in (was, own))
             option = _OPTION.get(name, f"--{name}")
             raise InputError(
-                f"{folder} goes on with {option} {_shown(was)}, but now it is {_shown(now)}.",
-                "Give the same as before, or another folder with --checkpoint to begin anew.",
+                f"{folder} was begun with {option} {_shown(was)}, but now it is {_shown(now)}.",
+                "Give the same as before, or another folder with --checkpoint to start again.",
                 ErrorKind.COMBINATION,
             )
 
@@ -205,7 +205,7 @@ def check_alert_options(
         for option, given in (("--alert-budget", budget), ("--time", time_column)):
             if given is not None:
                 raise InputError(
-                    f"{option} is about alerts, and none are asked for.",
+                    f"{option} needs --alerts, which is not given.",
                     "Name a file for them with --alerts.",
                     ErrorKind.COMBINATION,
                 )

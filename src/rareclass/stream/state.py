@@ -158,7 +158,7 @@ class StreamState:
             number = int(arrivals.numbers[int(wrong.argmax())])
             raise InputError(
                 f"The learner's scores are no longer finite at row {number:,} of the stream.",
-                "Begin anew in another folder with smaller steps: --param, for C or eta.",
+                "Start again in another folder with smaller steps: --param, for C or eta.",
                 ErrorKind.NOT_FINITE,
                 row=number,
             )
@@ -186,7 +186,7 @@ def learner_of(saved: SavedStream) -> "OnlineRanker":
         raise InputError(
             f"The folder was begun by another version of {type(learner).__name__}: "
             f"{', '.join(other)} differ.",
-            "Begin anew in another folder, or go on with the version that began it.",
+            "Start again in another folder, or go on with the version that began it.",
             ErrorKind.FILE_FORMAT,
         )
     learner.take_up(kept)

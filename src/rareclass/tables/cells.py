@@ -243,7 +243,7 @@ def canonical_words(cells: pl.Series, marks: bool = True) -> pl.Series:
 def word_of(cell: Any, marks: bool = True) -> str | None:
     """Write one Python value as `canonical_words` writes text; None where it is empty.
 
-    Raises ValueError for a list or a dictionary, which is no single value.
+    Raises ValueError for a list or a dictionary, which is not a single value.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def word_of(cell: Any, marks: bool = True) -> str | None:
     if isinstance(cell, np.generic):
         cell = cell.item()
     if isinstance(cell, list | dict | tuple | set | np.ndarray):
-        raise ValueError(f"{cell!r} is no single value")
+        raise ValueError(f"{cell!r} is not a single value")
     if is_empty(cell) if marks or not isinstance(cell, str) else not cell.strip(_SPACES):
         return None
     if isinstance(cell, float):

@@ -218,7 +218,7 @@ def _by_the_clock_of(
         return local
     if not is_zoned.any() and local.null_count() < len(local):
         warn(
-            f"column {cells.name!r} has times without a zone; they are taken for those of {zone}, "
+            f"column {cells.name!r} has times without a zone; they are read as times of {zone}, "
             "as the model was trained on.",
             TableWarning,
             Finding(FindingKind.NO_ZONE, {"column": cells.name, "zone": zone}),

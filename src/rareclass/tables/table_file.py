@@ -171,7 +171,7 @@ def open_table(
     if isinstance(path, Query):
         if separator is not None:
             raise InputError(
-                f"--separator: {path} is no file of text.",
+                f"--separator: {path} is not a text file.",
                 "Leave the option out.",
                 ErrorKind.SETTING,
             )
@@ -298,7 +298,7 @@ def open_rows(table: Any, separator: str | None = None) -> TableFile | SvmlightF
         frame = nw.from_native(table, eager_only=True)
     except TypeError as error:
         raise InputError(
-            f"A {type(table).__name__} is no table with named columns.",
+            f"A {type(table).__name__} is not a table with named columns.",
             "Give a pandas, polars or pyarrow table, or the name of a file.",
             ErrorKind.SHAPE,
         ) from error

@@ -332,7 +332,8 @@ def _note_of_unread_dates(name: str, profile: CellProfile) -> ColumnNote:
     cell = profile.dates.mistake or (odd[0] if len(odd) else sample[0])
     return ColumnNote(
         FindingKind.UNREAD_DATES,
-        f"column {name!r} looks like dates and is read as words: {shown(cell)} is no date that is "
+        f"column {name!r} looks like dates and is read as words: {shown(cell)} is not a date that "
+        "is "
         "known, or its cells are written in several ways. Write days as 2024-12-31, and times as "
         "2024-12-31 18:30:00.",
     )

@@ -211,7 +211,7 @@ class TextSource(ABC):
         line = self._lines.line - 1
         rest = self._lines.take_rest_of_line()
         if rest is not None:
-            self._reject(taken, line, "the rest of a line that had been read incomplete", rest)
+            self._reject(taken, line, "the end of a line that had been read incomplete", rest)
         if not self._lines.inside_line:
             self._take(taken, max_records)
         if not taken.n_read and self._lines.ended and not self._lines.ahead:

@@ -78,7 +78,7 @@ def from_xgboost(booster: Any) -> TreeSum:
     trees = []
     for tree in learner["gradient_booster"]["model"]["trees"]:
         if any(tree["split_type"]):
-            raise ValueError("a split by category is no comparison with a threshold.")
+            raise ValueError("a split by category is not a comparison with a threshold.")
         numbers = np.array(tree["split_conditions"], dtype=np.float32)  # at leaves their values
         trees.append(
             Tree(
@@ -160,7 +160,7 @@ def from_catboost(model: Any) -> TreeSum:
 def _catboost_tree(tree: dict[str, Any], features: list[dict[str, Any]], scale: float) -> Tree:
     splits = tree["splits"] or []
     if any(split["split_type"] != "FloatFeature" for split in splits):
-        raise ValueError("a split by category is no comparison with a threshold.")
+        raise ValueError("a split by category is not a comparison with a threshold.")
     asked = [features[split["float_feature_index"]] for split in splits]
     depth, n_splits = len(splits), 2 ** len(splits) - 1
     # A heap: the children of node h are 2 h + 1 and 2 h + 2.

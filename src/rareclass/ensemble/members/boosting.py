@@ -163,7 +163,7 @@ def from_histogram_boosting(model: Any) -> TreeSum:
     for (predictor,) in model._predictors:
         nodes = predictor.nodes
         if nodes["is_categorical"].any():
-            raise ValueError("a split by category is no comparison with a threshold.")
+            raise ValueError("a split by category is not a comparison with a threshold.")
         leaf = nodes["is_leaf"].astype(bool)
         trees.append(
             Tree(
@@ -197,7 +197,7 @@ def from_lightgbm(booster: Any) -> TreeSum:
     threshold, decision = numbers("threshold"), numbers("decision_type", np.int64)
     missing = decision >> _MISSING
     if (decision & _BY_CATEGORY).any() or not np.isin(missing, (_NOTHING, _NAN)).all():
-        raise ValueError("a split by category, or with 0 as missing, is no plain comparison.")
+        raise ValueError("a split by category, or with 0 as missing, is not a plain comparison.")
     n_leaves = numbers("num_leaves", np.int64)
     tree = np.repeat(np.arange(len(n_leaves)), n_leaves - 1)  # of each split
     first = np.cumsum(2 * n_leaves - 1) - (2 * n_leaves - 1)  # node of each tree

@@ -88,7 +88,7 @@ def make_members(members: Any) -> list[Member]:
     asked = [members] if isinstance(members, str) else members
     if not isinstance(asked, Sequence) or not len(asked):
         raise InputError(
-            f"members={members!r} names no member.", "Name one, or list some.", ErrorKind.SETTING
+            f"members={members!r} is empty.", "Name one, or list some.", ErrorKind.SETTING
         )
     made: dict[str, Member] = {}
     for each in asked:
@@ -129,5 +129,5 @@ def _named(asked: Any) -> list[Member]:
     near = nearest_name(asked, known)
     hint = f"Did you mean {near!r}?" if near else f"There are {', '.join(map(repr, known))}."
     raise InputError(
-        f"members names {asked!r}, which is no member.", hint, ErrorKind.SETTING, value=asked
+        f"members names {asked!r}, which is not a member.", hint, ErrorKind.SETTING, value=asked
     )

@@ -377,8 +377,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         loss = make_loss(self.loss, self.eps, self.loss_params)
         if not isinstance(loss, MarginLoss):
             raise InputError(
-                f"loss={self.loss!r} is no plain sum over pairs, which mini-batches could stand "
-                "for.",
+                f"loss={self.loss!r} is not a plain sum over pairs, which mini-batches stand for.",
                 "Use 'smoothed_hinge', 'squared_hinge', 'logistic' or 'exponential', or RankRC, "
                 "which sees all rows at once.",
                 ErrorKind.UNSUPPORTED,

@@ -75,7 +75,9 @@ class DatabaseAddress:
     def __post_init__(self) -> None:
         if not is_database(self.uri):
             raise InputError(
-                "That is no address of a database.", f"Such are {_FORMS}.", ErrorKind.SETTING
+                "The address is not one of a database.",
+                f"Give one such as {_FORMS}.",
+                ErrorKind.SETTING,
             )
         if self.kind == POSTGRESQL:
             # Else a driver would name a part of the password for a host or a port.
@@ -222,7 +224,7 @@ def check_file(address: DatabaseAddress) -> None:
         start = file.read(place + len(magic))
     if start and start[place:] != magic:
         raise InputError(
-            f"The file {address.file} of {address} is no database of {address.kind}.",
+            f"The file {address.file} of {address} is not a database of {address.kind}.",
             "Give the name of one, or no database where it is a table: rareclass reads CSV, JSON "
             "lines and Parquet as they are.",
             ErrorKind.CONNECTION,
@@ -241,7 +243,7 @@ def given_connection(connection: Any) -> "Callable[[], Driver]":
     if kind.__module__.startswith("adbc_driver_"):
         return lambda: _Adbc(connection, lambda: None)
     raise InputError(
-        f"A {kind.__name__} is no connection that gives Arrow batches.",
+        f"A {kind.__name__} is not a connection that gives Arrow batches.",
         "Give the address (postgresql://..., sqlite:///..., duckdb:///...), or a connection of "
         "an ADBC driver or of DuckDB.",
         ErrorKind.SETTING,

@@ -170,7 +170,7 @@ class _Connection:
             self._opened.result().close()
 
 
-_REMEDY = "Let the query end with ORDER BY columns that tell all rows apart, new rows last."
+_REMEDY = "End the query with ORDER BY columns that are unique together, new rows last."
 
 
 class QuerySource(ArrowSource):

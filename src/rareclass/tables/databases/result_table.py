@@ -61,7 +61,7 @@ class ResultTable:
         found = [part[0].replace('""', '"') or part[1] for part in _NAME.findall(name)]
         if not re.fullmatch(rf"{_NAME.pattern}(?:\.{_NAME.pattern})?", name):
             raise InputError(
-                f"--out-table {name} is no name of a table.",
+                f"--out-table {name} is not a table name.",
                 "Give one such as scores or risk.scores; a name with dots stands in quotes: "
                 "'\"a.b\"'.",
                 ErrorKind.COLUMN_NAMES,
