@@ -94,7 +94,7 @@ class MethodOptions:
         typer.Option(
             help="Time limit of training with auto: seconds, 5m or 1h. Ctrl-C ends it earlier and "
             "keeps the best model so far.",
-            show_default="5 s for up to 3,000 rows, 20 s for 50,000, at most 60 s",
+            show_default="10 s for up to 3,000 rows, 41 s for 50,000, at most 60 s",
         ),
     ] = None
     objective: Annotated[

@@ -70,7 +70,7 @@ _LIKE = dict.fromkeys(("slow histogram boosting", "deep histogram boosting"), "h
 
 
 # Seconds of a fit by default: as many up to so many rows, then as their square root, up to a most.
-_SHORT_SECONDS, _SHORT_ROWS, _MOST_SECONDS = 5.0, 3_000, 60.0
+_SHORT_SECONDS, _SHORT_ROWS, _MOST_SECONDS = 10.0, 3_000, 60.0
 
 
 def default_seconds(n_rows: int) -> float:
@@ -80,7 +80,7 @@ def default_seconds(n_rows: int) -> float:
     (`python -m benchmarks.anytime`).
 
     >>> [round(default_seconds(n_rows)) for n_rows in (500, 3_000, 50_000, 1_000_000)]
-    [5, 5, 20, 60]
+    [10, 10, 41, 60]
     """
     return min(_SHORT_SECONDS * max(1.0, np.sqrt(n_rows / _SHORT_ROWS)), _MOST_SECONDS)
 

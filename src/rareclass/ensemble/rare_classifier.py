@@ -49,8 +49,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     Parameters
     ----------
     time_budget : float or "auto", default="auto"
-        Seconds that `fit` may take, kept to within a fifth; "auto" is 5 for up to 3,000 rows, 20
-        for 50,000 and 60 from 430,000 on. Members are learned in turn, the most
+        Seconds that `fit` may take, kept to within a fifth; "auto" is 10 for up to 3,000 rows,
+        41 for 50,000 and 60 from 108,000 on. Members are learned in turn, the most
         useful first: more time is more members, and on long tables more of the majority rows. What
         is chosen then depends on the speed of the machine; where all members end in time, the
         same rows and `random_state` give the same model. Compiling, up to half a minute in the
