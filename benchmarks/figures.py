@@ -72,6 +72,10 @@ def _tables(results: Results) -> headline.Headline:
     return headline.headline(results["tabular"]["runs"])
 
 
+def _with_automl(results: Results) -> headline.Headline:
+    return headline.headline(results["tabular"]["runs"], methods=headline.WITH_AUTOML)
+
+
 def _behind(results: Results) -> str:
     """Tables on which the best peer has much more average precision."""
     behind = headline.behind(results["tabular"]["runs"])
@@ -152,6 +156,8 @@ _DISK = {"memory": "512MiB"}
 FIGURES: dict[str, Figure] = {
     "table.tabular": lambda results: headline.headline_table(_tables(results)),
     "table.how-good": how_good,
+    "table.automl": lambda results: headline.headline_table(_with_automl(results)),
+    "automl.sets": lambda results: str(len(_with_automl(results).sets)),
     "tabular.sets": lambda results: str(len(_tables(results).sets)),
     "tabular.methods": lambda results: str(len(_tables(results).methods)),
     "tabular.rank.auc": _of_table("auc", None),

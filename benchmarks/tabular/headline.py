@@ -10,9 +10,9 @@ from benchmarks.tabular.figures import LOWER_IS_BETTER, mean_ranks
 from benchmarks.tabular.learners import LEARNERS
 
 OURS = "rareclass"
-SHOWN = (
-    OURS, "autogluon", "catboost", "lightgbm_slow", "lightgbm", "xgboost", "balanced_forest",
-)  # fmt: skip
+SHOWN = (OURS, "catboost", "lightgbm_slow", "lightgbm", "xgboost", "balanced_forest")
+# AutoGluon was run on fewer sets.
+WITH_AUTOML = (OURS, "autogluon", "catboost")
 MEASURES = ("auc", "average_precision", "log_loss")
 HEADER = ["method", "AUC, %", "average precision, %", "log loss", "seconds of a fit"]
 
@@ -38,9 +38,11 @@ class Headline(NamedTuple):
         return min(peers, key=lambda method: self.methods[method].ranks["average_precision"])
 
 
-def headline(runs: Sequence[Run], sets: Sequence[str] | None = None) -> Headline:
+def headline(
+    runs: Sequence[Run], sets: Sequence[str] | None = None, methods: Sequence[str] = SHOWN
+) -> Headline:
     """Compare the methods on the sets, or on some of them, that all of them have finished."""
-    labels, shared = _shared(runs, sets)
+    labels, shared = _shared(runs, sets, methods)
     means = {
         measure: {
             name: {m: fmean(split[m][measure] for split in splits) for m in labels}
@@ -66,7 +68,7 @@ def behind(runs: Sequence[Run], least: float = 2.0) -> dict[str, float]:
 
     Only sets on which it is ahead by at least `least` points.
     """
-    labels, shared = _shared(runs, None)
+    labels, shared = _shared(runs, None, SHOWN)
     found = {}
     for name, splits in shared.items():
         means = {m: fmean(split[m]["average_precision"] for split in splits) for m in labels}
@@ -96,11 +98,11 @@ def headline_table(found: Headline) -> str:
 
 
 def _shared(
-    runs: Sequence[Run], sets: Sequence[str] | None
+    runs: Sequence[Run], sets: Sequence[str] | None, methods: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, list[dict[str, Run]]]]:
     """Labels by method, and by set the splits that all of them finished, each run by method."""
-    found = _by_set(runs)
-    labels = _labels(found)
+    found = _by_set(runs, methods)
+    labels = _labels(found, methods)
     shared: dict[str, list[dict[str, Run]]] = {}
     for name, splits in found.items():
         whole = [split for split in splits.values() if all(lb in split for lb in labels.values())]
@@ -109,16 +111,18 @@ def _shared(
     return labels, shared
 
 
-def _by_set(runs: Sequence[Run]) -> dict[str, dict[int, dict[str, Run]]]:
+def _by_set(runs: Sequence[Run], methods: Sequence[str]) -> dict[str, dict[int, dict[str, Run]]]:
     """Set: split: label: run, of the finished runs of the methods shown."""
     found: dict[str, dict[int, dict[str, Run]]] = {}
     for run in runs:
-        if run["method"] in SHOWN and run["status"] == "ok" and "log_loss" in run:
+        if run["method"] in methods and run["status"] == "ok" and "log_loss" in run:
             found.setdefault(run["set"], {}).setdefault(run["repeat"], {})[run["label"]] = run
     return found
 
 
-def _labels(found: dict[str, dict[int, dict[str, Any]]]) -> dict[str, str]:
+def _labels(
+    found: dict[str, dict[int, dict[str, Any]]], methods: Sequence[str]
+) -> dict[str, str]:
     """Method: the label, a budget with it, that was run on the most sets."""
     counts: dict[str, dict[str, int]] = {}
     for splits in found.values():
@@ -126,4 +130,4 @@ def _labels(found: dict[str, dict[int, dict[str, Any]]]) -> dict[str, str]:
         for label, method in own.items():
             counts.setdefault(method, {}).setdefault(label, 0)
             counts[method][label] += 1
-    return {m: max(counts[m], key=counts[m].__getitem__) for m in SHOWN if m in counts}
+    return {m: max(counts[m], key=counts[m].__getitem__) for m in methods if m in counts}

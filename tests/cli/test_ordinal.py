@@ -201,7 +201,7 @@ def test_levels_that_are_none(folder: Path, rareclass: Run, levels: str, wrong: 
 def test_labels_that_are_no_levels(folder: Path, tmp_path: Path, rareclass: Run) -> None:
     words = (folder / "words.parquet", "-t", "risk", *METHOD)
     said = refused(rareclass, *words)
-    assert "holds text, 'low' at row 1" in said
+    assert "holds text, such as 'low' at row 1" in said
     assert "--levels" in said
     said = refused(rareclass, *words, "--levels", "low,high")
     assert "'medium' at row" in said

@@ -55,7 +55,7 @@ def test_without_time_nothing_is_tried():
 def test_the_model_does_without_the_column():
     table, rare = skimmed_shops()
     model = RareClassifier(60, members=["logistic regression"], n_jobs=1)
-    with pytest.warns(UserWarning, match="does not carry over"):
+    with pytest.warns(UserWarning, match="other rows rank as well without it"):
         model.fit(table, rare)
     assert [each.is_used for each in model.columns_] == [True, False]
     assert model.feature_importances_[1] == 0

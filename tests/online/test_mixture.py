@@ -322,7 +322,7 @@ def test_a_state_that_no_stream_leaves_is_refused():
             {"members": [("cubes", OAM())]},
             "the map 'cubes' is not one of linear, asinh, ranks, fourier",
         ),
-        ({"members": [("linear", OnlineMixture())]}, "is no online learner"),
+        ({"members": [("linear", OnlineMixture())]}, "is not an online learner"),
         ({"members": [("linear", OAM(C=-1))]}, "C"),
         ({"share": 1.0}, "share"),
         ({"n_recent": 0}, "n_recent"),

@@ -181,7 +181,7 @@ def test_score_of_one_class_says_which(learner):
 @each_learner
 def test_weights(learner):
     model = begun(learner)
-    with pytest.raises(ValueError, match=r"1,000,000,000,001 copies take .* its mean"):
+    with pytest.raises(ValueError, match=r"1,000,000,000,001 rows take .* its mean"):
         model.partial_fit(X[:2], [0, 1], sample_weight=[1e12, 1.0])
     assert not model.coef_.any()
     half = begun(learner).partial_fit(X, Y, sample_weight=np.full(300, 0.5))

@@ -330,7 +330,7 @@ def test_ctrl_c_leaves_what_was_learned():
         ({"landmarks": ("rare", 0)}, "with k a whole number of at least 1"),
         ({"landmarks": ("rare+majority", 3)}, "is not 'rare'"),
         ({"landmarks": np.ones((2, 9))}, "landmarks has 9 columns, X has 4"),
-        ({"loss": "partial_auc"}, "is no plain sum over pairs"),
+        ({"loss": "partial_auc"}, "is not a plain sum over pairs"),
         ({"loss": "nothing"}, "loss='nothing' is not one of"),
         ({"width": "wide"}, "width='wide' is not 'mean'"),
         ({"pos_label": 7}, "pos_label=7 is not among the labels"),

@@ -83,7 +83,7 @@ def test_a_file_that_grows_after_its_last_line_was_taken(tmp_path: Path) -> None
     path.write_text("a,b\n1,2\n3,44\n5,6\n")
     good, bad = records_of(read_all(open_source(str(path), position)))
     assert good == [(str(path), 4, ("5", "6"))]
-    assert bad == [(str(path), 3, "the rest of a line that had been read incomplete", "4")]
+    assert bad == [(str(path), 3, "the end of a line that had been read incomplete", "4")]
 
 
 @pytest.mark.usefixtures("impatient")

@@ -421,7 +421,7 @@ def row_copies(weight: np.ndarray | None, n: int) -> tuple[np.ndarray | None, np
     if (total := float(weight.sum())) > _MANY_COPIES:
         check_fits(
             int(24 * total),
-            f"A weight is how often a row is learned: {total:,.0f} times in all",
+            f"Sample weights repeat rows: {total:,.0f} rows",
             "Divide sample_weight by its mean.",
         )
     times = whole.astype(np.int64) + (part > 0.0)
