@@ -120,9 +120,7 @@ def _by_set(runs: Sequence[Run], methods: Sequence[str]) -> dict[str, dict[int, 
     return found
 
 
-def _labels(
-    found: dict[str, dict[int, dict[str, Any]]], methods: Sequence[str]
-) -> dict[str, str]:
+def _labels(found: dict[str, dict[int, dict[str, Any]]], methods: Sequence[str]) -> dict[str, str]:
     """Method: the label, a budget with it, that was run on the most sets."""
     counts: dict[str, dict[str, int]] = {}
     for splits in found.values():
