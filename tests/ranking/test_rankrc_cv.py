@@ -274,7 +274,10 @@ def test_losses_are_chosen_together_with_lam():
         ({"losses": "top"}, "must be a list"),
         ({"losses": [("smoothed_hinge", 0.1)]}, "a pair of a name and a dict"),
         ({"losses": [("smoothed_hinge", {"power": 2})]}, "no parameter 'power'"),
-        ({"losses": ["smoothed_hinge"], "loss_params": {"eps": 0.1}}, "give each loss with its own"),
+        (
+            {"losses": ["smoothed_hinge"], "loss_params": {"eps": 0.1}},
+            "give each loss with its own",
+        ),
         ({"loss_params": {"power": 2}}, "no parameter .power.; it has eps"),
         ({"loss": SmoothedHinge(), "loss_params": {"eps": 0.1}}, "given by name"),
         ({"penalty": "l0"}, "penalty='l0' is not one of"),
