@@ -19,7 +19,7 @@ from benchmarks.pages.page import Finding, Page, Result
 
 
 def _part(result: Result, part: str) -> dict[str, Any]:
-    """What one part of `benchmarks.run decisions` measured."""
+    """Return what one part of `benchmarks.run decisions` measured."""
     return next(run["result"] for run in result["runs"] if run["key"] == part)
 
 

@@ -74,15 +74,16 @@ _SHORT_SECONDS, _SHORT_ROWS, _MOST_SECONDS = 10.0, 3_000, 60.0
 
 
 def default_seconds(n_rows: int) -> float:
-    """Return the seconds that a fit may take where the user names none.
+    """Return the whole seconds that a fit may take where the user names none.
 
     More time gains next to nothing on short tables, and more rows and members on long ones
     (`python -m benchmarks.anytime`).
 
-    >>> [round(default_seconds(n_rows)) for n_rows in (500, 3_000, 50_000, 1_000_000)]
-    [10, 10, 41, 60]
+    >>> [default_seconds(n_rows) for n_rows in (500, 3_000, 50_000, 1_000_000)]
+    [10.0, 10.0, 41.0, 60.0]
     """
-    return min(_SHORT_SECONDS * max(1.0, np.sqrt(n_rows / _SHORT_ROWS)), _MOST_SECONDS)
+    seconds = _SHORT_SECONDS * max(1.0, np.sqrt(n_rows / _SHORT_ROWS))
+    return min(float(round(seconds)), _MOST_SECONDS)
 
 
 def learning_clock() -> float:
