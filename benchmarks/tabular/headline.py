@@ -101,12 +101,13 @@ def _shared(
     runs: Sequence[Run], sets: Sequence[str] | None, methods: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, list[dict[str, Run]]]]:
     """Labels by method, and by set the splits that all of them finished, each run by method."""
-    found = _by_set(runs, methods)
+    of_all = _by_set(runs, methods)
+    found = {name: of_all[name] for name in of_all if sets is None or name in sets}
     labels = _labels(found, methods)
     shared: dict[str, list[dict[str, Run]]] = {}
     for name, splits in found.items():
         whole = [split for split in splits.values() if all(lb in split for lb in labels.values())]
-        if whole and (sets is None or name in sets):
+        if whole:
             shared[name] = [{m: split[lb] for m, lb in labels.items()} for split in whole]
     return labels, shared
 
