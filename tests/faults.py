@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from typer.testing import Result
 
 from rareclass.errors import ErrorKind, InputError
 
@@ -31,3 +32,22 @@ def refused(
             assert getattr(error, name) == wanted, f"{name}: {getattr(error, name)!r} in {error}"
     assert says is None or says in str(error)
     assert error.remedy or not remedy, f"no remedy: {error}"
+
+
+def refusal(result: Result, kind: ErrorKind, *facts: object) -> InputError:
+    """Return the error for which a command refused its input; check its kind and where it went.
+
+    Each of `facts` is a name, value, number or option that the printed message must carry.
+    """
+    assert result.exit_code == 2, result.output
+    shown = " ".join(result.stderr.split())
+    assert shown.startswith("Error: ")
+    assert "Traceback" not in result.output
+    error: BaseException | None = result.exception
+    while error is not None and not isinstance(error, InputError):
+        error = error.__context__
+    assert error is not None, f"no InputError: {shown}"
+    assert error.kind is kind, f"{error.kind!r}: {shown}"
+    for fact in facts:
+        assert str(fact) in shown, f"{fact} is not in: {shown}"
+    return error

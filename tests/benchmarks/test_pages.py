@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from xml.etree import ElementTree
 
 import pytest
 
@@ -40,11 +41,24 @@ def test_a_page_says_what_is_compared_what_was_found_and_how_to_run_it(name):
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.chart])
 def test_a_chart_takes_the_colours_of_the_page(name):
     text = page_text(name, RESULTS)
-    words = re.findall(r"<text[^>]*>", text)
-    assert words
-    assert all("var(--pst-color-text-base)" in word for word in words)
     assert not re.search(r"#000000|#ffffff|\bwhite\b", text)
-    assert 'role="img"' in text
+    drawn = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert drawn
+    for chart in drawn:
+        root = ElementTree.fromstring(re.sub(r"xlink:|<!--.*?-->", "", chart, flags=re.DOTALL))
+        assert root.get("role") == "img"
+        colours = {colour for words, colour in words_and_colours(root) if words}
+        assert colours == {"var(--pst-color-text-base)"}
+
+
+def words_and_colours(node, colour=None):
+    """Yield the words of each part of a chart, and the colour that they have or inherit."""
+    fill = re.search(r"fill: ([^;]+)", node.get("style", ""))
+    colour = fill[1] if fill else node.get("fill", colour)
+    if node.tag.endswith(("text", "tspan")):
+        yield (node.text or "").strip(), colour
+    for part in node:
+        yield from words_and_colours(part, colour)
 
 
 def test_the_legend_names_lines_of_any_panel():

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from cli.conftest import Run, message, output_of
-from rareclass.errors import InputError
+from faults import refusal
+from rareclass.errors import ErrorKind, InputError
 from rareclass.fit import rows_elsewhere as cluster
 from rareclass.model.score_file import Scorer
 
@@ -73,14 +74,15 @@ def test_what_cannot_be_learned_on_workers_is_refused(
     table = tmp_path / "t.csv"
     pl.read_parquet(folder / "part-0.parquet").write_csv(table)
     rankrc = ("--method", "rankrc")
-    for data, more, words in (
-        (folder, ("--dask", address), "--dask: auto learns here"),
-        (table, (*rankrc, "--dask", address), "which cannot be read from the middle"),
-        (folder, (*rankrc, "--dask", "here"), "--dask here is not the address"),
-        (folder, (*rankrc, "--dask", "tcp://127.0.0.1:9"), "no scheduler answers there"),
+    nowhere = "tcp://127.0.0.1:9"
+    for data, more, kind, facts in (
+        (folder, ("--dask", address), ErrorKind.COMBINATION, ("--dask", "--method auto", "rankrc")),
+        (table, (*rankrc, "--dask", address), ErrorKind.FILE_FORMAT, (table.name, "Parquet")),
+        (folder, (*rankrc, "--dask", "here"), ErrorKind.SETTING, ("--dask here",)),
+        (folder, (*rankrc, "--dask", nowhere), ErrorKind.CONNECTION, ("--dask", nowhere)),
     ):
-        done = message(rareclass("fit", data, "-t", "y", "--out", tmp_path / "m.rareclass", *more))
-        assert words in done
+        words = ("fit", data, "-t", "y", "--out", tmp_path / "m.rareclass", *more)
+        refusal(rareclass(*words), kind, *facts)
         assert not (tmp_path / "m.rareclass").exists()
 
 
@@ -132,12 +134,12 @@ def test_scores_appear_whole_or_not_at_all(
 
 def test_a_folder_that_holds_something_else_stays(rareclass: Run, folder, model, tmp_path, address):
     (tmp_path / "notes.txt").write_text("mine")
-    for out, more, words in (
-        (tmp_path, ("--overwrite",), "'notes.txt' in it"),
-        (tmp_path / "s.parquet", (), "a name without a suffix"),
-        (tmp_path / "s", ("--top", "5"), "no worker knows"),
-        (folder, ("--overwrite",), "is the file to be scored"),
+    for out, more, kind, fact in (
+        (tmp_path, ("--overwrite",), ErrorKind.EXISTING_FILE, "'notes.txt'"),
+        (tmp_path / "s.parquet", (), ErrorKind.COMBINATION, "s.parquet"),
+        (tmp_path / "s", ("--top", "5"), ErrorKind.COMBINATION, "--top"),
+        (folder, ("--overwrite",), ErrorKind.EXISTING_FILE, folder.name),
     ):
-        done = message(rareclass("score", model, folder, "--out", out, "--dask", address, *more))
-        assert words in done
+        words = ("score", model, folder, "--out", out, "--dask", address, *more)
+        refusal(rareclass(*words), kind, fact)
     assert [each.name for each in tmp_path.iterdir()] == ["notes.txt"]

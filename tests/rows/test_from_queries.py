@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from database_servers import PASSWORD, duckdb_file, sqlite_file
 from draws import draws
+from faults import refused
 from rareclass import RankRC
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.rows import from_lazy, from_sql, readers
 
 # Slow as a whole: `make test-rest` runs it.
@@ -138,7 +139,7 @@ def test_what_is_no_lazy_table(given):
 
 
 def test_what_is_no_connection():
-    with pytest.raises(InputError, match=r"A object is no connection.*postgresql://"):
+    with refused(ErrorKind.SETTING, says="postgresql://"):
         from_sql(object(), "SELECT 1")
 
 

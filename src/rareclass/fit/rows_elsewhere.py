@@ -41,7 +41,7 @@ def dask_client(address: str) -> Iterator[Any]:
         raise InputError(
             f"--dask {address} is not the address of a scheduler.",
             "Give one such as tcp://10.0.0.1:8786, or local for workers on this machine.",
-            ErrorKind.COMBINATION,
+            ErrorKind.SETTING,
         )
     try:
         client = Client(address, timeout=_PATIENCE)
@@ -49,7 +49,7 @@ def dask_client(address: str) -> Iterator[Any]:
         raise InputError(
             f"--dask {address}: no scheduler answers there ({type(error).__name__}).",
             "Start one with `dask scheduler`, and workers with `dask worker ADDRESS`.",
-            ErrorKind.COMBINATION,
+            ErrorKind.CONNECTION,
         ) from error
     with client:
         yield client

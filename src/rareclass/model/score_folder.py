@@ -76,7 +76,7 @@ def score_on_workers(
         raise InputError(
             "--top: each worker sees a part of the rows only.",
             "Leave it out, and give --threshold, or score without --dask.",
-            ErrorKind.CONNECTION,
+            ErrorKind.COMBINATION,
         )
     file = open_table(data, settings.separator)
     stretches = stretches_for(file, client)
