@@ -1,6 +1,6 @@
 """Figures by name for README.md and written pages: `python -m benchmarks.figures` fills them in.
 
-Such a page has each figure between two comments, ``<!--figure NAME-->1.4 s<!--/figure-->``, so that
+A page has each figure between two comments, ``<!--figure NAME-->1.4 s<!--/figure-->``, so that
 it can be read as it is, and the figure comes from a file in benchmarks/results. The name of a page
 of `benchmarks.pages` stands for its finding. Tests hold that the pages have what this command
 writes and that no other figure is typed in.
@@ -9,11 +9,12 @@ writes and that no other figure is typed in.
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks import peer_table, record
+from benchmarks import paper_figures, peer_table, record
 from benchmarks.ledger import Run
 from benchmarks.markdown import table
 from benchmarks.pages import speed
@@ -23,15 +24,17 @@ from benchmarks.tabular import figures, headline
 from benchmarks.tabular.sets import SET_PARTS
 
 ROOT = Path(__file__).parents[1]
-WRITTEN = (
-    "README.md",
-    "docs/index.md",
-    "docs/how-good.md",
-    "docs/which-method.md",
-    "docs/how-to/coming-from.md",
-)
+DOCS = ROOT / "docs"
 MARKED = re.compile(r"(<!--figure ([\w.-]+)-->)(.*?)(<!--/figure-->)", re.DOTALL)
 Figure = Callable[[Results], str]
+
+
+def written_pages() -> list[Path]:
+    """Return README.md and the pages that are written by hand; decisions date their evidence."""
+    folders = (DOCS, *(DOCS / name for name in ("explanation", "how-to", "method", "reference")))
+    made = DOCS / "licences.md"
+    found = [page for folder in folders for page in sorted(folder.glob("*.md")) if page != made]
+    return [ROOT / "README.md", *found]
 
 
 def filled(text: str, results: Results) -> str:
@@ -44,6 +47,7 @@ def filled(text: str, results: Results) -> str:
     return MARKED.sub(put, text)
 
 
+@cache
 def figure(name: str, results: Results) -> str:
     """Return one figure in words; a table has several lines."""
     if name in FIGURES:
@@ -82,17 +86,6 @@ def _behind(results: Results) -> str:
     named = ", ".join(f"{name} {points:.1f}" for name, points in list(behind.items())[:5])
     most = f", by the most on {named}" if behind else ""
     return f"{len(behind)} of {len(_tables(results).sets)} tables{most}"
-
-
-def _of_table(measure: str, method: str | None) -> Figure:
-    """Return the mean rank of RareClassifier, or of the best peer, in a measure."""
-
-    def shown(results: Results) -> str:
-        found = _tables(results)
-        name = headline.OURS if method is None else found.best_peer
-        return f"{found.methods[name].ranks[measure]:.2f}"
-
-    return shown
 
 
 def _of_run(source: str, about: dict[str, Any], text: Callable[[Run], str]) -> Figure:
@@ -148,35 +141,42 @@ def _booster(data: str, method: str) -> Figure:
     )
 
 
+def _one_row(results: Results) -> str:
+    """Milliseconds until one row is scored, by the form of the row."""
+    timed = [run for run in results["one_row"]["rows"] if "median_ms" in run]
+    lines = [[run["what"], f"{run['median_ms']:.2f}", f"{run['p99_ms']:.2f}"] for run in timed]
+    return table(["one row", "median, ms", "99th percentile, ms"], lines)
+
+
+def _spark(results: Results) -> str:
+    """Seconds of the same fit on Spark and in memory."""
+    spark, memory = (
+        speed.one(results["distributed"], what="fit", rows=1_000_000, place=place)
+        for place in ("spark, local[2]", "memory, 2 threads")
+    )
+    return (
+        f"one fit of RankRC on 1,000,000 rows takes {_seconds(spark)} on local[2], "
+        f"{_seconds(memory)} in memory"
+    )
+
+
 _BOOSTERS = (*peer_table.TREES, "balanced_forest", "rankrc_top")
-_RANKRC = {"data": speed.HUNDRED_THOUSAND, "method": "rankrc"}
-_LIBSVM = {"data": speed.HUNDRED_THOUSAND, "method": "libsvm"}
 _KDD = {"set": "kdd", "method": "rareclass"}
-_DISK = {"memory": "512MiB"}
 FIGURES: dict[str, Figure] = {
     "table.tabular": lambda results: headline.headline_table(_tables(results)),
     "table.how-good": how_good,
     "table.automl": lambda results: headline.headline_table(_with_automl(results)),
     "automl.sets": lambda results: str(len(_with_automl(results).sets)),
     "tabular.sets": lambda results: str(len(_tables(results).sets)),
-    "tabular.methods": lambda results: str(len(_tables(results).methods)),
-    "tabular.rank.auc": _of_table("auc", None),
-    "tabular.rank.average-precision": _of_table("average_precision", None),
-    "tabular.peer": lambda results: headline.title(_tables(results).best_peer),
-    "tabular.peer.rank.auc": _of_table("auc", "peer"),
-    "tabular.peer.rank.average-precision": _of_table("average_precision", "peer"),
     "tabular.behind": _behind,
     "tabular.kdd.auc": _of_run("tabular", _KDD, lambda run: f"{run['auc']:.3f}"),
-    "libsvm.seconds": _of_run("peers", _RANKRC, _seconds),
-    "libsvm.peer.seconds": _of_run("peers", _LIBSVM, _seconds),
-    "libsvm.auc": _of_run("peers", _RANKRC, lambda run: f"{run['auc']:.3f}"),
-    "libsvm.peer.auc": _of_run("peers", _LIBSVM, lambda run: f"{run['auc']:.3f}"),
-    "disk.seconds": _of_run("disk", _DISK, _seconds),
-    "disk.peak": _of_run("disk", _DISK, lambda run: f"{run['peak_bytes'] / 2**20:,.0f} MiB"),
+    "table.one-row": _one_row,
+    "spark.fit": _spark,
     "river.times": _river(lambda one, two: f"{one['rows_per_s'] / two['rows_per_s']:.0f} times"),
     "river.auc": _river(lambda one, two: f"{one['auc']:.3f}"),
     "river.peer.auc": _river(lambda one, two: f"{two['auc']:.3f}"),
     "river.best.auc": _best_of_river,
+    **paper_figures.FIGURES,
     "table2.svm": _svms,
     "tabular.easy-ensemble": _easy_ensemble,
     **{
@@ -190,14 +190,15 @@ FIGURES: dict[str, Figure] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Fill in the figures of the written pages."""
     results = Results()
-    for name in WRITTEN:
-        path = ROOT / name
+    for path in written_pages():
         text = path.read_text(encoding="utf-8")
         new = filled(text, results)
         if new != text:
             record.replace_file(path, new.encode())
-        state = "changed" if new != text else "as they were"
-        print(f"{name}: {len(MARKED.findall(text))} figures, {state}")
+        n_figures = len(MARKED.findall(text))
+        if n_figures:
+            state = "changed" if new != text else "as they were"
+            print(f"{path.relative_to(ROOT)}: {n_figures} figures, {state}")
     return 0
 
 

@@ -46,7 +46,7 @@ def _on_common_splits(fits: list[dict[str, Any]]) -> list[str]:
     """The paper's form and its baselines, which have fewer splits, beside the others."""
     if len({fit["splits"] for fit in fits}) == 1:
         return []
-    common = _common([fit for fit in fits if fit["method"] != PERF])
+    common = on_shared_splits([fit for fit in fits if fit["method"] != PERF])
     cells = rach_figures.by_cell(common)
     made = [
         f"**The paper's form and the paper's baselines**, {len(cells)} problems with a share of "
@@ -59,7 +59,7 @@ def _on_common_splits(fits: list[dict[str, Any]]) -> list[str]:
         table(*rach_tables.share_table(cells)),
         table(*rach_tables.problem_table(common)),
     ]
-    with_perf = _common(fits)
+    with_perf = on_shared_splits(fits)
     if with_perf and any(fit["method"] == PERF for fit in fits):
         cells = rach_figures.by_cell(with_perf)
         made += [
@@ -70,7 +70,8 @@ def _on_common_splits(fits: list[dict[str, Any]]) -> list[str]:
     return made
 
 
-def _common(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def on_shared_splits(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the fits of cells and splits that every method has, sorted."""
     return sorted(rach_figures.on_common_splits(fits), key=rach_tables.place)
 
 
@@ -131,7 +132,9 @@ def study_finding(result: Result) -> Finding:
 
 def study_chart(result: Result) -> Any:
     """Draw mean F1 by the share of labels, all methods on the same splits."""
-    cells = rach_figures.by_cell(_common([f for f in result["fits"] if f["method"] != PERF]))
+    cells = rach_figures.by_cell(
+        on_shared_splits([f for f in result["fits"] if f["method"] != PERF])
+    )
     panel = {}
     for method in rach_figures.methods_of(cells):
         means = [

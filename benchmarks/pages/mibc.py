@@ -150,7 +150,7 @@ def pairs(result: Result) -> str:
     )
 
 
-def _overall(found: dict[str, Any], name: str, other: str) -> str:
+def overall(found: dict[str, Any], name: str, other: str) -> str:
     """A form of MIBC minus a peer over all problems, in points, with p."""
     test = mibc_figures.overall(found, name, other)
     if test is None:
@@ -171,9 +171,9 @@ def study_finding(result: Result) -> Finding:
     paper_form = "MIBC bare" if own == "MIBC" else "MIBC"
     return Finding(
         f"Test AUC minus a cost-sensitive linear SVM's, mean of {len(found)} problems",
-        f"{what[own]} {_overall(found, own, COST)}, significantly below on "
-        f"{_n_below(found, own, COST)}; the paper's form {_overall(found, paper_form, COST)}",
-        f"against undersampling {_overall(found, own, UNDER)}",
+        f"{what[own]} {overall(found, own, COST)}, significantly below on "
+        f"{_n_below(found, own, COST)}; the paper's form {overall(found, paper_form, COST)}",
+        f"against undersampling {overall(found, own, UNDER)}",
     )
 
 

@@ -124,7 +124,8 @@ def fig5_chart(result: Result) -> Any:
     return charts.lines(panels, "log2 of lam", "test loss")
 
 
-def _of_part(result: Result, method: str, percent: float, key: str) -> float:
+def of_part(result: Result, method: str, percent: float, key: str) -> float:
+    """Return the mean of a measure of Figure 6 with this share of the training rows."""
     runs = [run for run in result["runs"] if run["status"] == "ok"]
     own = [run[key] for run in runs if (run["method"], run["percent"]) == (method, percent)]
     return float(np.mean(own))
@@ -133,8 +134,8 @@ def _of_part(result: Result, method: str, percent: float, key: str) -> float:
 def fig6_finding(result: Result) -> Finding:
     """Return AUC and average precision with all training rows."""
     shown = {
-        method: f"AUC {_of_part(result, method, 100.0, 'auc'):.1f} %, average precision "
-        f"{_of_part(result, method, 100.0, 'average_precision'):.1f} %"
+        method: f"AUC {of_part(result, method, 100.0, 'auc'):.1f} %, average precision "
+        f"{of_part(result, method, 100.0, 'average_precision'):.1f} %"
         for method in ("RankRC", "SVM", "RANK-RND")
     }
     return Finding(
@@ -150,7 +151,7 @@ def fig6_chart(result: Result) -> Any:
     panel = {}
     for method in dict.fromkeys(run["method"] for run in done):
         shares = sorted({run["percent"] for run in done if run["method"] == method})
-        panel[method] = shares, [_of_part(result, method, share, "auc") for share in shares]
+        panel[method] = shares, [of_part(result, method, share, "auc") for share in shares]
     return charts.lines({"": panel}, "share of the training rows, %", "test AUC, %")
 
 

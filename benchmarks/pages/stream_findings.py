@@ -18,18 +18,23 @@ def cbr(result: Result) -> Finding:
     study = result["benchmark"].removeprefix("cbr_")
     fits = cbr_figures.best(result["fits"], cbr_tables.SCALING)
     found = cbr_figures.cells(fits, study, "auc")
-    held, above = cbr_figures.reached(found, study), cbr_figures.ordered(found, True)
-    counts = ", ".join(
-        f"{learner} {sum(own)} of {len(own)}"
-        for learner in dict.fromkeys(learner for _, learner in held)
-        for own in [[value for (_, other), value in held.items() if other == learner]]
-    )
+    above = cbr_figures.ordered(found, True)
     return Finding(
         "Mean distance of the AUC from the CBR paper's figures, on the sets with its classes",
         f"{cbr_figures.distance(found):.3f}; sets at the paper's AUC less two standard errors: "
-        f"{counts}",
+        f"{reached_counts(found, study)}",
         f"CBR above the other learner in {sum(above)} of the {len(above)} pairs in which the paper "
         "has it above",
+    )
+
+
+def reached_counts(found: cbr_figures.Cells, study: str) -> str:
+    """Return on how many sets each form of CBR reaches the paper, in words."""
+    held = cbr_figures.reached(found, study)
+    return ", ".join(
+        f"{learner} {sum(own)} of {len(own)}"
+        for learner in dict.fromkeys(learner for _, learner in held)
+        for own in [[value for (_, other), value in held.items() if other == learner]]
     )
 
 

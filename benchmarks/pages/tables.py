@@ -138,7 +138,6 @@ PAGES = {
         finding_of(None),
         tabular,
         tabular_chart,
-        is_headline=True,
     ),
     **{
         name: Page(

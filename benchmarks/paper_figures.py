@@ -1,0 +1,325 @@
+"""Named figures of the five papers' experiments, for the pages on the papers and on the methods.
+
+`benchmarks.figures` fills them in. Each function returns a figure in words; a method, a set or a
+measure that its name ends with comes before the results.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks import labelling_losses, mibc_real_speed
+from benchmarks.ordinal import page as ordinal_page
+from benchmarks.ordinal.figures import Line
+from benchmarks.pages import few_labels, mibc, rankrc, stream_findings
+from benchmarks.pages.page import Results
+from benchmarks.paper_tables import (
+    cbr_figures,
+    cbr_tables,
+    mibc_figures,
+    mibc_roc,
+    rach_figures,
+    real_cells,
+)
+from benchmarks.paper_tables.rach_methods import PERF
+
+Figure = Callable[[Results], str]
+
+
+def _cells2(results: Results, method: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """RankRC and a method in each cell of the simulated data."""
+    return [(c["methods"]["RankRC"], c["methods"][method]) for c in results["table2"]["cells"]]
+
+
+def _reached(results: Results) -> str:
+    cells = results["table2"]["cells"]
+    return f"{sum(cell['reached'] for cell in cells)} of {len(cells)} cells"
+
+
+def _apart(method: str, results: Results) -> str:
+    """Greatest distance of a method's mean AUC from RankRC's."""
+    pairs = _cells2(results, method)
+    return f"{max(abs(ours['mean'] - other['mean']) for ours, other in pairs):.1f} points"
+
+
+def _above(method: str, results: Results) -> str:
+    pairs = _cells2(results, method)
+    return f"{sum(other['mean'] > ours['mean'] for ours, other in pairs)} of {len(pairs)} cells"
+
+
+def _above_printed(method: str, results: Results) -> str:
+    """Range of a method's mean AUC minus the paper's."""
+    gains = [own["mean"] - own["paper"][0] for _, own in _cells2(results, method)]
+    return f"{min(gains):.1f} to {max(gains):.1f} points"
+
+
+def _below_paper(results: Results) -> str:
+    cells = real_cells.cells_of(results["table4"]["runs"])
+    return f"{len(real_cells.significantly_below_paper(cells))} of {len(cells)} sets"
+
+
+def _behind(method: str, results: Results) -> str:
+    """A method minus RankRC on the same splits of the real sets."""
+    cells = real_cells.cells_of(results["table4"]["runs"])
+    both = {name: row for name, row in cells.items() if method in row}
+    own, ours = real_cells.shared_means(both, method)
+    behind = real_cells.counts(cells, method)["above"]
+    return f"{own - ours:+.1f} points, significantly behind on {behind} of {len(both)} sets"
+
+
+def _near_printed(method: str, results: Results) -> str:
+    """Sets on which a method is within two combined standard errors of the paper's KNN."""
+    cells = real_cells.cells_of(results["table4"]["runs"])
+    distances = [row[method].z for row in cells.values() if method in row]
+    known = [abs(z) for z in distances if z is not None]
+    return f"{sum(z <= 2.0 for z in known)} of {len(known)} sets"
+
+
+def _fewer(method: str, results: Results) -> str:
+    """Sets on which a method has fewer kernel functions than RankRC."""
+    cells = real_cells.cells_of(results["table4"]["runs"])
+    both = [row for row in cells.values() if method in row]
+    fewer = sum(row[method].mean("size") < row["RankRC"].mean("size") for row in both)
+    return f"{fewer} of {len(both)} sets"
+
+
+def _all_rows(results: Results) -> str:
+    """AUC on KDD Cup 99 with all training rows."""
+    methods = ("RankRC", "RANK-RND", "SVM-RUS", "SVM")
+    return ", ".join(
+        f"{name} {rankrc.of_part(results['fig6'], name, 100.0, 'auc'):.1f} %" for name in methods
+    )
+
+
+def _ordered(power: str, results: Results) -> str:
+    """Points of Figure 3 at which bound (31) is below bound (46)."""
+    below = []
+    for one in results["fig3"]["sets"]:
+        bound = dict(zip(one["subset"]["landmarks"], one["subset"]["bound"], strict=True))
+        below += [bound[p["landmarks"]] < p[power]["mean"] for p in one["perturbation"]]
+    return f"{sum(below)} of {len(below)} points"
+
+
+def _days(results: Results, method: str, percent: float) -> Line:
+    lines = ordinal_page.lines_of(results["ordinal"]["sets"]["days"], percent)
+    return next(line for line in lines if line.method == method)
+
+
+def _days_against(method: str, percent: float, results: Results) -> str:
+    """A method minus OrdinalRankRC on a part of the generated days."""
+    test = _days(results, method, percent).against
+    assert test is not None
+    assert test.p is not None
+    p = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.1g}"
+    return f"{test.difference:+.2f} points of MAUC ({p})"
+
+
+def _days_means(percent: float, results: Results) -> str:
+    methods = ("OrdinalRankRC", "ridge", "LightGBM regression")
+    return ", ".join(f"{name} {_days(results, name, percent).mauc[0]:.1f} %" for name in methods)
+
+
+def _days_volume(results: Results) -> str:
+    """MAUC and VUS of nearest neighbours and of OrdinalRankRC."""
+    lines = [_days(results, name, 5.0) for name in ("KNN", "OrdinalRankRC")]
+    named = zip(("nearest neighbours", "OrdinalRankRC"), lines, strict=True)
+    return ", ".join(
+        f"{name} MAUC {one.mauc[0]:.1f} % and VUS {one.vus:.2g}" for name, one in named
+    )
+
+
+def _of_cbr(results: Results, study: str, measure: str) -> cbr_figures.Cells:
+    fits = cbr_figures.best(results[f"cbr_{study}"]["fits"], cbr_tables.SCALING)
+    return cbr_figures.cells(fits, study, measure)
+
+
+def _cbr_distance(measure: str, results: Results) -> str:
+    return f"{cbr_figures.distance(_of_cbr(results, 'benchmark', measure)):.3f}"
+
+
+def _cbr_order(measure: str, results: Results) -> str:
+    """Pairs in which CBR is above the other learner, of those in which the paper has it above."""
+    above = cbr_figures.ordered(_of_cbr(results, "benchmark", measure), True)
+    return f"{sum(above)} of {len(above)} cells"
+
+
+def _cbr_reached(results: Results) -> str:
+    return stream_findings.reached_counts(_of_cbr(results, "benchmark", "auc"), "benchmark")
+
+
+def _cbr_text(results: Results) -> str:
+    cell = _of_cbr(results, "text", "auc")["farm_ads"]["CBR diagonal printed"]
+    assert cell.paper is not None
+    return f"AUC {cell.mean:.3f}, the paper's {cell.paper[0]:.3f}"
+
+
+def _cbr_steps(results: Results) -> str:
+    """Mean AUC of CBR with a diagonal, by the step."""
+    found = _of_cbr(results, "benchmark", "auc").values()
+    names = ("CBR diagonal", "CBR diagonal printed")
+    both = [row for row in found if all(name in row for name in names)]
+    exact, printed = (np.mean([row[name].mean for row in both]) for name in names)
+    return f"{exact:.3f} with the exact step, {printed:.3f} with the printed one ({len(both)} sets)"
+
+
+def _cbr_words(results: Results) -> str:
+    """AUC on farm_ads with a thousand words and with all."""
+    auc = {cell["size"]: cell["auc"] for cell in results["cbr_selection"]["text"]}
+    return f"AUC {auc[1000]:.3f}, with all {auc[None]:.3f}"
+
+
+def _rach_cells(results: Results, with_perf: bool) -> dict[rach_figures.Key, rach_figures.Cell]:
+    """Problems with a share of labels that all methods have, on the same splits."""
+    fits = results["rach"]["fits"]
+    kept = [fit for fit in fits if with_perf or fit["method"] != PERF]
+    return rach_figures.by_cell(few_labels.on_shared_splits(kept))
+
+
+@cache
+def _rach_standings(results: Results, with_perf: bool) -> dict[str, rach_figures.Standing]:
+    return rach_figures.standings(_rach_cells(results, with_perf))
+
+
+def _rach_form(results: Results) -> str:
+    own = _rach_standings(results, False)["RACH (paper's form)"]
+    return f"first in {own.first} of {own.cells} cells, not significantly behind in {own.top}"
+
+
+def _rach_means(results: Results) -> str:
+    found = _rach_standings(results, False)
+    names = ("RACHCV", "Self-training", "TSVM", "KNN", "Manifold ranking", "RACH (paper's form)")
+    return "mean F1: " + ", ".join(f"{name} {found[name].mean:.1f} %" for name in names)
+
+
+def _rach_perf(results: Results) -> str:
+    found = _rach_standings(results, True)
+    names = ("RACHCV", PERF, "RACH (paper's form)")
+    means = ", ".join(f"{name} {found[name].mean:.1f} %" for name in names)
+    first = ", ".join(f"{name} on {found[name].first}" for name in (PERF, "RACHCV"))
+    return f"mean F1 on {found[PERF].cells} cells: {means}; first: {first}"
+
+
+def _rach_kind(start: str, results: Results) -> str:
+    """Mean F1 of the paper's form and of RACHCV on the problems whose names begin so."""
+    cells = [c for key, c in _rach_cells(results, False).items() if key.problem.startswith(start)]
+    form, own = (
+        np.mean([rach_figures.mean(cell, name) for cell in cells])
+        for name in ("RACH (paper's form)", "RACHCV")
+    )
+    return f"mean F1 {form:.1f} %, RACHCV {own:.1f} %"
+
+
+def _mibc(study: str, form: str, peer: str, results: Results) -> str:
+    """A form of MIBC minus a peer over all problems."""
+    found = mibc_figures.by_problem(results[f"mibc_{study}"]["fits"])
+    return mibc.overall(found, form, peer)
+
+
+def _mibc_below(results: Results) -> str:
+    """Dense sets on which the paper's form is significantly below, by either test."""
+    found = mibc_figures.by_problem(results["mibc_dense"]["fits"]).values()
+    counts = []
+    for corrected in (False, True):
+        tests = [mibc_figures.against(each, "MIBC", mibc_figures.COST, corrected) for each in found]
+        verdicts = [test.verdict(mibc_figures.P) for test in tests if test is not None]
+        counts.append(verdicts.count("below"))
+    return (
+        f"on {counts[0]} of {len(found)} sets by the paper's test, {counts[1]} by the corrected one"
+    )
+
+
+def _mibc_speed(study: str, results: Results) -> str:
+    medians = mibc_real_speed.lines(results["mibc_real_speed"]["cells"], study)[-1]
+    return (
+        f"{medians[-1].strip()} times in the median, each at its own C, over the hinge loss; "
+        f"{medians[-4]} times at MIBC's C over the faster loss"
+    )
+
+
+def _mibc_full_recall(problems: Iterable[str], results: Results) -> str:
+    """False-positive rates at which all positives are found."""
+    rates = {(row[0], row[1]): row[-1] for row in mibc_roc.lines(results["mibc_roc"]["cells"])}
+    return "; ".join(
+        f"{name}: MIBC {rates[name, 'MIBC']} %, cost-sensitive SVM {rates[name, COST]} %"
+        for name in problems
+    )
+
+
+def _labelling_precision(results: Results) -> str:
+    """Change of average precision by the loss of the break-even point."""
+    sets = labelling_losses.whole(results["labelling_losses"])
+    tests = [labelling_losses.differences(cell, "ap")["break_even"] for cell in sets.values()]
+    verdicts = [test.verdict() for test in tests]
+    return (
+        f"significantly above on {verdicts.count('above')} of {len(tests)} sets, significantly "
+        f"below on {verdicts.count('below')}, {100 * np.mean([t.difference for t in tests]):+.1f} "
+        "points in the mean"
+    )
+
+
+def _labelling_time(results: Results) -> str:
+    """Range of the time of these losses over that of the plain loss."""
+    ratios = [
+        np.median(cell[loss]["seconds"]) / np.median(cell["plain"]["seconds"])
+        for cell in labelling_losses.whole(results["labelling_losses"]).values()
+        for loss in ("f1", "break_even", "precision_at_k")
+    ]
+    return f"{min(ratios):.1f} to {max(ratios):.0f} times"
+
+
+COST, UNDER = mibc_figures.COST, mibc_figures.UNDER
+DENSE_ROC = ("abalone19", "mammograph")
+TEXT_ROC = ("newsgroups20 rec.sport.hockey", "sector 5", "tdt2 1")
+FIGURES: dict[str, Figure] = {
+    "table2.reached": _reached,
+    **{f"table2.apart.{m}": partial(_apart, m) for m in ("RankSVM", "SVM-W", "RANK-RND")},
+    "table2.above.SVM-W": partial(_above, "SVM-W"),
+    "table2.above-printed.KNN": partial(_above_printed, "KNN"),
+    "table4.below-paper": _below_paper,
+    **{
+        f"table4.behind.{m}": partial(_behind, m)
+        for m in ("KNN", "SVM", "SVM-W", "SVM-RUS", "SVM-SMT")
+    },
+    **{f"table4.near-printed.{m}": partial(_near_printed, m) for m in ("KNN", "1-NN")},
+    **{f"table5.fewer.{m}": partial(_fewer, m) for m in ("SVM", "SVM-RUS")},
+    "fig6.all-rows": _all_rows,
+    "fig3.ordered": partial(_ordered, "proven"),
+    "fig3.ordered-printed": partial(_ordered, "as_printed"),
+    "days.5.RankSVM": partial(_days_against, "ordinal RankSVM", 5.0),
+    "days.5.KNN": partial(_days_against, "KNN", 5.0),
+    "days.5.SVR": partial(_days_against, "SVR", 5.0),
+    "days.25.RANK-RND": partial(_days_against, "RANK-RND", 25.0),
+    "days.50": partial(_days_means, 50.0),
+    "days.75": partial(_days_means, 75.0),
+    "days.volume": _days_volume,
+    **{
+        f"cbr.{measure}.distance": partial(_cbr_distance, measure)
+        for measure in ("auc", "accuracy")
+    },
+    **{f"cbr.{measure}.order": partial(_cbr_order, measure) for measure in ("auc", "accuracy")},
+    "cbr.reached": _cbr_reached,
+    "cbr.text": _cbr_text,
+    "cbr.steps": _cbr_steps,
+    "cbr.words": _cbr_words,
+    "rach.form": _rach_form,
+    "rach.means": _rach_means,
+    "rach.perf": _rach_perf,
+    "rach.made": partial(_rach_kind, "synthetic"),
+    "rach.texts": partial(_rach_kind, "newsgroups20"),
+    "mibc.dense.form": partial(_mibc, "dense", "MIBC", COST),
+    "mibc.dense.form.under": partial(_mibc, "dense", "MIBC", UNDER),
+    "mibc.dense.ridge.under": partial(_mibc, "dense", "MIBC ridge", UNDER),
+    "mibc.dense.below": _mibc_below,
+    "mibc.text.form": partial(_mibc, "text", "MIBC bare", COST),
+    "mibc.text.form.under": partial(_mibc, "text", "MIBC bare", UNDER),
+    "mibc.text.ridge": partial(_mibc, "text", "MIBC", COST),
+    "mibc.text.ridge.under": partial(_mibc, "text", "MIBC", UNDER),
+    "mibc.speed.dense": partial(_mibc_speed, "dense"),
+    "mibc.speed.text": partial(_mibc_speed, "text"),
+    "mibc.full-recall.dense": partial(_mibc_full_recall, DENSE_ROC),
+    "mibc.full-recall.text": partial(_mibc_full_recall, TEXT_ROC),
+    "labelling.precision": _labelling_precision,
+    "labelling.time": _labelling_time,
+}
