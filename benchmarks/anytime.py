@@ -1,19 +1,20 @@
 """Average precision against seconds: `python -m benchmarks.anytime`.
 
-`RareClassifier` with one time budget after the other, and LightGBM and CatBoost with their
-defaults, on the first split of 12 sets of `benchmarks.tabular`; two threads each. Seconds are those
-of the fit by the wall clock, in a process that has learned a small table before. Fits are stored as
-they come and not done again.
+`RareClassifier` and AutoGluon (best quality) with one time budget after the other, CatBoost with
+more and more trees, and LightGBM, on the first split of 12 sets of `benchmarks.tabular`; one thread
+each. Seconds are those of fit and scores by the wall clock, in a process that has learned a small
+table before. AutoGluon has an environment of its own (`make automl-env`): its seconds are those of
+the fit alone. Fits are stored as they come and not done again.
 """
 
 import argparse
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -23,73 +24,123 @@ from benchmarks.ledger import Ledger, Run
 from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.paper_tables.study import print_table
 from benchmarks.tabular import sets
+from benchmarks.tabular.automl import INSTALL, PYTHON, OtherInterpreter
 from benchmarks.tabular.preparation import NativeCategories, TextCategories
 
 SETS = (
     "abalone7", "mammograph", "coil", "euthyroid", "bank_marketing", "cod_rna",
     "wine4", "satellite", "spambase", "give_me_some_credit", "shuttle", "kdd",
 )  # fmt: skip
-BUDGETS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-PEERS = ("LightGBM", "LightGBM, 400 slow trees", "CatBoost")
-THREADS = 2
+BUDGETS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
+AUTOGLUON_BUDGETS = (30.0, 60.0)  # with 10 it often ends with no model
+CATBOOST_TREES = (100, 300, 1000)
+THREADS = 1
 HEADER = ["fit", "sets", "average precision", "AUC", "median seconds", "most"]
 
 
-def name_of(budget: float) -> str:
-    """The fit of `RareClassifier` with a budget, as it is stored and shown."""
-    return f"RareClassifier, {budget:g} s"
+def name_of(budget: float, library: str = "RareClassifier") -> str:
+    """The fit with a budget, as it is stored and shown."""
+    return f"{library}, {budget:g} s"
 
 
-def scored(method: str, X: Any, y: np.ndarray, new: Any) -> np.ndarray:
-    """Scores of new rows by a method that learned from X; higher is rarer."""
-    if method.startswith("RareClassifier"):
-        from rareclass import RareClassifier
+PEERS = (
+    "LightGBM",
+    "LightGBM, 400 slow trees",
+    *(f"CatBoost, {trees} trees" for trees in CATBOOST_TREES),
+)
 
-        budget = float(method.split(", ")[1].removesuffix(" s"))
-        model = RareClassifier(budget, random_state=0, n_jobs=THREADS, verbose=False)
-        return model.fit(X, y).score_samples(new)
-    if method == "CatBoost":
-        from catboost import CatBoostClassifier
 
-        prepared = TextCategories()
-        X = prepared.fit_transform(X)
-        words = [name for name in X if X[name].dtype == object]
-        cat = CatBoostClassifier(
-            thread_count=THREADS, verbose=False, allow_writing_files=False, cat_features=words
-        )
-        return cat.fit(X, y).predict(prepared.transform(new), prediction_type="RawFormulaVal")
+class Judged(NamedTuple):
+    """Scores of new rows, higher is rarer, and the seconds they took."""
+
+    scores: np.ndarray
+    seconds: float
+
+
+def rare_classifier(given: str, X: Any, y: np.ndarray, new: Any) -> Judged:
+    """Fit and scores of `RareClassifier` with a budget such as "10 s"."""
+    from rareclass import RareClassifier
+
+    start = time.perf_counter()
+    budget = float(given.removesuffix(" s"))
+    model = RareClassifier(budget, random_state=0, n_jobs=THREADS, verbose=False)
+    scores = model.fit(X, y).score_samples(new)
+    return Judged(scores, time.perf_counter() - start)
+
+
+def autogluon(given: str, X: Any, y: np.ndarray, new: Any) -> Judged:
+    """Fit and scores of AutoGluon with a budget such as "10 s"."""
+    model = OtherInterpreter("autogluon", float(given.removesuffix(" s")), 0)
+    scores = model.fit(X, y).predict_proba(new)[:, 1]
+    return Judged(scores, model.seconds_)
+
+
+def catboost(given: str, X: Any, y: np.ndarray, new: Any) -> Judged:
+    """Fit and scores of CatBoost with so many trees, such as "100 trees", all else by default."""
+    from catboost import CatBoostClassifier
+
+    start = time.perf_counter()
+    prepared = TextCategories()
+    X = prepared.fit_transform(X)
+    model = CatBoostClassifier(
+        iterations=int(given.removesuffix(" trees")),
+        thread_count=THREADS,
+        verbose=False,
+        allow_writing_files=False,
+        cat_features=[name for name in X if X[name].dtype == object],
+    )
+    scores = model.fit(X, y).predict(prepared.transform(new), prediction_type="RawFormulaVal")
+    return Judged(scores, time.perf_counter() - start)
+
+
+def lightgbm(given: str, X: Any, y: np.ndarray, new: Any) -> Judged:
+    """Fit and scores of LightGBM with its defaults ("") or with "400 slow trees"."""
     from lightgbm import LGBMClassifier
 
-    slow = {"n_estimators": 400, "learning_rate": 0.03, "num_leaves": 15}
+    start = time.perf_counter()
+    slow = {"n_estimators": 400, "learning_rate": 0.03, "num_leaves": 15} if given else {}
     prepared = NativeCategories()
-    trees = LGBMClassifier(n_jobs=THREADS, verbose=-1, **(slow if "slow" in method else {}))
-    trees.fit(prepared.fit_transform(X), y)
-    return trees.predict(prepared.transform(new), raw_score=True)
+    trees = LGBMClassifier(n_jobs=THREADS, verbose=-1, **slow)
+    scores = trees.fit(prepared.fit_transform(X), y).predict(
+        prepared.transform(new), raw_score=True
+    )
+    return Judged(scores, time.perf_counter() - start)
+
+
+LIBRARIES: dict[str, Callable[[str, Any, np.ndarray, Any], Judged]] = {
+    "RareClassifier": rare_classifier,
+    "AutoGluon": autogluon,
+    "CatBoost": catboost,
+    "LightGBM": lightgbm,
+}
 
 
 def measure(set_name: str, method: str, folder: Path) -> Run:
-    """Average precision and AUC on the test rows, seconds of fit and scores, and disturbance."""
+    """Average precision and AUC on the test rows, seconds, and disturbance."""
     rows = sets.load(set_name, folder)
     train, test = sets.split(rows, 0)
     (X, y), (new, rare) = rows.part(train), rows.part(test)
-    before, start = other_work.now(), time.perf_counter()
+    library, _, given = method.partition(", ")
+    before = other_work.now()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        scores = scored(method, X, y, new)
-    seconds = time.perf_counter() - start
+        try:
+            judged = LIBRARIES[library](given, X, y, new)
+        except RuntimeError as error:  # of AutoGluon, whose time was over before it had a model
+            return {"status": "failed", "error": str(error)}
     return {
         "status": "ok",
-        "average_precision": float(average_precision_score(rare, scores)),
-        "auc": float(roc_auc_score(rare, scores)),
-        "seconds": seconds,
+        "average_precision": float(average_precision_score(rare, judged.scores)),
+        "auc": float(roc_auc_score(rare, judged.scores)),
+        "seconds": judged.seconds,
         "cores_of_others": other_work.cores_of_others(before, other_work.now()),
     }
 
 
 def lines(runs: Sequence[Run]) -> list[list[str]]:
-    """A line a method: means over the sets that every method was run on."""
+    """A line a method: means over the sets that every method has a model of."""
     methods = list(dict.fromkeys(run["method"] for run in runs))
-    of = {(run["set"], run["method"]): run for run in runs}
+    of = {(run["set"], run["method"]): run for run in runs if run["status"] == "ok"}
     whole = [s for s in SETS if all((s, method) in of for method in methods)]
     found = []
     for method in methods if whole else ():
@@ -104,7 +155,7 @@ def lines(runs: Sequence[Run]) -> list[list[str]]:
 def anytime_page(result: dict[str, Any]) -> str:
     """The section of the results page."""
     methods = list(dict.fromkeys(run["method"] for run in result["runs"]))
-    of = {(run["set"], run["method"]): run for run in result["runs"]}
+    of = {(run["set"], run["method"]): run for run in result["runs"] if run["status"] == "ok"}
     by_set = [
         [
             s,
@@ -116,8 +167,9 @@ def anytime_page(result: dict[str, Any]) -> str:
         for s in SETS
     ]
     return (
-        "What a budget of seconds buys: one split of each set, two threads, means in percent, "
-        "seconds of fit and scores by the wall clock.\n\n"
+        "What a budget of seconds buys: one split of each set, one thread, means in percent, "
+        "seconds of fit and scores by the wall clock (of AutoGluon, of the fit alone). A dash "
+        "stands where a library ended without a model; such sets are left out of the means.\n\n"
         + markdown.table(HEADER, lines(result["runs"]))
         + "\n\nAverage precision, set by set:\n\n"
         + markdown.table(["set", *methods], by_set)
@@ -129,6 +181,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.anytime", description=__doc__)
     parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", default=list(SETS))
     parser.add_argument("--budgets", nargs="+", type=float, default=list(BUDGETS))
+    parser.add_argument("--libraries", nargs="+", choices=LIBRARIES, help="default: all")
     parser.add_argument("--again", action="store_true", help="do all fits anew")
     parser.add_argument("--json", metavar="FILE", help="default: results/anytime.json")
     args = parser.parse_args(argv)
@@ -136,26 +189,29 @@ def main(argv: list[str] | None = None) -> int:
     if folder is None:
         print("Skipped: no data folder. Name it with the environment variable RARECLASS_DATA.")
         return 0
-    methods = [*(name_of(budget) for budget in args.budgets), *PEERS]
+    methods = [*PEERS, *(name_of(budget) for budget in args.budgets)]
+    if PYTHON.exists():
+        methods += [name_of(budget, "AutoGluon") for budget in AUTOGLUON_BUDGETS]
+    else:
+        print(f"AutoGluon is left out: its environment is missing (`{INSTALL}`).")
+    if args.libraries:
+        methods = [method for method in methods if method.partition(", ")[0] in args.libraries]
     ledger = Ledger("anytime", args.json, {"threads": THREADS})
-    warm = False
-    for set_name in (name for name in args.sets if sets.is_there(name, folder)):
-        for method in methods:
-            key = f"{set_name} / {method}"
-            if ledger.has(key, 0) and not args.again:
-                continue
-            if not warm:
-                for each in (name_of(20.0), *PEERS):
-                    measure("abalone7", each, folder)
-                warm = True
-            run = ledger.add(
-                key, 0, {"set": set_name, "method": method}, measure(set_name, method, folder)
-            )
-            print(
-                f"{key}: {run['seconds']:.1f} s, {run['average_precision']:.4f}",
-                file=sys.stderr,
-                flush=True,
-            )
+    there = [name for name in args.sets if sets.is_there(name, folder)]
+    pending = [
+        (name, method)
+        for method in methods
+        for name in there
+        if args.again or not ledger.has(f"{name} / {method}", 0)
+    ]
+    if pending:
+        for each in (name_of(20.0), *PEERS):
+            measure("abalone7", each, folder)
+    for name, method in pending:
+        key = f"{name} / {method}"
+        run = ledger.add(key, 0, {"set": name, "method": method}, measure(name, method, folder))
+        figures = ", ".join(f"{run[k]:.4g}" for k in ("seconds", "average_precision") if k in run)
+        print(f"{key}: {run['status']} {figures}", file=sys.stderr, flush=True)
     print_table(HEADER, lines(ledger.runs))
     print("written:", args.json or record.RESULTS / "anytime.json")
     return 0

@@ -93,8 +93,7 @@ def anytime_chart(result: Result) -> Any:
     """Draw average precision by median seconds."""
     panel: dict[str, tuple[list[float], list[float]]] = {}
     for method, _, precision, _, seconds, _ in anytime.lines(result["runs"]):
-        ours = method.startswith("RareClassifier")
-        x, y = panel.setdefault("RareClassifier" if ours else method, ([], []))
+        x, y = panel.setdefault(method.partition(", ")[0], ([], []))
         x.append(float(seconds))
         y.append(float(precision))
     return charts.lines(

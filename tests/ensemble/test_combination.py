@@ -18,6 +18,7 @@ from rareclass.ensemble.combination import (
     cross_fitted_log_rates,
     greedy_weights,
     precision_at_rare,
+    rarity_by_fold,
 )
 from rareclass.ensemble.score_functions import FalsePositiveRate
 from rareclass.ensemble.training_rows import HeldOutRows
@@ -101,8 +102,8 @@ def noisy(y, gain, seed):
     return np.random.default_rng(seed).normal(size=len(y)) + gain * y
 
 
-def held_out_rows(y, weight=None):
-    return HeldOutRows(y, weight, np.arange(len(y)))
+def held_out_rows(y, weight=None, fold=None):
+    return HeldOutRows(y, weight, np.arange(len(y)), fold)
 
 
 @pytest.mark.parametrize(("n_rows", "seed"), [(200, 0), (600, 0), (600, 1), (3000, 2)])
@@ -175,37 +176,85 @@ def test_where_nobody_errs_no_member_decides_alone():
 
 @draws(15)
 @given(seed=st.integers(0, 2**32), n_folds=st.integers(2, 4), is_weighted=st.booleans())
-def test_cross_fitted_scores_do_not_know_their_rows(seed, n_folds, is_weighted):
+def test_cross_fitted_scores_have_weights_and_scale_of_the_other_folds(seed, n_folds, is_weighted):
     random = np.random.default_rng(seed)
-    y = np.arange(90) % 9 < 2
-    fold = random.permutation(np.arange(90) % n_folds)
-    weight = random.integers(1, 4, 90).astype(float) if is_weighted else None
+    y = np.arange(180) % 9 < 2
+    fold = random.permutation(np.arange(180) % n_folds)
+    weight = random.integers(1, 4, 180).astype(float) if is_weighted else None
     members = [candidate(str(k), noisy(y, 1.0 + 0.2 * k, seed % 1000 + k)) for k in range(4)]
-    rows = held_out_rows(y, weight)
-    found = cross_fitted_log_rates(members, rows, fold, average_precision, False, 0)
+    rows = held_out_rows(y, weight, fold)
+    found = cross_fitted_log_rates(members, rows, average_precision, False, 0)
+    rarity = {}
+    for each in members:
+        rarity[each.member.name] = np.empty(180)
+        for number in range(n_folds):  # each fold on the scale of its own majority
+            inside = fold == number
+            rest = inside & ~y
+            own = FalsePositiveRate.of(
+                each.held_out[rest], None if weight is None else weight[rest]
+            )
+            rarity[each.member.name][inside] = -own(each.held_out[inside])
     for number in range(n_folds):
-        inside = np.flatnonzero(fold == number)
         others = np.flatnonzero(fold != number)
-        combined = combine(members, HeldOutRows(y, weight, others), average_precision, False, 0)
-        total = np.zeros(len(inside))
-        of_others = np.zeros(len(others))
+        part = rows._replace(tested=others)
+        total = np.zeros(180)
+        for name, share in by_name(combine(members, part, average_precision, False, 0)).items():
+            total += share * rarity[name]
         rest = others[~y[others]]
-        for each, share in zip(combined.candidates, combined.weights, strict=True):
-            scores = each.candidate.held_out
-            scale = FalsePositiveRate.of(scores[rest], None if weight is None else weight[rest])
-            total -= share * scale(scores[inside])
-            of_others -= share * scale(scores[others])
-        scale = FalsePositiveRate.of(
-            of_others[~y[others]], None if weight is None else weight[rest]
-        )
-        np.testing.assert_allclose(found[inside], scale(total), rtol=1e-12)
-        # The labels of a fold's own rows have no part in their scores.
-        flipped = y.copy()
-        flipped[inside] = ~flipped[inside]
-        again = cross_fitted_log_rates(
-            members, held_out_rows(flipped, weight), fold, average_precision, False, 0
-        )
-        np.testing.assert_array_equal(again[inside], found[inside])
+        scale = FalsePositiveRate.of(total[rest], None if weight is None else weight[rest])
+        inside = fold == number
+        np.testing.assert_allclose(found[inside], scale(total[inside]), rtol=1e-12)
+
+
+@draws(40)
+@given(
+    seed=st.integers(0, 2**32),
+    move=st.floats(-1e3, 1e3),
+    factor=st.floats(1e-2, 1e2),
+    n_majority=st.sampled_from([19, 20, 40]),
+)
+def test_where_a_fold_has_its_own_zero_and_unit_its_rarity_is_the_same(
+    seed, move, factor, n_majority
+):
+    n = 3 * n_majority + 12
+    y = np.arange(n) < 12
+    fold = np.arange(n) % 3
+    scores = noisy(y, 1.0, seed)
+    moved = np.where(fold == 1, factor * scores + move, scores)
+    rows = held_out_rows(y, None, fold)
+    found, again = (
+        rarity_by_fold(each, FalsePositiveRate.of(each[~y]), rows) for each in (scores, moved)
+    )
+    within = found[fold == 1]
+    order = np.argsort(scores[fold == 1])
+    assert (np.diff(within[order]) >= 0.0).all()  # rarer for higher scores
+    if n_majority >= 20:
+        np.testing.assert_allclose(again, found, rtol=1e-6)
+    else:  # too few for a scale of their own
+        np.testing.assert_array_equal(again, -FalsePositiveRate.of(moved[~y])(moved))
+
+
+def test_the_estimate_of_members_without_bias_is_that_of_new_rows():
+    """Scores of all folds in one list are too low; each fold on its own scale, they are not."""
+    found, new = [], []
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        y = np.arange(400) < 40
+        fold = np.arange(400) % 5
+        knows = random.normal(size=400) + 1.5 * y
+        members = [
+            candidate(
+                str(k), knows + 0.7 * random.normal(size=400) + 0.5 * random.normal(size=5)[fold]
+            )
+            for k in range(4)
+        ]
+        rows = held_out_rows(y, None, fold)
+        rates = cross_fitted_log_rates(members, rows, average_precision, False, 0)
+        found.append(average_precision(y, -rates))
+        knows = random.normal(size=400) + 1.5 * y
+        new.append(average_precision(y, knows + 0.35 * random.normal(size=400)))
+    difference = np.subtract(found, new)
+    assert abs(difference.mean()) < 2.0 * difference.std() / np.sqrt(30.0) + 0.01
 
 
 def test_precision_among_as_many_as_are_rare():

@@ -79,15 +79,16 @@ def test_what_is_learned_is_told():
 
 
 def test_scores_are_the_logarithm_of_the_share_of_the_majority_that_scores_as_high():
-    rng = np.random.default_rng(0)
-    n = 4000
-    y = np.arange(n) % 20 == 0
-    table = rng.normal(size=(n, 3)) + y[:, None]
-    model = quick([MeanDifference()], cv=3).fit(table, y)
-    new = rng.normal(size=(20_000, 3))
-    scores = model.score_samples(new)
-    for decades in (0.3, 1.0, 2.0):
-        assert (scores >= decades).mean() == pytest.approx(10.0**-decades, rel=0.25)
+    y = np.arange(4000) % 20 == 0
+    shares = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        table = rng.normal(size=(4000, 3)) + y[:, None]
+        model = quick([MeanDifference()], cv=3).fit(table, y)
+        scores = model.score_samples(rng.normal(size=(20_000, 3)))
+        shares.append([(scores >= decades).mean() for decades in (0.3, 1.0, 2.0)])
+    expected = [10.0**-0.3, 0.1, 0.01]
+    np.testing.assert_allclose(np.mean(shares, axis=0), expected, rtol=0.15)
 
 
 @pytest.mark.sampled(1)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from rareclass.ensemble.race import Candidate
 
 N_BEGIN, N_STEPS = 3, 10
+# A fold with fewer majority rows has no scale of its own.
+_LEAST_MAJORITY = 20
 # A gain below this is rounding.
 _LEAST_GAIN = 1e-9
 # Majority rows that weights are chosen on, at most: as many of the highest as of the others.
@@ -83,9 +85,10 @@ def as_objective(objective: Any) -> Scoring:
 
 
 class ScaledCandidate(NamedTuple):
-    """A candidate with its scale, -ln F of its held-out scores (n_tested,), and its objective.
+    """A candidate with the scale of its function, its held-out scores on it, and its objective.
 
-    The scale is learned from held-out majority rows.
+    `scale` is learned from all held-out majority scores. `rarity` of shape (n_tested,) is -ln F of
+    the tested rows, F being learned from the majority of the row's own fold.
     """
 
     candidate: "Candidate"
@@ -99,6 +102,26 @@ def _scale(scores: np.ndarray, held_out: HeldOutRows) -> FalsePositiveRate:
     majority = ~held_out.is_rare[held_out.tested]
     weight = held_out.tested_weight
     return FalsePositiveRate.of(scores[majority], None if weight is None else weight[majority])
+
+
+def rarity_by_fold(scores: np.ndarray, scale: FalsePositiveRate, held_out: HeldOutRows) -> Any:
+    """-ln F of scores of the tested rows, each by the majority of its own fold.
+
+    Functions of two folds place equal rows at different scores, so that scores of all folds in one
+    list rank worse than any of the functions does (Forman and Scholz, "Apples-to-apples in
+    cross-validation studies", SIGKDD Explorations 2010). Folds with fewer than 20 majority rows
+    share `scale`. O(n log n).
+    """
+    rarity = -scale(scores)
+    if held_out.fold is None:
+        return rarity
+    of_row, is_rare = held_out.fold[held_out.tested], held_out.is_rare[held_out.tested]
+    for number in np.unique(of_row):
+        within = of_row == number
+        if np.count_nonzero(within & ~is_rare) >= _LEAST_MAJORITY:
+            own = held_out._replace(tested=held_out.tested[within])
+            rarity[within] = -_scale(scores[within], own)(scores[within])
+    return rarity
 
 
 class Combination(NamedTuple):
@@ -128,12 +151,56 @@ def combine(
 
     Where no rare row is held out (there is one), the first settings of all members share equally.
     """
+    return _combined(_on_scales(candidates, held_out), held_out, objective, compact, seed)
+
+
+def cross_fitted_log_rates(
+    candidates: Sequence["Candidate"],
+    held_out: HeldOutRows,
+    objective: Scoring,
+    compact: bool | float,
+    seed: int,
+) -> np.ndarray:
+    """Return ln F of every tested row by weights and scale of the other folds alone, in order.
+
+    Weights flatter the rows that they were chosen on. O(n_folds) times `combine`.
+    """
+    scaled = _on_scales(candidates, held_out)
+    rarity_of = {id(each.candidate): each.rarity for each in scaled}
+    rates = np.empty(len(held_out.tested))
+    of_row = np.zeros(len(rates)) if held_out.fold is None else held_out.fold[held_out.tested]
+    for number in np.unique(of_row):
+        within = of_row == number
+        others = held_out._replace(tested=held_out.tested[~within])
+        of_others = [each._replace(rarity=each.rarity[~within]) for each in scaled]
+        combination = _combined(of_others, others, objective, compact, seed)
+        rarity = np.zeros(np.count_nonzero(within))
+        for each, weight in combination.in_use():
+            rarity += weight * rarity_of[id(each.candidate)][within]
+        rates[within] = combination.scale(rarity)
+    return rates
+
+
+def _on_scales(candidates: Sequence["Candidate"], held_out: HeldOutRows) -> list[ScaledCandidate]:
+    """Place the held-out scores of candidates on their scales."""
     scaled = []
     for each in candidates:
         scores = each.held_out[held_out.tested]
         scale = _scale(scores, held_out)
-        rarity = -scale(scores)
-        scaled.append(ScaledCandidate(each, scale, rarity, held_out.measure(objective, rarity)))
+        rarity = rarity_by_fold(scores, scale, held_out)
+        scaled.append(ScaledCandidate(each, scale, rarity, np.nan))
+    return scaled
+
+
+def _combined(
+    scaled: Sequence[ScaledCandidate],
+    held_out: HeldOutRows,
+    objective: Scoring,
+    compact: bool | float,
+    seed: int,
+) -> Combination:
+    """`combine` of candidates on their scales."""
+    scaled = [each._replace(objective=held_out.measure(objective, each.rarity)) for each in scaled]
     if np.isnan([each.objective for each in scaled]).any():
         first = {each.candidate.member.name: each for each in reversed(scaled)}
         scaled = list(reversed(first.values()))
@@ -143,33 +210,6 @@ def combine(
         weights = _choose_weights(scaled, held_out, objective, compact, seed)
     rarity = np.column_stack([each.rarity for each in scaled]) @ weights
     return Combination(scaled, weights, _scale(rarity, held_out))
-
-
-def cross_fitted_log_rates(
-    candidates: Sequence["Candidate"],
-    held_out: HeldOutRows,
-    fold: np.ndarray,
-    objective: Scoring,
-    compact: bool | float,
-    seed: int,
-) -> np.ndarray:
-    """Return ln F of every tested row by scales and weights of the other folds alone, in order.
-
-    Weights and scales flatter the rows that they were chosen on. O(n_folds) times `combine`.
-    """
-    rates = np.empty(len(held_out.tested))
-    of_row = fold[held_out.tested]
-    for number in np.unique(of_row):
-        within = of_row == number
-        rows, others = held_out.tested[within], held_out.tested[~within]
-        combination = combine(
-            candidates, held_out._replace(tested=others), objective, compact, seed
-        )
-        rarity = np.zeros(len(rows))
-        for each, weight in combination.in_use():
-            rarity -= weight * each.scale(each.candidate.held_out[rows])
-        rates[within] = combination.scale(rarity)
-    return rates
 
 
 def _choose_weights(

@@ -239,7 +239,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         race = self._race(rows, members, objective, budget, seed)
         views, held_out, how = race.views, race.held_out, (objective, self.compact, seed)
         combination = combine(race.candidates, held_out, *how)
-        log_rates = cross_fitted_log_rates(race.candidates, held_out, views.rows.fold, *how)
+        log_rates = cross_fitted_log_rates(race.candidates, held_out, *how)
         self.members_ = [
             LearnedMember(
                 each.candidate.member.name,

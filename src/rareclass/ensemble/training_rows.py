@@ -229,19 +229,21 @@ class HeldOutRows(NamedTuple):
     """Labels and weights of the training rows, and the rows that members are measured on.
 
     `is_rare` and `weight` (None: every row counts once) have an entry a training row. Under these
-    weights the rows `tested`, row numbers, stand for all rows that folds hold out.
+    weights the rows `tested`, row numbers, stand for all rows that folds hold out. `fold` of shape
+    (n_rows,) is the fold that holds a row out; None where one function scored all tested rows.
     """
 
     is_rare: np.ndarray
     weight: np.ndarray | None
     tested: np.ndarray
+    fold: np.ndarray | None = None
 
     @classmethod
     def of(cls, rows: FoldedRows, seed: int) -> "HeldOutRows":
         """Take all rows that a fold holds out, or all rare ones and a draw of 100,000 others."""
         tested = np.flatnonzero(rows.held_out_fold >= 0)
         is_rare = rows.is_rare[tested]
-        every = cls(rows.is_rare, rows.weight, tested)
+        every = cls(rows.is_rare, rows.weight, tested, rows.held_out_fold)
         if len(tested) - int(is_rare.sum()) <= _MOST_HELD_OUT:
             return every
         return every.thinned(is_rare, _MOST_HELD_OUT, seed)[1]
