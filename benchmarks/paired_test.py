@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 
 class Paired(NamedTuple):
@@ -61,4 +61,4 @@ def paired(sample: Sequence[float] | np.ndarray, test_over_train: float = 0.0) -
     if np.ptp(values) == 0.0:  # t is 0/0, or infinite
         return Paired(mean, 1.0 if mean == 0.0 else 0.0, n)
     error = np.sqrt(values.var(ddof=1) * (1.0 / n + test_over_train))
-    return Paired(mean, float(2.0 * stats.t.sf(abs(mean / error), n - 1)), n)
+    return Paired(mean, float(2.0 * special.stdtr(n - 1, -abs(mean / error))), n)

@@ -167,12 +167,11 @@ def comparisons(cell: dict[str, Any]) -> dict[str, dict[str, Comparison]]:
 
 def verdicts(sets: dict[str, Any]) -> dict[str, tuple[list[str], list[str]]]:
     """Method -> sets where it is better in AP or precision at k, and where worse in either."""
-    found: dict[str, tuple[list[str], list[str]]] = {}
+    found: dict[str, tuple[list[str], list[str]]] = {name: ([], []) for name in compared(sets)}
     for name, cell in sets.items():
         here = comparisons(cell)
-        for method in compared(sets):
+        for method, (better, worse) in found.items():
             by_metric = here[method]
-            better, worse = found.setdefault(method, ([], []))
             signs = [by_metric[m].verdict for m in ("ap", "precision_at_k")]
             if max(signs) > 0:
                 better.append(name)
@@ -183,17 +182,17 @@ def verdicts(sets: dict[str, Any]) -> dict[str, tuple[list[str], list[str]]]:
 
 def compared(sets: dict[str, Any]) -> list[str]:
     """The methods beside the plain one that every set has figures of."""
-    each = [comparisons(cell) for cell in sets.values()]
-    return [name for name in each[0] if all(name in one for one in each)]
+    each = [with_choices(cell["methods"]) for cell in sets.values()]
+    return [name for name in each[0] if name != "plain" and all(name in one for one in each)]
 
 
 def lines(sets: dict[str, Any], metric: str) -> list[list[str]]:
     """The plain loss, and every other method's difference from it, * where significant."""
-    found = []
+    found, methods = [], compared(sets)
     for name, cell in sets.items():
         row = [name, f"{100 * np.mean(cell['methods']['plain'][metric]):.1f}"]
         here = comparisons(cell)
-        for method in compared(sets):
+        for method in methods:
             one = here[method][metric]
             row.append(f"{100 * one.difference:+.1f}{'*' if one.verdict else ''}")
         found.append(row)

@@ -97,15 +97,16 @@ def top(cell: Cell) -> list[str]:
 def standings(cells: dict[Key, Cell]) -> dict[str, Standing]:
     """Every method over the cells."""
     found = {}
-    tops = {key: top(cell) for key, cell in cells.items()}
+    tops = [top(cell) for cell in cells.values()]
+    means = [{name: mean(cell, name) for name in cell} for cell in cells.values()]
     for name in methods_of(cells):
-        own = [cell for cell in cells.values() if name in cell]
+        own = [each for each in means if name in each]
         found[name] = Standing(
-            sum(mean(cell, name) == mean(cell, first(cell)) for cell in own),
-            sum(name in tops[key] for key, cell in cells.items() if name in cell),
+            sum(each[name] == max(each.values()) for each in own),
+            sum(name in each for each in tops),
             len(own),
-            float(np.mean([mean(cell, name) for cell in own])),
-            float(np.mean([_place(cell, name) for cell in own])),
+            float(np.mean([each[name] for each in own])),
+            float(np.mean([_place(each, name) for each in own])),
         )
     return found
 
@@ -127,8 +128,8 @@ def _is_behind(values: list[float], best: list[float]) -> bool:
     return test is not None and test.p is not None and test.p < P and test.difference < 0.0
 
 
-def _place(cell: Cell, name: str) -> float:
+def _place(means: dict[str, float], name: str) -> float:
     """1 for the first; equals share their places."""
-    others = [mean(cell, other) for other in cell if other != name]
-    own = mean(cell, name)
+    others = [value for other, value in means.items() if other != name]
+    own = means[name]
     return 1.0 + sum(one > own for one in others) + 0.5 * sum(one == own for one in others)
