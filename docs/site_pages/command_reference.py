@@ -15,6 +15,11 @@ def commands() -> dict[str, Any]:
     return {"": whole, **whole.commands}
 
 
+def argument_name(parameter: Any) -> str:
+    """Return the name of an argument as the help page shows it."""
+    return str(parameter.metavar or parameter.name.upper())
+
+
 def option_rows(verb: str, command: Any) -> list[tuple[str, str]]:
     """Return how an argument or option is written, and its help, for all that a verb takes."""
     context = typer.Context(command, info_name=f"rareclass {verb}".strip())
@@ -23,7 +28,7 @@ def option_rows(verb: str, command: Any) -> list[tuple[str, str]]:
         record = parameter.get_help_record(context)
         if record is not None:
             is_option = parameter.param_type_name == "option"
-            rows.append((record[0] if is_option else parameter.name.upper(), record[1]))
+            rows.append((record[0] if is_option else argument_name(parameter), record[1]))
     return rows
 
 
@@ -46,7 +51,7 @@ def section(verb: str, command: Any) -> str:
     """Return the Markdown of one verb."""
     title = f"rareclass {verb}".strip()
     arguments = [each for each in command.params if each.param_type_name == "argument"]
-    words = " ".join(each.name.upper() for each in arguments)
+    words = " ".join(map(argument_name, arguments))
     takes = "VERB ..." if not verb else f"{words} [OPTIONS]".strip()
     lines = [f"## {title}\n", cleandoc(command.help or "") + "\n"]
     lines += ["```text", f"{title} {takes}", "```\n"]

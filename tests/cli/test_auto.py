@@ -51,8 +51,8 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
         "by cross-validation: 300 rows, 30 of them rare",
         "Members, on their held-out folds",
         "Member Weight AUC AP 95% interval Seconds Settings",
-        "Columns that matter most: amount (",
-        "A score of 2 means that 1 in 100 majority rows scores as high",
+        "importance: amount (",
+        "1 in 100 majority rows",
     ):
         assert each in words, each
     threshold = load_model(auto / "model.rareclass").threshold

@@ -132,7 +132,7 @@ def test_several_labels_are_one_class() -> None:
         (("compare", "a.csv", "--folds", "2", "--folds", "3"), "--folds"),
         (("stream", "a.csv", "-t", "y", "--checkpoint", "c", "--window", "9", "--window", "8"),
          "--window"),
-        (("fit", "a.csv", "-t", "x", "-o", "m", "--refit", "--no-refit"), "--refit"),
+        (("fit", "a.csv", "-t", "x", "-o", "m", "--no-refit", "--no-refit"), "--no-refit"),
     ],
 )  # fmt: skip
 def test_an_option_of_one_value_is_not_given_twice(words: tuple[str, ...], option: str) -> None:

@@ -33,10 +33,19 @@ class EachOptionOnce(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+def unwrapped(text: str) -> str:
+    """Return a docstring with each paragraph on one line, for the terminal to wrap.
+
+    >>> unwrapped("Score rows.\\n\\n    Writes a\\n    file.\\n    ")
+    'Score rows.\\n\\nWrites a file.'
+    """
+    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+
+
 app = typer.Typer(
     name="rareclass",
-    help="Learn the class you have almost none of: train a ranking model on a table in which "
-    "few rows matter, see honest estimates, score new rows.",
+    help="Find a rare class in tables: train a model, estimate how good it is, choose a threshold, "
+    "score new rows.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -45,7 +54,7 @@ for verb in (
     fit, score, evaluate, monitor, threshold, compare, report, show, export, serve, hunt, stream,
     demo,
 ):  # fmt: skip
-    app.command(cls=EachOptionOnce)(verb)
+    app.command(cls=EachOptionOnce, help=unwrapped(verb.__doc__ or ""))(verb)
 
 
 def _print_version(wanted: bool) -> None:
@@ -64,5 +73,5 @@ def options(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Learn the class you have almost none of."""
+    """Find a rare class in tables."""
     be_quiet(quiet)

@@ -65,7 +65,7 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Methods to compare, with commas between, of auto, rankrc, mibc, lightgbm, "
+            help="Methods to compare, separated by commas: auto, rankrc, mibc, lightgbm, "
             "xgboost, catboost, hgb, forest, balanced-forest, extra-trees, easy-ensemble, "
             "logistic, svm.",
             show_default="all that are installed",
@@ -76,7 +76,7 @@ def compare(
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Column whose rows of one value, such as a customer's, are held out together and "
+            help="Column of groups, such as customers: rows of one group are held out together and "
             "counted as one."
         ),
     ] = None,
@@ -86,7 +86,7 @@ def compare(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(help="Column by whose values rows of scores are also compared separately."),
+        typer.Option(help="Column whose values are also compared separately."),
     ] = None,
     time: Annotated[
         str | None,
@@ -106,9 +106,9 @@ def compare(
     ] = None,
     k: Annotated[
         list[int] | None,
-        typer.Option("--k", min=1, help="Also precision at so many rows. Many times."),
+        typer.Option("--k", min=1, help="Also compare precision at k. Many times."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of folds, methods and bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of folds, methods and bootstrap.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(

@@ -50,8 +50,8 @@ Strict = Annotated[
 Positive = Annotated[
     list[str] | None,
     typer.Option(
-        help="Value of the rare class. Many times: any of them is rare. By default the rarer of "
-        "two."
+        help="Label of the rare class. Many times: any of them is rare. By default the less "
+        "frequent of two labels."
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
@@ -67,8 +67,7 @@ class TableOptions:
     separator: Annotated[
         str | None,
         typer.Option(
-            help="What separates the cells of a CSV file: one character, or tab. By default found "
-            "out."
+            help="Separator of a CSV file: one character, or tab. By default it is detected."
         ),
     ] = None
     query: Annotated[
@@ -143,7 +142,7 @@ class ColumnOptions:
     ] = None
     category: Annotated[
         list[str] | None,
-        typer.Option(help="Column to take as categories whatever it holds. Many times."),
+        typer.Option(help="Column to treat as categories, whatever it holds. Many times."),
     ] = None
 
     @property
@@ -164,7 +163,7 @@ class JsonOption:
         Path | None,
         typer.Option(
             "--json",
-            help="Also write the numbers to this file; - prints only them.",
+            help="Also write the results as JSON to this file; - prints nothing but JSON.",
             parser=file_or_url,
         ),
     ] = None

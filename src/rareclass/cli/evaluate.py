@@ -87,7 +87,7 @@ def evaluate(
         days = counted(a_day.n_days, "whole day") if a_day.n_days >= 1 else "part of a day"
         console.print(
             f"Alerts a day: {a_day.mean:.3g} on average, {a_day.least:,.0f} to {a_day.most:,.0f} "
-            f"({days} of {a_day.time})"
+            f"({days}, by column {a_day.time})"
         )
     if found.budget is not None:
         console.print(f"Alert budget: {found.budget.sentence()}")
@@ -142,10 +142,10 @@ def _share(share: "Interval", digits: int, width: int) -> str:
 
 
 def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> None:
-    """Print how good the probabilities are, against the share of rare rows for every row."""
+    """Print how good the probabilities are, against the base rate as a constant probability."""
     table = new_table()
     table.add_column("Probabilities")
-    add_numbers(table, "Model", "Share of rare rows for every row")
+    add_numbers(table, "Model", "Constant base rate")
     for name, own, constant in (
         ("mean", quality.mean, quality.share),
         ("log loss", quality.log_loss, quality.log_loss_of_share),
@@ -157,8 +157,8 @@ def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> Non
         print_notes(
             console,
             [
-                "the probabilities are worse than the share of rare rows for every row. They are "
-                f"meant for a share of {quality.prevalence:.4f}; rareclass threshold --prevalence "
-                "sets another."
+                "the probabilities are worse than the base rate as a constant probability. They "
+                f"are calibrated for a base rate of {quality.prevalence:.4f}; rareclass threshold "
+                "--prevalence sets another."
             ],
         )

@@ -46,7 +46,7 @@ def fit(
     given: Annotated[
         str,
         typer.Argument(
-            help="File or folder to learn from: CSV, JSON lines, Parquet, svmlight; or a database.",
+            help="Training table, file or folder: CSV, JSON lines, Parquet, svmlight; or a database.",
             metavar="TRAIN",
         ),
     ],
@@ -55,7 +55,7 @@ def fit(
     ],
     *,
     target: Annotated[
-        str | None, typer.Option("--target", "-t", help="Column that holds the classes.")
+        str | None, typer.Option("--target", "-t", help="Column with the labels.")
     ] = None,
     positive: Positive = None,
     columns: ColumnOptions,
@@ -70,8 +70,8 @@ def fit(
             min=0.0,
             max=0.9,
             help="Share of rows held out for the estimate; 0: none. By default auto "
-            "cross-validates, as "
-            "the other methods do with fewer than 20 rare rows; else .25.",
+            "cross-validates; other methods hold out 0.25, or cross-validate with fewer than 20 "
+            "rare rows.",
             show_default=False,
         ),
     ] = None,
@@ -90,26 +90,24 @@ def fit(
         str | None,
         typer.Option(
             "--id",
-            help="Column that names a row, and is not learned from. Explanations name similar rare "
-            "training rows by it.",
+            help="Column with row identifiers: not a feature; --explain of rareclass score names "
+            "similar rare training rows by it.",
         ),
     ] = None,
     threshold: FitRuleOptions,
-    baseline: Annotated[
+    no_baseline: Annotated[
         bool,
         typer.Option(
-            "--baseline/--no-baseline",
-            help="Also train histogram boosting and logistic regression, for comparison; auto has "
-            "them among its members.",
+            "--no-baseline",
+            help="Do not train histogram boosting and logistic regression for comparison, as "
+            "methods other than auto do.",
         ),
-    ] = True,
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
-    refit: Annotated[
+    no_refit: Annotated[
         bool,
-        typer.Option(
-            "--refit/--no-refit", help="Train the saved model on the held-out rows as well."
-        ),
-    ] = True,
+        typer.Option("--no-refit", help="Do not train the saved model on the held-out rows."),
+    ] = False,
     memory: Annotated[
         str | None,
         typer.Option(help="Most memory to use, such as 4GiB. By default all that is free."),
@@ -130,7 +128,7 @@ def fit(
     dask: Annotated[
         str | None,
         typer.Option(
-            help="Learn a table of Parquet on the workers of a Dask cluster: tcp://HOST:PORT, or "
+            help="Train on a table of Parquet on the workers of a Dask cluster: tcp://HOST:PORT, or "
             "local. With --method rankrc, mibc or ordinal-rankrc."
         ),
     ] = None,
@@ -139,10 +137,10 @@ def fit(
         typer.Option(help="Folder for tables too large for memory. By default TMPDIR or /var/tmp."),
     ] = None,
 ) -> None:
-    """Learn to rank the rare rows of TRAIN, or its highest levels, first, and save the model.
+    """Train a model that ranks rare rows first, estimate how good it is, and save it.
 
-    The quality on new rows is estimated by cross-validation, or on held-out rows; the saved model
-    learns from all rows.
+    The estimate is of new rows: by cross-validation, or on held-out rows. The saved model is
+    trained on all rows.
     """
     cost_of_errors = threshold.cost is not None and "=" in threshold.cost
     learner = how.learner(None if cost_of_errors else threshold.cost, positive)
@@ -180,7 +178,7 @@ def fit(
         holdout=holdout,
         folds=folds,
         seed=seed,
-        refit=refit,
+        refit=not no_refit,
         kernel_memory=plan.kernel_memory,
         on_disk=plan.on_disk or dask is not None,
         most_sampled=plan.most_sampled,
@@ -190,7 +188,7 @@ def fit(
         time=time,
         rule=rule,
         prevalence=threshold.prevalence,
-        baseline=baseline,
+        baseline=not no_baseline,
     )
     console = output()
     with ExitStack() as until_saved:

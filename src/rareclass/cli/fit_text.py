@@ -81,6 +81,8 @@ def print_trained(
         console.print()
     _print_decision(console, trained)
     method = trained.content.facts.method
+    if details or isinstance(method, CombinationFacts):
+        console.print()
     if isinstance(method, CombinationFacts):
         _print_combination(console, trained, method, details)
     if details:
@@ -117,7 +119,7 @@ def print_next(
         show = command_line("show", out)
         print_command(console, "See what the model file holds:", show)
         evaluate = command_line("evaluate", out, *rows)
-        label = f"Evaluate on new rows with known classes, in place of {name}:"
+        label = f"Evaluate on labelled rows (put their file in place of {name}):"
         print_command(console, label, evaluate)
     else:
         if has_report:
@@ -129,7 +131,7 @@ def print_next(
         label = "Try another threshold (--out FILE saves the model with it):"
         print_command(console, label, command_line("threshold", out, *words))
     score = command_line("score", out, *rows, "--out", _beside(out, "_scores.csv"))
-    print_command(console, f"Score new rows, in place of {name}:", score)
+    print_command(console, f"Score new rows (put their file in place of {name}):", score)
 
 
 def _beside(out: Path, ending: str) -> Path:
@@ -260,7 +262,6 @@ def _print_decision(console: Console, trained: "Trained") -> None:
             shares = (f"{share.value:.3f}" for share in (each.precision, each.recall))
             table.add_row(each.rule, f"{each.threshold:.4g}", f"{each.alerts:,.0f}", *shares)
         console.print(table)
-    console.print()
 
 
 def _print_combination(
@@ -273,19 +274,19 @@ def _print_combination(
             behind = ", ".join(method.behind)
             console.print(f"Far behind on the first fold, so not trained on the others: {behind}")
     else:
-        console.print(f"Members by weight: {_weights(method.leaderboard)}")
+        console.print(f"Ensemble members by weight: {_weights(method.leaderboard)}")
     untried = list(dict.fromkeys([*method.not_tried, *method.without_time]))
     if untried:
         names = ", ".join(untried) if details else counted(len(untried), "member")
         console.print(f"Not trained, time budget used up: {names} (--time-budget gives more)")
     if matter := _columns_that_matter(method.importances):
-        console.print(f"Columns that matter most: {matter}")
+        console.print(f"Columns by permutation importance: {matter}")
         n_columns = sum(column.is_used for column in trained.content.facts.columns)
         if details:
             n_left = n_columns - len(method.importances)
             left = f"; {counted(n_left, 'column')} not tested, for lack of time" if n_left else ""
-            console.print(f"  (in brackets: {method.objective} lost if a column is shuffled{left})")
-    console.print("A score of 2 means that 1 in 100 majority rows scores as high; 3, 1 in 1,000.")
+            console.print(f"  (in brackets: loss of {method.objective} if the column is shuffled{left})")
+    console.print("Score of 2: 1 in 100 majority rows scores as high; score of 3: 1 in 1,000.")
 
 
 def _weights(rows: "Sequence[LeaderboardRow]") -> str:

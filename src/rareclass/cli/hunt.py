@@ -50,27 +50,27 @@ class BallOptions:
         int | None,
         typer.Option(
             min=1,
-            help="Write so many of the surest rows.",
+            help="Number of rows to write, the most likely cases first.",
             show_default="100, or as many cases as --share says",
         ),
     ] = None
     kernel: Annotated[
         KernelName | None,
         typer.Option(
-            help="Shape of the ball: none is round, gaussian is free.",
+            help="none: the ball is a sphere; gaussian: it can take any shape.",
             show_default="both are tried",
         ),
     ] = None
     c1: Annotated[
         str | None,
         typer.Option(
-            help="Price of a cleared row inside; larger: smaller balls.", show_default="chosen"
+            help="Penalty of a cleared row inside; larger: smaller balls.", show_default="chosen"
         ),
     ] = None
     c2: Annotated[
         str | None,
         typer.Option(
-            help="Price of an unlabelled row outside; larger: larger balls.", show_default="0"
+            help="Penalty of an unlabelled row outside; larger: larger balls.", show_default="0"
         ),
     ] = None
     width: Annotated[
@@ -83,21 +83,21 @@ class BallOptions:
     share: Annotated[
         float | None,
         typer.Option(
-            min=0.0, max=1.0, help="Share of the unlabelled rows that is rare, if it is known."
+            min=0.0, max=1.0, help="Share of cases among the unlabelled rows, if it is known."
         ),
     ] = None
     balls: Annotated[
         str | None,
         typer.Option(
-            help="Balls for each rare value: a number, or auto.", show_default="1 to 3, chosen"
+            help="Balls for each value of --rare: a number, or auto.", show_default="1 to 3, chosen"
         ),
     ] = None
     filter_rows: Annotated[
         str,
         typer.Option(
             "--filter",
-            help="Leave out unlabelled rows far from every case before the ball is drawn: yes, no, "
-            "or how far, 3 being yes.",
+            help="Leave out unlabelled rows far from every case before the ball is fitted: yes, "
+            "no, or a distance; yes is 3.",
         ),
     ] = "yes"
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5
@@ -146,28 +146,27 @@ def hunt(
     ],
     target: Annotated[
         str,
-        typer.Option("--target", "-t", help="Label column; empty cells are rows not looked at."),
+        typer.Option("--target", "-t", help="Column with the labels; empty where a row is unlabelled."),
     ],
     rare: Annotated[
-        list[str], typer.Option(help="Value of confirmed cases. Many times: a ball each.")
+        list[str], typer.Option(help="Label of confirmed cases. Many times: one ball for each.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", parser=file_or_url)],
     *,
     cleared: Annotated[
-        list[str] | None, typer.Option(help="Value of rows known to be no cases. Many times.")
+        list[str] | None, typer.Option(help="Label of rows that are not cases. Many times.")
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(help="Value that counts as an empty cell. Many times.")
+        list[str] | None, typer.Option(help="Label to treat as unlabelled. Many times.")
     ] = None,
     columns: ColumnOptions,
     how: BallOptions,
     written: OutputOptions,
     table: TableOptions,
 ) -> None:
-    """Find the unlabelled rows of DATA that belong with a few confirmed cases, and say why.
+    """Find unlabelled rows of DATA that resemble a few confirmed cases.
 
-    The cases are learned against all other rows. Writes the surest rows, what is typical of the
-    cases, and a picture.
+    Writes the rows that are most likely cases, the columns that set them apart, and a picture.
     """
     from rareclass.files import being_written, check_not_inside
     from rareclass.hunt.files import (

@@ -83,10 +83,10 @@ class MethodOptions:
     method: Annotated[
         MethodName,
         typer.Option(
-            help="How to learn: auto, kernel machines, trees and linear models, combined; rankrc, "
-            "a kernel machine on the rare rows; mibc, a linear model of the rare rows and the mean "
-            "and covariance of the majority, for tables that are wide or huge; ordinal-rankrc, a "
-            "kernel machine for ordered levels, such as grades, of which one is frequent."
+            metavar="METHOD",
+            help="auto: an ensemble of trees, kernel machines and linear models. rankrc: one "
+            "kernel machine, for numeric columns. mibc: a linear model, for very wide or very "
+            "large tables. ordinal-rankrc: a kernel machine for ordered levels, such as grades.",
         ),
     ] = MethodName.auto
     time_budget: Annotated[
@@ -100,17 +100,16 @@ class MethodOptions:
     objective: Annotated[
         str | None,
         typer.Option(
-            help="What auto is best at on held-out rows: average-precision, roc-auc, "
-            "precision-at-k, which counts as many rows as are rare, or precision-at=100, the first "
-            "100.",
+            help="Measure that auto maximises on held-out rows: average-precision, roc-auc, "
+            "precision-at-k (k: the number of rare rows), or precision-at=100.",
             show_default="average-precision",
         ),
     ] = None
     members: Annotated[
         str | None,
         typer.Option(
-            help="What auto learns with: kernel, trees, members as fit lists them, with commas "
-            "between; auto,catboost adds one.",
+            help="Ensemble members of auto, separated by commas: kernel, trees, or names that fit "
+            "--details prints; auto,catboost adds one to the default.",
             show_default="auto",
         ),
     ] = None
@@ -118,38 +117,38 @@ class MethodOptions:
         bool | None,
         typer.Option(
             "--compact",
-            help="Let auto keep its best single member where that loses at most 0.01: a smaller "
-            "file.",
+            help="Keep only auto's best member if that loses at most 0.01: a smaller file.",
             show_default=False,
         ),
     ] = None
     lam: Annotated[
         str | None,
         typer.Option(
-            help="Regulariser of rankrc and ordinal-rankrc: a number such as 0.01 or 2^-8; auto "
-            "cross-validates.",
+            help="Regularisation strength of rankrc and ordinal-rankrc: a number such as 0.01 or "
+            "2^-8; auto cross-validates.",
             show_default="auto",
         ),
     ] = None
     width: Annotated[
         str | None,
         typer.Option(
-            help="Width of the kernel of rankrc: a number, the sigma of encoded columns; mean, the "
-            "mean distance of rows; auto, chosen with lam on 20,000 of more rows, else the mean.",
+            help="Kernel width of rankrc: a number (sigma), mean (the mean distance of rows), or "
+            "auto, which cross-validates it with lam where there are over 20,000 rows, on a sample.",
             show_default="auto",
         ),
     ] = None
     covariance: Annotated[
         Covariance | None,
         typer.Option(
-            help="Covariance that mibc keeps of the majority.",
+            metavar="KIND",
+            help="Covariance estimate of mibc: full, diagonal, factor, shrunk or sparse-inverse.",
             show_default="full; diagonal for svmlight and above 1,000 encoded columns",
         ),
     ] = None
     levels: Annotated[
         str | None,
         typer.Option(
-            help="Values of the target of ordinal-rankrc from the lowest to the highest, as in "
+            help="Levels of the target of ordinal-rankrc from the lowest to the highest, such as "
             "low,medium,high. The last level ranks first.",
             show_default="numbers by size",
         ),

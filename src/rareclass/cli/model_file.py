@@ -65,7 +65,7 @@ def threshold(
         float | None,
         typer.Option(
             "--threshold",
-            help="This score itself, as rareclass report shows it.",
+            help="The threshold itself, a score.",
             rich_help_panel=PANEL,
         ),
     ] = None,
@@ -76,9 +76,9 @@ def threshold(
     written: OutputOptions,
     table: TableOptions,
 ) -> None:
-    """Choose another threshold for a model, by a rule, and save the model with it.
+    """Choose another threshold for a model by a rule; with --out, save the model with it.
 
-    --prevalence alone keeps the threshold, and makes probabilities of that share of rare rows.
+    --prevalence alone keeps the threshold and recalibrates the probabilities to that base rate.
     """
     character = table.character
     data = None if given is None else table.place(given, "DATA")
@@ -131,7 +131,7 @@ def export(
     ],
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a model as ONNX: scored without Python, double precision, one input a column."""
+    """Write a model as an ONNX file, which is scored without Python; one input a column."""
     from rareclass.model.to_onnx import export_file
     from rareclass.opening import load
 
@@ -144,7 +144,7 @@ def export(
 
 @command
 def show(model: ModelPath, *, written: OutputOptions) -> None:
-    """Show what a model file holds: target, columns, training, estimate, members, threshold."""
+    """Show what a model file holds: target, columns, estimate, ensemble members, threshold."""
     from rareclass.machine import size_text
     from rareclass.model.facts import LeaderboardRow
     from rareclass.opening import describe

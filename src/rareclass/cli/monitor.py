@@ -33,8 +33,8 @@ def monitor(
         bool,
         typer.Option(
             "--strict",
-            help="Exit with 3 where a column is absent, a column or the scores have moved far, or "
-            "alerts are twice or half as frequent as held out, beyond chance.",
+            help="Exit with code 3 if a column is absent, a column or the scores have moved far, "
+            "or alerts are significantly twice or half as frequent as on held-out rows.",
         ),
     ] = False,
     written: JsonOption,
@@ -42,9 +42,9 @@ def monitor(
 ) -> None:
     """Compare the columns and the scores of NEW with those of training.
 
-    The stability index of a column is over tenths of the training values (or its commonest words),
-    cells unlike all of training, and empty ones: from 0.1 on it has moved, from 0.25 on far. What
-    chance may do in few rows does not count.
+    The population stability index (PSI) compares the distribution of each column with training:
+    tenths of the training values or the most frequent words, new values, empty cells. A column has
+    moved from 0.1 on, and far from 0.25 on; changes that are not significant do not count.
     """
     from rareclass.model.evaluate import monitor_file
     from rareclass.opening import open_model
@@ -70,8 +70,8 @@ def _print_columns(console: Console, drift: "Drift") -> None:
     table, is_wide = new_table(), console.width >= NARROW
     table.add_column("Column", overflow="fold")
     table.add_column("Verdict")
-    add_numbers(table, "Index", "Empty", "in training")
-    add_numbers(table, *(["Unlike training"] if is_wide else []))
+    add_numbers(table, "PSI", "Empty", "Empty before")
+    add_numbers(table, *(["New values"] if is_wide else []))
     scores = [] if drift.scores is None else [drift.scores]
     for each in (*drift.compared[:_MOST_LISTED], *scores):
         name = "(scores)" if each is drift.scores else each.name

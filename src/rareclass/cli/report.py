@@ -49,10 +49,10 @@ def report(
         str | None, typer.Option(help="Column with the time of a row, for alerts a day.")
     ] = None,
     groups: Annotated[
-        str | None, typer.Option(help="Column of subgroups that are evaluated one by one.")
+        str | None, typer.Option(help="Column of subgroups, each evaluated separately.")
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column that names rows, printed with single rows.")
+        str | None, typer.Option("--id", help="Column with row identifiers, shown with single rows.")
     ] = None,
     cost: Annotated[
         str | None,
@@ -74,16 +74,16 @@ def report(
     rows: Annotated[
         int,
         typer.Option(
-            min=0, max=100, help="Show so many of the highest rows, with cells. By default none."
+            min=0, max=100, help="Number of rows with the highest scores to show, with their cells."
         ),
     ] = 0,
     written: OutputOptions,
     table: TableOptions,
 ) -> None:
-    """Write a page that shows how good a model is, and at which threshold.
+    """Write an HTML page that shows how good a model is at every threshold.
 
-    One HTML file that needs no network: curves with intervals, a threshold to drag, what errors
-    cost, where the model fails, how far the rows have moved since training, and a model card.
+    One file that needs no network: curves with intervals, a threshold slider, costs, subgroups in
+    which the model fails, drift since training, and a model card.
     """
     character = table.character
     data = None if given is None else table.place(given, "DATA")

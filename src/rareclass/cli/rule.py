@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 PANEL = "Threshold: one of"
 _LEAST_COST = (
-    "The least cost: fp=5,fn=100 for a false alert and a missed rare row, review=1 for any alert; "
+    "The lowest cost: fp=5,fn=100 for a false alert and a missed rare row, review=1 for any alert; "
     "a column of costs by its name, as in fn=amount."
 )
 
@@ -162,8 +162,8 @@ class FitRuleOptions(RuleOptions):
     cost: Annotated[
         str | None,
         typer.Option(
-            help=f"{_LEAST_COST} With --method mibc a number: its C, the price of a rare row on "
-            "the wrong side, as 0.1, 10^-2, or inf; auto cross-validates.",
+            help=f"{_LEAST_COST} With --method mibc instead a number: its parameter C, such as "
+            "0.1, 10^-2, or inf; auto cross-validates.",
             rich_help_panel=PANEL,
         ),
     ] = None

@@ -56,12 +56,12 @@ def score(
     ] = None,
     id_columns: Annotated[
         list[str] | None,
-        typer.Option("--id", help="Column of DATA to carry over to the scores. Many times."),
+        typer.Option("--id", help="Column of DATA to copy to the scores. Many times."),
     ] = None,
     alerts_only: Annotated[
         bool,
         typer.Option(
-            "--alerts-only", help="Write the rows called rare alone, the highest score first."
+            "--alerts-only", help="Write only the rows called rare, the highest score first."
         ),
     ] = False,
     top: Annotated[
@@ -98,15 +98,14 @@ def score(
     written: OutputOptions,
     table: TableOptions,
 ) -> None:
-    """Score every row of DATA, in its order, reading a batch at a time.
+    """Score every row of DATA.
 
-    Writes row number (or --id), score (higher: rarer), probability where the model has one,
-    called_rare (above threshold), percentile.
+    Writes a line a row, in the order of DATA: row number (or --id), score (higher: more likely
+    rare), probability where the model has one, called_rare (above the threshold) and percentile.
 
-    For a model of levels: score (higher: a higher level), probability of each level, level, and
-    percentile of all rows. For
-    the folder of a hunt the score falls down the hunt's list, rows as sure as its last written one
-    are called rare, and sure is the share of cases to be expected among rows that are as sure.
+    For ordered levels: score, probability of each level, level and percentile. For the folder of a
+    hunt: score; called_rare (at least the score of the last row that the hunt wrote); and sure,
+    the expected share of cases among the hunt's rows with this score or more.
     """
     from rareclass.files import check_not_input
     from rareclass.model.score_file import ScoreSettings, check_score_path, score_rows

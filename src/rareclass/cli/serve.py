@@ -22,19 +22,19 @@ def serve(
     token_file: Annotated[
         Path | None,
         typer.Option(
-            help="File with the token that requests must have. By default the environment variable "
-            "RARECLASS_TOKEN, if set."
+            help="File with the token that requests must carry. By default the environment "
+            "variable RARECLASS_TOKEN, if set."
         ),
     ] = None,
-    max_rows: Annotated[int, typer.Option(help="Rows.", min=1, rich_help_panel=_LIMITS)] = 10_000,
+    max_rows: Annotated[int, typer.Option(help="Most rows.", min=1, rich_help_panel=_LIMITS)] = 10_000,
     max_body: Annotated[
-        str, typer.Option(help="Size of the body.", rich_help_panel=_LIMITS)
+        str, typer.Option(help="Largest body.", rich_help_panel=_LIMITS)
     ] = "16MiB",
     max_requests: Annotated[
-        int, typer.Option(help="Requests at once.", min=1, rich_help_panel=_LIMITS)
+        int, typer.Option(help="Most requests at once.", min=1, rich_help_panel=_LIMITS)
     ] = 64,
     timeout: Annotated[
-        float, typer.Option(help="Seconds for an answer.", min=0.01, rich_help_panel=_LIMITS)
+        float, typer.Option(help="Most seconds for an answer.", min=0.01, rich_help_panel=_LIMITS)
     ] = 10.0,
     threads: Annotated[int, typer.Option(help="Threads for requests of many rows.", min=1)] = 1,
     reload: Annotated[
@@ -44,11 +44,11 @@ def serve(
         bool, typer.Option(help="Write a line of JSON for each request to standard error.")
     ] = True,
 ) -> None:
-    """Answer requests for scores until it is stopped.
+    """Serve a model over HTTP until Ctrl-C.
 
     POST /score takes rows as JSON or as an Arrow stream and answers score, probability, decision
-    and percentile, with ?reasons=3 the columns behind them. /openapi.json has the model's columns,
-    / a form for one row by hand, /healthz, /readyz and /metrics are for who runs it.
+    and percentile; ?reasons=3 adds the three columns that raised each score. / is a form for one
+    row, /openapi.json describes the requests, /healthz, /readyz and /metrics are for operations.
     """
     with needed_for("rareclass serve", "rareclass[serve]"):
         from rareclass.serving.live_model import LiveModel

@@ -89,64 +89,64 @@ def stream(
     learner: Annotated[
         Learner,
         typer.Option(
-            help="How to learn. auto keeps the learner of the folder; in a new folder it is "
-            "mixture, several "
-            "learners weighted by how they have ranked."
+            metavar="LEARNER",
+            help="cbr, cbr-diagonal, oam, opauc, adaoam, uniexp, logistic, or mixture: several "
+            "learners weighted by how well they have ranked. auto keeps the learner of the "
+            "folder; in a new folder it is mixture.",
         ),
     ] = Learner.auto,
     param: Annotated[
         list[str] | None,
         typer.Option(
             help="Parameter of the learner as NAME=VALUE, such as C=0.5. Many times. "
-            "cbr and cbr-diagonal begin with C=2^-10 and class_weight=balanced, not with the "
-            "library's C=1: large steps on the few rare rows would soon leave it unable to move."
+            "cbr and cbr-diagonal have C=2^-10 and class_weight=balanced by default."
         ),
     ] = None,
     positive: Annotated[
         list[str] | None,
         typer.Option(
-            help="Value of the rare class. Many times: any of them is rare. By default 1, true or "
+            help="Label of the rare class. Many times: any of them is rare. By default 1, true or "
             "yes."
         ),
     ] = None,
     id_column: Annotated[
         str | None,
-        typer.Option("--id", help="Column that names a row: labels may come later under it."),
+        typer.Option("--id", help="Column with row identifiers, by which late labels are matched."),
     ] = None,
     hold: Annotated[
         int,
         typer.Option(
             min=1,
-            help="Most rows to hold for labels to come, and labels for rows to come.",
+            help="Most rows to keep while they wait for a label, and labels for a row.",
         ),
     ] = 100_000,
     drop: Drop = None,
     category: Annotated[
         list[str] | None,
-        typer.Option(help="Column to take as categories though it holds numbers. Many times."),
+        typer.Option(help="Column to treat as categories, whatever it holds. Many times."),
     ] = None,
     max_categories: Annotated[
-        int, typer.Option(min=1, help="Values of a category column that get a feature each.")
+        int, typer.Option(min=1, help="Most values of a category column that get a feature each.")
     ] = 32,
     half_life: Annotated[
-        float, typer.Option(help="Rows after which the past counts half in means and deviations.")
+        float, typer.Option(help="Rows after which older rows count half in means and standard deviations.")
     ] = 100_000,
     tails: Annotated[
         Tails | None,
         typer.Option(
-            help="Numbers far out: drawn in by asinh, cut at 10 deviations, or as is. By default "
-            "as is for mixture, which draws them in itself for some of its members, else asinh."
+            help="Outliers: asinh transform, clip at 10 standard deviations, or linear, no "
+            "change. By default linear for mixture, else asinh.",
         ),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Rows between two checkpoints.")] = 10_000,
-    report_every: Annotated[int, typer.Option(min=1, help="Rows between two reports.")] = 10_000,
-    window: Annotated[int, typer.Option(min=2, help="Last rows that are measured.")] = 10_000,
+    every: Annotated[int, typer.Option(min=1, help="Save a checkpoint every so many rows.")] = 10_000,
+    report_every: Annotated[int, typer.Option(min=1, help="Print a line every so many rows.")] = 10_000,
+    window: Annotated[int, typer.Option(min=2, help="Number of latest rows that the measures are of.")] = 10_000,
     top: Annotated[int, typer.Option(min=1, help="The k of precision at k.")] = 100,
     follow: Annotated[
-        bool, typer.Option("--follow", help="At the end wait for more, until Ctrl-C.")
+        bool, typer.Option("--follow", help="At the end of the file wait for more rows, until Ctrl-C.")
     ] = False,
     max_rejected: Annotated[
-        int | None, typer.Option(min=0, help="Stop at more bad rows than that.")
+        int | None, typer.Option(min=0, help="Stop if more rows than this cannot be read.")
     ] = None,
     alerts: Annotated[
         Path | None,
@@ -162,28 +162,28 @@ def stream(
         ),
     ] = None,
     time: Annotated[
-        str | None, typer.Option("--time", help="Column of dates: the day of each row.")
+        str | None, typer.Option("--time", help="Column with the time of a row.")
     ] = None,
     on_drift: Annotated[
         OnDrift,
         typer.Option(
-            help="Where many columns begin to move or a measure to fall: report it only, or reset "
-            "the learner's steps as well, so that it learns quickly again. auto keeps the "
-            "setting of the folder; in a new folder it is reset for a mixture, else report."
+            help="When columns drift or a measure falls: report prints it; reset also resets the "
+            "learner's step sizes, so that it adapts quickly. auto keeps the setting of the "
+            "folder; in a new folder it is reset for mixture, else report.",
         ),
     ] = OnDrift.auto,
     strict: Annotated[
         bool,
         typer.Option(
-            "--strict", help="Stop where a tenth of a column lies outside the range seen so far."
+            "--strict", help="Stop if a tenth of a column lies outside the range seen so far."
         ),
     ] = False,
     written: JsonOption,
     table: TableOptions,
 ) -> None:
-    """Learn from the rows of SOURCE in their order, each scored before it is learned from.
+    """Train online: score each row of SOURCE, then learn from it.
 
-    The same command again goes on where the last one stopped, however it was stopped.
+    The same command again continues where the last one stopped, even after a crash.
     """
     character = table.character
     on_this_machine(checkpoint, "--checkpoint")

@@ -266,9 +266,7 @@ class PeriodBudget(NamedTuple):
         """Say in how many periods there are more alerts than the budget."""
         allowed = "" if self.allowed is None else f" ({self.allowed:.0%} of them may)"
         has = "has" if self.n_above == 1 else "have"
-        worst = ""
-        if self.n_above:
-            worst = f"; the most, {self.most:g}, in the {self.period} of {self.worst}"
+        worst = f"; most: {self.most:g} in the {self.period} of {self.worst}" if self.worst else ""
         return (
             f"{self.n_above} of {counted(self.n_periods, self.period)} {has} more than "
             f"{counted(self.number, 'alert')}{allowed}{worst}."

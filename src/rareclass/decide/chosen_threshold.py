@@ -135,9 +135,8 @@ class ChosenThreshold:
         useful, verb = "", "have" if self.confidence is None else "guarantee"
         if self.useful_bound is not None and self.recall.value < USEFUL_RECALL:
             useful = (
-                f" The threshold finds {self.recall.value:.3f} of the rare rows; at a recall of "
-                f"{USEFUL_RECALL:g} or more, these rows {verb} a precision of at most "
-                f"{self.useful_bound:.4g}."
+                f" Recall is {self.recall.value:.3f}; at a recall of {USEFUL_RECALL:g} or more "
+                f"these rows {verb} a precision of {self.useful_bound:.3f} at most."
             )
         if self.met:
             return useful.strip()

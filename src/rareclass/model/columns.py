@@ -157,7 +157,7 @@ class ColumnDrift:
         """Say what has changed: the index, and cells that are empty or unlike training."""
         if self.is_absent:
             return "absent"
-        parts = [] if self.stability_index is None else [f"index {self.stability_index:.2f}"]
+        parts = [] if self.stability_index is None else [f"PSI {self.stability_index:.2f}"]
         now, before = self.missing_now or 0.0, self.missing_before or 0.0
         if abs(now - before) >= 0.01:
             parts.append(f"{now:.0%} empty, {before:.0%} in training")
