@@ -335,7 +335,7 @@ def test_evaluate_and_report_say_where_a_day_has_more(tmp_path: Path) -> None:
     assert budget is not None
     assert budget._asdict() == told
     shown = CliRunner().invoke(app, ["evaluate", str(model), str(busy)])
-    assert "3 of 3 days have more than 3 alerts" in " ".join(shown.stdout.split())
+    assert "3 of 3 days exceed 3 alerts" in " ".join(shown.stdout.split())
 
 
 @pytest.mark.thorough
@@ -353,5 +353,5 @@ def test_the_page_of_a_report_says_so_as_well(tmp_path: Path) -> None:
     for each in (words, page):
         done = CliRunner().invoke(app, [*map(str, each)])
         assert done.exit_code == 0, done.output
-    assert "has more than 3 alerts" in " ".join(done.stdout.split())
-    assert "has more than 3 alerts" in (tmp_path / "r.html").read_text()
+    assert "exceeds 3 alerts" in " ".join(done.stdout.split())
+    assert "exceeds 3 alerts" in (tmp_path / "r.html").read_text()

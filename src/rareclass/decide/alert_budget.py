@@ -264,12 +264,13 @@ class PeriodBudget(NamedTuple):
 
     def sentence(self) -> str:
         """Say in how many periods there are more alerts than the budget."""
-        allowed = "" if self.allowed is None else f" ({self.allowed:.0%} of them may)"
-        has = "has" if self.n_above == 1 else "have"
-        worst = f"; most: {self.most:g} in the {self.period} of {self.worst}" if self.worst else ""
+        allowed = "" if self.allowed is None else f" ({self.allowed:.0%} may)"
+        exceed = "exceeds" if self.n_above == 1 else "exceed"
+        place = "on" if self.period == "day" else f"in the {self.period} of"
+        most = f"; most {self.most:g} {place} {self.worst}" if self.worst else ""
         return (
-            f"{self.n_above} of {counted(self.n_periods, self.period)} {has} more than "
-            f"{counted(self.number, 'alert')}{allowed}{worst}."
+            f"{self.n_above} of {counted(self.n_periods, self.period)} {exceed} "
+            f"{counted(self.number, 'alert')}{allowed}{most}."
         )
 
 
