@@ -136,7 +136,7 @@ class ChosenThreshold:
         if self.useful_bound is not None and self.recall.value < USEFUL_RECALL:
             useful = (
                 f" Recall is {self.recall.value:.3f}; at a recall of {USEFUL_RECALL:g} or more "
-                f"these rows {verb} a precision of {self.useful_bound:.3f} at most."
+                f"these rows {verb} a precision of {self.useful_bound:.4g} at most."
             )
         if self.met:
             return useful.strip()
