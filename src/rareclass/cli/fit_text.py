@@ -285,7 +285,9 @@ def _print_combination(
         if details:
             n_left = n_columns - len(method.importances)
             left = f"; {counted(n_left, 'column')} not tested, for lack of time" if n_left else ""
-            console.print(f"  (in brackets: loss of {method.objective} if the column is shuffled{left})")
+            console.print(
+                f"  (in brackets: loss of {method.objective} if the column is shuffled{left})"
+            )
     console.print("Score of 2: 1 in 100 majority rows scores as high; score of 3: 1 in 1,000.")
 
 

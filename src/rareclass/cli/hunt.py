@@ -146,7 +146,9 @@ def hunt(
     ],
     target: Annotated[
         str,
-        typer.Option("--target", "-t", help="Column with the labels; empty where a row is unlabelled."),
+        typer.Option(
+            "--target", "-t", help="Column with the labels; empty where a row is unlabelled."
+        ),
     ],
     rare: Annotated[
         list[str], typer.Option(help="Label of confirmed cases. Many times: one ball for each.")

@@ -52,7 +52,8 @@ def report(
         str | None, typer.Option(help="Column of subgroups, each evaluated separately.")
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column with row identifiers, shown with single rows.")
+        str | None,
+        typer.Option("--id", help="Column with row identifiers, shown with single rows."),
     ] = None,
     cost: Annotated[
         str | None,

@@ -226,8 +226,7 @@ def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
     if drift.alerts is not None:
         found, expected = drift.alerts.found, drift.alerts.expected
         console.print(
-            f"Alerts per 10,000 rows: {_in_10_000(found)}; on held-out rows: "
-            f"{_in_10_000(expected)}"
+            f"Alerts per 10,000 rows: {_in_10_000(found)}; on held-out rows: {_in_10_000(expected)}"
         )
         if drift.alerts.differs:
             change = "more" if found.value > expected.value else "fewer"

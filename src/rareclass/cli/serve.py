@@ -26,10 +26,10 @@ def serve(
             "variable RARECLASS_TOKEN, if set."
         ),
     ] = None,
-    max_rows: Annotated[int, typer.Option(help="Most rows.", min=1, rich_help_panel=_LIMITS)] = 10_000,
-    max_body: Annotated[
-        str, typer.Option(help="Largest body.", rich_help_panel=_LIMITS)
-    ] = "16MiB",
+    max_rows: Annotated[
+        int, typer.Option(help="Most rows.", min=1, rich_help_panel=_LIMITS)
+    ] = 10_000,
+    max_body: Annotated[str, typer.Option(help="Largest body.", rich_help_panel=_LIMITS)] = "16MiB",
     max_requests: Annotated[
         int, typer.Option(help="Most requests at once.", min=1, rich_help_panel=_LIMITS)
     ] = 64,

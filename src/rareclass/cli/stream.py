@@ -129,7 +129,10 @@ def stream(
         int, typer.Option(min=1, help="Most values of a category column that get a feature each.")
     ] = 32,
     half_life: Annotated[
-        float, typer.Option(help="Rows after which older rows count half in means and standard deviations.")
+        float,
+        typer.Option(
+            help="Rows after which older rows count half in means and standard deviations."
+        ),
     ] = 100_000,
     tails: Annotated[
         Tails | None,
@@ -138,12 +141,19 @@ def stream(
             "change. By default linear for mixture, else asinh.",
         ),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Save a checkpoint every so many rows.")] = 10_000,
-    report_every: Annotated[int, typer.Option(min=1, help="Print a line every so many rows.")] = 10_000,
-    window: Annotated[int, typer.Option(min=2, help="Number of latest rows that the measures are of.")] = 10_000,
+    every: Annotated[
+        int, typer.Option(min=1, help="Save a checkpoint every so many rows.")
+    ] = 10_000,
+    report_every: Annotated[
+        int, typer.Option(min=1, help="Print a line every so many rows.")
+    ] = 10_000,
+    window: Annotated[
+        int, typer.Option(min=2, help="Number of latest rows that the measures are of.")
+    ] = 10_000,
     top: Annotated[int, typer.Option(min=1, help="The k of precision at k.")] = 100,
     follow: Annotated[
-        bool, typer.Option("--follow", help="At the end of the file wait for more rows, until Ctrl-C.")
+        bool,
+        typer.Option("--follow", help="At the end of the file wait for more rows, until Ctrl-C."),
     ] = False,
     max_rejected: Annotated[
         int | None, typer.Option(min=0, help="Stop if more rows than this cannot be read.")
