@@ -46,7 +46,7 @@ def fit(
     given: Annotated[
         str,
         typer.Argument(
-            help="Training table, file or folder: CSV, JSON lines, Parquet, svmlight; or a database.",
+            help="File or folder to train on: CSV, JSON lines, Parquet, svmlight; or a database.",
             metavar="TRAIN",
         ),
     ],
@@ -128,7 +128,7 @@ def fit(
     dask: Annotated[
         str | None,
         typer.Option(
-            help="Train on a table of Parquet on the workers of a Dask cluster: tcp://HOST:PORT, or "
+            help="Train on the workers of a Dask cluster: tcp://HOST:PORT, or "
             "local. With --method rankrc, mibc or ordinal-rankrc."
         ),
     ] = None,

@@ -133,7 +133,7 @@ class MethodOptions:
         str | None,
         typer.Option(
             help="Kernel width of rankrc: a number (sigma), mean (the mean distance of rows), or "
-            "auto, which cross-validates it with lam where there are over 20,000 rows, on a sample.",
+            "auto: cross-validated with lam beyond 20,000 rows, else mean.",
             show_default="auto",
         ),
     ] = None
