@@ -18,7 +18,7 @@ from benchmarks import paper_figures, peer_table, record
 from benchmarks.ledger import Run
 from benchmarks.markdown import table
 from benchmarks.pages import speed
-from benchmarks.pages.page import GROUPS, Results
+from benchmarks.pages.page import GROUPS, Results, quality
 from benchmarks.pages.registry import PAGES, there
 from benchmarks.tabular import figures, headline
 from benchmarks.tabular.sets import SET_PARTS
@@ -134,11 +134,7 @@ def _easy_ensemble(results: Results) -> str:
 
 
 def _booster(data: str, method: str) -> Figure:
-    return _of_run(
-        "boosters",
-        {"data": data, "method": method},
-        lambda run: f"AUC {run['auc']:.3f}, average precision {run['average_precision']:.3f}",
-    )
+    return _of_run("boosters", {"data": data, "method": method}, quality)
 
 
 def _one_row(results: Results) -> str:

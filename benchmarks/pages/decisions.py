@@ -15,7 +15,7 @@ from benchmarks.decisions import (
     paired,
 )
 from benchmarks.markdown import table
-from benchmarks.pages.page import Finding, Page, Result
+from benchmarks.pages.page import Finding, Page, Result, mean_of_each, means_by
 
 
 def _part(result: Result, part: str) -> dict[str, Any]:
@@ -25,11 +25,7 @@ def _part(result: Result, part: str) -> dict[str, Any]:
 
 def calibration_finding(result: Result) -> Finding:
     """Return the mean log loss over sets and classifiers."""
-    cells = _part(result, "calibration")["cells"]
-    means = {
-        name: np.mean([cell["log_loss"] for cell in cells if cell["calibrator"] == name])
-        for name in dict.fromkeys(cell["calibrator"] for cell in cells)
-    }
+    means = means_by(_part(result, "calibration")["cells"], "calibrator", "log_loss")
     return Finding(
         "Mean log loss of calibrated probabilities, 14 sets and four classifiers",
         f"CalibratedRanker {means['rareclass']:.3f}",
@@ -41,10 +37,7 @@ def calibration_finding(result: Result) -> Finding:
 def map_finding(result: Result) -> Finding:
     """Return the loss of the blend with 20 rare rows, beside isotonic regression's."""
     cells = [cell for cell in _part(result, "choice_of_map")["cells"] if cell["rare"] == 20]
-    means = {
-        name: np.mean([cell["excess"] for cell in cells if cell["map"] == name])
-        for name in dict.fromkeys(cell["map"] for cell in cells)
-    }
+    means = means_by(cells, "map", "excess")
     own, peer = "beta and isotonic, half each", "isotonic, scikit-learn"
     return Finding(
         "Log loss beyond the best possible, per rare row, 20 rare rows, mean over shapes of scores",
@@ -72,7 +65,7 @@ def constraints_finding(result: Result) -> Finding:
 def threshold_finding(result: Result) -> Finding:
     """Return mean F1 on the confirming tables."""
     own = [table["rules"] for table in result["tables"] if table["part"] == "confirmed"]
-    f1 = {rule: np.mean([rules[rule]["F1"] for rules in own]) for rule in own[0]}
+    f1 = mean_of_each({rule: found["F1"] for rule, found in rules.items()} for rules in own)
     named = ("F1", "balanced accuracy")
     return Finding(
         f"Mean F1 of thresholds on {len(own)} tables that no rule was chosen on",

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks import hunt_hits, rach_prices, rach_speed
 from benchmarks.markdown import table
 from benchmarks.pages import charts
-from benchmarks.pages.page import Finding, Page, Result
+from benchmarks.pages.page import Finding, Page, Result, mean_of_each, means_by
 from benchmarks.paper_tables import rach_figures, rach_tables
 from benchmarks.paper_tables.rach_methods import PERF
 from benchmarks.paper_tables.rach_protocol import SHARES
@@ -148,11 +148,8 @@ def study_chart(result: Result) -> Any:
 
 def prices_finding(result: Result) -> Finding:
     """Return mean F1 at the default price and at others."""
-    means = {
-        price: 100.0
-        * np.mean([np.mean(c["f1"]) for c in result["cells"] if str(c["C2"]) == str(price)])
-        for price in dict.fromkeys(c["C2"] for c in result["cells"])
-    }
+    cells = [{"C2": str(cell["C2"]), "f1": 100.0 * np.mean(cell["f1"])} for cell in result["cells"]]
+    means = means_by(cells, "C2", "f1")
     return Finding(
         "Mean F1 of RACH by C2, the price of unlabelled rows inside the ball",
         f"no price, the default, {means['0']:.1f} %",
@@ -177,7 +174,7 @@ def hunt_finding(result: Result) -> Finding:
         for cell in result["cells"]
         if cell["set"] in hunt_hits.CONFIRMING and (cell["cases"], cell["cleared"]) == (10, 0)
     ]
-    means = {method: float(np.mean([one[method] for one in own])) for method in own[0]}
+    means = mean_of_each(own)
     ours = means.pop("hunt")
     best = max(means, key=means.__getitem__)
     return Finding(
@@ -192,13 +189,8 @@ def hunt_chart(result: Result) -> Any:
     """Draw cases among the first 100 rows by the number of known cases."""
     cells = [c for c in result["cells"] if c["set"] in hunt_hits.CONFIRMING and not c["cleared"]]
     counts = sorted({cell["cases"] for cell in cells})
-    panel = {
-        method: (
-            counts,
-            [np.mean([c["hits"][method] for c in cells if c["cases"] == n]) for n in counts],
-        )
-        for method in cells[0]["hits"]
-    }
+    means = [mean_of_each(c["hits"] for c in cells if c["cases"] == n) for n in counts]
+    panel = {name: (counts, [each[name] for each in means]) for name in cells[0]["hits"]}
     return charts.lines({"": panel}, "known cases", "cases among the first 100 rows")
 
 

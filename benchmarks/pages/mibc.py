@@ -14,7 +14,7 @@ from benchmarks import (
 )
 from benchmarks.markdown import table
 from benchmarks.pages import charts
-from benchmarks.pages.page import Finding, Page, Result
+from benchmarks.pages.page import Finding, Page, Result, mean_of_each, means_by
 from benchmarks.paper_tables import mibc_figures, mibc_roc, mibc_tables
 from benchmarks.paper_tables.mibc_figures import COST, UNDER
 
@@ -205,10 +205,13 @@ def real_speed_finding(result: Result) -> Finding:
 def roc_finding(result: Result) -> Finding:
     """Return mean true-positive rates at a tenth of false positives."""
     cells = result["cells"]
-    rates = {
-        name: 100.0 * np.mean([np.interp(0.1, mibc_roc.GRID, c["true"][name]) for c in cells])
-        for name in cells[0]["true"]
-    }
+    rates = mean_of_each(
+        {
+            name: 100.0 * float(np.interp(0.1, mibc_roc.GRID, c["true"][name]))
+            for name in cells[0]["true"]
+        }
+        for c in cells
+    )
     return Finding(
         f"True positives at 10 % false positives, mean of {len(cells)} sets",
         f"MIBC {rates['MIBC']:.1f} %",
@@ -233,32 +236,26 @@ def _mean(cells: list[dict[str, Any]], key: str) -> float:
 
 def features_finding(result: Result) -> Finding:
     """Return the mean AUC of MIBC on Nyström features and of its peers."""
-    means = {
-        method: _mean([c for c in result["cells"] if c["method"] == method], "auc")
-        for method in mibc_features.METHODS
-    }
+    means = means_by(result["cells"], "method", "auc")
     return Finding(
         "Mean AUC on the dense sets",
-        f"MIBC on Nyström features {means['Nystroem + MIBC']:.1f} %, on the columns "
-        f"{means['MIBC']:.1f} %",
-        f"a linear SVM on the same features {means['Nystroem + linear SVM']:.1f} %, RankRC "
-        f"{means['RankRC']:.1f} %",
+        f"MIBC on Nyström features {100 * means['Nystroem + MIBC']:.1f} %, on the columns "
+        f"{100 * means['MIBC']:.1f} %",
+        f"a linear SVM on the same features {100 * means['Nystroem + linear SVM']:.1f} %, RankRC "
+        f"{100 * means['RankRC']:.1f} %",
     )
 
 
 def ridges_finding(result: Result) -> Finding:
     """Return the AUC of the default ridge beside the best of the grid."""
     own = [cell for cell in result["cells"] if cell["covariance"] == "diagonal"]
-    means = {
-        ridge: _mean([c for c in own if c["ridge"] == ridge], "auc")
-        for ridge in sorted({cell["ridge"] for cell in own})
-    }
+    means = means_by(own, "ridge", "auc")
     best = max(means, key=means.__getitem__)
     return Finding(
         "Mean AUC on the texts by the ridge, diagonal covariance",
-        f"{means[1.0]:.1f} % at one mean variance",
-        f"the best of the grid {means[best]:.1f} % at {best:.3g}, the least ridge "
-        f"{means[min(means)]:.1f} %",
+        f"{100 * means[1.0]:.1f} % at one mean variance",
+        f"the best of the grid {100 * means[best]:.1f} % at {best:.3g}, the least ridge "
+        f"{100 * means[min(means)]:.1f} %",
     )
 
 

@@ -1,8 +1,9 @@
 """One benchmark as one page: what is compared, what it shows, how to run it again."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from benchmarks import record
@@ -122,6 +123,25 @@ class Results:
         if name not in self._findings:
             self._findings[name] = page.finding(self.of(name, page))
         return self._findings[name]
+
+
+def means_by(cells: Iterable[Mapping[str, Any]], by: str, value: str) -> dict[Any, float]:
+    """Return the mean of one entry of the cells for each value of another entry."""
+    found: dict[Any, list[float]] = {}
+    for cell in cells:
+        found.setdefault(cell[by], []).append(cell[value])
+    return {name: fmean(values) for name, values in found.items()}
+
+
+def mean_of_each(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of every entry over rows that all have the same entries."""
+    first, *others = rows
+    return {name: fmean([first[name], *(row[name] for row in others)]) for name in first}
+
+
+def quality(run: Mapping[str, Any]) -> str:
+    """Return AUC and average precision in words."""
+    return f"AUC {run['auc']:.3f}, average precision {run['average_precision']:.3f}"
 
 
 def text_of(page: Page, result: Result, finding: Finding, chart: str = "") -> str:

@@ -8,7 +8,7 @@ from benchmarks import feature_scales, labelling_losses, sparse_landmarks, stoch
 from benchmarks.markdown import table
 from benchmarks.ordinal import page as ordinal_page
 from benchmarks.pages import charts
-from benchmarks.pages.page import Finding, Page, Result
+from benchmarks.pages.page import Finding, Page, Result, mean_of_each
 from benchmarks.paper_tables import real_cells
 from benchmarks.paper_tables.fig3 import fig3_page
 from benchmarks.paper_tables.fig6 import fig6_page
@@ -101,10 +101,10 @@ def table4_finding(result: Result) -> Finding:
 
 def fig5_finding(result: Result) -> Finding:
     """Return the mean of the best test losses."""
-    best = {
-        method: np.mean([min(cell["losses"][method]["test"]) for cell in result["cells"]])
-        for method in result["cells"][0]["losses"]
-    }
+    best = mean_of_each(
+        {method: min(losses["test"]) for method, losses in cell["losses"].items()}
+        for cell in result["cells"]
+    )
     return Finding(
         f"Mean test loss at the best regularisation, over {len(result['cells'])} simulated sets",
         f"RankRC {best['RankRC']:.3f}",
@@ -231,11 +231,11 @@ def top_losses_finding(result: Result) -> Finding:
 def labelling_finding(result: Result) -> Finding:
     """Return the mean change of F1 by the loss of F1."""
     sets = labelling_losses.whole(result)
-    gain = {
-        name: 100.0
-        * np.mean([np.mean(c[name]["f1"]) - np.mean(c["plain"]["f1"]) for c in sets.values()])
-        for name in ("f1", "partial_auc")
-    }
+    means = mean_of_each(
+        {name: 100.0 * np.mean(c[name]["f1"]) for name in ("plain", "f1", "partial_auc")}
+        for c in sets.values()
+    )
+    gain = {name: mean - means["plain"] for name, mean in means.items()}
     return Finding(
         f"Change of the greatest F1 against the plain loss, mean of {len(sets)} sets",
         f"loss of F1 {gain['f1']:+.1f} points",
@@ -268,11 +268,12 @@ def stochastic_finding(result: Result) -> Finding:
 def scales_finding(result: Result) -> Finding:
     """Return how often exactly the informative features are found."""
     own = [cell for cell in result["generated"] if cell["shape"] == "clusters"]
-    auc = {name: 100.0 * np.mean([c["auc"][name] for c in own]) for name in own[0]["auc"]}
+    auc = mean_of_each(cell["auc"] for cell in own)
     return Finding(
         "Generated tables in which exactly the 5 informative features of 50 are found",
-        f"{sum(cell['exactly'] for cell in own)} of {len(own)}, AUC {auc['learned']:.1f} %",
-        f"AUC with all features {auc['plain']:.1f} %, with the 5 alone {auc['alone']:.1f} %",
+        f"{sum(cell['exactly'] for cell in own)} of {len(own)}, AUC {100 * auc['learned']:.1f} %",
+        f"AUC with all features {100 * auc['plain']:.1f} %, with the 5 alone "
+        f"{100 * auc['alone']:.1f} %",
     )
 
 

@@ -1,17 +1,23 @@
 """Pages on time and memory."""
 
+from collections.abc import Callable
 from typing import Any
 
 from benchmarks import disk, distributed, goals, limits, peer_table, scale, serving
 from benchmarks.ledger import Run, summaries
 from benchmarks.markdown import table
 from benchmarks.pages import charts, scaling
-from benchmarks.pages.page import Finding, Page, Result
+from benchmarks.pages.page import Finding, Page, Result, quality
 from benchmarks.peers import TITLES
 from benchmarks.run import DISTURBED
 
 WIDE, KDD_PART = "simulated-1000000x40-1000", "kdd-50000"
 HUNDRED_THOUSAND = "simulated-100000x5-1000-test40000"
+ABOUT_WORKERS = (
+    "Workers of Dask are processes with one thread each, on the same cores. Overhead is the "
+    "time of a pass less that of the slowest worker; bytes are of all workers together. "
+    "Reading is loading the rows from files."
+)
 OF_GOALS = ("scale", "peers", "limits", "disk", "distributed", "boosters")
 
 
@@ -122,6 +128,12 @@ def disturbed(result: Result) -> str:
     )
 
 
+def of_runs(render: Callable[[list[Run]], str], about: str = "") -> Callable[[Result], str]:
+    """Return the page of a benchmark whose runs `render` shows, after how they were run."""
+    words = f" {about}" if about else ""
+    return lambda result: f"{disturbed(result)}{words}\n\n{render(result['runs'])}"
+
+
 def one(result: Result, **about: Any) -> Run:
     """The finished cell that has these values."""
     return next(
@@ -144,11 +156,6 @@ def goals_finding(results: Result) -> Finding:
         "Goals of speed and size that are reached",
         f"{sum(line[-1] == 'yes' for line in lines)} of {len(lines)}",
     )
-
-
-def scale_page(result: Result) -> str:
-    """Seconds and memory by rows."""
-    return f"{disturbed(result)}\n\n{scale.render(result['runs'])}"
 
 
 def scale_finding(result: Result) -> Finding:
@@ -176,20 +183,12 @@ def scale_chart(result: Result) -> Any:
     return charts.lines({"": panel}, "rows", "seconds", log_x=10, log_y=True)
 
 
-def peers_page(result: Result) -> str:
-    """Every method on every set."""
-    return f"{disturbed(result)}\n\n{peer_table.render(result['runs'])}"
-
-
 def peers_finding(result: Result) -> Finding:
     """Return time, AUC and average precision on a million generated rows."""
 
     def shown(method: str) -> str:
         run = one(result, data=WIDE, method=method)
-        return (
-            f"{run['seconds']:.1f} s (AUC {run['auc']:.3f}, average precision "
-            f"{run['average_precision']:.3f})"
-        )
+        return f"{run['seconds']:.1f} s ({quality(run)})"
 
     return Finding(
         "A fit on 1,000,000 x 40 generated rows, 1,000 rare",
@@ -240,11 +239,6 @@ def libsvm_chart(result: Result) -> Any:
     return charts.lines({"": panel}, "rows", "seconds", log_x=10, log_y=True)
 
 
-def limits_page(result: Result) -> str:
-    """Rates of the machine, and fits beside them."""
-    return f"{disturbed(result)}\n\n{limits.render(result['runs'])}"
-
-
 def limits_finding(result: Result) -> Finding:
     """Return the best and the worst ratio to the least time."""
     ratios = [run["ratio"] for run in limits.shares(result["runs"])]
@@ -252,11 +246,6 @@ def limits_finding(result: Result) -> Finding:
         "Time of a fit over the least time that the machine's arithmetic and memory allow",
         f"{min(ratios):.2f} to {max(ratios):.2f} times",
     )
-
-
-def disk_page(result: Result) -> str:
-    """Rows from Parquet."""
-    return f"{disturbed(result)}\n\n{disk.render(result['runs'])}"
 
 
 def disk_finding(result: Result) -> Finding:
@@ -270,16 +259,6 @@ def disk_finding(result: Result) -> Finding:
     )
 
 
-def distributed_page(result: Result) -> str:
-    """Rows in memory beside the same rows on workers."""
-    about = (
-        "Workers of Dask are processes with one thread each, on the same cores. Overhead is the "
-        "time of a pass less that of the slowest worker; bytes are of all workers together. "
-        "Reading is loading the rows from files."
-    )
-    return f"{disturbed(result)} {about}\n\n{distributed.render(result['runs'])}"
-
-
 def distributed_finding(result: Result) -> Finding:
     """Return the same fit in memory and on two workers."""
     memory, dask = (
@@ -291,11 +270,6 @@ def distributed_finding(result: Result) -> Finding:
         f"on two workers of Dask {dask:.1f} s",
         f"in memory {memory:.1f} s",
     )
-
-
-def serving_page(result: Result) -> str:
-    """Single rows and batches."""
-    return f"{disturbed(result)}\n\n{serving.render(result['runs'])}"
 
 
 def serving_finding(result: Result) -> Finding:
@@ -378,16 +352,6 @@ def startup_finding(result: Result) -> Finding:
     )
 
 
-def scaling_finding(result: Result) -> Finding:
-    """Return what the model says of ten billion rows."""
-    c = scaling.constants(result["runs"])
-    minutes = c.fit(10 * scaling.BILLION, scaling.LANDMARKS, scaling.PASSES, 100) / 60.0
-    return Finding(
-        "Predicted time of one fit on 10 billion x 40 rows and 100 workers",
-        f"{minutes:.0f} minutes, nothing of it measured",
-    )
-
-
 PAGES = {
     "goals": Page(
         "Goals of speed and size",
@@ -406,7 +370,7 @@ PAGES = {
         "Time and memory of RankRC are measured from 125,000 to 4,000,000 rows, with room for the "
         "whole kernel and with less.",
         scale_finding,
-        scale_page,
+        of_runs(scale.render),
         scale_chart,
         is_headline=True,
     ),
@@ -417,7 +381,7 @@ PAGES = {
         "RankRC is compared with LightGBM, XGBoost, a linear SVM, a Nyström map with SGD and a "
         "balanced forest on the same standardised rows, all with the same threads.",
         peers_finding,
-        peers_page,
+        of_runs(peer_table.render),
         is_headline=True,
     ),
     "libsvm": Page(
@@ -439,7 +403,7 @@ PAGES = {
         "The time of a fit is compared with the least time that its passes take at the measured "
         "rates of this machine's arithmetic and memory.",
         limits_finding,
-        limits_page,
+        of_runs(limits.render),
     ),
     "disk": Page(
         "From Parquet, in bounded memory",
@@ -447,7 +411,7 @@ PAGES = {
         "run disk",
         "RankRC.fit_rows learns a Parquet file that is larger than the memory it is given.",
         disk_finding,
-        disk_page,
+        of_runs(disk.render),
         is_headline=True,
     ),
     "distributed": Page(
@@ -456,7 +420,7 @@ PAGES = {
         "run distributed",
         "The same fits, moments and AUC are computed in memory, on workers of Dask and on Spark.",
         distributed_finding,
-        distributed_page,
+        of_runs(distributed.render, ABOUT_WORKERS),
         is_headline=True,
     ),
     "scaling": Page(
@@ -465,7 +429,7 @@ PAGES = {
         "run distributed",
         "A model of the time on workers, with constants from the measured fits, predicts sizes "
         "that nobody has measured here.",
-        scaling_finding,
+        scaling.finding,
         scaling.page,
         sources=("distributed",),
     ),
@@ -476,7 +440,7 @@ PAGES = {
         "RareClassifier and RankRC behind `rareclass serve` are compared with LightGBM behind the "
         "same service, for single rows and for batches.",
         serving_finding,
-        serving_page,
+        of_runs(serving.render),
         serving_chart,
         is_headline=True,
     ),

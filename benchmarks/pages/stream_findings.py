@@ -1,16 +1,13 @@
 """Main figures of the pages on streams."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from benchmarks import stream_mixture
 from benchmarks.pages import charts
-from benchmarks.pages.page import Finding, Result
+from benchmarks.pages.page import Finding, Result, means_by, quality
 from benchmarks.paper_tables import cbr_figures, cbr_tables
-
-Cells = Sequence[dict[str, Any]]
 
 
 def cbr(result: Result) -> Finding:
@@ -61,10 +58,7 @@ def river(result: Result) -> Finding:
     ours, default, best = runs[name], runs["River, its defaults"], runs[result["chosen"]["river"]]
 
     def shown(one: dict[str, Any]) -> str:
-        return (
-            f"{one['rows_per_s']:,.0f} rows a second, AUC {one['auc']:.3f}, average precision "
-            f"{one['average_precision']:.3f}"
-        )
+        return f"{one['rows_per_s']:,.0f} rows a second, {quality(one)}"
 
     return Finding(
         f"Scoring and learning {result['rows']:,} simulated payments in one pass",
@@ -74,22 +68,20 @@ def river(result: Result) -> Finding:
     )
 
 
-def _means(cells: Cells, way: str, key: str, drift: str | None = None) -> float:
-    own = [c[key] for c in cells if c["way"] == way and (drift is None or c["drift"] == drift)]
-    return float(np.mean(own))
+def _of_drift(result: Result, drift: str) -> dict[str, float]:
+    """Mean average precision of each way under one drift."""
+    return means_by([c for c in result["cells"] if c["drift"] == drift], "way", "ap")
 
 
 def mixture(result: Result) -> Finding:
     """Return mean figures of the mixture and of the best single way of River, over the streams."""
     cells = result["cells"]
     ways = list(dict.fromkeys(c["way"] for c in cells))
-    river_ways = [way for way in ways if way.startswith("River")]
-    best = max(river_ways, key=lambda way: _means(cells, way, "ap"))
+    auc, precision = (means_by(cells, "way", key) for key in ("auc", "ap"))
+    best = max((way for way in ways if way.startswith("River")), key=precision.__getitem__)
 
     def shown(way: str) -> str:
-        return f"AUC {_means(cells, way, 'auc'):.3f}, average precision " + (
-            f"{_means(cells, way, 'ap'):.3f}"
-        )
+        return quality({"auc": auc[way], "average_precision": precision[way]})
 
     own = stream_mixture.MIXTURE
     firsts = 0
@@ -125,17 +117,13 @@ def mixture_chart(result: Result) -> Any:
 
 def forests(result: Result) -> Finding:
     """Return mean figures on streams with an abrupt drift."""
-    cells = result["cells"]
-
-    def shown(way: str) -> str:
-        return f"{way} {_means(cells, way, 'ap', 'abrupt'):.3f}"
-
-    ways = dict.fromkeys(c["way"] for c in cells if c["way"] != "mixture")
-    best = max(ways, key=lambda way: _means(cells, way, "ap", "abrupt"))
+    means = _of_drift(result, "abrupt")
+    mixture = means.pop("mixture")
+    best = max(means, key=means.__getitem__)
     return Finding(
         "Mean average precision over nine streams with an abrupt drift",
-        shown("mixture"),
-        f"best of {len(ways)} peers: {shown(best)}",
+        f"mixture {mixture:.3f}",
+        f"best of {len(means)} peers: {best} {means[best]:.3f}",
     )
 
 
@@ -144,24 +132,15 @@ def forests_chart(result: Result) -> Any:
     cells = result["cells"]
     ways = list(dict.fromkeys(c["way"] for c in cells))
     drifts = list(dict.fromkeys(c["drift"] for c in cells))
-    series = {
-        f"drift: {drift}": [_means(cells, way, "ap", drift) for way in ways] for drift in drifts
-    }
+    means = {drift: _of_drift(result, drift) for drift in drifts}
+    series = {f"drift: {drift}": [means[drift][way] for way in ways] for drift in drifts}
     return charts.bars(ways, series, "mean average precision")
 
 
 def resets(result: Result) -> Finding:
     """Return the mixture with and without resets under an abrupt drift."""
-    means = {
-        what: np.mean(
-            [
-                c["ap"]
-                for c in result["cells"]
-                if (c["way"], c["drift"], c["on_drift"]) == ("mixture", "abrupt", what)
-            ]
-        )
-        for what in ("reset", "report")
-    }
+    own = [c for c in result["cells"] if (c["way"], c["drift"]) == ("mixture", "abrupt")]
+    means = means_by(own, "on_drift", "ap")
     return Finding(
         "Mean average precision of the mixture under an abrupt drift",
         f"steps reset {means['reset']:.3f}",
@@ -219,12 +198,7 @@ def memory(result: Result) -> Finding:
 
 def steps(result: Result) -> Finding:
     """Return the mixture's average precision with either step."""
-    means = {
-        kind: np.mean(
-            [c["ap"] for c in result["cells"] if (c["learner"], c["step"]) == ("mixture", kind)]
-        )
-        for kind in ("exact", "printed")
-    }
+    means = means_by([c for c in result["cells"] if c["learner"] == "mixture"], "step", "ap")
     return Finding(
         "Mean average precision of the mixture over nine streams",
         f"exact step {means['exact']:.4f}",

@@ -6,8 +6,8 @@ from typing import Any
 from benchmarks import anytime, peer_table
 from benchmarks.ledger import summaries
 from benchmarks.pages import charts
-from benchmarks.pages.page import Finding, Page, Result
-from benchmarks.pages.speed import WIDE, disturbed
+from benchmarks.pages.page import Finding, Page, Result, quality
+from benchmarks.pages.speed import WIDE, of_runs
 from benchmarks.tabular import headline, page
 from benchmarks.tabular.headline import OURS
 from benchmarks.tabular.learners import LEARNERS
@@ -101,11 +101,6 @@ def anytime_chart(result: Result) -> Any:
     )
 
 
-def boosters(result: Result) -> str:
-    """Each library at its best setting, and every setting."""
-    return f"{disturbed(result)}\n\n{peer_table.render(result['runs'])}"
-
-
 def boosters_finding(result: Result) -> Finding:
     """Return the best settings on the generated rows."""
     lines = summaries(result["runs"])
@@ -114,10 +109,7 @@ def boosters_finding(result: Result) -> Finding:
         run = peer_table.best(lines, WIDE, methods)
         if run is None:
             return "not measured"
-        return (
-            f"AUC {run['auc']:.3f}, average precision {run['average_precision']:.3f} in "
-            f"{run['seconds']:.0f} s"
-        )
+        return f"{quality(run)} in {run['seconds']:.0f} s"
 
     return Finding(
         "1,000,000 x 40 generated rows, 1,000 rare, peers at their best setting by the held-out "
@@ -170,7 +162,7 @@ PAGES = {
         "RankRCCV is compared with LightGBM and XGBoost under class weights, a least leaf weight, "
         "slow trees and a random search.",
         boosters_finding,
-        boosters,
+        of_runs(peer_table.render),
         is_headline=True,
     ),
 }
