@@ -20,7 +20,7 @@ import pytest
 from rareclass import RankRC, RankRCCV
 from rareclass.errors import InputError
 from rareclass.rows import from_arrays, from_csv, from_parquet
-from rareclass.rows.source import ScratchRows
+from rareclass.rows.scratch_rows import ScratchRows
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
@@ -418,7 +418,7 @@ def test_a_killed_fit_leaves_nothing(tmp_path):
         "from rareclass import RankRC\n"
         "from rareclass.ranking import ranking_data\n"
         "from rareclass.rows import from_parquet\n"
-        "from rareclass.rows.source import ScratchRows\n"
+        "from rareclass.rows.scratch_rows import ScratchRows\n"
         "ranking_data._MOST_BLOCK_ROWS = 32\n"
         "take, taken = ScratchRows.take, []\n"
         "def stop_midway(self, rows):\n"

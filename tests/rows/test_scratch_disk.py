@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rareclass import scratch_file as scratch_module
 from rareclass.errors import InputError
 from rareclass.rows import ArrayRows
-from rareclass.rows.source import ScratchRows
+from rareclass.rows.scratch_rows import ScratchRows
 from rareclass.scratch_file import Scratch, scratch_folder
 
 X = np.random.default_rng(0).normal(size=(997, 7)).astype(np.float32)
@@ -98,7 +98,7 @@ def test_the_file_has_no_name_and_goes_with_the_rows(tmp_path):
 def test_a_killed_process_leaves_nothing(tmp_path):
     code = (
         "import numpy as np, sys, time\n"
-        "from rareclass.rows.source import ScratchRows\n"
+        "from rareclass.rows.scratch_rows import ScratchRows\n"
         "rows = ScratchRows(5, 'float32', sys.argv[1])\n"
         "rows.append(np.ones((1000, 5)))\n"
         "print('ready', flush=True)\n"

@@ -14,7 +14,7 @@ from rareclass.encoding.training_table import TypedScratch
 from rareclass.fit.rows_elsewhere import RowsElsewhere
 from rareclass.folds.majority_part import draw_majority
 from rareclass.rows import RowSource
-from rareclass.rows.source import ScratchRows
+from rareclass.rows.scratch_rows import ScratchRows
 
 # Two of them: with one of 64 bits, a billion rows would hold a false copy now and then.
 _HASH_SEEDS = (1, 2)

@@ -16,7 +16,7 @@ from scipy.stats import hypergeom
 
 from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.table_statistics import TableStatistics
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError, name_hint, nearest_name
 from rareclass.metrics.column_drift import (
     MOVED,
     MOVED_FAR,
@@ -26,6 +26,7 @@ from rareclass.metrics.column_drift import (
 from rareclass.model.facts import ScoredRows
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import CellReading, read_cells
+from rareclass.tables.table_file import TableFile
 
 Floats = NDArray[np.float64]
 # Of the cells of any column: no more may be unlike training, or empty beyond those of training.
@@ -439,3 +440,30 @@ def worst_first(columns: Sequence[ColumnDrift]) -> list[ColumnDrift]:
             -each.outside,
         ),
     )
+
+
+def check_columns(file: TableFile, used: Sequence[str], keep: Sequence[str]) -> None:
+    """Raise `InputError` where a file lacks a column that is `used` by the model, or to be kept."""
+    absent = [name for name in used if name not in file.columns]
+    if absent:
+        others = [name for name in file.columns if name not in used]
+        named = ", ".join(repr(name) for name in absent[:10])
+        more = f" and {len(absent) - 10} more" if len(absent) > 10 else ""
+        near = nearest_name(absent[0], others) if len(absent) == 1 else None
+        raise InputError(
+            f"{file.path} lacks {'columns' if len(absent) > 1 else 'column'} {named}{more}, "
+            "which the model was trained on.",
+            f"Did you mean {near!r}?"
+            if near
+            else f"Add {'it' if len(absent) == 1 else 'them'}, or fit again with --drop.",
+            ErrorKind.MISSING_COLUMN,
+            column=absent[0],
+        )
+    for name in keep:
+        if name not in file.columns:
+            raise InputError(
+                f"{file.path} lacks the target column {name!r}.",
+                name_hint(name, file.columns),
+                ErrorKind.MISSING_COLUMN,
+                column=name,
+            )

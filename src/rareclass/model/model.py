@@ -6,12 +6,12 @@ for the base rate of its probabilities (`Model.set_prevalence`): one with anothe
 model (`Model.with_thresholds`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -27,47 +27,16 @@ from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.encoding.encoders import TableEncoder, TypedColumns
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.errors import ErrorKind, InputError, name_hint, nearest_name
+from rareclass.errors import ErrorKind, InputError
 from rareclass.machine import track
-from rareclass.model.archive import damaged, in_brief
-from rareclass.model.columns import ColumnTracker, TrainedColumn, trained_columns
+from rareclass.model.archive import naming_file
+from rareclass.model.columns import ColumnTracker, TrainedColumn, check_columns, trained_columns
 from rareclass.model.decisions import Decision, decision_of
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import ModelFacts, RareCases, RareClassFacts, ScoredRows
-from rareclass.tables.columns import Column
+from rareclass.model.parts import Encoder, Ranker, Scores
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, batch_rows_for, open_rows
-
-Scores = NDArray[np.float64]
-
-
-@runtime_checkable
-class Encoder(Protocol):
-    """Turns typed rows of a table into what the estimator learned from.
-
-    An `InputError` of a cell has the number of the row among those that were given, from 1.
-    """
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """Columns that are learned from; none for sparse rows."""
-
-    def transform(self, rows: Any) -> Any:
-        """Return encoded rows."""
-
-    def count_unseen(self, rows: pl.DataFrame) -> Mapping[str, int]:
-        """Count cells of each category column whose value training did not have."""
-
-    def count_outside(self, rows: pl.DataFrame) -> Mapping[str, int]:
-        """Count cells of each numeric column that lie outside the range of training."""
-
-
-@runtime_checkable
-class Ranker(Protocol):
-    """A fitted estimator: the higher the score, the more like the rare class."""
-
-    def score_samples(self, X: Any) -> Scores:
-        """Return a score for each row."""
 
 
 class ScoredBatch(NamedTuple):
@@ -297,7 +266,7 @@ class Model:
         scores = self.score_samples(table, separator)
         if self.level_calibration is not None:
             return self.level_calibration(scores)
-        rare = self._rare_probability(scores)
+        rare = self._known_calibration()(scores)
         return np.column_stack([1.0 - rare, rare])
 
     def predict_proba_interval(
@@ -326,7 +295,7 @@ class Model:
         """
         _ = self.venn_abers  # before the rows are read
         scores = self.score_samples(table, separator)
-        return self.probability_interval(scores, self._rare_probability(scores))
+        return self.probability_interval(scores, self._known_calibration()(scores))
 
     @cached_property
     def venn_abers(self) -> VennAbersMap:
@@ -375,9 +344,6 @@ class Model:
                 ErrorKind.UNSUPPORTED,
             )
         return self.rare_calibration
-
-    def _rare_probability(self, scores: Scores) -> Scores:
-        return self._known_calibration()(scores)
 
     def percentiles(self, scores: Scores) -> Scores:
         """Return the share of the training majority, in percent, that score less.
@@ -451,7 +417,9 @@ class Model:
             return
         columns = list(self.encoder.columns)
         used = [column.name for column in columns]
-        self._check_columns(file, used, keep, summary)
+        check_columns(file, used, keep)
+        known = {column.name for column in self.facts.columns} | {self.target, *keep}
+        summary.extra_columns = [name for name in file.columns if name not in known]
         unused = self._track(summary) & set(file.columns)
         summary.n_columns = len(columns)
         names = list(dict.fromkeys([*used, *keep, *sorted(unused)]))
@@ -508,36 +476,6 @@ class Model:
                 yield ScoredBatch(scores, labels, batch.X if with_rows else None)
                 advance(len(batch.labels))
 
-    def _check_columns(
-        self, file: TableFile, used: list[str], keep: Sequence[str], summary: InputSummary
-    ) -> None:
-        """Raise `InputError` where the file lacks a column; note columns that are not used."""
-        absent = [name for name in used if name not in file.columns]
-        if absent:
-            others = [name for name in file.columns if name not in used]
-            named = ", ".join(repr(name) for name in absent[:10])
-            more = f" and {len(absent) - 10} more" if len(absent) > 10 else ""
-            near = nearest_name(absent[0], others) if len(absent) == 1 else None
-            raise InputError(
-                f"{file.path} lacks {'columns' if len(absent) > 1 else 'column'} {named}{more}, "
-                "which the model was trained on.",
-                f"Did you mean {near!r}?"
-                if near
-                else f"Add {'it' if len(absent) == 1 else 'them'}, or fit again with --drop.",
-                ErrorKind.MISSING_COLUMN,
-                column=absent[0],
-            )
-        for name in keep:
-            if name not in file.columns:
-                raise InputError(
-                    f"{file.path} lacks the target column {name!r}.",
-                    name_hint(name, file.columns),
-                    ErrorKind.MISSING_COLUMN,
-                    column=name,
-                )
-        trained = {column.name for column in self.facts.columns} | {self.facts.target.target, *keep}
-        summary.extra_columns = [name for name in file.columns if name not in trained]
-
     @contextmanager
     def naming_file(self) -> Iterator[None]:
         """Re-raise errors from inside a loaded model with the file's name.
@@ -545,11 +483,5 @@ class Model:
         Parts of a file that each look sound may still be of different models. A model that was
         just fitted has no file: its errors are left as they are.
         """
-        try:
+        with naming_file(self.file):
             yield
-        except (InputError, MemoryError, OSError):
-            raise
-        except Exception as error:  # parts that do not fit can fail in any way
-            if self.file is None:
-                raise
-            raise damaged(self.file, f"it cannot score: {in_brief(error)}") from error

@@ -11,7 +11,7 @@ import pyarrow as pa
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.files import Location
 from rareclass.rows.protocol import LabelledRows
-from rareclass.rows.source import ScratchRows
+from rareclass.rows.scratch_rows import ScratchRows
 from rareclass.tables.folders import check_columns_agree
 
 # A column with more values than this is no target.

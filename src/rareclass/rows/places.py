@@ -22,7 +22,8 @@ from rareclass.labels.two_classes import RowNumbers
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.memory import ArrayRows, add_to
 from rareclass.rows.protocol import Budget, RowValues, SentOnce, Token
-from rareclass.rows.source import NARROW, RowSource, ScratchRows, as_source, is_table
+from rareclass.rows.scratch_rows import ScratchRows
+from rareclass.rows.source import NARROW, RowSource, as_source, is_table
 
 
 class PartFacts(NamedTuple):
