@@ -5,15 +5,18 @@ import warnings
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import polars as pl
 import pytest
 
 from cli.conftest import Run, message, output_of
+from faults import refusal
 from rareclass.cli import compare as cli_compare
 from rareclass.compare import compare_methods, compare_scores, leaderboard, peers
 from rareclass.compare.peers import NativeCategories, Words
+from rareclass.errors import ErrorKind
 from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_table
 
@@ -142,23 +145,29 @@ SPOILT = {
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
-    ("name", "by_id", "answer"),
+    ("name", "by_id", "kind", "place", "facts"),
     [
-        ("rows", True, "b.csv has no row with order = o-100, nor 19 others."),
-        ("rows", False, "b.csv has 100 rows and"),
-        ("twice", True, "b.csv: order = o-7 occurs twice, at rows 4 and 8"),
-        ("labels", False, "a.csv has no label (fraud) at row 6"),
-        ("probability", False, "b.csv: probability is"),
-        ("tied", False, "b.csv: margin is 0.5 in every row"),
-        ("class", False, "one class only: 'no'"),
-        ("empty", False, "b.csv: margin is empty at row 6"),
-        ("columns", False, "It has numbers in margin, other"),
-        ("target", False, "No file of scores has a column 'fraud'"),
-        ("disagree", False, "have different labels: 'yes' and 'no' at row 1"),
+        ("rows", True, ErrorKind.ROWS, ("order", None, "o-100"), ("b.csv", "19")),
+        ("rows", False, ErrorKind.ROWS, (None, None, None), ("b.csv", "100 rows", "a.csv 120")),
+        ("twice", True, ErrorKind.ROWS, ("order", 8, "o-7"), ("b.csv", "4 and 8")),
+        ("labels", False, ErrorKind.LABELS, ("fraud", 6, None), ("a.csv",)),
+        ("probability", False, ErrorKind.CELL, ("probability", 1, ANY), ("b.csv",)),
+        ("tied", False, ErrorKind.CELL, ("margin", None, 0.5), ("b.csv",)),
+        ("class", False, ErrorKind.LABELS, (None, None, None), ("'no'", "120 rows")),
+        ("empty", False, ErrorKind.CELL, ("margin", 6, None), ("b.csv",)),
+        ("columns", False, ErrorKind.MISSING_COLUMN, (None, None, None), ("margin, other",)),
+        ("target", False, ErrorKind.MISSING_COLUMN, ("fraud", None, None), ("--target",)),
+        ("disagree", False, ErrorKind.LABELS, ("fraud", 1, "no"), ("a.csv", "b.csv", "'yes'")),
     ],
 )
 def test_bad_files_are_named_and_nothing_is_written(
-    tmp_path: Path, rareclass: Run, name: str, by_id: bool, answer: str
+    tmp_path: Path,
+    rareclass: Run,
+    name: str,
+    by_id: bool,
+    kind: ErrorKind,
+    place: tuple[Any, Any, Any],
+    facts: tuple[str, ...],
 ) -> None:
     frames = scored()
     spoilt, change = SPOILT[name]
@@ -170,7 +179,8 @@ def test_bad_files_are_named_and_nothing_is_written(
     done = rareclass(
         "compare", tmp_path / "a.csv", tmp_path / "b.csv", *FLAGS, *words, "--json", out
     )
-    assert answer in message(done)
+    error = refusal(done, kind, *facts)
+    assert (error.column, error.row, error.value) == place
     assert not out.exists()
 
 
@@ -201,8 +211,8 @@ def test_methods_on_the_same_folds(
     named = cli_compare.compare.__annotations__["methods"].__metadata__[0].help
     assert all(name in named for name in peers.PEERS)
     assert "Rare class: fraud = yes, 24 rows" in done
-    assert "240 rows, 24 of them rare, by the models of 2 folds" in done
-    assert "catboost: not installed: pip install catboost." in done
+    assert "240 rows, 24 of them rare" in done
+    assert "pip install catboost" in done
     board = pl.read_csv(out)
     assert set(board["method"][:2]) == {"mibc", "logistic"}
     assert board["status"].to_list() == ["ok", "ok", "not tried"]

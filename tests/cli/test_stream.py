@@ -176,7 +176,7 @@ def test_sources_that_are_not_there_or_hold_nothing(tmp_path: Path, rareclass: R
 
 
 def test_folders_that_are_not_a_streams(rows: Path, tmp_path: Path, rareclass: Run) -> None:
-    assert "holds other files, such as 'rows.csv'" in refused(rareclass, rows, tmp_path)
+    assert "'rows.csv'" in refused(rareclass, rows, tmp_path)
     assert "is a file" in refused(rareclass, rows, rows)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv"]
 
@@ -202,8 +202,7 @@ def test_bad_rows_are_counted_kept_and_may_be_too_many(
     assert rejected[0]["text"] == "too,short"
     assert set(rejected[0]) == {"file", "line", "reason", "text"}
     too_many = refused(rareclass, rows, tmp_path / "strict", "--max-rejected", 1)
-    assert "2 rows were rejected, --max-rejected allows 1. The last:" in too_many
-    assert "line 52" in too_many
+    assert all(fact in too_many for fact in ("2 rows", "--max-rejected allows 1", "line 52"))
     assert checkpoints_in(tmp_path / "strict")
 
 
@@ -353,8 +352,9 @@ def test_labels_without_rows(tmp_path: Path, rareclass: Run) -> None:
     stream(rareclass, path, tmp_path / "run")
     lines = (tmp_path / "run" / "rejected.jsonl").read_text().splitlines()
     reasons = [json.loads(line)["reason"] for line in lines]
-    assert reasons[0] == "a label without a row: that with id 'b' has its label already"
-    assert reasons[1] == "a label without a row: its id is empty"
+    assert len(reasons) == 2
+    assert "id 'b'" in reasons[0]
+    assert "id is empty" in reasons[1]
 
 
 def test_a_column_that_a_stream_did_not_learn_from_is_known_to_its_model(

@@ -6,6 +6,8 @@ from typing import Any
 import polars as pl
 
 from cli.conftest import Run, message, purchases
+from faults import refusal
+from rareclass.errors import ErrorKind
 from rareclass.stream.log import read_log
 
 
@@ -44,21 +46,22 @@ def test_options_that_contradict(tmp_path: Path, rareclass: Run) -> None:
     purchases(300).with_columns(seconds=60 * pl.int_range(pl.len())).write_csv(path)
     alerts = tmp_path / "alerts.jsonl"
 
-    def refused(*more: object) -> str:
-        return message(stream(rareclass, path, folder, *more))
-
-    assert "--alert-budget needs --alerts" in refused("--alert-budget", "5/100")
-    assert "--time needs --alerts" in refused("--time", "when")
-    assert "Give a name that ends in" in refused("--alerts", tmp_path / "alerts.txt")
-    assert "needs the day of each row" in refused("--alerts", alerts, "--alert-budget", "5/day")
-    words = ("--alerts", alerts, "--alert-budget", "5/day", "--time")
-    assert "no column 'contry'. Did you mean 'country'?" in refused(*words, "contry")
-    assert "300 different days in 300 rows. Numbers are taken as days" in refused(*words, "seconds")
-    said = refused(*words, "country")
-    assert "Line 2: column 'country': 'DE' is not a time" in said
-    assert "would be read again" in message(stream(rareclass, tmp_path, folder, "--alerts", alerts))
+    by_day = ("--alerts", alerts, "--alert-budget", "5/day")
+    together, missing = ErrorKind.COMBINATION, ErrorKind.MISSING_COLUMN
+    for more, kind, facts in (
+        (("--alert-budget", "5/100"), together, ("--alert-budget", "--alerts")),
+        (("--time", "when"), together, ("--time", "--alerts")),
+        (("--alerts", tmp_path / "alerts.txt"), ErrorKind.FILE_FORMAT, (".jsonl", ".csv")),
+        (by_day, together, ("--alert-budget 5/day", "--time")),
+        ((*by_day, "--time", "contry"), missing, ("'contry'", "'country'")),
+        ((*by_day, "--time", "seconds"), ErrorKind.SETTING, ("300", "86,400")),
+        ((*by_day, "--time", "country"), ErrorKind.CELL, ("Line 2", "'country'", "'DE'")),
+    ):
+        refusal(stream(rareclass, path, folder, *more), kind, *facts)
+    refusal(stream(rareclass, tmp_path, folder, "--alerts", alerts), together, alerts)
     alerts.write_text("something else\n")
-    assert "is there already" in refused("--alerts", alerts, "--alert-budget", "5/100")
+    more = ("--alerts", alerts, "--alert-budget", "5/100")
+    refusal(stream(rareclass, path, folder, *more), ErrorKind.EXISTING_FILE, alerts)
     assert alerts.read_text() == "something else\n"
     assert not folder.exists()
 
@@ -73,9 +76,8 @@ def test_drift_is_reported_and_strict_stops(tmp_path: Path, rareclass: Run) -> N
     )
     table.write_csv(path)
     more = ("--window", 1000, "--report-every", 1000, "--strict")
-    said = message(result := stream(rareclass, path, folder, *more))
-    assert result.exit_code == 2
-    assert "% of the last cells of column 'country' lie outside the range seen" in said
+    result = stream(rareclass, path, folder, *more)
+    refusal(result, ErrorKind.REFUSED, "'country'", "%")
     out = " ".join(result.stdout.split())
     assert "AUC fell from" in out
     assert "moved: " in out

@@ -9,8 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message, output_of, purchases
+from cli.conftest import Run, output_of, purchases
+from faults import refusal
 from rareclass.decide.threshold_rule import ThresholdRule
+from rareclass.errors import ErrorKind
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model, save_model
 
@@ -80,50 +82,49 @@ def test_days_of_a_file_are_read_as_fit_reads_them(
     assert len(shown[0]) == 4
 
 
+BY_DAY = ("--alerts=2/day", "--time=x")
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
-    ("cells", "words", "answer"),
+    ("cells", "words", "kind", "row", "value"),
     [
-        (np.arange(240) * 60, ("--alerts=2/day", "--time=x"), "Numbers are taken as days"),
-        (
-            ["2026-03-01"] * 239 + [""],
-            ("--alerts=2/day", "--time=x"),
-            "--time x: the cell at row 240 is empty",
-        ),
-        (
-            ["2026-03-01"] * 239 + ["soon"],
-            ("--alerts=2/day", "--time=x"),
-            "--time x: 'soon' at row 240 is not a time",
-        ),
-        (
-            ["1.5"] * 239 + [""],
-            ("--cost=fp=1,fn=x",),
-            "--cost x: an empty cell at row 240 is not a cost",
-        ),
+        (np.arange(240) * 60, BY_DAY, ErrorKind.SETTING, None, None),
+        (["2026-03-01"] * 239 + [""], BY_DAY, ErrorKind.CELL, 240, None),
+        (["2026-03-01"] * 239 + ["soon"], BY_DAY, ErrorKind.CELL, 240, "soon"),
+        (["1.5"] * 239 + [""], ("--cost=fp=1,fn=x",), ErrorKind.CELL, 240, None),
     ],
 )
 def test_a_cell_that_is_no_time_or_cost_is_named(
-    fitted: Path, tmp_path: Path, rareclass: Run, cells: Any, words: tuple[str, ...], answer: str
+    fitted: Path,
+    tmp_path: Path,
+    rareclass: Run,
+    cells: Any,
+    words: tuple[str, ...],
+    kind: ErrorKind,
+    row: int | None,
+    value: str | None,
 ) -> None:
     path = tmp_path / "new.csv"
     purchases(seed=5).with_columns(pl.Series("x", cells)).write_csv(path)
     done = rareclass("threshold", fitted / "model.rareclass", path, *words)
-    assert answer in message(done)
+    option = words[-1].partition("=")[0]
+    error = refusal(done, kind, f"{option} x", *([f"row {row}"] if row else []))
+    assert (error.column, error.row, error.value) == ("x", row, value)
 
 
 @pytest.mark.parametrize(
-    ("words", "answer"),
+    ("words", "kind", "fact"),
     [
-        ((), "No rule for the threshold is given."),
-        (("--cost", "fp=1,fn=amount"), "nothing on costs by amount"),
-        (("--alerts", "1/day", "--time", "day"), "nothing on alerts a day"),
+        ((), ErrorKind.SETTING, "--min-precision"),
+        (("--cost", "fp=1,fn=amount"), ErrorKind.UNSUPPORTED, "amount"),
+        (("--alerts", "1/day", "--time", "day"), ErrorKind.UNSUPPORTED, "alerts a day"),
     ],
 )
 def test_what_cannot_be_is_said(
-    fitted: Path, rareclass: Run, words: tuple[str, ...], answer: str
+    fitted: Path, rareclass: Run, words: tuple[str, ...], kind: ErrorKind, fact: str
 ) -> None:
-    done = rareclass("threshold", fitted / "model.rareclass", *words)
-    assert answer in message(done)
+    refusal(rareclass("threshold", fitted / "model.rareclass", *words), kind, fact)
 
 
 def test_a_model_without_held_out_rows_asks_for_a_file(
@@ -132,4 +133,4 @@ def test_a_model_without_held_out_rows_asks_for_a_file(
     old = tmp_path / "old.rareclass"
     save_model(old, replace(load_model(fitted / "model.rareclass"), held_out=None))
     done = rareclass("threshold", old, "--max-fpr", "0.1")
-    assert "has no scores of rows held out" in message(done)
+    refusal(done, ErrorKind.UNSUPPORTED, "held out")

@@ -1,4 +1,4 @@
-"""What ``rareclass stream`` shows while it learns: a live table, or a line for each report."""
+"""Screen of ``rareclass stream`` while it learns: a live table, or a line for each report."""
 
 from collections import deque
 from time import monotonic
