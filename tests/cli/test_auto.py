@@ -34,8 +34,8 @@ def auto(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "100")
         done = rareclass(
-            "fit", folder / "train.csv", "-t", "fraud", *KINDS, "--time-budget", "5m", "--details", "-o",
-            folder / "model.rareclass",
+            "fit", folder / "train.csv", "-t", "fraud", *KINDS, "--time-budget", "5m", "--details",
+            "-o", folder / "model.rareclass",
         )  # fmt: skip
     assert done.exit_code == 0, done.output
     (folder / "screen.txt").write_text(done.stdout)
