@@ -98,7 +98,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         ``roc_auc``, ``average_precision``, ``average_precision_low`` and ``_high`` (95 percent),
         ``seconds``, ``weight``; all on held-out rows. ``pandas.DataFrame(model.leaderboard_)``.
     held_out_ : dict of ndarray
-        Scores of training rows by functions, scales and weights that did not see them: ``row``
+        Scores of training rows by functions and weights that did not see them: ``row``
         (its number in X), ``rare``, ``score`` and, where rows are weighted or thinned, ``weight``.
         They stand for new rows: for estimates, thresholds and calibration.
     calibration_ : Calibration
