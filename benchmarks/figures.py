@@ -73,16 +73,13 @@ def how_good(results: Results) -> str:
 
 
 def _tables(results: Results) -> headline.Headline:
-    return headline.headline(results["tabular"]["runs"])
-
-
-def _with_automl(results: Results) -> headline.Headline:
-    return headline.headline(results["tabular"]["runs"], methods=headline.WITH_AUTOML)
+    """The tables that nothing was chosen on."""
+    return headline.headline(results["tabular"]["runs"], SET_PARTS["apart"])
 
 
 def _behind(results: Results) -> str:
     """Tables on which the best peer has much more average precision."""
-    behind = headline.behind(results["tabular"]["runs"])
+    behind = headline.behind(results["tabular"]["runs"], SET_PARTS["apart"])
     named = ", ".join(f"{name} {points:.1f}" for name, points in list(behind.items())[:5])
     most = f", by the most on {named}" if behind else ""
     return f"{len(behind)} of {len(_tables(results).sets)} tables{most}"
@@ -161,8 +158,6 @@ _KDD = {"set": "kdd", "method": "rareclass"}
 FIGURES: dict[str, Figure] = {
     "table.tabular": lambda results: headline.headline_table(_tables(results)),
     "table.how-good": how_good,
-    "table.automl": lambda results: headline.headline_table(_with_automl(results)),
-    "automl.sets": lambda results: str(len(_with_automl(results).sets)),
     "tabular.sets": lambda results: str(len(_tables(results).sets)),
     "tabular.behind": _behind,
     "tabular.kdd.auc": _of_run("tabular", _KDD, lambda run: f"{run['auc']:.3f}"),

@@ -54,7 +54,7 @@ def tabular(result: Result) -> str:
     found = headline.headline(result["runs"])
     return (
         "Mean over the tables and, in brackets, mean rank among these methods (1 is the best); "
-        f"each library has its defaults, RareClassifier 60 s, one thread, {len(found.sets)} "
+        f"each library has its defaults, one thread, {len(found.sets)} "
         f"tables:\n\n{headline.headline_table(found)}\n\n{page.overview(result['runs'])}"
     )
 
@@ -164,9 +164,9 @@ PAGES = {
         "Average precision against seconds",
         "tables",
         "anytime",
-        "RareClassifier with budgets from 1 to 300 seconds is compared with AutoGluon (best quality, "
-        "30 and 60 seconds), CatBoost with 100 to 1000 trees, and LightGBM on one split of each "
-        "table, one thread.",
+        "RareClassifier with budgets from 1 to 300 seconds is compared with AutoGluon (best "
+        "quality, 30 and 60 seconds), CatBoost with 100 to 1000 trees, and LightGBM on one split "
+        "of each table, one thread.",
         anytime_finding,
         anytime.anytime_page,
         anytime_chart,

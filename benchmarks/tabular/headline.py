@@ -10,9 +10,17 @@ from benchmarks.tabular.figures import LOWER_IS_BETTER, mean_ranks
 from benchmarks.tabular.learners import LEARNERS
 
 OURS = "rareclass"
-SHOWN = (OURS, "catboost", "lightgbm_slow", "lightgbm", "xgboost", "balanced_forest")
-# AutoGluon was run on fewer sets.
-WITH_AUTOML = (OURS, "autogluon", "catboost")
+SHOWN = (
+    OURS,
+    "autogluon",
+    "catboost",
+    "lightgbm_slow",
+    "lightgbm",
+    "xgboost",
+    "balanced_forest",
+)
+# A method that was run on less than this share of the sets is left out.
+_LEAST_SETS = 2 / 3
 MEASURES = ("auc", "average_precision", "log_loss")
 HEADER = ["method", "AUC, %", "average precision, %", "log loss", "seconds of a fit"]
 
@@ -63,12 +71,14 @@ def headline(
     return Headline(tuple(shared), standings)
 
 
-def behind(runs: Sequence[Run], least: float = 2.0) -> dict[str, float]:
+def behind(
+    runs: Sequence[Run], sets: Sequence[str] | None = None, least: float = 2.0
+) -> dict[str, float]:
     """Return by how many points of average precision the best peer is ahead, the most first.
 
     Only sets on which it is ahead by at least `least` points.
     """
-    labels, shared = _shared(runs, None, SHOWN)
+    labels, shared = _shared(runs, sets, SHOWN)
     found = {}
     for name, splits in shared.items():
         means = {m: fmean(split[m]["average_precision"] for split in splits) for m in labels}
@@ -122,11 +132,13 @@ def _by_set(runs: Sequence[Run], methods: Sequence[str]) -> dict[str, dict[int, 
 
 
 def _labels(found: dict[str, dict[int, dict[str, Any]]], methods: Sequence[str]) -> dict[str, str]:
-    """Method: the label, a budget with it, that was run on the most sets."""
+    """Method: the label, a budget with it, that was run on the most sets; not of few sets."""
     counts: dict[str, dict[str, int]] = {}
     for splits in found.values():
         own = {run["label"]: run["method"] for split in splits.values() for run in split.values()}
         for label, method in own.items():
             counts.setdefault(method, {}).setdefault(label, 0)
             counts[method][label] += 1
-    return {m: max(counts[m], key=counts[m].__getitem__) for m in methods if m in counts}
+    best = {m: max(counts[m], key=counts[m].__getitem__) for m in methods if m in counts}
+    most = max((counts[m][label] for m, label in best.items()), default=0)
+    return {m: label for m, label in best.items() if counts[m][label] >= _LEAST_SETS * most}

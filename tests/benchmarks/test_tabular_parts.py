@@ -218,6 +218,10 @@ def test_the_headline_ranks_methods_on_the_splits_that_all_of_them_finished():
     line = "| RareClassifier | 80.0 (**1.25**) | 40.0 (**1.25**) | 0.200 (**1.25**) | 7.0 |"
     assert line in headline.headline_table(found)
     assert headline.headline(runs, ["oil"]).sets == ("oil",)
+    # A method that was run on few of the sets is left out, and does not narrow them.
+    few = [run("oil", "xgboost", 0, 0.9)]
+    assert headline.headline([*runs, *few]).methods.keys() == found.methods.keys()
+    assert "xgboost" in headline.headline([*runs, *few], ["oil"]).methods
     # A part on which another label was run is ranked by that one.
     other = [run("wine4", "rareclass", 0, 0.8), run("wine4", "lightgbm", 0, 0.5)]
     assert headline.headline([*runs, *other], ["wine4"]).sets == ("wine4",)
