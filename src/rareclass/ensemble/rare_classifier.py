@@ -1,5 +1,6 @@
 """RareClassifier: kernels, trees and linear models on one table, combined; nothing to tune."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibrati
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.machine import track
 from rareclass.parameters import check_number, check_whole
-from rareclass.rows.memory import count_threads
+from rareclass.rows.memory import count_threads, in_order
 
 # Modules that only `fit` needs are imported there: a model is opened and scores without them.
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _ONE_THREAD_ROWS = 1_000
 # The part of the time kept for the steps after the members.
 _AFTERWARDS = 0.12
 # Rows that are scored at a time: this bounds the memory of their views.
-_SCORED_ROWS = 50_000
+_SCORED_ROWS = 20_000
 _LN_10 = float(np.log(10.0))
 
 
@@ -281,16 +282,25 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     def score_typed(self, table: "TypedTable") -> np.ndarray:
         """`score_samples` of a table that was read already, as one of training."""
-        rarity = np.zeros(table.n_rows)
-        for first in range(0, table.n_rows, _SCORED_ROWS):
-            part = slice(first, first + _SCORED_ROWS)
-            encoded = self.statistics_.encode(table.take(part))
-            for name, view in self.views_.items():
-                X = view.transform(encoded)
-                for member in self.members_:
-                    if member.view == name:
-                        log_rates = member.scale(member.function.scores(X, self.n_jobs))
-                        rarity[part] -= member.weight * log_rates
+        firsts = range(0, table.n_rows, _SCORED_ROWS)
+        parts = [slice(first, first + _SCORED_ROWS) for first in firsts]
+        if len(parts) == 1:
+            return self._scored(table, self.n_jobs, parts[0])
+        # A thread a part: within one, encoding would keep a single thread busy.
+        at_once = max(1, min(count_threads(self.n_jobs), len(parts)))
+        return np.concatenate(
+            [np.empty(0), *in_order(partial(self._scored, table, 1), parts, at_once)]
+        )
+
+    def _scored(self, table: "TypedTable", n_jobs: int | None, part: slice) -> np.ndarray:
+        """Score consecutive rows."""
+        encoded = self.statistics_.encode(table.take(part))
+        rarity = np.zeros(encoded.n_rows)
+        for name, view in self.views_.items():
+            X = view.transform(encoded)
+            for member in self.members_:
+                if member.view == name:
+                    rarity -= member.weight * member.scale(member.function.scores(X, n_jobs))
         return -self.scale_(rarity) / _LN_10
 
     def outside(self, X: Any) -> dict[str, int]:

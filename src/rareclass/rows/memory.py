@@ -59,6 +59,16 @@ class Workers:
             raise
 
 
+def in_order(
+    do: Callable[[Piece], Result], pieces: Iterable[Piece], n_threads: int
+) -> Iterator[Result]:
+    """Apply `do` to each piece and yield the results in order; one thread is the caller's.
+
+    When the time ran out, or at Ctrl-C, waiting pieces are dropped.
+    """
+    return map(do, pieces) if n_threads == 1 else Workers().map(do, pieces, n_threads)
+
+
 # Fewer are done sooner than a thread is started and handed its work.
 _BLOCKS_A_THREAD = 4
 # Enough groups to keep cores busy to the end, each small enough to be dropped at Ctrl-C.

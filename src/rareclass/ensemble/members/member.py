@@ -1,14 +1,14 @@
 """Ensemble members: what a learner declares (view, cost, share of time) and how it learns folds."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from rareclass.ensemble.score_functions import ScoreFunction
 from rareclass.ensemble.tree_sum import TreeSum
-from rareclass.rows.memory import Workers, count_threads
+from rareclass.rows.memory import count_threads, in_order
 
 # Boosting by several threads meets at a barrier in every node of every tree: on a machine that does
 # anything else, waiting takes far longer than one thread needs for everything. Below so many cells
@@ -16,9 +16,6 @@ from rareclass.rows.memory import Workers, count_threads
 CELLS_A_BOOSTING_THREAD = 2_000_000
 # Ten thousand million numbers of this size still have a sum in float32.
 _LARGEST = np.float32(1e28)
-
-Work = TypeVar("Work")
-Result = TypeVar("Result")
 
 
 class Stopped(Exception):  # noqa: N818 (nothing went wrong)
@@ -199,13 +196,3 @@ def float32_rows(X: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         rows = np.asarray(X).astype(np.float32)
     return np.clip(rows, -_LARGEST, _LARGEST, out=rows)
-
-
-def in_order(
-    do: Callable[[Work], Result], pieces: Iterable[Work], n_threads: int
-) -> Iterator[Result]:
-    """Apply `do` to each piece and yield the results in order; one thread is the caller's.
-
-    When the time ran out, or at Ctrl-C, waiting pieces are dropped.
-    """
-    return map(do, pieces) if n_threads == 1 else Workers().map(do, pieces, n_threads)
