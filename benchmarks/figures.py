@@ -154,13 +154,11 @@ def _spark(results: Results) -> str:
 
 
 _BOOSTERS = (*peer_table.TREES, "balanced_forest", "rankrc_top")
-_KDD = {"set": "kdd", "method": "rareclass"}
 FIGURES: dict[str, Figure] = {
     "table.tabular": lambda results: headline.headline_table(_tables(results)),
     "table.how-good": how_good,
     "tabular.sets": lambda results: str(len(_tables(results).sets)),
     "tabular.behind": _behind,
-    "tabular.kdd.auc": _of_run("tabular", _KDD, lambda run: f"{run['auc']:.3f}"),
     "table.one-row": _one_row,
     "spark.fit": _spark,
     "river.times": _river(lambda one, two: f"{one['rows_per_s'] / two['rows_per_s']:.0f} times"),

@@ -23,7 +23,7 @@ PAGES = (
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Sections that take more than some tenths of a second: left to `make test-thorough`.
 SLOW = {
-    ("index", "Learn the class you have almost none of"),
+    ("index", "Find a rare class in your table"),
     ("tutorial", "From Python"),
     ("how-to/train", "In Python"),
     ("how-to/few-labels", "In Python"),
@@ -106,7 +106,7 @@ def half_of_table(given):
 
 
 OTHERS = {
-    ("index", "Learn the class you have almost none of"): half_of_table,
+    ("index", "Find a rare class in your table"): half_of_table,
     ("how-to/train", "In Python"): half_of_table,
     ("how-to/export", "Model files"): half_of_table,
     ("how-to/ordered-classes", "In Python"): lambda given: {"y": STAYS, "y_test": STAYS[::2]},
