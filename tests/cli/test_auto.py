@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from rareclass.encoding.training_table import read_as_trained
 from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.ensemble.race import default_seconds
 from rareclass.errors import ErrorKind
+from rareclass.fit.auto_method import AutoMethod
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
@@ -269,6 +271,25 @@ def test_ctrl_c_in_the_training_on_all_rows_keeps_the_first(
         rareclass("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0.25", "-o", out)
     )
     assert "stopped by Ctrl-C" in said
+    assert facts_as_json(load_model(out).facts)["trained_on_all_rows"] is False
+
+
+def test_where_time_ends_in_the_training_on_all_rows_the_estimated_model_is_saved(
+    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def model(*trained: str, behind: tuple[str, ...] = ()) -> Any:
+        return SimpleNamespace(leaderboard_={"member": np.array(trained)}, behind_=behind)
+
+    method = AutoMethod(members=("extra trees", "mibc"))
+    assert method.is_whole(model("extra trees", "extra trees", "mibc"))
+    assert method.is_whole(model("mibc", behind=("extra trees",)))
+    assert not method.is_whole(model("mibc"))
+    monkeypatch.setattr(AutoMethod, "is_whole", lambda *_: False)
+    out = train_csv.parent / "m.rareclass"
+    said = output_of(
+        rareclass("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0.25", "-o", out)
+    )
+    assert "--time-budget" in said
     assert facts_as_json(load_model(out).facts)["trained_on_all_rows"] is False
 
 

@@ -106,6 +106,10 @@ class AutoMethod(Method[RareClassifier]):
             behind=tuple(model.behind_),
         )
 
+    def is_whole(self, model: RareClassifier) -> bool:
+        """Return whether every named member was trained, or was found to be behind."""
+        return {*model.leaderboard_["member"].tolist(), *model.behind_} >= set(self.members)
+
     def facts(
         self, model: RareClassifier, terms: Terms, chosen: Method[RareClassifier]
     ) -> CombinationFacts:

@@ -174,6 +174,10 @@ class Method(Generic[Model]):
         """Return this method with the parameter that `model` was fitted with."""
         raise NotImplementedError
 
+    def is_whole(self, model: Model) -> bool:
+        """Return whether all was trained that there was to train: time may have ended before."""
+        return True
+
     def facts(self, model: Model, terms: Terms, chosen: "Method[Model]") -> MethodFacts:
         """Return what a model file says of the model.
 

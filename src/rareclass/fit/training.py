@@ -386,16 +386,27 @@ def _fit(
 def _refit(
     data: TrainingSet, settings: FitSettings, chosen: Method, fitted: _Fitted, notes: list[str]
 ) -> _Fitted | None:
-    """Train on all rows as chosen; None where Ctrl-C says that there has been enough training."""
+    """Train on all rows as chosen; None where the model that was estimated is to be saved.
+
+    So it is where Ctrl-C or the time ended the training early: what is there by then may be far
+    from what was estimated.
+    """
     if getattr(fitted.model, "interrupted_", False):
         return None
     if not chosen.may_be_stopped:
         return _fit(data, settings, chosen, notes, 0.5)
     try:
-        return _fit(data, settings, chosen, notes, 0.5)
+        again = _fit(data, settings, chosen, notes, 0.5)
     except KeyboardInterrupt:
         notes.append("stopped by Ctrl-C before the training on all rows had a model.")
         return None
+    if chosen.is_whole(again.model):
+        return again
+    notes.append(
+        "the training on all rows ended before every member was trained: the saved model is the "
+        "one that was estimated, without the held-out rows. --time-budget gives more time."
+    )
+    return None
 
 
 def terms_of(y: NDArray[np.int16], settings: FitSettings, share: float = 1.0) -> Terms:
