@@ -284,9 +284,9 @@ def test_counts_of_many_levels_are_left_out_where_there_is_no_room(
 def test_help_explains_the_method(rareclass: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     said = " ".join(rareclass("fit", "--help").stdout.replace("│", " ").split())
-    assert "ordinal-rankrc, a kernel machine for ordered levels" in said
+    assert "ordinal-rankrc" in said
     assert "--levels" in said
-    assert "from the lowest to the highest" in said
+    assert "lowest" in said
 
 
 @pytest.mark.thorough

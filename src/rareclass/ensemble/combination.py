@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rareclass.ensemble.race import Candidate
 
 N_BEGIN, N_STEPS = 3, 10
-# A fold with fewer majority rows has no scale of its own.
+# A fold with fewer majority rows, by weight, has no scale of its own.
 _LEAST_MAJORITY = 20
 # A gain below this is rounding.
 _LEAST_GAIN = 1e-9
@@ -109,16 +109,17 @@ def rarity_by_fold(scores: np.ndarray, scale: FalsePositiveRate, held_out: HeldO
 
     Functions of two folds place equal rows at different scores, so that scores of all folds in one
     list rank worse than any of the functions does (Forman and Scholz, "Apples-to-apples in
-    cross-validation studies", SIGKDD Explorations 2010). Folds with fewer than 20 majority rows
-    share `scale`. O(n log n).
+    cross-validation studies", SIGKDD Explorations 2010). Folds with fewer than 20 majority rows,
+    or copies, share `scale`. O(n log n).
     """
     rarity = -scale(scores)
     if held_out.fold is None:
         return rarity
-    of_row, is_rare = held_out.fold[held_out.tested], held_out.is_rare[held_out.tested]
+    of_row, weight = held_out.fold[held_out.tested], held_out.tested_weight
+    copies = ~held_out.is_rare[held_out.tested] * (1.0 if weight is None else weight)
     for number in np.unique(of_row):
         within = of_row == number
-        if np.count_nonzero(within & ~is_rare) >= _LEAST_MAJORITY:
+        if copies[within].sum() >= _LEAST_MAJORITY:
             own = held_out._replace(tested=held_out.tested[within])
             rarity[within] = -_scale(scores[within], own)(scores[within])
     return rarity
