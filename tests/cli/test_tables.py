@@ -69,8 +69,6 @@ def watch(event, given):
         opened.append(given[0])
 sys.addaudithook(watch)
 from rareclass.cli.main import main
-from faults import refusal
-from rareclass.errors import ErrorKind
 try:
     main()
 finally:

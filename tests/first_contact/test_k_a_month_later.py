@@ -150,7 +150,7 @@ def test_monitor_and_score_say_the_same(change: str, folder: Path, tmp_path: Pat
     if change == "absent":
         assert scored.exit_code == BAD_INPUT
     else:
-        assert f"far from training: {name} (index" in " ".join(scored.output.split())
+        assert f"far from training: {name} (" in " ".join(scored.output.split())
 
 
 @pytest.mark.parametrize("n_rows", [1, 20, N])
