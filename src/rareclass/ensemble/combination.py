@@ -104,8 +104,10 @@ def _scale(scores: np.ndarray, held_out: HeldOutRows) -> FalsePositiveRate:
     return FalsePositiveRate.of(scores[majority], None if weight is None else weight[majority])
 
 
-def rarity_by_fold(scores: np.ndarray, scale: FalsePositiveRate, held_out: HeldOutRows) -> Any:
-    """-ln F of scores of the tested rows, each by the majority of its own fold.
+def rarity_by_fold(
+    scores: np.ndarray, scale: FalsePositiveRate, held_out: HeldOutRows
+) -> np.ndarray:
+    """Return -ln F of scores of the tested rows, each by the majority of its own fold.
 
     Functions of two folds place equal rows at different scores, so that scores of all folds in one
     list rank worse than any of the functions does (Forman and Scholz, "Apples-to-apples in
@@ -164,12 +166,14 @@ def cross_fitted_log_rates(
 ) -> np.ndarray:
     """Return ln F of every tested row by weights and scale of the other folds alone, in order.
 
-    Weights flatter the rows that they were chosen on. O(n_folds) times `combine`.
+    Weights flatter the rows that they were chosen on. The rows have at least two folds. O(n_folds)
+    times `combine`.
     """
+    assert held_out.fold is not None
     scaled = _on_scales(candidates, held_out)
     rarity_of = {id(each.candidate): each.rarity for each in scaled}
     rates = np.empty(len(held_out.tested))
-    of_row = np.zeros(len(rates)) if held_out.fold is None else held_out.fold[held_out.tested]
+    of_row = held_out.fold[held_out.tested]
     for number in np.unique(of_row):
         within = of_row == number
         others = held_out._replace(tested=held_out.tested[~within])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _ONE_THREAD_ROWS = 1_000
 # The part of the time kept for the steps after the members.
 _AFTERWARDS = 0.12
-# Rows that are scored at a time: this bounds the memory of their views.
+# Rows that a thread scores at a time: this bounds the memory of their views.
 _SCORED_ROWS = 20_000
 _LN_10 = float(np.log(10.0))
 

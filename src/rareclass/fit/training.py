@@ -395,12 +395,14 @@ def _refit(
         return None
     if not chosen.may_be_stopped:
         return _fit(data, settings, chosen, notes, 0.5)
+    said: list[str] = []  # of a model that may not be saved
     try:
-        again = _fit(data, settings, chosen, notes, 0.5)
+        again = _fit(data, settings, chosen, said, 0.5)
     except KeyboardInterrupt:
         notes.append("stopped by Ctrl-C before the training on all rows had a model.")
         return None
     if chosen.is_whole(again.model):
+        notes += [text for text in said if text not in notes]
         return again
     notes.append(
         "the training on all rows ended before every member was trained: the saved model is the "
