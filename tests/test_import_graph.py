@@ -38,7 +38,7 @@ ROOMS = (
     ("fit", "stream"),
     ("opening",),
     ("compare",),
-    ("report", "hunt"),  # a hunt draws its balls by a display, a report reads hunts
+    ("report", "hunt", "review"),  # a hunt draws its balls by a display, a report reads hunts
     ("serving",),
     ("cli",),
     ("__main__",),

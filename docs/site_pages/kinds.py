@@ -136,6 +136,14 @@ FINDINGS: dict[F, Entry] = {
         "A hunt has too few labelled rows to hold any out; prices were not chosen by them.",
         "Label more rows.",
     ),
+    F.LINE_CUT_SHORT: Entry(
+        "The last line of a journal was cut short by a crash, and is dropped.",
+        "Give its verdict again; no verdict that was confirmed is lost.",
+    ),
+    F.ROUND_INCOMPLETE: Entry(
+        "Listed rows of a round have no verdict yet; estimates leave the round out.",
+        "Give the missing verdicts.",
+    ),
 }
 
 ERRORS: dict[E, Entry] = {

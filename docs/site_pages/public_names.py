@@ -19,6 +19,7 @@ PUBLIC_MODULES = {
     "rareclass.stream.log": "What a stream leaves",
     "rareclass.ranking.losses": "Losses",
     "rareclass.hyperball": "Balls",
+    "rareclass.review": "Reviews and their journal",
     "rareclass.decide.calibration": "Maps from scores to probabilities",
     "rareclass.moments.covariance": "Covariance models",
     "rareclass.theory": "Stability bounds",

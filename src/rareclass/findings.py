@@ -60,6 +60,9 @@ class FindingKind(StrEnum):
     SINGLE_ROW = "single row"
     # hunts
     NONE_HELD_OUT = "none held out"
+    # reviews
+    LINE_CUT_SHORT = "line cut short"
+    ROUND_INCOMPLETE = "round incomplete"  # listed rows without a verdict
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,443 @@
+"""The journal of a review: which rows were listed, by which chances, and what a person said.
+
+A file of JSON lines that only grows: a header, then rounds, verdicts and labels in the order in
+which they came. Every method that adds returns once its lines are on the disk. Where a crash cut
+the last line short, that line is dropped: nobody was told that it was kept.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.errors import ErrorKind, InputError, counted, name_hint
+from rareclass.files import being_written, replacing
+from rareclass.findings import Finding, FindingKind
+from rareclass.labels.states import UNKNOWN, CheckReason, LabelStates, ListedRows, check_weights
+from rareclass.review.records import FORMAT, Header, Round, Verdict, line_of, record_of
+
+# Seconds to wait for another process that appends, and between tries.
+_PATIENCE, _PAUSE = 5.0, 0.05
+
+
+class ReviewJournal:
+    """Journal of a review, as a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Existing journal; `create` makes one.
+
+    Attributes
+    ----------
+    header : Header
+    rounds : list of Round
+    verdicts : dict of Verdict by key
+        The verdict that counts for each row, in the order of the first verdict on it.
+    findings : list of Finding
+        ``LINE_CUT_SHORT`` where the last line was dropped.
+
+    Raises
+    ------
+    InputError
+        When there is no such file, or a line other than the last is damaged.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from rareclass.review.records import Header, Listed, Round, Verdict, fingerprint_of
+    >>> header = Header("fraud", ("yes",), ("no",), 3, fingerprint_of(["a", "b", "c"]), "id")
+    >>> journal = ReviewJournal.create(Path(mkdtemp(), "review.jsonl"), header)
+    >>> journal.add_round(Round(1, (Listed("b", "random", 1 / 3),)))
+    >>> journal.add([Verdict("b", "yes")])
+    1
+    >>> ReviewJournal(journal.path).states(["a", "b", "c"]).weight.tolist()
+    [0.0, 3.0, 0.0]
+    """
+
+    header: Header
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.rounds: list[Round] = []
+        self.verdicts: dict[str, Verdict] = {}
+        self.findings: list[Finding] = []
+        self._known_after: dict[str, int] = {}  # rounds listed before the first verdict on a row
+        self._listed_in: dict[str, int] = {}  # last round of each row
+        self._length, self._n_lines = 0, 0
+        self._read_on()
+        if not self._n_lines:
+            raise self._damaged(1, "it has no header")
+
+    @classmethod
+    def create(cls, path: str | Path, header: Header) -> Self:
+        """Start a journal. Raises `InputError` where there is a file already."""
+        path = Path(path)
+        both = sorted({*header.rare} & {*header.rest})
+        if both or not header.rare:
+            raise InputError(
+                f"Label {both[0]!r} is both rare and not rare." if both else "No label is rare.",
+                "Give at least one rare label, and each label once.",
+                ErrorKind.LABELS,
+                value=both[0] if both else None,
+            )
+        with being_written(path):
+            if path.exists():
+                raise InputError(
+                    f"{path} exists already.", "Give another name.", ErrorKind.EXISTING_FILE
+                )
+            with replacing(path) as temporary:
+                temporary.write_text(line_of("header", header) + "\n", encoding="utf-8")
+        return cls(path)
+
+    def add_round(self, new: Round) -> None:
+        """Append the list of the next round.
+
+        Raises `InputError` where its number is not the next one, another process having listed rows
+        meanwhile, a row is listed twice, or a chance is not above 0 and at most 1.
+        """
+        with self._appending() as append:
+            odd = [row.chance for row in new.listed if not 0.0 < row.chance <= 1.0]
+            if odd:
+                raise InputError(
+                    f"A row is listed with the chance {odd[0]}.",
+                    "A chance is above 0, and at most 1.",
+                    ErrorKind.SETTING,
+                    value=odd[0],
+                )
+            is_next = new.number == len(self.rounds) + 1
+            if not is_next or len({row.key for row in new.listed}) < len(new.listed):
+                raise InputError(
+                    f"Round {new.number} lists a row twice, or does not follow the "
+                    f"{counted(len(self.rounds), 'round')} of {self.path}.",
+                    "Make a new list.",
+                    ErrorKind.ROWS,
+                    value=new.number,
+                )
+            append([line_of("round", replace(new, at=new.at or _now()))])
+
+    def add(self, verdicts: Iterable[Verdict], keys: Iterable[str] | None = None) -> int:
+        """Append verdicts, all of them or, where one is refused, none; return how many were new.
+
+        A verdict that repeats what the journal has is left out.
+
+        Parameters
+        ----------
+        verdicts : iterable of Verdict
+        keys : iterable of str, optional
+            Keys of all rows of the table. Without them only the listed rows are known.
+
+        Raises
+        ------
+        InputError
+            On a verdict for an unknown row (``ErrorKind.ROWS``), a label that the journal does not
+            know, or a verdict that contradicts another one and does not correct it
+            (``ErrorKind.LABELS``).
+        """
+        with self._appending() as append:
+            known = {*self._listed_in, *self.verdicts} if keys is None else set(keys)
+            said, new = dict(self.verdicts), list[Verdict]()
+            for verdict in verdicts:
+                if verdict.key not in known:
+                    raise self._unknown_row(verdict.key)
+                before = said.get(verdict.key)
+                self._check(verdict, before)
+                if before is None or before.label != verdict.label:
+                    listed = self._listed_in.get(verdict.key, 0)
+                    number = listed if verdict.round is None else verdict.round
+                    new.append(replace(verdict, round=number, at=verdict.at or _now()))
+                    said[verdict.key] = new[-1]
+            append([line_of("verdict", verdict) for verdict in new])
+        return len(new)
+
+    def add_label(self, label: str, is_rare: bool) -> None:
+        """Append a label that verdicts may have from now on; nothing where it is known as such.
+
+        Raises `InputError` where the label has the other meaning already.
+        """
+        with self._appending() as append:
+            known, others = self.header.rare, self.header.rest
+            if not is_rare:
+                known, others = others, known
+            if label in others:
+                raise InputError(
+                    f"Label {label!r} is {'not rare' if is_rare else 'rare'} in {self.path}.",
+                    "A label keeps its meaning; start another journal.",
+                    ErrorKind.LABELS,
+                    value=label,
+                )
+            if label not in known:
+                append([json.dumps({"kind": "label", "label": label, "is_rare": is_rare})])
+
+    def check_table(self, target: str, key: str | None, fingerprint: str) -> None:
+        """Raise `InputError` where the journal is about another table, target or key column."""
+        ours = self.header
+        named = ("target", ours.target, target), ("key column", ours.key, key)
+        for what, of_journal, given in named:
+            if of_journal != given:
+                raise InputError(
+                    f"{self.path} has the {what} {of_journal!r}, and {given!r} is given.",
+                    f"Give the {what} of the journal, or another journal.",
+                    ErrorKind.COMBINATION,
+                    value=given,
+                )
+        if ours.fingerprint != fingerprint:
+            raise InputError(
+                f"{self.path} is the journal of another table, of {ours.n_rows:,} rows.",
+                "Give the table of the journal, with all its rows, or start another journal.",
+                ErrorKind.ROWS,
+            )
+
+    def states(
+        self,
+        keys: Sequence[str],
+        recorded: NDArray[np.integer] | None = None,
+        missing_at_random: bool = False,
+    ) -> LabelStates:
+        """Return the state of the label of each row of a table.
+
+        Parameters
+        ----------
+        keys : sequence of str
+            Keys of the rows, in the order of the table.
+        recorded : ndarray of int, optional
+            Codes of the labels in the table, as in `LabelStates`; they count as known before the
+            first round. By default all are unknown.
+        missing_at_random : bool, default=False
+            As for `rareclass.labels.states.check_weights`.
+
+        Raises
+        ------
+        InputError
+            Where two rows have one key, or the journal has a row that is not among the keys.
+        """
+        place = self._places(keys)
+        n = len(keys)
+        code = np.full(n, UNKNOWN, np.int16) if recorded is None else np.array(recorded, np.int16)
+        known_after = np.where(code == UNKNOWN, -1, 0).astype(np.int32)
+        checked, reason, number = np.zeros(n, bool), np.zeros(n, "<U8"), np.zeros(n, np.int32)
+        reasons = {
+            (row.key, each.number): row.reason for each in self.rounds for row in each.listed
+        }
+        for key, verdict in self.verdicts.items():
+            row = place[key]
+            if known_after[row] < 0:
+                known_after[row] = self._known_after[key]
+            code[row], checked[row] = self.code_of(verdict.label), True
+            number[row] = verdict.round or 0
+            reason[row] = reasons.get((key, verdict.round or 0), CheckReason.OTHER)
+        rounds = [
+            ListedRows(
+                np.array([place[row.key] for row in each.listed], np.intp),
+                np.array([row.reason == CheckReason.RANDOM for row in each.listed], bool),
+                np.array([row.chance for row in each.listed], np.float64),
+            )
+            for each in self.rounds
+        ]
+        weight = check_weights(known_after, rounds, missing_at_random).weight
+        return LabelStates(code, checked, reason, number, weight)
+
+    def code_of(self, label: str) -> int:
+        """Return the code of a label of the journal: 0 for the rest, k for the k-th rare one."""
+        return self.header.rare.index(label) + 1 if label in self.header.rare else 0
+
+    def missing(self) -> list[Finding]:
+        """Return ``ROUND_INCOMPLETE`` for each round in which listed rows lack a verdict."""
+        rows = {
+            each.number: tuple(row.key for row in each.listed if row.key not in self.verdicts)
+            for each in self.rounds
+        }
+        return [
+            Finding(FindingKind.ROUND_INCOMPLETE, {"round": number, "rows": keys})
+            for number, keys in rows.items()
+            if keys
+        ]
+
+    def _places(self, keys: Sequence[str]) -> dict[str, int]:
+        place = {key: k for k, key in enumerate(keys)}
+        if len(place) < len(keys):
+            raise InputError(
+                f"{counted(len(keys) - len(place), 'row')} of the table have the key of another.",
+                "Name a column whose values differ in all rows.",
+                ErrorKind.ROWS,
+                column=self.header.key,
+            )
+        for key in (*self.verdicts, *self._listed_in):
+            if key not in place:
+                raise self._unknown_row(key)
+        return place
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def _read_on(self) -> None:
+        """Take in the lines that were appended since the last look."""
+        self.findings.clear()
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._length)
+                content = file.read()
+        except OSError as error:
+            raise InputError(
+                f"There is no journal {self.path}: {error.strerror}.",
+                "rareclass review starts one.",
+                ErrorKind.MISSING_FILE,
+            ) from error
+        for text in content.splitlines(keepends=True):
+            if text.strip():  # else it ends a last line that was whole but for its end
+                try:
+                    line = json.loads(text)
+                except ValueError:
+                    if text.endswith(b"\n"):
+                        raise self._damaged(self._n_lines + 1, "it is not JSON") from None
+                    values = {"file": str(self.path), "line": self._n_lines + 1}
+                    self.findings.append(Finding(FindingKind.LINE_CUT_SHORT, values))
+                    return
+                self._take(line)
+            self._length += len(text)
+
+    def _take(self, line: Any) -> None:
+        self._n_lines += 1
+        try:
+            kind = line.pop("kind")
+            if (kind == "header") != (self._n_lines == 1):
+                raise ValueError("the header is not the first line")
+            self._TAKES[kind](self, line)
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise self._damaged(self._n_lines, str(error)) from error
+
+    def _take_header(self, line: dict[str, Any]) -> None:
+        if line.pop("format") != FORMAT:
+            raise ValueError(f"the format is not {FORMAT}")
+        self.header = record_of(Header, line)
+
+    def _take_round(self, line: dict[str, Any]) -> None:
+        new = record_of(Round, line)
+        if new.number != len(self.rounds) + 1:
+            raise ValueError(f"round {new.number} is not the next")
+        self.rounds.append(new)
+        self._listed_in |= {row.key: new.number for row in new.listed}
+
+    def _take_verdict(self, line: dict[str, Any]) -> None:
+        verdict = record_of(Verdict, line)
+        self._check(verdict, self.verdicts.get(verdict.key))
+        self._known_after.setdefault(verdict.key, len(self.rounds))
+        self.verdicts[verdict.key] = verdict
+
+    def _take_label(self, line: dict[str, Any]) -> None:
+        new, ours = (str(line["label"]),), self.header
+        if line["is_rare"]:
+            self.header = replace(ours, rare=ours.rare + new)
+        else:
+            self.header = replace(ours, rest=ours.rest + new)
+
+    _TAKES: ClassVar[dict[str, Callable[..., None]]] = {
+        "header": _take_header,
+        "round": _take_round,
+        "verdict": _take_verdict,
+        "label": _take_label,
+    }
+
+    # -- appending -----------------------------------------------------------------------------
+
+    @contextmanager
+    def _appending(self) -> Iterator[Callable[[list[str]], None]]:
+        """Yield a function that appends lines, while no other process does."""
+        with ExitStack() as locked:
+            until = time.monotonic() + _PATIENCE
+            while True:
+                try:
+                    locked.enter_context(being_written(self.path))
+                    break
+                except InputError as error:
+                    if error.kind is not ErrorKind.LOCKED or time.monotonic() > until:
+                        raise
+                time.sleep(_PAUSE)
+            self._read_on()
+            yield self._append
+
+    def _append(self, lines: list[str]) -> None:
+        if not lines:
+            return
+        content = "".join(line + "\n" for line in lines).encode(errors="backslashreplace")
+        try:
+            with self.path.open("r+b") as file:
+                file.truncate(self._length)  # what a crash left behind the last whole line
+                file.seek(self._length - 1)
+                if file.read(1) != b"\n":
+                    content = b"\n" + content
+                try:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    with suppress(OSError):
+                        file.truncate(self._length)
+                    raise
+        except OSError as error:
+            raise InputError(
+                f"Cannot write {self.path}: {error.strerror}.",
+                "Make room on the disk, or choose a file that you may write to.",
+                ErrorKind.UNWRITABLE,
+            ) from error
+        self._read_on()
+
+    def _check(self, verdict: Verdict, before: Verdict | None) -> None:
+        """Refuse a verdict that cannot be kept."""
+        labels = (*self.header.rare, *self.header.rest)
+        if verdict.label not in labels:
+            raise InputError(
+                f"Row {verdict.key}: label {verdict.label!r} is new to {self.path}.",
+                f"{name_hint(verdict.label, labels, 'Its labels are')} Name a new label as rare "
+                "or not rare first.",
+                ErrorKind.LABELS,
+                column=self.header.target,
+                value=verdict.label,
+            )
+        if before is not None and before.label != verdict.label and not verdict.corrects:
+            raise InputError(
+                f"Row {verdict.key}: verdict {verdict.label!r} contradicts {before.label!r}, given "
+                f"at {before.at}.",
+                "Give it as a correction if the earlier verdict was wrong.",
+                ErrorKind.LABELS,
+                column=self.header.target,
+                value=verdict.key,
+            )
+        if verdict.round is not None and not 0 <= verdict.round <= len(self.rounds):
+            raise InputError(
+                f"Row {verdict.key}: there is no round {verdict.round} in {self.path}.",
+                f"It has {counted(len(self.rounds), 'round')}.",
+                ErrorKind.ROWS,
+                value=verdict.round,
+            )
+
+    def _unknown_row(self, key: str) -> InputError:
+        named = "a row number" if self.header.key is None else f"in column {self.header.key!r}"
+        return InputError(
+            f"Row {key!r} is unknown: it is not {named} of the table.",
+            "Verdicts name rows as the list of the review does.",
+            ErrorKind.ROWS,
+            column=self.header.key,
+            value=key,
+        )
+
+    def _damaged(self, line: int, why: str) -> InputError:
+        return InputError(
+            f"{self.path}, line {line}: no line of a review's journal, for {why}.",
+            "Restore the file from a copy, or take that line out.",
+            ErrorKind.DAMAGED_FILE,
+            row=line,
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
