@@ -2,15 +2,16 @@
 Thirty alerts a day
 ===================
 
-A team can look at thirty payments a day. A model learns from six weeks of simulated payments, a
-threshold is chosen for that budget, and two more weeks come in, in the order of time.
+A team can check 30 payments a day. This example trains a model on six weeks of simulated payments,
+chooses a threshold for that budget, and applies it to the next two weeks.
 """
 
 # %%
-# The payments are those of ``rareclass demo``. Any scikit-learn classifier or ranker will do:
-# `DecisionClassifier` scores its rows by folds of time, so that the threshold is chosen on scores
-# of rows that were not learned from, and knows the day of each. Here the budget is to be kept on
-# average; with the default ``confidence=0.9`` it would be kept on nine of ten days at least.
+# `DecisionClassifier` takes any scikit-learn classifier or ranker. It scores the training rows by
+# cross-validation in the order of time and chooses the threshold on these held-out scores, counting
+# alerts by day. Here ``confidence=None`` keeps the budget on an average day. The default,
+# ``confidence=0.9``, keeps it on at least nine days of ten. The payments are those of
+# ``rareclass demo``.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,7 +45,7 @@ model.fit(X[learned], y[learned], time=rows["time"].to_numpy()[learned])
 print(model.decision_.says())
 
 # %%
-# The budget is one for a day like those that were seen; a weekend has fewer payments.
+# Days with fewer payments than an average day have fewer alerts, and busy days have more.
 
 alert = model.predict(X).astype(bool)
 weeks = np.arange(42, 56)
@@ -60,14 +61,14 @@ counts = np.array(
 )
 late = ~learned
 caught = amount[late & alert & y].sum() / amount[late & y].sum()
-print(f"{counts[:, 1].sum()} of {counts[:, 2].sum()} frauds caught, {caught:.0%} of the money")
+print(f"{counts[:, 1].sum()} of {counts[:, 2].sum()} frauds found, {caught:.0%} of their amount")
 
 fig, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
 ax.bar(weeks, counts[:, 0], color="0.8", label="alerts")
-ax.bar(weeks, counts[:, 1], color="C0", label="of these frauds")
-ax.plot(weeks, counts[:, 2], "k_", ms=14, mew=2, label="all frauds of the day")
+ax.bar(weeks, counts[:, 1], color="C0", label="frauds among the alerts")
+ax.plot(weeks, counts[:, 2], "k_", ms=14, mew=2, label="all frauds")
 ax.axhline(30, color="C1", lw=1.5, label="budget")
-ax.set(xlabel="day", ylabel="payments", title="Two weeks that the model did not learn from")
+ax.set(xlabel="day", ylabel="payments", title="Alerts in the two weeks after the training")
 ax.set_ylim(0, 48)
 ax.legend(ncols=4, loc="upper center")
 plt.show()

@@ -1,15 +1,15 @@
 """
-A ball around a few cases
-=========================
+Find more cases like five known ones
+====================================
 
-Five rows are known to be of a rare kind and forty are known not to be; nobody has looked at the
-others. `RACHCV` finds the smallest ball around the cases that the cleared rows stay out of, says
-which of the others lie in it, and what is typical of them.
+Five wines are known to be of a rare kind, forty are known not to be, and the rest have no label.
+`RACHCV` finds the smallest ball around the five that excludes the forty. It lists the unlabelled
+wines inside the ball and describes what is typical of them.
 """
 
 # %%
-# Measurements of 178 Italian wines, which scikit-learn brings. The rare kind are 20 wines of the
-# third grower; of five of them that is known.
+# The data are measurements of Italian wines by three growers, which come with scikit-learn. The
+# rare kind are 20 wines of the third grower; five of them are labelled.
 
 import numpy as np
 from sklearn.datasets import load_wine
@@ -25,7 +25,7 @@ kept = np.sort(np.r_[np.flatnonzero(wine.target != 2), rng.choice(third, 20, rep
 X = wine.data.iloc[kept].reset_index(drop=True)
 truth = wine.target.to_numpy()[kept] == 2
 
-y = np.full(len(X), -1)  # nobody has looked
+y = np.full(len(X), -1)  # no label
 y[rng.choice(np.flatnonzero(truth), 5, replace=False)] = 1
 y[rng.choice(np.flatnonzero(~truth), 40, replace=False)] = 0
 
@@ -34,16 +34,16 @@ model = RACHCV(random_state=0).fit(scaler.fit_transform(X), y)
 found = (model.transduction_ == 1) & (y == -1)
 unseen = truth & (y == -1)
 print(
-    f"{found.sum()} wines found, {(found & truth).sum()} of them of the third grower; "
-    f"there are {unseen.sum()}"
+    f"{found.sum()} unlabelled wines lie inside the ball. "
+    f"{(found & truth).sum()} of them are of the third grower, who has {unseen.sum()} in all."
 )
 
 # %%
-# What is typical of the inside, in deviations from the mean of all wines:
+# What is typical inside, in standard deviations from the mean of all wines:
 
 print("\n".join(str(model.describe()).splitlines()[:12]))
 
 # %%
-# On the left a plane through the centre of the ball, on the right the distances to it.
+# Left: a plane through the centre of the ball. Right: the distances of the wines to the centre.
 
 ball = draw_ball(model.picture())

@@ -2,14 +2,14 @@
 Eight rare rows
 ===============
 
-One of ten digits is made rare: eight eights are left among some hundred others. A kernel machine
-whose functions sit on the rare rows alone has eight of them; with 200 majority rows among its
-landmarks it can also say where the rare class is *not*.
+A `RankRC` model is a weighted sum of kernel functions, one at each landmark. By default the rare
+rows are the landmarks. With eight rare rows that is too few: 200 majority rows as further landmarks
+let the model also lower the score where the majority lies.
 """
 
 # %%
-# Twelve times other rows are drawn. Each method learns from half of them, and its AUC is that of
-# the other half with the other eights: 166 rare rows and 812 others.
+# Among scikit-learn's digits the 8 is the rare class. Each of twelve draws takes 8 eights and half
+# of the other digits for training. The other 166 eights and 812 digits are the test rows.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,15 +27,15 @@ y = digit == 8
 
 
 def draw(seed):
-    """Row numbers to learn from, with eight rare ones, and those to judge on."""
+    """Return the training rows, eight of them rare, and the test rows."""
     rng = np.random.default_rng(seed)
     rare, rest = rng.permutation(np.flatnonzero(y)), rng.permutation(np.flatnonzero(~y))
     return np.r_[rare[:8], rest[: len(rest) // 2]], np.r_[rare[8:], rest[len(rest) // 2 :]]
 
 
 methods = {
-    "RankRC": RankRC(lam=2**-8),
-    'RankRC, ("rare+majority", 200)': RankRC(
+    "RankRC, rare landmarks": RankRC(lam=2**-8),
+    "RankRC, and 200 majority landmarks": RankRC(
         lam=2**-8, landmarks=("rare+majority", 200), random_state=0
     ),
     "SVC, balanced": SVC(class_weight="balanced"),
@@ -43,18 +43,18 @@ methods = {
 }
 auc = {name: [] for name in methods}
 for seed in range(12):
-    learned, judged = draw(seed)
+    train, test = draw(seed)
     for name, method in methods.items():
-        model = make_pipeline(StandardScaler(), method).fit(X[learned], y[learned])
-        auc[name].append(roc_auc(y[judged], model.decision_function(X[judged])))
+        model = make_pipeline(StandardScaler(), method).fit(X[train], y[train])
+        auc[name].append(roc_auc(y[test], model.decision_function(X[test])))
 
 for name, values in auc.items():
-    print(f"{name:32s} mean AUC {np.mean(values):.3f}, worst {np.min(values):.3f}")
+    print(f"{name:34s} mean AUC {np.mean(values):.3f}, worst {np.min(values):.3f}")
 
 # %%
-# A point a draw; the line is the mean. Majority rows among the landmarks are worth much here, and a
-# support vector machine, for which every row is one, is a little ahead still: with so few rows it
-# costs nothing. Points of one method lie far apart: with eight rare rows one figure says little.
+# Each point is a draw, each line a mean. Majority landmarks help much. A support vector machine,
+# which has a kernel function at every row it needs, is slightly better still, and on so few rows it
+# is fast. The points of a method spread widely: with eight rare rows one draw says little.
 
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 for place, values in enumerate(auc.values()):
@@ -62,6 +62,6 @@ for place, values in enumerate(auc.values()):
     ax.plot([np.mean(values)] * 2, [place - 0.3, place + 0.3], color=f"C{place}", lw=3)
 ax.set_yticks(range(len(auc)), list(auc))
 ax.invert_yaxis()
-ax.set_xlabel("AUC on rows that were not learned from")
-ax.set_title("Eight rare rows to learn from, twelve draws")
+ax.set_xlabel("AUC on test rows")
+ax.set_title("Eight rare training rows, twelve draws")
 plt.show()

@@ -1,14 +1,14 @@
 """
-Which columns count
-===================
+Which columns matter?
+=====================
 
-A Gaussian kernel counts every column the same, so that noise drowns the few columns that matter.
-With ``feature_scaling="learned"`` each column gets a scale, by the loss of held-out pairs, and
-columns that do not help are dropped.
+A Gaussian kernel gives all columns the same weight, so many noise columns hide a few informative
+ones. With ``feature_scaling="learned"``, `RankRC` learns a scale for each column from held-out
+pairs of rows. Columns that do not help get the scale 0.
 """
 
 # %%
-# Thirty columns, of which the first four tell: rare rows are nearer to zero in them.
+# Only the first four of thirty columns are informative: rare rows are closer to zero in them.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,7 +19,7 @@ from rareclass.report import draw_feature_scales
 
 
 def draw(n, rng):
-    """n rows of thirty columns, one in twenty rare."""
+    """Draw n rows of thirty columns, one in twenty rare."""
     y = np.arange(n) % 20 == 0
     X = rng.normal(size=(n, 30))
     X[np.ix_(y, range(4))] *= 0.35
@@ -30,19 +30,19 @@ rng = np.random.default_rng(0)
 X, y = draw(1_000, rng)
 X_new, y_new = draw(10_000, rng)
 models = {
-    "all columns alike": RankRC(lam=2**-8).fit(X, y),
+    "equal scales": RankRC(lam=2**-8).fit(X, y),
     "learned scales": RankRC(lam=2**-8, feature_scaling="learned", random_state=0).fit(X, y),
-    "the four that tell": RankRC(lam=2**-8).fit(X[:, :4], y),
+    "only the informative columns": RankRC(lam=2**-8).fit(X[:, :4], y),
 }
 auc = {
     name: roc_auc(y_new, model.score_samples(X_new[:, : model.n_features_in_]))
     for name, model in models.items()
 }
 for name, value in auc.items():
-    print(f"{name:20s} AUC {value:.3f}")
+    print(f"{name:28s} AUC {value:.3f}")
 
 # %%
-# The scales of the columns in use: 1 is what every column has without learning.
+# The learned scales above 0. Without learning every column has the scale 1.
 
 names = [f"column {k}" for k in range(30)]
 scales = draw_feature_scales(models["learned scales"], names)

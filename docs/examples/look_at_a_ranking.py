@@ -1,13 +1,15 @@
 """
-Look at a ranking
-=================
+Plot how good a ranking is
+==========================
 
-One figure says little of a ranking with few rare rows. Displays in scikit-learn's convention show
-where it is good, how sure that is, and what a number of alerts would bring.
+A single measure says little about a ranking of few rare rows. Displays in the style of scikit-learn
+show where the ranking is good, how certain that is, and how many rare rows a number of alerts
+finds.
 """
 
 # %%
-# 20,000 rows, one in a hundred rare; a kernel machine learns from half of them.
+# Of 20,000 rows 1 in 100 is rare. A kernel machine is trained on half of them and evaluated on the
+# other half.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,11 +34,12 @@ machine = RankRC(lam=2**-10, landmarks=("rare+majority", 200), random_state=0)
 model = make_pipeline(StandardScaler(), machine).fit(X[learned], y[learned])
 truth, scores = y[~learned], model.score_samples(X[~learned])
 found = average_precision_interval(truth, scores)
-print(f"{truth.sum()} rare rows of {len(truth):,}")
-print(f"average precision {found.value:.3f}, {found.low:.3f} to {found.high:.3f}")
+print(f"{len(truth):,} test rows, {truth.sum()} of them rare")
+print(f"average precision {found.value:.3f} (95% interval {found.low:.3f} to {found.high:.3f})")
 
 # %%
-# The axes are logarithmic where the first hundredth of the rows is what will be looked at.
+# Bands are 95% confidence intervals. Two axes are logarithmic, because only the first rows of the
+# list will be checked.
 
 fig, axes = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
 displays = (PrecisionRecallDisplay, GainsDisplay, AlertsDisplay, ScoreDistributionDisplay)

@@ -1,14 +1,15 @@
 """
-Levels that have an order
-=========================
+Ordered classes: days in hospital
+=================================
 
-Days in hospital: most patients have none, some a few, few have many. `OrdinalRankRCCV` ranks the
-rows so that longer stays come first, and learns where one level ends and the next begins.
+Most patients have no stay in hospital, some have a short one, and few have a long one.
+`OrdinalRankRCCV` ranks the patients so that longer stays score higher, and learns a threshold
+between each two neighbouring levels.
 """
 
 # %%
-# 3,000 patients, 2,500 of them without a stay. The level grows with a risk that is not linear in
-# what is known of the patient.
+# About 2,500 of 3,000 training patients have no stay. The level depends on a risk that is not
+# linear in the columns.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +22,7 @@ levels = ["none", "short", "long", "very long"]
 
 
 def draw(n):
-    """n patients: six columns, and the level of each."""
+    """Draw n patients: six columns, and the level of each."""
     X = rng.normal(size=(n, 6))
     risk = X[:, 0] + X[:, 1] * X[:, 2] + 0.7 * rng.normal(size=n)
     return X, np.array(levels)[np.searchsorted(np.array([1.4, 2.3, 3.3]), risk)]
@@ -30,20 +31,20 @@ def draw(n):
 X, y = draw(3_000)
 X_new, y_new = draw(6_000)
 model = OrdinalRankRCCV(
-    levels=levels, landmarks=("rare", 200), lams=2.0 ** np.arange(-14, 0, 3), cv=3
+    levels=levels, landmarks=("rare", 200), lams=2.0 ** np.arange(-14, 0, 3), cv=3, random_state=0
 ).fit(X, y)
 scores = model.score_samples(X_new)
 code = np.array([levels.index(each) for each in y_new])
-print(f"pairs of different levels in order: {mauc(code, scores):.3f}")
+print(f"MAUC, the share of pairs of different levels in the right order: {mauc(code, scores):.3f}")
 called = np.array([levels.index(each) for each in model.predict(X_new)])
-print("patients by what they are (rows) and what they are called (columns):")
+print("true level (rows) against predicted level (columns), lowest level first:")
 counts = np.zeros((4, 4), dtype=int)
 np.add.at(counts, (code, called), 1)
 print(counts)
 
 # %%
-# Scores of each level on new rows, a box from quarter to quarter; the dotted lines are the
-# thresholds, each where calling a patient one level more begins to pay.
+# Scores of new patients by their true level. A box holds the middle half of the scores, the
+# whiskers hold nine tenths. The dotted lines are the thresholds between the levels.
 
 fig, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 by_level = [scores[code == k] for k in range(4)]

@@ -2,12 +2,12 @@
 Is one ranking better than another?
 ===================================
 
-Two intervals that overlap say little: rows that are hard for one ranking are hard for the other.
-A paired test looks at the difference on the same rows.
+Two confidence intervals can overlap although one ranking is significantly better: rows that are
+hard for one ranking are usually hard for the other. A paired test compares both on the same rows.
 """
 
 # %%
-# Two rankings of the same rows share most of their luck: they are correlated at 0.9.
+# The scores of an old and a new model for the same rows are correlated (0.9).
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,13 +30,14 @@ for name, (metric, interval) in measures.items():
     paired[name] = paired_difference(y, new, old, metric)
     test = paired[name]
     print(
-        f"{name}: {test.value_b:.3f} and {test.value_a:.3f}, "
-        f"difference {test.low:+.3f} to {test.high:+.3f}, p = {test.p_value:.4f}"
+        f"{name}: old {test.value_b:.3f}, new {test.value_a:.3f}, "
+        f"difference {test.low:+.3f} to {test.high:+.3f} (95% interval), p = {test.p_value:.4f}"
     )
 
 # %%
-# On the left the intervals of either ranking, which overlap; on the right the interval of the
-# difference, which does not reach zero where the rankings are told apart.
+# Left: the intervals of the two rankings, which overlap. Right: the interval of the difference. The
+# AUC of the new model is significantly higher, because the interval of its difference excludes
+# zero. The interval for average precision includes zero, so that difference is not significant.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained", sharey=True)
 for place, name in enumerate(measures):
@@ -52,6 +53,6 @@ left.legend(loc="upper right")
 right.axvline(0, color="0.6", lw=1)
 left.set_yticks(range(2), list(measures))
 left.set_ylim(-0.5, 1.5)
-left.set_title("Each by itself, 95 %")
-right.set_title("New less old, 95 %")
+left.set_title("Each ranking, 95% interval")
+right.set_title("New minus old, 95% interval")
 plt.show()

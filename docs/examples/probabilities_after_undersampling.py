@@ -2,14 +2,14 @@
 Probabilities after undersampling
 =================================
 
-To draw as many majority rows as there are rare ones makes learning quick, and makes the classifier
-say .5 where one row in a hundred is rare. `CalibratedRanker` gives its scores probabilities at the
-true base rate.
+Undersampling keeps only as many majority rows as there are rare rows. Training becomes fast, but
+predicted probabilities become far too high. `CalibratedRanker` maps the scores to probabilities at
+the true base rate.
 """
 
 # %%
-# A forest learns from a balanced part of the rows. `CalibratedRanker` scores all rows by forests
-# that did not see them, and learns one map from these scores to probabilities.
+# A random forest is trained on a balanced sample. `CalibratedRanker` scores each training row by a
+# forest that was trained without it, and learns one map from all these scores to probabilities.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,10 +28,10 @@ learned = np.arange(len(y)) < 20_000
 
 
 class Undersampled(ClassifierMixin, BaseEstimator):
-    """A forest on as many majority rows as there are rare ones."""
+    """Random forest on as many majority rows as there are rare rows."""
 
     def fit(self, X, y):
-        """Draw the rows and learn from them."""
+        """Draw a balanced sample and train on it."""
         rng = np.random.default_rng(0)
         rare, rest = np.flatnonzero(y == 1), np.flatnonzero(y != 1)
         rows = np.r_[rare, rng.choice(rest, len(rare), replace=False)]
@@ -41,27 +41,28 @@ class Undersampled(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X):
-        """Return the shares of trees."""
+        """Return the mean prediction of the trees."""
         return self.forest_.predict_proba(X)
 
 
 plain = Undersampled().fit(X[learned], y[learned])
 calibrated = CalibratedRanker(Undersampled()).fit(X[learned], y[learned])
-said = {
+predicted = {
     "undersampled forest": plain.predict_proba(X[~learned])[:, 1],
     "CalibratedRanker": calibrated.predict_proba(X[~learned])[:, 1],
 }
 truth = y[~learned]
-print(f"rare among new rows: {truth.mean():.4f}")
-for name, p in said.items():
-    print(f"{name:20s} mean {p.mean():.4f}, log loss {log_loss(truth, p):.4f}")
+print(f"share of rare rows among new rows: {truth.mean():.4f}")
+for name, p in predicted.items():
+    print(f"{name:20s} mean probability {p.mean():.4f}, log loss {log_loss(truth, p):.4f}")
 
 # %%
-# On logarithmic axes, where rare classes live: rows are put in groups by what was said of them, and
-# a bar is the exact 95 % interval of the share that was rare.
+# New rows are grouped by their predicted probability. A bar is the exact 95% confidence interval of
+# the observed share of rare rows; points of a calibrated model lie near the dotted line. The axes
+# are logarithmic, because most probabilities are small.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharey=True)
-for ax, (name, p) in zip(axes, said.items(), strict=True):
+for ax, (name, p) in zip(axes, predicted.items(), strict=True):
     ReliabilityDisplay.from_predictions(truth, p, ax=ax)
     ax.set_title(name)
 plt.show()

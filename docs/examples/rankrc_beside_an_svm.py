@@ -2,13 +2,13 @@
 The cost of a kernel machine
 ============================
 
-A support vector machine with a kernel asks for kernel values between all rows. RankRC asks for
-those between all rows and the rare ones: it grows with rows times rare rows. Here both learn the
-same rows, one in a hundred rare, and more and more of them.
+A support vector machine computes kernel values between all pairs of rows. RankRC computes them only
+between all rows and the rare rows, so its training takes less time. This example trains both on
+samples of growing size, in which 1 row in 100 is rare.
 """
 
 # %%
-# The rare class is a cloud in the midst of a wider one. Both see the same kernel width.
+# The rare class is a narrow cloud inside a wider one. Both methods use the same kernel width.
 
 from time import perf_counter
 
@@ -21,14 +21,14 @@ from rareclass.metrics import roc_auc
 
 
 def draw(n, rng):
-    """n rows of five columns, one in a hundred rare and nearer to the origin."""
+    """Draw n rows of five columns; one in a hundred is rare and nearer to the origin."""
     y = np.arange(n) % 100 == 0
     return rng.normal(size=(n, 5)) * np.where(y, 0.6, 1.0)[:, None], y
 
 
 rng = np.random.default_rng(0)
 X_new, y_new = draw(10_000, rng)
-RankRC().fit(*draw(1_000, rng))  # compiles its loops, once and for all
+RankRC().fit(*draw(1_000, rng))  # the first fit compiles
 sizes = [1_000, 2_000, 4_000, 8_000]
 seconds = {"RankRC": [], "SVC, balanced": []}
 auc = {"RankRC": [], "SVC, balanced": []}
@@ -49,16 +49,18 @@ for n in sizes:
     )
 
 # %%
-# On logarithmic axes a straight line is a power of the number of rows.
+# Both axes of the left plot are logarithmic. The steeper the line, the faster the time grows with
+# the number of rows.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
 for marker, name in zip("os", seconds, strict=True):
     left.loglog(sizes, seconds[name], marker + "-", label=name)
     right.semilogx(sizes, auc[name], marker + "-", label=name)
-for ax, title in ((left, "Seconds to learn"), (right, "AUC on 10,000 new rows")):
-    ax.set_xlabel("rows to learn from")
+for ax, title in ((left, "Seconds of training"), (right, "AUC on 10,000 new rows")):
+    ax.set_xlabel("training rows")
     ax.set_title(title)
     ax.set_xticks(sizes, [f"{n:,}" for n in sizes], minor=False)
     ax.minorticks_off()
+left.yaxis.set_major_formatter("{x:g}")
 left.legend()
 plt.show()

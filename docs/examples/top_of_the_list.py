@@ -1,14 +1,14 @@
 """
-When only the top is read
-=========================
+When only the top of the list is read
+=====================================
 
-The AUC counts every pair alike, also those far down a list that nobody reads to its end. With
-``loss="partial_auc"`` only the share of the majority that stands highest counts.
+The AUC gives every pair of rows the same weight, also far down a list that nobody reads to its end.
+``loss="partial_auc"`` counts only the majority rows with the highest scores.
 """
 
 # %%
-# Two kinds of rare rows: a compact one that could stand at the very top, and a wide one that no
-# model tells from the majority well. The plain loss tries to please both.
+# There are two groups of rare rows: a compact one that can reach the very top, and a wide one that
+# overlaps the majority. The default loss compromises between the two.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +21,7 @@ rng = np.random.default_rng(0)
 
 
 def draw(n):
-    """n rows in the plane, one in fifty rare, of two kinds."""
+    """Draw n rows in the plane; one in fifty is rare, of one of two groups."""
     y = np.arange(n) % 50 == 0
     X = rng.normal(size=(n, 2)) * 1.5
     kind = np.arange(n) % 100 == 0
@@ -33,20 +33,20 @@ def draw(n):
 X, y = draw(6_000)
 X_new, y_new = draw(40_000)
 models = {
-    "all pairs": RankRC(lam=2**-10),
-    "partial AUC, up to .02": RankRC(lam=2**-10, loss="partial_auc", loss_params={"beta": 0.02}),
+    "default loss": RankRC(lam=2**-10),
+    "partial_auc, beta=0.02": RankRC(lam=2**-10, loss="partial_auc", loss_params={"beta": 0.02}),
 }
 scores = {name: model.fit(X, y).score_samples(X_new) for name, model in models.items()}
 for name, each in scores.items():
     print(
         f"{name:24s} AUC {roc_auc(y_new, each):.3f}, "
-        f"up to .02: {partial_auc(y_new, each, max_fpr=0.02):.3f}, "
+        f"partial AUC {partial_auc(y_new, each, max_fpr=0.02):.3f}, "
         f"average precision {average_precision(y_new, each):.3f}"
     )
 
 # %%
-# Over all of the list the two curves are one; among the first rows, which are the ones that will be
-# looked at, the second finds more.
+# Over the whole list (left) the curves are nearly equal. Among the first rows (right), which people
+# will check, ``partial_auc`` finds more rare rows.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for style, (name, each) in zip(("--", "-"), scores.items(), strict=True):
@@ -54,8 +54,8 @@ for style, (name, each) in zip(("--", "-"), scores.items(), strict=True):
     left.plot(fpr, tpr, style, label=name)
     right.plot(fpr, tpr, style)
 left.legend()
-left.set_title("All of the list")
-right.set(xlim=(0, 0.05), ylim=(0, 0.6), title="The first twentieth of the majority")
+left.set_title("Whole list")
+right.set(xlim=(0, 0.05), ylim=(0, 0.6), title="Top of the list")
 for ax in (left, right):
     ax.set(xlabel="false-positive rate", ylabel="true-positive rate")
 plt.show()
