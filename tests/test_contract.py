@@ -11,6 +11,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:only .* rows of the smaller class:UserWarning"),
     pytest.mark.filterwarnings("ignore:The covariance of the majority has no inverse:UserWarning"),
     pytest.mark.filterwarnings("ignore:(the ball of|.* has a single labelled row):UserWarning"),
+    pytest.mark.filterwarnings("ignore:rare classes of fewer than 5 rows:UserWarning"),
     pytest.mark.filterwarnings("ignore:column .* alone ranks the rows:UserWarning"),
     pytest.mark.filterwarnings("ignore:lam=.*:sklearn.exceptions.ConvergenceWarning"),
 ]

@@ -24,6 +24,10 @@ FINDINGS: dict[F, Entry] = {
         "The class with fewer rows is taken for the rare one, though its weight is larger.",
         "Name the rare class: `pos_label`, `--positive`.",
     ),
+    F.FEW_OF_CLASS: Entry(
+        "Of several rare classes some have fewer than 5 rows; what is said of these is rough.",
+        "Give more rows of them, or merge them with a similar class.",
+    ),
     F.LABEL_SPELLINGS: Entry("Several spellings, such as `1` and `1.0`, are one target value."),
     F.COLUMNS_RENAMED: Entry(
         "Several columns have the same name; later ones are read as `name.1`, `name.2`.",

@@ -19,6 +19,7 @@ class FindingKind(StrEnum):
     # tables
     UNKNOWN_LABELS = "unknown labels"
     RARE_BY_ROWS = "rare by rows, not by weight"
+    FEW_OF_CLASS = "few rows of a rare class"
     LABEL_SPELLINGS = "label in several spellings"
     COLUMNS_RENAMED = "columns renamed"
     MOSTLY_NUMBERS = "mostly numbers"  # a column of text with many numbers

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rareclass.ensemble.near_best import interval_of
-from rareclass.ensemble.score_functions import FalsePositiveRate
+from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember
 from rareclass.ensemble.training_rows import HeldOutRows
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.search import SCORINGS, Scoring, as_scoring
@@ -140,6 +140,20 @@ class Combination(NamedTuple):
             (each, float(weight))
             for each, weight in zip(self.candidates, self.weights, strict=True)
             if weight > 0.0
+        ]
+
+    def learned_members(self) -> list[LearnedMember]:
+        """Return what a model keeps of the candidates that have weight."""
+        return [
+            LearnedMember(
+                each.candidate.member.name,
+                each.candidate.setting,
+                each.candidate.member.view,
+                each.candidate.function,
+                each.scale,
+                weight,
+            )
+            for each, weight in self.in_use()
         ]
 
 

@@ -21,13 +21,20 @@ ALWAYS_LEARNED = -1
 
 
 def fold_numbers(
-    cv: Any, labels: Labels, n_rows: int, seed: int, groups: Any = None, time: Any = None
+    cv: Any,
+    labels: Labels,
+    n_rows: int,
+    seed: int,
+    groups: Any = None,
+    time: Any = None,
+    which: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the number of the fold that holds each row out, of shape (n_rows,), from 0 on.
 
     Stratified and shuffled; rows of a group stay together; with `time` a fold is a stretch of it.
     A single rare row is always learned from. Whatever the folds, both classes are among the rows
-    that a fold does not hold out.
+    that a fold does not hold out. `which` of shape (n_rows,), -1 for the majority, spreads the rows of
+    each of several rare classes over the folds.
 
     Raises `ValueError` on a `cv` that is none, and `InputError` where `cv` holds a row out twice or
     leaves rows out which it does not test, and where groups or times do not fit the rows or leave
@@ -53,7 +60,7 @@ def fold_numbers(
             return _split(labels, "groups", partial(dealt, n_folds, seed), is_rare, group)
     if is_count:
         cv = min(int(cv), len(labels.rare), len(labels.majority))
-    folds = make_folds(cv, labels, n_rows, seed, "more rows", groups=groups)
+    folds = make_folds(cv, labels, n_rows, seed, "more rows", which, groups)
     return _as_numbers(folds, labels, n_rows)
 
 

@@ -9,8 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from rareclass.decide.threshold_rule import default_thresholds
+from rareclass.ensemble.class_scorer import ClassScorer
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, in_memory, read_training_rows
-from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
+from rareclass.ensemble.which_class import summed_rarity
+from rareclass.estimators.estimator import FitsRows, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.machine import track
 from rareclass.parameters import check_number, check_whole
@@ -22,19 +24,20 @@ if TYPE_CHECKING:
     from rareclass.ensemble.combination import Combination
     from rareclass.ensemble.members.member import Member
     from rareclass.ensemble.race import Race, TimeBudget
+    from rareclass.ensemble.score_functions import LearnedMember
     from rareclass.ensemble.training_rows import TrainingViews
     from rareclass.estimators.search import Scoring
 
 # Tables of fewer rows are learned by one thread: sooner than work is handed to a second one.
 _ONE_THREAD_ROWS = 1_000
-# The part of the time kept for the steps after the members.
-_AFTERWARDS = 0.12
+# The part of the time kept for the steps after the members, and for telling rare classes apart.
+_AFTERWARDS, _FOR_CLASSES = 0.12, 0.2
 # Rows that a thread scores at a time: this bounds the memory of their views.
 _SCORED_ROWS = 20_000
 _LN_10 = float(np.log(10.0))
 
 
-class RareClassifier(RankScorer, FitsRows, BaseEstimator):
+class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
     r"""Learns the rare class of any table, within a time, with nothing to tune.
 
     Kernel ranking machines, boosted trees, forests and linear models learn the same folds of the
@@ -82,15 +85,21 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         Seeds folds, landmarks and trees; None is 0.
     n_jobs : int or None, default=None
         Threads; None is all cores. Fewer than 1,000 rows are learned by one, which is quicker.
-    pos_label : label or None, default=None
-        The rare class; None is the label of fewer rows.
+    pos_label : label, list of labels or None, default=None
+        The rare class; None is the label of fewer rows. Of more than two labels each is a rare
+        class but the most frequent one, or but the one that a list of them leaves out: the model
+        then ranks rows of any rare class above the rest, and says which class each is of.
     verbose : bool or "auto", default="auto"
         Show what is learned and what is left; "auto" where standard error is a terminal.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-    pos_label_ : label
+    classes_ : ndarray of shape (n_classes,)
+        The labels in order.
+    pos_label_ : label or tuple of labels
+        The rare class; a tuple of several rare classes, in order.
+    which_class_ : WhichClass or None
+        What tells several rare classes apart; None where one class is rare.
     offset_ : float
         Score above which a row is called rare: as many of the held-out rows as are rare, so that
         precision is recall there (`ThresholdRule.as_many_as_rare`).
@@ -101,7 +110,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     held_out_ : dict of ndarray
         Scores of training rows by functions and weights that did not see them: ``row``
         (its number in X), ``rare``, ``score`` and, where rows are weighted or thinned, ``weight``.
-        They stand for new rows: for estimates, thresholds and calibration.
+        They stand for new rows: for estimates, thresholds and calibration. Of several rare classes
+        also ``which`` (the position of the row's class in ``pos_label_``, -1 for the rest) and
+        ``class_probability`` (one column a rare class, were the row rare).
     calibration_ : Calibration
         Map from scores to probabilities, learned on ``held_out_``; None where no rare row was held
         out.
@@ -130,7 +141,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     InputError
         For a table that cannot be read, naming column, row and value.
     ValueError
-        On one class or more than two, and parameters outside their range.
+        On one class, and parameters outside their range.
     MissingPackageError
         Where a member's package is not installed.
 
@@ -206,7 +217,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         X : pandas, polars or pyarrow table, or array of shape (n_rows, n_features)
             Numbers, truth values, strings, dates; cells may be missing.
         y : array-like of shape (n_rows,)
-            Two labels of any type.
+            Two labels of any type; or one frequent label and several rare ones.
         sample_weight : array-like of shape (n_rows,) or None
             Weights at or above 0: whole numbers count a row so many times, 0 leaves it out. Of
             weights that are not all whole only the ratios count.
@@ -219,7 +230,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
         from rareclass.ensemble.members.registry import make_members
         from rareclass.ensemble.race import TimeBudget, default_seconds, learning_clock
-        from rareclass.ensemble.score_functions import LearnedMember
+        from rareclass.ensemble.which_class import learn_classes
 
         started = learning_clock()
         if self.time_budget != "auto":
@@ -237,23 +248,20 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             else float(self.time_budget)
         )
         budget = TimeBudget(self.time_budget_, started)
-        race = self._race(rows, members, objective, budget, seed)
+        for_classes = _FOR_CLASSES if self.has_several else 0.0
+        within = TimeBudget((1.0 - _AFTERWARDS - for_classes) * budget.seconds, started)
+        race = self._race(rows, members, objective, within, seed)
         views, held_out, how = race.views, race.held_out, (objective, self.compact, seed)
         combination = combine(race.candidates, held_out, *how)
         log_rates = cross_fitted_log_rates(race.candidates, held_out, *how)
-        self.members_ = [
-            LearnedMember(
-                each.candidate.member.name,
-                each.candidate.setting,
-                each.candidate.member.view,
-                each.candidate.function,
-                each.scale,
-                weight,
-            )
-            for each, weight in combination.in_use()
-        ]
+        self.members_ = combination.learned_members()
         self.scale_, self.statistics_ = combination.scale, views.statistics
-        self.views_ = {each.view: views.views[each.view] for each in self.members_}
+        classes = None
+        if self.has_several:
+            classes = learn_classes(race, len(self.pos_label_), for_classes * budget.seconds)
+        self.which_class_ = None if classes is None else classes.which
+        used = {each.view for members in self._ensembles() for each in members}
+        self.views_ = {name: view for name, view in views.views.items() if name in used}
         self.without_time_, self.behind_ = dict(race.without_time), list(race.behind)
         scores = -log_rates / _LN_10
         self.held_out_score_ = held_out.measure(objective, scores)
@@ -264,6 +272,10 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             "score": scores,
             **({} if weight is None else {"weight": weight}),
         }
+        if classes is not None:
+            assert views.rows.which is not None
+            self.held_out_["which"] = views.rows.which[held_out.tested]
+            self.held_out_["class_probability"] = classes.held_out
         self.calibration_ = learn_calibration(is_rare, scores, weight)
         default = default_thresholds(is_rare, scores, weight)
         self.offset_ = default[0].threshold if default else float(scores.max())
@@ -282,26 +294,43 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     def score_typed(self, table: "TypedTable") -> np.ndarray:
         """`score_samples` of a table that was read already, as one of training."""
+        return -self.scale_(self._rarity(table, [self.members_])[:, 0]) / _LN_10
+
+    def score_and_classes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return `score_samples` and, of several rare classes, `class_probabilities`, at once.
+
+        X as of `score_samples`, or a typed table. With one rare class its probability is 1.
+        """
+        from rareclass.encoding.typed_table import TypedTable
+
+        check_is_fitted(self)
+        rarity = self._rarity(X if isinstance(X, TypedTable) else self._typed(X), self._ensembles())
+        scores = -self.scale_(rarity[:, 0]) / _LN_10
+        if self.which_class_ is None:
+            return scores, np.ones((len(scores), 1))
+        return scores, self.which_class_.probabilities(rarity[:, 1:])
+
+    def _ensembles(self) -> "list[list[LearnedMember]]":
+        """Return the members of the ranking, and those of each rare class where there are several."""
+        return [self.members_, *(self.which_class_.ensembles if self.which_class_ else [])]
+
+    def _rarity(
+        self, table: "TypedTable", ensembles: "list[list[LearnedMember]]"
+    ) -> np.ndarray:
+        """Return the summed rarity of every row, for each ensemble."""
+
+        def of_part(n_jobs: int | None, part: slice) -> np.ndarray:
+            encoded = self.statistics_.encode(table.take(part))
+            return summed_rarity(ensembles, self.views_, encoded, n_jobs)
+
         firsts = range(0, table.n_rows, _SCORED_ROWS)
         parts = [slice(first, first + _SCORED_ROWS) for first in firsts]
         if len(parts) == 1:
-            return self._scored(table, self.n_jobs, parts[0])
+            return of_part(self.n_jobs, parts[0])
         # A thread a part: within one, encoding would keep a single thread busy.
         at_once = max(1, min(count_threads(self.n_jobs), len(parts)))
-        return np.concatenate(
-            [np.empty(0), *in_order(partial(self._scored, table, 1), parts, at_once)]
-        )
-
-    def _scored(self, table: "TypedTable", n_jobs: int | None, part: slice) -> np.ndarray:
-        """Score consecutive rows."""
-        encoded = self.statistics_.encode(table.take(part))
-        rarity = np.zeros(encoded.n_rows)
-        for name, view in self.views_.items():
-            X = view.transform(encoded)
-            for member in self.members_:
-                if member.view == name:
-                    rarity -= member.weight * member.scale(member.function.scores(X, n_jobs))
-        return -self.scale_(rarity) / _LN_10
+        none = np.empty((0, len(ensembles)))
+        return np.concatenate([none, *in_order(partial(of_part, 1), parts, at_once)])
 
     def outside(self, X: Any) -> dict[str, int]:
         """Cells of each column that are unlike any of training: beyond its numbers, unseen words.
@@ -329,8 +358,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     def _read(self, given: FitInput, seed: int) -> FoldedRows:
         """Read the rows to learn from; keep the labels and columns."""
-        rows, labels = read_training_rows(given, self.cv, self.pos_label, seed)
-        self.classes_, self.pos_label_ = labels.classes, labels.pos_label
+        rows, read = read_training_rows(given, self.cv, self.pos_label, seed)
+        self.classes_, self.pos_label_ = read.labels.classes, read.labels.pos_label
         self.columns_ = rows.table.remembered
         self.n_features_in_ = len(self.columns_)
         self.__dict__.pop("feature_names_in_", None)
@@ -344,17 +373,16 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         rows: FoldedRows,
         members: "list[Member]",
         objective: "Scoring",
-        budget: "TimeBudget",
+        within: "TimeBudget",
         seed: int,
     ) -> "Race":
         """Learn members in turn while there is time; Ctrl-C ends the race."""
         from rareclass.ensemble.identifiers import without_identifiers
-        from rareclass.ensemble.race import CostModel, Race, TimeBudget, rows_in_time
+        from rareclass.ensemble.race import CostModel, Race, rows_in_time
         from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 
         costs, begun = CostModel(), set[str]()
         n_jobs = 1 if rows.table.n_rows < _ONE_THREAD_ROWS else count_threads(self.n_jobs)
-        within = TimeBudget((1.0 - _AFTERWARDS) * budget.seconds, budget.started)
         with track("RareClassifier", len(members), self.verbose) as advance:
             rows = rows_in_time(rows, members, costs, within, n_jobs, seed, self.absolute_time)
             views = TrainingViews(rows, self.absolute_time)

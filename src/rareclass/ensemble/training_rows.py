@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from rareclass.folds.majority_part import draw_majority
-from rareclass.labels.two_classes import Labels, read_labels, row_weights
+from rareclass.labels.rare_classes import RareClasses, read_rare_classes
+from rareclass.labels.two_classes import row_weights
 from rareclass.rows import LabelledRows, RowSource
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class FoldedRows(NamedTuple):
     `number` is the row's number in the table as given; `fewer_folds` the folds to use where time
     is short, None where the user chose their number. Members hold out the folds below `n_held_out`
     alone and always learn from the others; what a column says of the label is out of fold in all of
-    them.
+    them. `which` is the position of a rare row's class among several, -1 for other rows; None where
+    one class is rare.
     """
 
     table: "TypedTable"
@@ -60,6 +62,7 @@ class FoldedRows(NamedTuple):
     n_held_out: int | None = None
     has_names: bool = True  # columns have names of their own
     is_drawn: bool = False  # folds were drawn at random
+    which: np.ndarray | None = None
 
     @property
     def held_out_fold(self) -> np.ndarray:
@@ -90,6 +93,7 @@ class FoldedRows(NamedTuple):
             fold=self.fold[chosen],
             number=self.number[chosen],
             fewer_folds=None if self.fewer_folds is None else self.fewer_folds[chosen],
+            which=None if self.which is None else self.which[chosen],
         )
 
     def piece(self, seed: int) -> Self:
@@ -108,7 +112,7 @@ def draw_piece(is_rare: np.ndarray, seed: int) -> np.ndarray:
 
 def read_training_rows(
     given: FitInput, cv: Any, pos_label: Any, seed: int
-) -> tuple[FoldedRows, Labels]:
+) -> tuple[FoldedRows, RareClasses]:
     """Read the rows; of a file too long to be read, all rare rows and a draw of the majority.
 
     Raises `InputError` and `ValueError` as `RareClassifier.fit`.
@@ -123,13 +127,18 @@ def read_training_rows(
     )
     X = in_memory(given.X, slice(None) if number is None else number)
     table = read_table(X)
-    labels = read_labels(y, weight, pos_label, table.n_rows)
+    read = read_rare_classes(y, weight, pos_label, table.n_rows)
+    labels, which = read.labels, None
     is_rare = np.zeros(table.n_rows, dtype=bool)
     is_rare[labels.rare] = True
+    if read.which is not None:
+        which = np.full(table.n_rows, -1, dtype=np.int16)
+        which[labels.rare] = read.which
     counts = (FOLDS, FEWER_FOLDS) if isinstance(cv, str) and cv == "auto" else (cv,)
     in_tenths = len(counts) > 1 and time is None and len(labels.rare) >= _RARE_ROWS_FOR_TENTHS
     counts = (FOLDS, TENTHS) if in_tenths else counts
-    folds = [fold_numbers(count, labels, table.n_rows, seed, groups, time) for count in counts]
+    how = (labels, table.n_rows, seed, groups, time, which)
+    folds = [fold_numbers(count, *how) for count in counts]
     is_drawn = isinstance(cv, (str, int, np.integer)) and groups is None and time is None
     if is_drawn and weight is not None:
         folds = [with_equal_rows_together(table, is_rare, each) for each in folds]
@@ -151,8 +160,9 @@ def read_training_rows(
         fewer_held_out=HELD_OUT_TENTHS if in_tenths else None,
         has_names=isinstance(nw.from_native(X, pass_through=True), nw.DataFrame),
         is_drawn=is_drawn,
+        which=which,
     )
-    return rows.part(kept, weight) if len(kept) < table.n_rows else rows, labels
+    return rows.part(kept, weight) if len(kept) < table.n_rows else rows, read
 
 
 def in_memory(X: Any, chosen: Any = slice(None)) -> Any:
@@ -177,7 +187,7 @@ def _part_of_file(
         return None, given.weight
     if not isinstance(source, RowSource) or source.n_rows <= _MOST_READ:
         return None, given.weight
-    labels = read_labels(given.y, given.weight, pos_label, source.n_rows)
+    labels = read_rare_classes(given.y, given.weight, pos_label, source.n_rows).labels
     n_majority = max(_MOST_READ - len(labels.rare), _MOST_READ // 2)
     if n_majority >= len(labels.majority):
         return None, given.weight
@@ -222,6 +232,26 @@ class TrainingViews:
             self._encoded[name] = self.views[name].fit_transform(
                 self.encoded_table, rows.is_rare, rows.weight, rows.fold, self.statistics
             )
+        return self._encoded[name]
+
+
+class ViewsOfPart(TrainingViews):
+    """Views of some of the rows of others, with labels of their own; nothing is fitted again.
+
+    The encodings are those of all rows.
+    """
+
+    def __init__(self, views: TrainingViews, chosen: np.ndarray, is_rare: np.ndarray) -> None:
+        weight = None if views.rows.weight is None else views.rows.weight[chosen]
+        self.rows = views.rows.part(chosen, weight)._replace(is_rare=is_rare)
+        self.statistics = views.statistics
+        self._whole, self._chosen = views, chosen
+        self._encoded: dict[str, Any] = {}
+
+    def encoded(self, name: str) -> Any:
+        """Return the chosen rows for a view."""
+        if name not in self._encoded:
+            self._encoded[name] = self._whole.encoded(name)[self._chosen]
         return self._encoded[name]
 
 

@@ -97,6 +97,8 @@ def _mapped(estimator: Any, name: str, X: Any) -> Any:
     like: np.ndarray = np.empty(0)
     if name == "predict":
         like = np.asarray(estimator.classes_)[:0]
+    elif name == "decision_function" and getattr(estimator, "has_several", False):
+        like = np.empty((0, len(estimator.classes_)))
     elif name in ("_predict_proba", "transform"):
         is_transform = name == "transform"
         like = np.empty((0, estimator._n_features_out if is_transform else len(estimator.classes_)))

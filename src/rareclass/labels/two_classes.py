@@ -192,39 +192,66 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
     Raises `ValueError` on one class or more than two, a missing label, a `pos_label` that does not
     occur, a wrong length or a weight below zero.
     """
-    y = label_column(None if y is None else np.asarray(y), n_rows)
-    missing = missing_labels(y)
-    if len(missing):
-        raise no_label(missing[0])
-    weight = row_weights(sample_weight, n_rows, relative=True)
-    kept = slice(None) if weight is None else np.flatnonzero(weight)
-    classes, is_second = _two_classes(y[kept])
+    y, weight = labels_and_weights(y, sample_weight, n_rows)
+    classes, code = classes_of(y if weight is None else y[np.flatnonzero(weight)])
+    return labels_of_two(classes, code, weight, pos_label)
+
+
+def labels_of_two(
+    classes: np.ndarray, code: np.ndarray, weight: np.ndarray | None, pos_label: Any
+) -> Labels:
+    """`read_labels` of labels that were told apart (`classes_of`); `code` is of rows that count."""
+    if len(classes) != 2:
+        raise _not_two(classes, code)
+    is_second = code == 1
     if pos_label is not None:
         position = class_position(pos_label, classes)
     else:
         n_second = int(np.count_nonzero(is_second))
         mass = count = len(is_second) - n_second, n_second
         if weight is not None:
-            mass = weight[kept][~is_second].sum(), weight[kept][is_second].sum()
+            kept = weight[np.flatnonzero(weight)]
+            mass = kept[~is_second].sum(), kept[is_second].sum()
         position = rarest(count, mass)
         if mass[position] > mass[1 - position] * (1.0 + 1e-9):
             warn_of_heavy_rare()
-    dtype, is_rare = row_dtype(len(y)), is_second if position == 1 else ~is_second
+    is_rare = is_second if position == 1 else ~is_second
+    return held_apart(is_rare, weight, classes, classes[position])
+
+
+def labels_and_weights(
+    y: Any, sample_weight: Any, n_rows: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Read a label and a weight a row; refuses a missing label and what `row_weights` refuses."""
+    y = label_column(None if y is None else np.asarray(y), n_rows)
+    missing = missing_labels(y)
+    if len(missing):
+        raise no_label(missing[0])
+    return y, row_weights(sample_weight, n_rows, relative=True)
+
+
+def held_apart(
+    is_rare: np.ndarray, weight: np.ndarray | None, classes: np.ndarray, pos_label: Any
+) -> Labels:
+    """Return the rows of both classes; `is_rare` has an entry for each row of weight above 0."""
+    n_rows = len(is_rare if weight is None else weight)
+    dtype = row_dtype(n_rows)
     if weight is None:
-        found = [np.flatnonzero(is_rare[rows]) + rows.start for rows in _stretches(len(y))]
+        found = [np.flatnonzero(is_rare[rows]) + rows.start for rows in _stretches(n_rows)]
         rare = np.concatenate(found).astype(dtype)
-        return Labels(
-            classes, classes[position], rare, AllBut(len(y), rare), np.ones(len(rare)), None
-        )
+        return Labels(classes, pos_label, rare, AllBut(n_rows, rare), np.ones(len(rare)), None)
     rare, rest = (np.flatnonzero(weight)[rows].astype(dtype) for rows in (is_rare, ~is_rare))
-    return Labels(classes, classes[position], rare, rest, weight[rare], weight[rest])
+    return Labels(classes, pos_label, rare, rest, weight[rare], weight[rest])
 
 
-def _two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The two labels, sorted, and which rows have the second."""
-    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The labels in order, and the position of the label of each row.
 
-    # Two labels, the usual case, need no sorting of the rows.
+    O(n) for two labels, the usual case, which need no sorting of the rows; else O(n log n). Raises
+    `ValueError` where the labels are a measurement (numbers with a fraction).
+    """
+    from sklearn.utils.multiclass import check_classification_targets
+
     second = None
     for rows in _stretches(len(y)) if y.dtype != object else ():
         other = y[rows] != y[0]
@@ -243,26 +270,29 @@ def _two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # Text beside numbers has no order: numbers first, then by what is written.
         values = sorted(set(y.tolist()), key=lambda label: (isinstance(label, str), str(label)))
         place = {label: k for k, label in enumerate(values)}
-        classes, code = np.empty(len(values), object), np.array([place[label] for label in y])
+        classes = np.empty(len(values), object)
         classes[:] = values
-        if len(classes) == 2:
-            return classes, code == 1
-    else:
-        classes, code = np.unique(y, return_inverse=True)
-        check_classification_targets(classes)
+        return classes, np.array([place[label] for label in y])
+    classes, code = np.unique(y, return_inverse=True)
+    check_classification_targets(classes)
+    return classes, code
+
+
+def _not_two(classes: np.ndarray, code: np.ndarray) -> ValueError:
+    """Error for one label, or for more than two."""
+    from sklearn.utils.multiclass import type_of_target
+
     if len(classes) == 1:
-        raise ValueError(
+        return ValueError(
             f"the target holds one class only, {plain(classes[0])!r}: there is nothing to rank it "
             "against. Rows of a second class are needed."
         )
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(code)} with {len(classes)} labels. Use y == label to learn one label "
-            "against all others (--positive on the command line), or OrdinalRankRC for levels "
-            "that have an order."
-        )
-    return classes, code == 1
+    return ValueError(
+        "Only binary classification is supported. The type of the target is "
+        f"{type_of_target(code)} with {len(classes)} labels. Use y == label to learn one label "
+        "against all others (--positive on the command line), OrdinalRankRC for levels that have "
+        "an order, or RareClassifier for several rare classes."
+    )
 
 
 def _stretches(n_rows: int) -> list[slice]:

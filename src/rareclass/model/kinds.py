@@ -17,6 +17,7 @@ _OURS = {
     "calibration": "rareclass.decide.calibration.calibration:Calibration",
     "case score": "rareclass.hunt.case_score:CaseScore",
     "category statistics": "rareclass.encoding.log_odds:CategoryStatistics",
+    "class ranking": "rareclass.ensemble.which_class:ClassRanking",
     "column": "rareclass.tables.columns:Column",
     "combination": "rareclass.ensemble.rare_classifier:RareClassifier",
     "coordinate": "rareclass.encoding.hunt:Coordinate",
@@ -54,6 +55,7 @@ _OURS = {
     "text components": "rareclass.encoding.dates_and_texts:TextComponents",
     "tree sum": "rareclass.ensemble.tree_sum:TreeSum",
     "typed columns": "rareclass.encoding.encoders:TypedColumns",
+    "which class": "rareclass.ensemble.which_class:WhichClass",
 }
 _SPARSE = {
     "csr array": "scipy.sparse._csr:csr_array",

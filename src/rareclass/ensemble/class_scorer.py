@@ -1,0 +1,120 @@
+"""Decisions, labels and probabilities where one class is rare, or several."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from rareclass.estimators.estimator import RankScorer
+from rareclass.labels.two_classes import label_array, missing_labels, plain
+from rareclass.metrics import roc_auc
+
+if TYPE_CHECKING:
+    from rareclass.ensemble.which_class import WhichClass
+
+_LEAST = np.finfo(np.float64).tiny
+
+
+class ClassScorer(RankScorer):
+    """What `RankScorer` gives; of several rare classes for each of them.
+
+    The score is of any rare class. Whoever inherits has ``score_and_classes`` besides what
+    `RankScorer` asks for, and ``which_class_``, None where one class is rare.
+    """
+
+    which_class_: "WhichClass | None"
+
+    @property
+    def has_several(self) -> bool:
+        """Whether the model is of several rare classes: ``pos_label_`` is then the tuple of them."""
+        return isinstance(self.pos_label_, tuple)
+
+    def score_and_classes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the score of every row, and P(k | rare, x) of shape (n_rows, n_rare_classes)."""
+        raise NotImplementedError
+
+    def class_probabilities(self, X: Any) -> np.ndarray:
+        """Probability of each rare class, were the row rare: (n_rows, n_rare_classes), sums of 1.
+
+        Columns are in the order of ``pos_label_``. Raises `AttributeError` where one class is rare.
+        """
+        check_is_fitted(self)
+        if not self.has_several:
+            raise AttributeError("one class is rare: there are no others that a row could be of.")
+        return self.score_and_classes(X)[1]
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        if not self.has_several:
+            return super()._predict_proba(X)
+        assert self.calibration_ is not None
+        scores, which = self.score_and_classes(X)
+        rare = self.calibration_(scores)
+        return self._by_class(1.0 - rare, rare[:, None] * which)
+
+    _predict_proba.__name__ = "predict_proba"
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distance from the threshold; of several rare classes a column a class.
+
+        With two classes above 0 where ``classes_[1]`` is predicted, see `RankScorer`. With several
+        rare classes of shape (n_rows, n_classes): 0 for the rest, and for rare class k the score
+        less ``offset_`` plus :math:`log_{10} P(k) / max_j P(j)`, so that the greatest is predicted.
+        """
+        check_is_fitted(self)
+        if not self.has_several:
+            return super().decision_function(X)
+        scores, which = self.score_and_classes(X)
+        above = scores - self.offset_
+        beside = np.log10(np.maximum(which, _LEAST) / which.max(axis=1, keepdims=True))
+        # At the threshold a row is not rare.
+        above = np.where(above == 0.0, -_LEAST, above)
+        return self._by_class(np.zeros(len(scores)), above[:, None] + beside)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of every row: a rare one where its score is above ``offset_``.
+
+        Of several rare classes the most probable one.
+        """
+        decision = self.decision_function(X)
+        if decision.ndim == 1:
+            return self.classes_[(decision > 0.0).astype(int)]
+        return self.classes_[decision.argmax(axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Area under the ROC curve of any rare class against the rest, in [0, 1].
+
+        Raises `ValueError` where y lacks rare rows or others, a row's label, or has one that `fit`
+        did not see.
+        """
+        if not self.has_several:
+            return super().score(X, y, sample_weight)
+        scores = self.score_samples(X)
+        y = label_array(y)
+        missing = missing_labels(y)
+        if len(missing):
+            raise ValueError(f"row {missing[0]} of y has no label: leave out such rows.")
+        unknown = np.flatnonzero(~np.isin(y, self.classes_))
+        if len(unknown):
+            raise ValueError(
+                f"row {unknown[0]}: label {plain(y[unknown[0]])!r} is not among the classes "
+                f"{self.classes_.tolist()}."
+            )
+        rare = np.isin(y, np.asarray(self.pos_label_))
+        if rare.all() or not rare.any():
+            kind = "rare classes" if rare.all() else "the rest"
+            raise ValueError(f"y holds rows of {kind} only: an AUC needs rows of both.")
+        return roc_auc(rare, scores, sample_weight)
+
+    def _by_class(self, rest: np.ndarray, rare: np.ndarray) -> np.ndarray:
+        """Return columns in the order of ``classes_``: one for the rest, and those of rare classes."""
+        labels = list(self.pos_label_)
+        answer = np.empty((len(rest), len(self.classes_)))
+        for column, label in enumerate(self.classes_.tolist()):
+            answer[:, column] = rare[:, labels.index(label)] if label in labels else rest
+        return answer
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags

@@ -1,0 +1,192 @@
+r"""Which of several rare classes a row is of: learned from the rare rows alone.
+
+The ensemble ranks rows of any rare class above the rest. Which class a row is of is the second
+question, and only rare rows know the answer:
+
+.. math:: P(k | x) = P(rare | x) \, P(k | rare, x)
+
+1. quick members learn each class against the other rare rows, in the folds of the table
+2. they are combined, weighted and scaled as the members of the table are (`combination`)
+3. a calibration makes the held-out scores of each class a probability
+4. the probabilities of all classes are divided by their sum
+
+Of two classes the second is what the first is not. A class that has too few rows to be held out
+has its share of the rare rows everywhere.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from rareclass.decide.calibration.calibration import Calibration
+from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember
+
+if TYPE_CHECKING:
+    from rareclass.ensemble.race import Race
+
+# Quick members that differ from each other. Of those that the user allows; all of theirs else.
+_MEMBERS = ("extra trees", "logistic regression", "histogram boosting")
+# Rare rows that the classes are learned from, at most: of each class as many.
+_MOST_ROWS = 20_000
+_LEAST_PROBABILITY = 1e-9
+_LN_10 = float(np.log(10.0))
+
+
+@dataclass(eq=False)
+class ClassRanking:
+    """Ranks rare rows of one class above those of the others.
+
+    Without members the class has its `share` of the rare rows everywhere.
+    """
+
+    members: list[LearnedMember]
+    scale: FalsePositiveRate | None
+    calibration: Calibration | None
+    share: float
+
+    def probability(self, rarity: np.ndarray) -> np.ndarray:
+        """Return the probability of the class for the summed rarity of its members."""
+        if self.scale is None or self.calibration is None:
+            return np.full(len(rarity), self.share)
+        return self.calibration(-self.scale(rarity) / _LN_10)
+
+
+@dataclass(eq=False)
+class WhichClass:
+    """The classes in order, and a ranking for each; of two classes for the first alone."""
+
+    n_classes: int
+    rankings: list[ClassRanking]
+
+    @property
+    def ensembles(self) -> list[list[LearnedMember]]:
+        """The members of each ranking, whose rarity `probabilities` takes."""
+        return [ranking.members for ranking in self.rankings]
+
+    def probabilities(self, rarity: np.ndarray) -> np.ndarray:
+        """Return P(k | rare, x) of shape (n_rows, n_classes), rows summing to one.
+
+        `rarity` has a column for each ranking (`summed_rarity`).
+        """
+        columns = zip(self.rankings, rarity.T, strict=True)
+        return shares([ranking.probability(column) for ranking, column in columns], self.n_classes)
+
+
+def shares(probability: Sequence[np.ndarray], n_classes: int) -> np.ndarray:
+    """Bring probabilities of classes, each learned by itself, to a sum of one in every row."""
+    columns = np.column_stack(probability)
+    if columns.shape[1] < n_classes:  # of two classes
+        columns = np.column_stack([columns, 1.0 - columns])
+    columns = np.maximum(columns, _LEAST_PROBABILITY)
+    return columns / columns.sum(axis=1, keepdims=True)
+
+
+def summed_rarity(
+    ensembles: Sequence[Sequence[LearnedMember]],
+    views: dict[str, Any],
+    encoded: Any,
+    n_jobs: int | None,
+) -> np.ndarray:
+    """Return -sum w_k ln F_k of every row for each ensemble: (n_rows, n_ensembles).
+
+    Each view that a member needs is made once, for all ensembles.
+    """
+    rarity = np.zeros((encoded.n_rows, len(ensembles)))
+    needed = {member.view for members in ensembles for member in members}
+    for name in (name for name in views if name in needed):
+        X = views[name].transform(encoded)
+        for column, members in enumerate(ensembles):
+            for member in members:
+                if member.view == name:
+                    scores = member.function.scores(X, n_jobs)
+                    rarity[:, column] -= member.weight * member.scale(scores)
+    return rarity
+
+
+class LearnedClasses(NamedTuple):
+    """What was learned, and P(k | rare, x) of the rows that the ensemble is measured on.
+
+    Rare rows have theirs by functions, weights and scales that did not see them; the others were
+    never learned from.
+    """
+
+    which: WhichClass
+    held_out: np.ndarray  # (n_tested, n_classes)
+
+
+def learn_classes(race: "Race", n_classes: int, seconds: float) -> LearnedClasses:
+    """Learn the classes of the rare rows of a race within so many seconds.
+
+    Time: that of the members on the rare rows, for each class.
+    """
+    of_row = race.views.rows.which
+    assert of_row is not None
+    rare = _learned_from(of_row, n_classes, race.seed)
+    n_rankings = 1 if n_classes == 2 else n_classes
+    rankings, held_out = [], []
+    for k in range(n_rankings):
+        ranking, probability = _learn_class(race, rare, of_row[rare] == k, seconds / n_rankings)
+        rankings.append(ranking)
+        held_out.append(probability)
+    which = WhichClass(n_classes, rankings)
+    tested = race.held_out.tested
+    probabilities = shares(held_out, n_classes)
+    return LearnedClasses(which, probabilities[tested])
+
+
+def _learned_from(of_row: np.ndarray, n_classes: int, seed: int) -> np.ndarray:
+    """Return the numbers of the rare rows; of very many as many of each class as there may be."""
+    rare = np.flatnonzero(of_row >= 0)
+    if len(rare) <= _MOST_ROWS:
+        return rare
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(rare)
+    of_class = [order[of_row[order] == k][: _MOST_ROWS // n_classes] for k in range(n_classes)]
+    return np.sort(np.concatenate(of_class))
+
+
+def _learn_class(
+    race: "Race", rare: np.ndarray, is_class: np.ndarray, seconds: float
+) -> tuple[ClassRanking, np.ndarray]:
+    """Learn one class against the other rare rows; return P of all rows of the table as well."""
+    from rareclass.ensemble.combination import combine, cross_fitted_log_rates
+    from rareclass.ensemble.race import Race, TimeBudget
+    from rareclass.ensemble.training_rows import HeldOutRows, ViewsOfPart
+    from rareclass.estimators.estimator import learn_calibration
+
+    views = ViewsOfPart(race.views, rare, is_class)
+    rows = views.rows
+    weight = np.ones(len(rare)) if rows.weight is None else rows.weight
+    share = float(weight @ is_class / weight.sum())
+    none = ClassRanking([], None, None, share)
+    everywhere = np.full(len(race.views.rows.is_rare), share)
+    of_class = rows.held_out_fold[is_class]
+    if len(np.unique(of_class[of_class >= 0])) < 2 or is_class.all():
+        return none, everywhere
+    held_out = HeldOutRows.of(rows, race.seed)
+    inner = Race(views, held_out, TimeBudget(seconds), race.costs, race.seed, race.n_jobs)
+    inner.run(_members(race))
+    how = (race.objective, False, race.seed)
+    combination = combine(inner.candidates, held_out, *how)
+    scores = -cross_fitted_log_rates(inner.candidates, held_out, *how) / _LN_10
+    calibration = learn_calibration(is_class[held_out.tested], scores, held_out.tested_weight)
+    if calibration is None:
+        return none, everywhere
+    members = combination.learned_members()
+    ranking = ClassRanking(members, combination.scale, calibration, share)
+    rarity = np.zeros(len(everywhere))
+    for member in members:
+        X = race.views.encoded(member.view)
+        rarity -= member.weight * member.scale(member.function.scores(X, race.n_jobs))
+    everywhere = ranking.probability(rarity)
+    everywhere[rare[held_out.tested]] = calibration(scores)
+    return ranking, everywhere
+
+
+def _members(race: "Race") -> list[Any]:
+    """Return the members that learn classes: quick ones of those that the race has learned."""
+    learned = {each.member.name: each.member for each in race.candidates}
+    quick = [learned[name] for name in _MEMBERS if name in learned]
+    return quick or list(learned.values())

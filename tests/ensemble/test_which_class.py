@@ -1,0 +1,174 @@
+"""Several rare classes: which of them a row is of."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import rankdata
+from sklearn.base import clone
+
+from ensemble.quick_members import MeanDifference
+from rareclass import RareClassifier
+from rareclass.ensemble.members.forests import ExtraTrees
+from rareclass.ensemble.which_class import shares
+from rareclass.metrics import roc_auc
+
+MEMBERS = [MeanDifference(), ExtraTrees(trees=10)]
+
+
+def table(n=400, n_classes=3, seed=0, apart=4.0):
+    """Rest around the origin, each rare class some way along an axis of its own."""
+    rng = np.random.default_rng(seed)
+    label = np.zeros(n, dtype=int)
+    label[: 20 * n_classes] = np.repeat(np.arange(1, n_classes + 1), 20)
+    X = rng.normal(size=(n, n_classes + 1))
+    for k in range(1, n_classes + 1):
+        X[label == k, k] += apart
+    order = rng.permutation(n)
+    names = np.array(["rest", *(f"class {k}" for k in range(1, n_classes + 1))])
+    return pd.DataFrame(X[order]).add_prefix("x"), names[label[order]]
+
+
+def quick(**more):
+    return RareClassifier(**{"members": MEMBERS, "cv": 3, "n_jobs": 1, "random_state": 0} | more)
+
+
+X, Y = table()
+MODEL = quick().fit(X, Y)
+NEW, OF_NEW = table(seed=1)
+
+
+def test_classes_are_told_apart():
+    assert MODEL.pos_label_ == ("class 1", "class 2", "class 3")
+    assert MODEL.classes_.tolist() == ["class 1", "class 2", "class 3", "rest"]
+    rare = OF_NEW != "rest"
+    found = MODEL.class_probabilities(NEW)[rare]
+    assert (np.array(MODEL.pos_label_)[found.argmax(axis=1)] == OF_NEW[rare]).mean() > 0.9
+    assert (MODEL.predict(NEW) == OF_NEW).mean() > 0.9
+    assert MODEL.score(NEW, OF_NEW) > 0.9
+
+
+def test_probabilities_are_those_of_any_rare_class_divided():
+    """P(k) = P(rare) P(k | rare), with P(rare) of the score alone."""
+    scores, which = MODEL.score_and_classes(NEW)
+    np.testing.assert_array_equal(scores, MODEL.score_samples(NEW))
+    rare, found = MODEL.calibration_(scores), MODEL.predict_proba(NEW)
+    np.testing.assert_allclose(found[:, :3], rare[:, None] * which, rtol=1e-12)
+    np.testing.assert_allclose(found[:, 3], 1.0 - rare, rtol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_the_score_is_that_of_two_classes():
+    """Which class is learned after the ranking, and changes nothing of it."""
+    folds = [
+        (np.flatnonzero(np.arange(len(Y)) % 3 != k), np.arange(k, len(Y), 3)) for k in range(3)
+    ]
+    several = quick(cv=folds).fit(X, Y)
+    any_rare = quick(cv=folds).fit(X, Y != "rest")
+    np.testing.assert_array_equal(several.score_samples(NEW), any_rare.score_samples(NEW))
+    assert several.offset_ == any_rare.offset_
+
+
+def test_the_greatest_decision_is_predicted():
+    decision = MODEL.decision_function(NEW)
+    assert decision.shape == (len(NEW), 4)
+    np.testing.assert_array_equal(MODEL.classes_[decision.argmax(axis=1)], MODEL.predict(NEW))
+    called = MODEL.score_samples(NEW) > MODEL.offset_
+    np.testing.assert_array_equal(MODEL.predict(NEW) != "rest", called)
+
+
+def test_held_out_rows_know_their_class_by_others():
+    """Labels by chance cannot be told from rows that were held out."""
+    rng = np.random.default_rng(3)
+    y = np.where(Y == "rest", "rest", rng.choice(["a", "b"], len(Y)))
+    held_out = quick(members=[ExtraTrees(trees=30)]).fit(X, y).held_out_
+    rare = held_out["which"] >= 0
+    chance = roc_auc(held_out["which"][rare] == 0, held_out["class_probability"][rare, 0])
+    assert 0.2 < chance < 0.8
+    told = MODEL.held_out_
+    rows = told["which"] >= 0
+    assert (told["class_probability"][rows].argmax(axis=1) == told["which"][rows]).mean() > 0.9
+    labels = np.array([*MODEL.pos_label_, "rest"])
+    np.testing.assert_array_equal(labels[told["which"]], Y[told["row"]])
+
+
+def test_each_class_is_in_every_fold():
+    """As far as its rows go round: 20 rows of a class in 5 folds are 4 in each."""
+    from rareclass.ensemble.training_rows import FitInput, read_training_rows
+
+    rows, _ = read_training_rows(FitInput(X, Y), 5, None, 0)
+    for k in range(3):
+        assert np.bincount(rows.fold[rows.which == k], minlength=5).tolist() == [4] * 5
+
+
+@pytest.mark.filterwarnings("ignore:rare classes of fewer than 5 rows")
+def test_a_class_of_one_row_has_its_share():
+    y = Y.copy()
+    y[np.flatnonzero(Y == "class 3")[1:]] = "rest"
+    model = quick().fit(X, y)
+    found = model.class_probabilities(NEW)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    assert model.which_class_.rankings[2].members == []
+    assert model.which_class_.rankings[2].share == pytest.approx(1 / 41)
+
+
+def test_of_two_classes_the_second_is_the_rest_of_the_first():
+    X, y = table(n_classes=2)
+    model = quick().fit(X, y)
+    assert len(model.which_class_.rankings) == 1
+    found = model.class_probabilities(X)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    assert (found[y == "class 2"].argmax(axis=1) == 1).mean() > 0.9
+
+
+def test_it_is_the_same_after_pickling_and_in_parts_and_again():
+    wanted = MODEL.predict_proba(NEW)
+    again = pickle.loads(pickle.dumps(MODEL))
+    np.testing.assert_array_equal(again.predict_proba(NEW), wanted)
+    np.testing.assert_array_equal(clone(MODEL).fit(X, Y).predict_proba(NEW), wanted)
+    pieces = [MODEL.predict_proba(NEW.iloc[k : k + 37]) for k in range(0, len(NEW), 37)]
+    np.testing.assert_allclose(np.vstack(pieces), wanted, rtol=1e-9)
+
+
+def test_one_rare_class_is_no_several():
+    model = quick().fit(X, Y != "rest")
+    assert model.which_class_ is None
+    assert not model.has_several
+    assert model.predict_proba(NEW).shape == (len(NEW), 2)
+    with pytest.raises(AttributeError):
+        model.class_probabilities(NEW)
+
+
+@pytest.mark.parametrize("y", [["x"] * 3, ["rest"] * 3, ["class 1"] * 3, ["class 1", None, "rest"]])
+def test_score_refuses_labels_that_it_cannot_rank(y):
+    with pytest.raises(ValueError):
+        MODEL.score(NEW.iloc[:3], y)
+
+
+@given(
+    st.integers(2, 6).flatmap(
+        lambda n: st.lists(st.lists(st.floats(0, 1), min_size=n, max_size=n), min_size=1)
+    )
+)
+def test_shares_sum_to_one_and_keep_the_order(rows):
+    probability = np.array(rows)
+    found = shares(list(probability.T), probability.shape[1])
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    assert (found > 0.0).all()
+    for before, after in zip(np.maximum(probability, 1e-9), found, strict=True):
+        order = np.argsort(before, kind="stable")
+        assert (np.diff(after[order]) >= 0.0).all()
+        assert rankdata(after, "max").max() == len(after)
+
+
+def test_dask_has_a_column_for_each_class():
+    dask = pytest.importorskip("dask.array")
+    rows = dask.from_array(NEW.to_numpy(), chunks=(150, -1))
+    model = quick().fit(X.to_numpy(), Y)
+    for method in ("predict_proba", "decision_function"):
+        lazy = getattr(model, method)(rows)
+        assert lazy.shape == (len(NEW), 4)
+        np.testing.assert_allclose(lazy.compute(), getattr(model, method)(NEW.to_numpy()))
