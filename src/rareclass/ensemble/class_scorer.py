@@ -16,7 +16,7 @@ _LEAST = np.finfo(np.float64).tiny
 
 
 class ClassScorer(RankScorer):
-    """What `RankScorer` gives; of several rare classes for each of them.
+    """`RankScorer` for one rare class or several.
 
     The score is of any rare class. Whoever inherits has ``score_and_classes`` besides what
     `RankScorer` asks for, and ``which_class_``, None where one class is rare.
@@ -26,7 +26,7 @@ class ClassScorer(RankScorer):
 
     @property
     def has_several(self) -> bool:
-        """Whether the model is of several rare classes: ``pos_label_`` is then the tuple of them."""
+        """True where ``pos_label_`` is a tuple of several rare classes."""
         return isinstance(self.pos_label_, tuple)
 
     def score_and_classes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -102,7 +102,7 @@ class ClassScorer(RankScorer):
             )
         rare = np.isin(y, np.asarray(self.pos_label_))
         if rare.all() or not rare.any():
-            kind = "rare classes" if rare.all() else "the rest"
+            kind = "rare classes" if rare.all() else "the frequent class"
             raise ValueError(f"y holds rows of {kind} only: an AUC needs rows of both.")
         return roc_auc(rare, scores, sample_weight)
 

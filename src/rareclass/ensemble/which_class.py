@@ -1,4 +1,4 @@
-r"""Which of several rare classes a row is of: learned from the rare rows alone.
+r"""Telling several rare classes apart: learned from the rare rows alone.
 
 The ensemble ranks rows of any rare class above the rest. Which class a row is of is the second
 question, and only rare rows know the answer:
@@ -106,7 +106,7 @@ def summed_rarity(
 
 
 class LearnedClasses(NamedTuple):
-    """What was learned, and P(k | rare, x) of the rows that the ensemble is measured on.
+    """The learned classes, and P(k | rare, x) of the rows that the ensemble is measured on.
 
     Rare rows have theirs by functions, weights and scales that did not see them; the others were
     never learned from.

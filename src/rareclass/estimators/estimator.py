@@ -41,6 +41,8 @@ class FitsRows:
     Whoever inherits has ``fit``.
     """
 
+    has_several = False  # several rare classes: decisions have a column for each class
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in _METHODS:
@@ -97,7 +99,7 @@ def _mapped(estimator: Any, name: str, X: Any) -> Any:
     like: np.ndarray = np.empty(0)
     if name == "predict":
         like = np.asarray(estimator.classes_)[:0]
-    elif name == "decision_function" and getattr(estimator, "has_several", False):
+    elif name == "decision_function" and estimator.has_several:
         like = np.empty((0, len(estimator.classes_)))
     elif name in ("_predict_proba", "transform"):
         is_transform = name == "transform"

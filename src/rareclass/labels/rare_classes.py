@@ -103,9 +103,9 @@ def _rest_of(
             value=unknown[0],
         )
     if len(others) != 1:
-        left = "no label" if not others else f"{len(others)} labels, {[known[k] for k in others]}"
+        left = "none" if not others else f"{len(others)} labels, {[known[k] for k in others]}"
         raise InputError(
-            f"pos_label leaves {left} for the rest.",
+            f"pos_label must leave one label of frequent rows out, and leaves out {left}.",
             "Leave one label out of it; merge several that are not rare into one.",
             ErrorKind.LABELS,
             value=[plain(label) for label in named],

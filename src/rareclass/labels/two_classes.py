@@ -203,7 +203,7 @@ def labels_of_two(
     """`read_labels` of labels that were told apart (`classes_of`); `code` is of rows that count."""
     if len(classes) != 2:
         raise _not_two(classes, code)
-    is_second = code == 1
+    is_second = code if code.dtype == bool else code == 1
     if pos_label is not None:
         position = class_position(pos_label, classes)
     else:
@@ -250,8 +250,6 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     O(n) for two labels, the usual case, which need no sorting of the rows; else O(n log n). Raises
     `ValueError` where the labels are a measurement (numbers with a fraction).
     """
-    from sklearn.utils.multiclass import check_classification_targets
-
     second = None
     for rows in _stretches(len(y)) if y.dtype != object else ():
         other = y[rows] != y[0]
@@ -262,9 +260,7 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ((y[rows] == y[0]) | (y[rows] == y[second])).all() for rows in _stretches(len(y))
     ):
         classes = np.sort(y[[0, second]])
-        kind = classes.dtype.kind  # whole numbers are labels: no more to check
-        if kind not in "biu" and not (kind == "f" and (classes == np.floor(classes)).all()):
-            check_classification_targets(classes)
+        _refuse_measurements(classes)
         return classes, y == classes[1]
     if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
         # Text beside numbers has no order: numbers first, then by what is written.
@@ -274,8 +270,20 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         classes[:] = values
         return classes, np.array([place[label] for label in y])
     classes, code = np.unique(y, return_inverse=True)
-    check_classification_targets(classes)
+    _refuse_measurements(classes)
     return classes, code
+
+
+def _refuse_measurements(classes: np.ndarray) -> None:
+    """Raise `ValueError` where labels are numbers with a fraction, or nothing that can be one."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    if classes.dtype.kind in "biuUS":
+        return
+    if classes.dtype.kind == "f":
+        classes = classes[classes != np.floor(classes)]
+    if len(classes):
+        check_classification_targets(classes[:20])  # of more it says that they are many
 
 
 def _not_two(classes: np.ndarray, code: np.ndarray) -> ValueError:
