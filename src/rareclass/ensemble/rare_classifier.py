@@ -314,9 +314,7 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         """Return the members of the ranking, and those of each rare class where there are several."""
         return [self.members_, *(self.which_class_.ensembles if self.which_class_ else [])]
 
-    def _rarity(
-        self, table: "TypedTable", ensembles: "list[list[LearnedMember]]"
-    ) -> np.ndarray:
+    def _rarity(self, table: "TypedTable", ensembles: "list[list[LearnedMember]]") -> np.ndarray:
         """Return the summed rarity of every row, for each ensemble."""
 
         def of_part(n_jobs: int | None, part: slice) -> np.ndarray:
