@@ -73,7 +73,7 @@ def test_one_name_among_several_labels_is_refused(pos_label):
 
 
 def test_classes_of_few_rows_are_told():
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning, match="fewer than") as told:
         read_rare_classes(list("aaaaaaabbbbbcd"), None, None, 14)
     (finding,) = [finding_of(each.message) for each in told]
     assert finding.kind is FindingKind.FEW_OF_CLASS

@@ -107,7 +107,7 @@ class ClassScorer(RankScorer):
         return roc_auc(rare, scores, sample_weight)
 
     def _by_class(self, rest: np.ndarray, rare: np.ndarray) -> np.ndarray:
-        """Return columns in the order of ``classes_``: one for the rest, and those of rare classes."""
+        """Return columns in the order of ``classes_``, the frequent class among them."""
         labels = list(self.pos_label_)
         answer = np.empty((len(rest), len(self.classes_)))
         for column, label in enumerate(self.classes_.tolist()):

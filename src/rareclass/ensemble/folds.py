@@ -33,8 +33,8 @@ def fold_numbers(
 
     Stratified and shuffled; rows of a group stay together; with `time` a fold is a stretch of it.
     A single rare row is always learned from. Whatever the folds, both classes are among the rows
-    that a fold does not hold out. `which` of shape (n_rows,), -1 for the majority, spreads the rows of
-    each of several rare classes over the folds.
+    that a fold does not hold out. `which` of shape (n_rows,), -1 for the majority, spreads the rows
+    of each of several rare classes over the folds.
 
     Raises `ValueError` on a `cv` that is none, and `InputError` where `cv` holds a row out twice or
     leaves rows out which it does not test, and where groups or times do not fit the rows or leave

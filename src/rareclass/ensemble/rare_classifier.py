@@ -311,7 +311,7 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         return scores, self.which_class_.probabilities(rarity[:, 1:])
 
     def _ensembles(self) -> "list[list[LearnedMember]]":
-        """Return the members of the ranking, and those of each rare class where there are several."""
+        """Return the members of the ranking, and those of each of several rare classes."""
         return [self.members_, *(self.which_class_.ensembles if self.which_class_ else [])]
 
     def _rarity(self, table: "TypedTable", ensembles: "list[list[LearnedMember]]") -> np.ndarray:
