@@ -144,7 +144,7 @@ def test_one_rare_class_is_no_several():
 
 @pytest.mark.parametrize("y", [["x"] * 3, ["rest"] * 3, ["class 1"] * 3, ["class 1", None, "rest"]])
 def test_score_refuses_labels_that_it_cannot_rank(y):
-    with pytest.raises(ValueError, match="row|only"):
+    with pytest.raises(ValueError, match=r"row|only"):
         MODEL.score(NEW.iloc[:3], y)
 
 
