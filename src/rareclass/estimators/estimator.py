@@ -41,7 +41,10 @@ class FitsRows:
     Whoever inherits has ``fit``.
     """
 
-    has_several = False  # several rare classes: decisions have a column for each class
+    @property
+    def has_several(self) -> bool:
+        """True where several classes are rare: decisions then have a column for each class."""
+        return False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
