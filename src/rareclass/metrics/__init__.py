@@ -17,6 +17,12 @@ from rareclass.metrics.at_k import (
     recall_at_k,
     recall_at_k_interval,
 )
+from rareclass.metrics.checked import (
+    CheckedMeasures,
+    CheckedSample,
+    checked_measures,
+    random_checks,
+)
 from rareclass.metrics.expected_cost import expected_cost, expected_cost_interval
 from rareclass.metrics.interval import Interval
 from rareclass.metrics.mauc import mauc, mauc_interval
@@ -24,11 +30,14 @@ from rareclass.metrics.paired_difference import PairedDifference, paired_differe
 from rareclass.metrics.vus import vus, vus_interval
 
 __all__ = [
+    "CheckedMeasures",
+    "CheckedSample",
     "Interval",
     "PairedDifference",
     "accuracy_at_optroc",
     "average_precision",
     "average_precision_interval",
+    "checked_measures",
     "expected_cost",
     "expected_cost_interval",
     "lift_at_k",
@@ -40,6 +49,7 @@ __all__ = [
     "partial_auc_interval",
     "precision_at_k",
     "precision_at_k_interval",
+    "random_checks",
     "recall_at_k",
     "recall_at_k_interval",
     "roc_auc",

@@ -1,0 +1,475 @@
+"""Precision, recall, average precision and prevalence when only some rows were checked.
+
+Rows that a rule chose, such as the highest scores, say nothing of the others. Rows that were drawn
+at random with known chances do: each stands for ``1 / chance`` rows. All measures here are those
+of the table itself, as if every row had been checked, and so are their intervals: where every row
+is known, they have no width.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rareclass.errors import ErrorKind, InputError
+from rareclass.labels.states import ListedRows, check_weights
+from rareclass.metrics.interval import Interval, normal_quantile
+from rareclass.metrics.scored_classes import FloatArray, score_column
+from rareclass.parameters import check_number
+
+N_REPLICATES = 2_000
+# Numbers drawn at a time: 32 MB each.
+_BLOCK = 4_000_000
+# Random rows whose weights differ by less than this factor are one group of the unseen case.
+_GROUP = 4.0
+# Columns that the open rows that are not rare are gathered in.
+_BINS = 50
+# Kinds of columns.
+_RARE, _OTHERS, _UNSEEN = 1, 2, 3
+
+
+class CheckMethod(StrEnum):
+    """How the rows without a label are estimated."""
+
+    WEIGHTS = "weights"  # Horvitz-Thompson: each checked row counts by its weight
+    STRATIFIED = "stratified"  # weights scaled to the numbers of rows above and below the threshold
+    ASSISTED = "model-assisted"  # probabilities of all rows, corrected by the checked rows
+
+
+class CheckedSample(NamedTuple):
+    """Known labels of a table, their weights, and what each adds to the variance of a total."""
+
+    y: NDArray[np.int8]  # shape (n_rows,): 1 rare, 0 not, -1 unknown
+    weight: FloatArray  # rows that a known row stands for; 0 of unknown rows
+    spread: FloatArray  # the total of z has the variance ``sum spread z**2``
+
+    @classmethod
+    def of(
+        cls,
+        code: ArrayLike,
+        known_after: ArrayLike,
+        rounds: Sequence[ListedRows],
+        missing_at_random: bool = False,
+    ) -> Self:
+        r"""Weigh the known rows of a review, as `check_weights` does.
+
+        The errors of rounds are uncorrelated, as each is 0 on average given what was known before.
+        Round r with share :math:`a_r` of all random rows adds
+        :math:`a_r^2 \sum (1 / \pi_i - 1) z_i^2` over the rows that it could draw. That sum is
+        estimated from round r and all later ones, so that a case which round r missed and a
+        later round found widens the interval. A row that round r did not list has the round's
+        mean chance.
+        """
+        y = np.sign(np.asarray(code)).astype(np.int8)
+        after, spread = np.asarray(known_after), np.zeros(len(y))
+        weight = check_weights(after, rounds, missing_at_random).weight
+        n_drawn, is_all_known = 0, not (after < 0).any()
+        for number, (rows, at_random, chance) in enumerate(rounds):
+            n_random, answered = int(at_random.sum()), (after[rows] >= 0)[at_random]
+            is_whole = missing_at_random or bool((after[rows] >= 0).all())
+            if is_all_known or not is_whole or not answered.any():
+                continue
+            chance = np.where(at_random, chance * answered.mean(), 1.0)
+            later = np.where(after < 0, -1, np.maximum(after - number, 0))
+            given = check_weights(later, rounds[number:], missing_at_random).weight
+            odds = np.full(len(y), float((1.0 / chance[at_random]).mean()) - 1.0)
+            odds[rows] = 1.0 / chance - 1.0
+            odds[(after >= 0) & (after <= number)] = 0.0
+            spread += n_random**2 * odds * given
+            n_drawn += n_random
+        return cls(y, weight, spread / max(n_drawn, 1) ** 2)
+
+
+@dataclass(frozen=True)
+class CheckedMeasures:
+    """Measures of a table of which some rows are checked, with intervals; None: cannot be known.
+
+    Attributes
+    ----------
+    n_rows, n_checked, n_found : int
+        Rows of the table, rows with a known label, and rare rows among these.
+    n_above : int
+        Rows that score above the threshold: the alerts.
+    n_random_above, n_random_below : int
+        Known rows on each side that stand for others.
+    precision, recall : Interval or None
+        At the threshold.
+    average_precision, prevalence, n_rare : Interval or None
+        Of the whole table.
+    random_checks : int or None
+        About so many rows below the threshold, drawn at random with equal chances, would bring
+        recall to ``+- half_width``; None without a rare row above the threshold.
+    """
+
+    method: CheckMethod
+    threshold: float
+    level: float
+    n_rows: int
+    n_checked: int
+    n_found: int
+    n_above: int
+    n_random_above: int
+    n_random_below: int
+    precision: Interval | None
+    recall: Interval | None
+    average_precision: Interval | None
+    prevalence: Interval | None
+    n_rare: Interval | None
+    random_checks: int | None
+    half_width: float
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return the measures as dictionaries and numbers."""
+        plain = {**vars(self), "method": str(self.method)}
+        return {k: v._asdict() if isinstance(v, Interval) else v for k, v in plain.items()}
+
+
+def checked_measures(
+    scores: ArrayLike,
+    sample: CheckedSample,
+    threshold: float,
+    *,
+    method: str = CheckMethod.STRATIFIED,
+    probability: ArrayLike | None = None,
+    level: float = 0.95,
+    half_width: float = 0.1,
+) -> CheckedMeasures:
+    r"""Estimate the measures of a table from the rows that were checked.
+
+    Row i counts as :math:`u_i = m_i + w_i (y_i - m_i)` rare rows, an unknown row as :math:`m_i`.
+    The method says what :math:`m_i` is: 0 (weights), the share of rare rows on the row's side of
+    the threshold (stratified), or its probability (model-assisted). The sum of u estimates the
+    rare rows, its part above the threshold the hits, and
+
+    .. math:: AP = \sum_i u_i (U_i - u_i + 1) / (k_i \sum_i u_i),
+
+    with :math:`U_i` the sum of u, and :math:`k_i` the number of rows, that score at least as high
+    as i. Numbers of rows are known and not estimated.
+
+    Intervals are percentiles of replicates, with a fixed seed. Each gives a row's weight a gamma
+    distribution of the weight's mean and variance; half an unseen rare row of each weight is added
+    (Jeffreys' prior), so that an interval has width where no rare row was drawn.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_rows,)
+        Of every row, by a model that did not learn from the verdicts; higher means rarer.
+    sample : CheckedSample
+    threshold : float
+        Rows that score more are alerts.
+    method : {"stratified", "weights", "model-assisted"}
+    probability : array-like of shape (n_rows,), optional
+        Calibrated probabilities of a model that did not learn from the verdicts.
+    level : float, default=0.95
+    half_width : float, default=0.1
+        Wanted precision of the recall, for `CheckedMeasures.random_checks`.
+
+    Raises
+    ------
+    ValueError
+        On columns of different lengths, and on numbers outside of their range.
+    InputError
+        Where no checked row is rare.
+    """
+    score = score_column(scores, "scores", len(sample.y), "y")
+    method = CheckMethod(method)
+    check_number("level", level, "strictly between 0 and 1", 0.0, 1.0)
+    check_number("half_width", half_width, "strictly between 0 and 1", 0.0, 1.0)
+    if not (sample.y == 1).any():
+        raise InputError(
+            "None of the checked rows is rare.",
+            "Check more rows, the highest scores first.",
+            ErrorKind.LABELS,
+        )
+    above = score > threshold
+    sides = [_Side.of(sample, each, score, method) for each in (above, ~above)]
+    expected = _expected(method, sample, sides, probability)
+    is_blind = [a.is_blind(b, sample.weight) for a, b in zip(sides, reversed(sides), strict=True)]
+    estimate = _Estimate(score, sample, expected, sides)
+    precision, recall, area, n_rare = _intervals(estimate, sides, is_blind, level)
+    hits = sides[0].least if precision is None else precision.value * above.sum()
+    return CheckedMeasures(
+        method,
+        float(threshold),
+        level,
+        len(score),
+        int((sample.y >= 0).sum()),
+        int((sample.y == 1).sum()),
+        int(above.sum()),
+        *(len(each.open) for each in sides),
+        precision,
+        recall,
+        area,
+        None if n_rare is None else Interval(*(each / len(score) for each in n_rare)),
+        n_rare,
+        random_checks(hits, sides[1].n_unseen, recall, half_width, level),
+        half_width,
+    )
+
+
+def random_checks(
+    hits: float, n_unseen: int, recall: Interval | None, half_width: float, level: float = 0.95
+) -> int | None:
+    r"""Return how many random checks below the threshold would bring recall to ``+- half_width``.
+
+    With A rare rows above and U rows below it, n checks give recall R the variance
+    :math:`R^3 (1 - R) U / (n A)`, which is greatest at R = 3/4. R is the recall of the interval,
+    or any where there is none, at which n is greatest. None where A is 0.
+
+    >>> random_checks(100, 10_000, None, 0.1)
+    2883
+    """
+    if hits <= 0:
+        return None
+    low, high = (0.0, 1.0) if recall is None else recall[1:]
+    worst = float(np.clip(0.75, low, high))
+    variance = worst**3 * (1.0 - worst) * n_unseen / hits
+    n = variance * (normal_quantile(level) / half_width) ** 2
+    return math.ceil(n / (1.0 + n / n_unseen)) if n else 0
+
+
+def _intervals(
+    estimate: "_Estimate", sides: Sequence["_Side"], is_blind: list[bool], level: float
+) -> tuple[Interval | None, ...]:
+    """Return precision, recall, average precision and the number of rare rows; None: unknown."""
+    value, drawn = estimate.value(), estimate.replicates(N_REPLICATES)
+    tails, n_above = [(1.0 - level) / 2.0, (1.0 + level) / 2.0], int(sides[0].mask.sum())
+
+    def interval(of: Callable[[_Totals], FloatArray]) -> Interval:
+        middle = float(of(value)[0])
+        low, high = (float(each) for each in np.quantile(of(drawn), tails))
+        return Interval(middle, min(low, middle), max(high, middle))
+
+    precision = None
+    if n_above and not is_blind[0]:
+        precision = interval(lambda each: each.above / n_above)
+    if any(is_blind):
+        return precision, None, None, None
+    recall, area = interval(lambda each: each.recall), interval(lambda each: each.area)
+    return precision, recall, area, interval(lambda each: each.above + each.below)
+
+
+class _Side(NamedTuple):
+    """The rows above the threshold, or the others."""
+
+    mask: NDArray[np.bool_]
+    fixed: NDArray[np.bool_]  # rows of the side that count as they are
+    open: NDArray[np.intp]  # known rows of the side that stand for others
+    n_unseen: int  # rows that are not fixed
+    least: int  # known rare rows
+    most: int  # rows that are not known to be of the majority
+
+    @classmethod
+    def of(
+        cls, sample: CheckedSample, mask: NDArray[np.bool_], score: FloatArray, method: CheckMethod
+    ) -> Self:
+        """Sort the rows of a side.
+
+        Except by plain weights, the highest rows down to the first unknown one are fixed, and so
+        are all rows of a side of which every row is known.
+        """
+        known = sample.y >= 0
+        fixed = (sample.weight > 0.0) & (sample.spread == 0.0)
+        if method is not CheckMethod.WEIGHTS:
+            unknown = score[~known]
+            fixed |= known & (score > (unknown.max() if len(unknown) else -np.inf))
+            if known[mask].all():
+                fixed |= known
+        fixed &= mask
+        rows = np.flatnonzero(mask & ~fixed & (sample.weight > 0.0))
+        rare, cleared = (int((sample.y[mask] == each).sum()) for each in (1, 0))
+        n = int(mask.sum())
+        return cls(mask, fixed, rows, n - int(fixed.sum()), rare, n - cleared)
+
+    def is_blind(self, other: Self, weight: FloatArray) -> bool:
+        """Say whether no open row stands for the unknown rows.
+
+        Unless by the chances of the other side none would be drawn in 1 of 20 samples or more:
+        then no open row is chance.
+        """
+        expected = self.n_unseen / weight[other.open].mean() if len(other.open) else np.inf
+        return self.n_unseen > 0 and not len(self.open) and expected > -math.log(0.05)
+
+
+class _Varying(NamedTuple):
+    """Corrections that vary with weights, a column each; the highest score first."""
+
+    row: NDArray[np.intp]  # where the column stands
+    mean: FloatArray
+    variance: FloatArray
+    sign: FloatArray  # 1 or -1
+    itself: FloatArray  # part of the correction that is not above itself
+    kind: NDArray[np.int8]  # of `_RARE`, `_OTHERS`, `_UNSEEN`
+
+    @classmethod
+    def of(
+        cls,
+        side: _Side,
+        sample: CheckedSample,
+        expected: FloatArray,
+        score: FloatArray,
+        lent: NDArray[np.intp],
+    ) -> Self:
+        """Collect the columns of a side.
+
+        Each open rare row is one; the other open rows are at most `_BINS`, each at its middle row.
+        A group of open rows of similar weight has an unseen row of each class, half a row's worth.
+        Where a side has unknown rows and no open one, the unseen rows have the weight of those
+        `lent` by the other side.
+        """
+        rows = side.open[np.argsort(-score[side.open], kind="stable")]
+        is_rare = sample.y[rows] == 1
+        group = np.floor(np.log(sample.weight[rows]) / math.log(_GROUP))
+        parts = [(each, 1.0, _RARE) for each in rows[is_rare][:, None]]
+        others = rows[~is_rare]
+        bins = np.array_split(others, min(max(len(others), 1), _BINS))
+        parts += [(each, 1.0, _OTHERS) for each in bins if len(each)]
+        for each in np.unique(group):
+            alike = rows[group == each]
+            parts += [(alike, 0.5 / len(alike), kind) for kind in (_UNSEEN, -_UNSEEN)]
+        unknown = np.flatnonzero(side.mask & ~side.fixed)
+        if not len(rows) and len(unknown) and len(lent):
+            parts = [(lent, 0.5 / len(lent), _UNSEEN)]
+        columns = []
+        for alike, part, kind in parts:
+            factor = (kind in (_RARE, _UNSEEN)) - expected[alike]
+            mean = part * (sample.weight[alike] @ np.abs(factor))
+            if mean == 0.0:  # no correction: the label is as expected
+                continue
+            variance = part * (sample.spread[alike] @ factor**2)
+            sign = 1.0 if kind in (_RARE, _UNSEEN) else -1.0
+            # Of the pairs of rows in a bin, each counts for the lower row alone.
+            squares = (sample.weight[alike] * factor) @ (sample.weight[alike] * factor)
+            itself = 0.5 + 0.5 * squares * part**2 / mean**2
+            place = alike[len(alike) // 2] if len(rows) else unknown[len(unknown) // 2]
+            columns.append((place, mean, variance, sign, itself, abs(kind)))
+        row, *numbers, kind = np.array(columns, float).reshape(-1, 6).T
+        return cls(row.astype(np.intp), *numbers, kind.astype(np.int8))
+
+
+class _Totals(NamedTuple):
+    """Estimates, an entry for each replicate."""
+
+    above: FloatArray  # rare rows above the threshold
+    below: FloatArray
+    recall: FloatArray
+    area: FloatArray  # average precision
+
+
+class _Estimate:
+    """Totals as functions of the weights of open rows; sums over the table are made once."""
+
+    def __init__(
+        self,
+        score: FloatArray,
+        sample: CheckedSample,
+        expected: FloatArray,
+        sides: Sequence[_Side],
+    ) -> None:
+        lent = [sides[1].open, sides[0].open]
+        of_sides = [
+            _Varying.of(side, sample, expected, score, other)
+            for side, other in zip(sides, lent, strict=True)
+        ]
+        every = _Varying(*map(np.concatenate, zip(*of_sides, strict=True)))
+        order = np.argsort(-score[every.row], kind="stable")
+        self._varying = varying = _Varying(*(column[order] for column in every))
+        self._n_above, self._sides = len(of_sides[0].row), sides
+        base, rows = expected.copy(), varying.row
+        for side in sides:
+            base[side.fixed] = sample.y[side.fixed]
+        self._base = [float(base[side.mask].sum()) for side in sides]
+        by_score = np.argsort(-score, kind="stable")
+        ranked = -score[by_score]
+        last = np.searchsorted(ranked, ranked, side="right")
+        rank, above = np.empty(len(score)), np.empty(len(score))
+        rank[by_score] = last
+        above[by_score] = np.append(0.0, np.cumsum(base[by_score]))[last]
+        # Open rare rows are columns as a whole, of all others the expectation stays in the table.
+        is_whole = varying.kind == _RARE
+        self._own = np.where(is_whole, base[rows], 0.0)
+        share = base / rank
+        share[rows[is_whole]] = 0.0
+        self._constant = float(share @ (above - base + 1.0))
+        from_top = np.append(0.0, np.cumsum(share[by_score]))
+        first = np.searchsorted(ranked, -score[rows], side="left")
+        self._lifts = from_top[-1] - from_top[first]
+        self._above, self._rank = (
+            above[rows] - 2.0 * np.where(is_whole, 0.0, base[rows]),
+            rank[rows],
+        )
+        # Columns of equal score are one step of a cumulative sum.
+        ours = -score[rows]
+        self._start, self._end = (np.searchsorted(ours, ours, side) for side in ("left", "right"))
+
+    def value(self) -> _Totals:
+        """Return the estimates, ratios by Beale's estimator.
+
+        A ratio S / T of unbiased sums is too great on average, as T varies below the line. Beale's
+        ``(S / T) (1 + cov(S, T) / (S T)) / (1 + var(T) / T**2)`` is right to the second order.
+        """
+        varying = self._varying
+        is_seen = varying.kind != _UNSEEN
+        mean, variance = np.where(is_seen, [varying.mean, varying.variance], 0.0)
+        found = self._totals(mean[None, :], varying.itself, 1.0)
+        own = self._own + mean * varying.sign
+        sums = np.append(0.0, np.cumsum(mean * varying.sign))[self._end]
+        per_rank = np.append(0.0, np.cumsum(own / self._rank))
+        of_area = (self._above + sums - 2.0 * own + 1.0) / self._rank + self._lifts
+        of_area += per_rank[-1] - per_rank[self._start]
+        of_hits = np.arange(len(mean)) < self._n_above
+        total = float(found.above[0] + found.below[0])
+        corrected = []
+        for ratio, slope in ((found.recall, of_hits), (found.area, of_area)):
+            amount = np.maximum(ratio * total, 1e-300)
+            ratio = ratio * (1.0 + variance @ slope / (amount * total))
+            corrected.append(np.minimum(ratio / (1.0 + variance.sum() / total**2), 1.0))
+        return found._replace(recall=corrected[0], area=corrected[1])
+
+    def replicates(self, n: int, seed: int = 0) -> _Totals:
+        """Return the estimates with corrections drawn from gamma distributions, n times."""
+        random, varying = np.random.default_rng(seed), self._varying
+        scale = varying.variance / varying.mean
+        found, step = [], max(_BLOCK // max(len(scale), 1), 1)
+        for start in range(0, n, step):
+            shape = min(step, n - start), len(scale)
+            # The rows that a weight stands for are spread around its score: half lie above.
+            found.append(self._totals(random.gamma(varying.mean / scale, scale, shape), 0.5, 0.5))
+        return _Totals(*map(np.concatenate, zip(*found, strict=True)))
+
+    def _totals(self, amount: FloatArray, itself: FloatArray | float, once: float) -> _Totals:
+        n_above, correction = self._n_above, amount * self._varying.sign
+        sums = np.append(np.zeros((len(amount), 1)), np.cumsum(correction, axis=1), axis=1)
+        rare = sums[:, n_above], sums[:, -1] - sums[:, n_above]
+        above, below = (
+            np.clip(base + part, side.least, side.most)
+            for base, part, side in zip(self._base, rare, self._sides, strict=True)
+        )
+        total = np.maximum(sum(self._base) + sums[:, -1], sum(s.least for s in self._sides))
+        own = self._own + correction
+        at_least = self._above + sums[:, self._end] - itself * own + once
+        area = self._constant + correction @ self._lifts + (own * at_least) @ (1.0 / self._rank)
+        return _Totals(above, below, above / (above + below), np.clip(area / total, 0.0, 1.0))
+
+
+def _expected(
+    method: CheckMethod, sample: CheckedSample, sides: Sequence[_Side], probability: Any
+) -> FloatArray:
+    """Return what each row is expected to be without its label."""
+    expected = np.zeros(len(sample.y))
+    if method is CheckMethod.ASSISTED:
+        if probability is None:
+            raise ValueError("method='model-assisted' needs the probability of each row.")
+        expected = score_column(probability, "probability", len(expected), "scores")
+        if not ((expected >= 0.0) & (expected <= 1.0)).all():
+            raise ValueError("probability must lie between 0 and 1.")
+    elif method is CheckMethod.STRATIFIED:
+        for side in sides:
+            weight = sample.weight[side.open]
+            if len(weight):
+                expected[side.mask] = weight @ (sample.y[side.open] == 1) / weight.sum()
+    return expected

@@ -1,0 +1,316 @@
+"""Measures of a table of which only some rows were checked."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from draws import draws
+from faults import refused
+from oracles.checked import beale, estimated_labels, precision_sum
+from rareclass.errors import ErrorKind
+from rareclass.labels.states import ListedRows
+from rareclass.metrics import average_precision
+from rareclass.metrics.checked import (
+    CheckedSample,
+    CheckMethod,
+    checked_measures,
+    random_checks,
+)
+
+METHODS = list(CheckMethod)
+MEASURES = ("precision", "recall", "average_precision", "n_rare")
+
+
+def table(n, share, gap, seed):
+    """Labels, scores and probabilities of rows with a rare class."""
+    random = np.random.default_rng(seed)
+    y = (random.random(n) < share).astype(int)
+    score = random.normal(size=n) + gap * y
+    odds = share / (1 - share) * np.exp(gap * score - gap**2 / 2)
+    return y, score, odds / (1 + odds)
+
+
+def draw(random, rows, n):
+    """Rows of a list drawn at random with equal chances."""
+    drawn = random.choice(rows, min(n, len(rows)), replace=False)
+    return drawn, np.ones(len(drawn), bool), np.full(len(drawn), len(drawn) / max(len(rows), 1))
+
+
+def by_rule(rows):
+    """Rows of a list that a rule took."""
+    return rows, np.zeros(len(rows), bool), np.ones(len(rows))
+
+
+def listed(*parts):
+    return ListedRows(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def answered(y, after):
+    return np.where(after >= 0, y, -1)
+
+
+def checked_once(y, *parts):
+    """The sample of one round, all of whose rows got verdicts."""
+    one = listed(*parts)
+    after = np.full(len(y), -1)
+    after[one.rows] = 1
+    return CheckedSample.of(answered(y, after), after, [one])
+
+
+def adaptive(y, score, random, n_rounds=4, n_top=12, n_random=40):
+    """A review whose model moves towards what was found: top rows and two random strata."""
+    after, rounds, model = np.full(len(y), -1), [], score + random.normal(size=len(y))
+    for number in range(1, n_rounds + 1):
+        left = np.flatnonzero(after < 0)
+        by_model = left[np.argsort(-model[left])]
+        top, near, far = by_model[:n_top], by_model[n_top:200], by_model[200:]
+        rounds.append(
+            listed(by_rule(top), draw(random, near, n_random // 2), draw(random, far, n_random))
+        )
+        after[rounds[-1].rows] = number
+        found = np.flatnonzero((after >= 0) & (y == 1))
+        if len(found):  # what resembles the cases found so far scores more
+            model = score - 0.5 * np.abs(score[:, None] - score[found]).min(axis=1)
+    return CheckedSample.of(answered(y, after), after, rounds)
+
+
+# -- exact ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_table_checked_in_full_has_the_ordinary_measures(method):
+    y, score, probability = table(400, 0.1, 1.5, 0)
+    score = np.round(score, 1)  # ties
+    random = np.random.default_rng(1)
+    rows = np.arange(len(y))
+    sample = checked_once(y, draw(random, rows, 200))
+    rest = np.flatnonzero(sample.y < 0)
+    first = listed(draw(np.random.default_rng(1), rows, 200))
+    after = np.where(sample.y < 0, 2, 1)
+    sample = CheckedSample.of(y, after, [first, listed(by_rule(rest))])
+    assert (sample.weight == 1).all()
+    assert not sample.spread.any()
+    found = checked_measures(score, sample, 1.0, method=method, probability=probability)
+    called = score > 1.0
+    expected = {
+        "precision": y[called].mean(),
+        "recall": y[called].sum() / y.sum(),
+        "average_precision": average_precision(y, score),
+        "n_rare": y.sum(),
+        "prevalence": y.mean(),
+    }
+    for name, value in expected.items():
+        assert getattr(found, name) == pytest.approx((value,) * 3), name
+    assert found.random_checks == 0
+
+
+def every_review(y, n_first, n_second):
+    """Every course of a review of two rounds: one row by rule and some at random in each.
+
+    The rule of the second round looks at what the first one found.
+    """
+    rows = np.arange(len(y))
+    courses = []
+    for first in combinations(rows[1:], n_first):
+        one = listed(by_rule(rows[:1]), (np.array(first), *at_random(n_first, len(y) - 1)))
+        left = np.setdiff1d(rows, one.rows)
+        top = left[:1] if y[list(first)].any() else left[-1:]
+        others = np.setdiff1d(left, top)
+        for second in combinations(others, n_second):
+            drawn = (np.array(second), *at_random(n_second, len(others)))
+            two = listed(by_rule(top), drawn)
+            after = np.full(len(y), -1)
+            after[two.rows], after[one.rows] = 2, 1
+            courses.append(CheckedSample.of(answered(y, after), after, [one, two]))
+    return courses
+
+
+def at_random(n, among):
+    return np.ones(n, bool), np.full(n, n / among)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_over_all_samples_weights_average_one_and_totals_the_truth(seed):
+    random = np.random.default_rng(seed)
+    y = (np.arange(8) % 3 == 0).astype(int)[random.permutation(8)]
+    score = random.permutation(8).astype(float)
+    courses = every_review(y, 2, 3)
+    weights = np.mean([each.weight for each in courses], axis=0)
+    assert weights == pytest.approx(np.ones(8))
+    called = score > 3.5
+    hits = [each.weight[called] @ (each.y[called] == 1) for each in courses]
+    assert np.mean(hits) == pytest.approx(y[called].sum())
+
+
+def test_over_all_samples_the_model_assisted_total_is_the_truth():
+    y = np.array([0, 1, 0, 0, 1, 0, 1])
+    guess = np.array([0.3, 0.1, 0.6, 0.2, 0.5, 0.4, 0.7])
+    totals = [
+        guess.sum() + each.weight @ np.where(each.y >= 0, each.y - guess, 0.0)
+        for each in every_review(y, 2, 2)
+    ]
+    assert np.mean(totals) == pytest.approx(y.sum())
+
+
+@draws(40)
+@given(st.integers(0, 10_000), st.sampled_from(METHODS), st.booleans())
+def test_values_are_their_definitions(seed, method, ties):
+    y, score, probability = table(60, 0.3, 1.0, seed)
+    score = np.round(score, 0 if ties else 6)
+    random = np.random.default_rng(seed)
+    above = score > 0.5
+    sample = checked_once(
+        y, draw(random, np.flatnonzero(above), 12), draw(random, np.flatnonzero(~above), 12)
+    )
+    unknown = sample.y < 0
+    fixed = (sample.weight > 0) & (sample.spread == 0)
+    if method != CheckMethod.WEIGHTS:
+        fixed |= ~unknown & (score > score[unknown].max())
+    sides = [each & ~fixed & ~unknown for each in (above, ~above)]
+    if not (sample.y == 1).any() or not all(each.any() for each in sides):
+        return
+    expected = probability if method == CheckMethod.ASSISTED else np.zeros(len(y))
+    if method == CheckMethod.STRATIFIED:
+        for rows, side in zip(sides, (above, ~above), strict=True):
+            expected[side] = np.average(sample.y[rows], weights=sample.weight[rows])
+    u = estimated_labels(sample.y, sample.weight, expected, fixed)
+    hits = u[above].sum()
+    if not (u.sum() > (sample.y == 1).sum() and hits > (sample.y[above] == 1).sum()):
+        return  # what is certain has the last word
+    if u[~above].sum() < (sample.y[~above] == 1).sum() or hits > above.sum() - 8:
+        return
+    found = checked_measures(score, sample, 0.5, method=method, probability=probability)
+    assert found.precision.value == pytest.approx(hits / above.sum())
+    open_rows = np.flatnonzero(~unknown & ~fixed)
+    parts = (u, open_rows, sample.spread, sample.y - expected)
+    assert found.recall.value == pytest.approx(min(beale(lambda v: v[above].sum(), *parts), 1.0))
+    area = beale(lambda v: precision_sum(v, score), *parts)
+    assert found.average_precision.value == pytest.approx(np.clip(area, 0, 1), rel=1e-4)
+
+
+# -- simulated reviews ----------------------------------------------------------------------------
+
+
+def reviews(kind, y, score, n, seed):
+    """Samples of n reviews of one kind."""
+    random = np.random.default_rng(seed)
+    top = np.argsort(-score)
+    for _ in range(n):
+        if kind == "alerts and random rows":
+            parts = by_rule(top[:150]), draw(random, top[150:], 1000)
+        elif kind == "two strata":
+            parts = draw(random, top[:150], 80), draw(random, top[150:], 1000)
+        else:
+            yield adaptive(y, score, random)
+            continue
+        yield checked_once(y, *parts)
+
+
+def simulated(kind, method, n, seed=0):
+    """Truths, values and whether intervals hold the truth; arrays by review and measure."""
+    size = (1500, 0.06) if kind == "rounds" else (4000, 0.05)
+    y, score, probability = table(*size, 1.8, seed)
+    threshold = np.sort(score)[-150]
+    called = score > threshold
+    truth = np.array(
+        [y[called].mean(), y[called].sum() / y.sum(), average_precision(y, score), y.sum()]
+    )
+    found = [
+        checked_measures(score, each, threshold, method=method, probability=probability)
+        for each in reviews(kind, y, score, n, seed)
+    ]
+    bounds = np.array([[getattr(each, name) for name in MEASURES] for each in found], float)
+    holds = (bounds[..., 1] <= truth + 1e-9) & (truth - 1e-9 <= bounds[..., 2])
+    return truth, bounds[..., 0], holds
+
+
+KINDS = ("alerts and random rows", "two strata", "rounds")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_estimates_are_unbiased_within_noise(kind):
+    truth, value, holds = simulated(kind, "stratified", 40)
+    error = value.std(axis=0) / np.sqrt(len(value))
+    assert (np.abs(value.mean(axis=0) - truth) <= 4 * error + 0.01 * truth).all()
+    assert (holds.mean(axis=0) >= 0.85).all()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_hold_the_truth_in_95_of_100_reviews(kind, method):
+    covered = []
+    for seed in range(6):
+        truth, value, holds = simulated(kind, method, 100, seed)
+        error = value.std(axis=0) / np.sqrt(len(value))
+        assert (np.abs(value.mean(axis=0) - truth) <= 4 * error + 0.015 * truth).all()
+        covered.append(holds.mean(axis=0))
+    assert (np.mean(covered, axis=0) >= 0.92).all()
+
+
+def test_rows_by_rule_alone_say_nothing_of_recall():
+    y, score, _ = table(2000, 0.03, 2.0, 0)
+    top = np.argsort(-score)[:100]
+    found = checked_measures(score, checked_once(y, by_rule(top)), score[top].min() - 1e-9)
+    hits = y[top].sum()
+    assert found.precision == pytest.approx((hits / 100,) * 3)
+    assert (found.recall, found.average_precision, found.prevalence, found.n_rare) == (None,) * 4
+    assert found.random_checks == random_checks(hits, 1900, None, 0.1)
+    assert 0 < found.random_checks < 1900
+
+
+def test_as_many_random_checks_as_it_says_bring_recall_within_the_wanted_width():
+    y, score, _ = table(20_000, 0.02, 2.0, 0)
+    top = np.argsort(-score)
+    hits, recall = y[top[:400]].sum(), y[top[:400]].sum() / y.sum()
+    few = random_checks(hits, 19_600, (recall, recall, recall), 0.1)
+    random = np.random.default_rng(0)
+    widths = []
+    for _ in range(5):
+        sample = checked_once(y, by_rule(top[:400]), draw(random, top[400:], few))
+        found = checked_measures(score, sample, score[top[400]]).recall
+        widths.append((found.high - found.low) / 2)
+    assert 0.07 < np.mean(widths) < 0.13
+
+
+def test_no_random_case_found_still_has_an_interval():
+    y, score = np.zeros(1000, int), np.arange(1000.0)
+    y[990:] = 1
+    sample = checked_once(
+        y, by_rule(np.arange(980, 1000)), (np.arange(0, 980, 9), *at_random(109, 980))
+    )
+    found = checked_measures(score, sample, 979.5)
+    assert found.recall.value == 1
+    assert 0.2 < found.recall.low < 0.6
+
+
+def test_a_few_unknown_alerts_widen_the_precision_by_no_more_than_themselves():
+    y, score, _ = table(2000, 0.05, 2.0, 0)
+    top = np.argsort(-score)
+    parts = (
+        by_rule(np.setdiff1d(top[:100], top[[40, 60]])),
+        draw(np.random.default_rng(0), top[100:], 300),
+    )
+    found = checked_measures(score, checked_once(y, *parts), score[top[100]])
+    hits = y[np.setdiff1d(top[:100], top[[40, 60]])].sum()
+    assert hits / 100 <= found.precision.low <= found.precision.high <= (hits + 2) / 100
+    assert found.precision.low < found.precision.high
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind"), [({"method": "model-assisted"}, None), ({"level": 1.0}, None)]
+)
+def test_settings_out_of_range_are_refused(changed, kind):
+    y, score, _ = table(100, 0.2, 1.0, 0)
+    sample = checked_once(y, by_rule(np.arange(50)))
+    with pytest.raises(ValueError, match=next(iter(changed)).split("_")[0]):
+        checked_measures(score, sample, 1.0, **changed)
+
+
+def test_a_sample_without_a_rare_row_is_refused():
+    sample = checked_once(np.zeros(10, int), by_rule(np.arange(5)))
+    with refused(ErrorKind.LABELS):
+        checked_measures(np.arange(10.0), sample, 5.0)
