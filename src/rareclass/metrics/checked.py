@@ -200,7 +200,8 @@ def checked_measures(
         int((sample.y >= 0).sum()),
         int((sample.y == 1).sum()),
         int(above.sum()),
-        *(len(each.open) for each in sides),
+        len(sides[0].open),
+        len(sides[1].open),
         precision,
         recall,
         area,
@@ -303,7 +304,7 @@ class _Varying(NamedTuple):
     variance: FloatArray
     sign: FloatArray  # 1 or -1
     itself: FloatArray  # part of the correction that is not above itself
-    kind: NDArray[np.int8]  # of `_RARE`, `_OTHERS`, `_UNSEEN`
+    kind: FloatArray  # of `_RARE`, `_OTHERS`, `_UNSEEN`
 
     @classmethod
     def of(
@@ -347,8 +348,8 @@ class _Varying(NamedTuple):
             itself = 0.5 + 0.5 * squares * part**2 / mean**2
             place = alike[len(alike) // 2] if len(rows) else unknown[len(unknown) // 2]
             columns.append((place, mean, variance, sign, itself, abs(kind)))
-        row, *numbers, kind = np.array(columns, float).reshape(-1, 6).T
-        return cls(row.astype(np.intp), *numbers, kind.astype(np.int8))
+        table = np.array(columns, float).reshape(-1, 6).T
+        return cls(table[0].astype(np.intp), *table[1:])
 
 
 class _Totals(NamedTuple):
@@ -375,9 +376,9 @@ class _Estimate:
             _Varying.of(side, sample, expected, score, other)
             for side, other in zip(sides, lent, strict=True)
         ]
-        every = _Varying(*map(np.concatenate, zip(*of_sides, strict=True)))
+        every = _Varying(*(np.concatenate(pair) for pair in zip(*of_sides, strict=True)))  # type: ignore[arg-type]
         order = np.argsort(-score[every.row], kind="stable")
-        self._varying = varying = _Varying(*(column[order] for column in every))
+        self._varying = varying = _Varying(*(column[order] for column in every))  # type: ignore[arg-type]
         self._n_above, self._sides = len(of_sides[0].row), sides
         base, rows = expected.copy(), varying.row
         for side in sides:
