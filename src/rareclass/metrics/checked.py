@@ -376,7 +376,7 @@ class _Estimate:
             _Varying.of(side, sample, expected, score, other)
             for side, other in zip(sides, lent, strict=True)
         ]
-        every = _Varying(*(np.concatenate(pair) for pair in zip(*of_sides, strict=True)))  # type: ignore[arg-type]
+        every = _Varying(*(np.concatenate(pair) for pair in zip(*of_sides, strict=True)))
         order = np.argsort(-score[every.row], kind="stable")
         self._varying = varying = _Varying(*(column[order] for column in every))  # type: ignore[arg-type]
         self._n_above, self._sides = len(of_sides[0].row), sides
