@@ -14,6 +14,7 @@ from ensemble.quick_members import MeanDifference
 from rareclass import RareClassifier
 from rareclass.ensemble.members.forests import ExtraTrees
 from rareclass.ensemble.which_class import shares
+from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import roc_auc
 
 MEMBERS = [MeanDifference(), ExtraTrees(trees=10)]
@@ -172,3 +173,12 @@ def test_dask_has_a_column_for_each_class():
         lazy = getattr(model, method)(rows)
         assert lazy.shape == (len(NEW), 4)
         np.testing.assert_allclose(lazy.compute(), getattr(model, method)(NEW.to_numpy()))
+
+
+def test_onnx_has_one_rare_class():
+    pytest.importorskip("onnx")
+    from rareclass.model.to_onnx import to_onnx
+
+    with pytest.raises(InputError) as refused:
+        to_onnx(MODEL)
+    assert refused.value.kind is ErrorKind.UNSUPPORTED

@@ -76,6 +76,9 @@ def evaluate(
     if found.table:  # its first row says what the lines below the counts would
         console.print()
         _print_decisions(console, found.table)
+    if found.by_class:
+        console.print()
+        _print_decisions(console, found.by_class, "Called each class")
     if found.probabilities is not None:
         console.print()
         _print_probabilities(console, found.probabilities)
@@ -114,10 +117,12 @@ def print_confusion(console: Console, confusion: "Confusion", with_lines: bool =
         console.print(line)
 
 
-def _print_decisions(console: Console, rows: Sequence["DecisionRow"]) -> None:
+def _print_decisions(
+    console: Console, rows: Sequence["DecisionRow"], title: str = "Called rare"
+) -> None:
     """Print what comes of calling rows rare, with 95 % intervals; narrow screens lack the last."""
     table, is_narrow = new_table(), console.width < _NARROW
-    table.add_column("Called rare")
+    table.add_column(title)
     add_numbers(table, "Rows")
     heads = ["Precision", "Recall", "False-positive rate"]
     for head in heads[:2] if is_narrow else heads:
@@ -127,7 +132,7 @@ def _print_decisions(console: Console, rows: Sequence["DecisionRow"]) -> None:
         name = "above threshold" if row.name == "threshold" and not is_narrow else row.name
         shares = (row.precision, row.recall, row.false_positive_rate)
         cells = [_share(*each, console.width) for each in zip(shares, digits, strict=True)]
-        table.add_row(name, f"{row.alerts:,}", *cells[: len(table.columns) - 2])
+        table.add_row(Text(name), f"{row.alerts:,}", *cells[: len(table.columns) - 2])
     console.print(table)
 
 

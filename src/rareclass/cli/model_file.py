@@ -69,6 +69,13 @@ def threshold(
             rich_help_panel=PANEL,
         ),
     ] = None,
+    rare_class: Annotated[
+        str | None,
+        typer.Option(
+            "--class",
+            help="One of several rare classes: the threshold is of its probability.",
+        ),
+    ] = None,
     asked: RuleOptions,
     time: Annotated[
         str | None, typer.Option(help="Column of DATA with the time of a row, for alerts a day.")
@@ -111,8 +118,10 @@ def threshold(
     if wanted is None:
         changed = content.set_prevalence(asked.prevalence)
     else:
-        changed, chosen = with_threshold(content, wanted, data, time, character, asked.prevalence)
-        print_threshold(console, chosen)
+        changed, chosen = with_threshold(
+            content, wanted, data, time, character, asked.prevalence, rare_class
+        )
+        print_threshold(console, chosen, rare_class)
         told = chosen.to_dict()
     if changed.stated_prevalence is not None:
         stated = 100.0 * changed.stated_prevalence
@@ -173,8 +182,8 @@ def show(model: ModelPath, *, written: OutputOptions) -> None:
         shown, tried = ([LeaderboardRow(**row) for row in board] for board in boards)
         print_leaderboard(console, shown, tried, estimate)
     console.print()
-    for line in _decision(told):
-        console.print(line)
+    for line in (*_decision(told), *_class_thresholds(told)):
+        console.print(line, markup=False)
     if told.get("versions"):
         named = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
         console.print(f"Trained with {named}")
@@ -221,13 +230,28 @@ def _print_columns(console: Console, columns: list[dict[str, Any]]) -> None:
 
 def _estimate(told: dict[str, Any]) -> "RankingEstimate | None":
     from rareclass.metrics import Interval
-    from rareclass.model.facts import RankingEstimate
+    from rareclass.model.facts import ClassEstimate, RankingEstimate
 
     facts = told.get("estimate")
     if not facts:
         return None
     measures = {name: Interval(**each) for name, each in facts["measures"].items()}
-    return RankingEstimate(measures, facts["n_rows"], facts.get("n_rare"))
+    classes = tuple(
+        ClassEstimate(
+            each["name"],
+            each["n_rows"],
+            Interval(**each["auc"]),
+            Interval(**each["average_precision"]),
+        )
+        for each in facts.get("classes", ())
+    )
+    return RankingEstimate(measures, facts["n_rows"], facts.get("n_rare"), classes)
+
+
+def _class_thresholds(told: dict[str, Any]) -> list[str]:
+    rules = told.get("class_rules") or {}
+    named = [f"{name} {rule['threshold']:.3g}" for name, rule in rules.items()]
+    return [f"Called each class above a probability of: {', '.join(named)}"] if named else []
 
 
 def _decision(told: dict[str, Any]) -> list[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.metrics import Interval
     from rareclass.model.drift import Drift, InputSummary
-    from rareclass.model.facts import LeaderboardRow, RankingEstimate
+    from rareclass.model.facts import ClassEstimate, LeaderboardRow, RankingEstimate
 
 NARROW, WIDE = 72, 100
 _MOST_NAMED = 5
@@ -98,15 +98,24 @@ def folded_command(command: str, width: int) -> list[str]:
     return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
 
 
-def print_threshold(console: Console, chosen: "ChosenThreshold") -> None:
-    """Print a threshold, its rule, and what it does on held-out rows."""
-    console.print(f"Threshold {chosen.threshold:.4g}: rows that score more are called rare")
+def print_threshold(
+    console: Console, chosen: "ChosenThreshold", rare_class: str | None = None
+) -> None:
+    """Print a threshold, its rule, and what it does on held-out rows.
+
+    That of one of several rare classes is of the probability of the class.
+    """
+    what, called = "rows that score more", "rare"
+    if rare_class is not None:
+        what, called = f"rows with a greater probability of {rare_class}", rare_class
+    line = f"Threshold {chosen.threshold:.4g}: {what} are called {called}"
+    console.print(line, markup=False)
     sure = "" if chosen.confidence is None else f", confidence {chosen.confidence:g}"
     if chosen.met and sure and not chosen.guaranteed:
         sure += " (approximate)"
     console.print(f"  Rule: {chosen.rule}{sure}{'' if chosen.met else ' (not met)'}")
     share = f" ({chosen.alerts / chosen.rows:.2%})" if chosen.rows else ""
-    console.print(f"  Called rare: {chosen.alerts:,.0f} of {chosen.rows:,.0f} rows{share}")
+    console.print(f"  Called {called}: {chosen.alerts:,.0f} of {chosen.rows:,.0f} rows{share}")
     there = ""
     if chosen.rows and abs(chosen.prevalence - chosen.n_rare / chosen.rows) > _SAME_SHARE:
         there = f", where {chosen.prevalence:.3g} of the rows are rare"
@@ -132,6 +141,21 @@ def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
     table.add_column("95% interval", no_wrap=True)
     for name, (value, low, high) in estimate.measures.items():
         table.add_row(name, f"{value:.3f}", f"{low:.3f} to {high:.3f}")
+    console.print(table)
+    if estimate.classes:
+        _print_classes(console, estimate.classes)
+
+
+def _print_classes(console: Console, classes: "Sequence[ClassEstimate]") -> None:
+    """Print the measures of each of several rare classes against all other rows."""
+    table = new_table()
+    table.add_column("Rare class", overflow="fold")
+    add_numbers(table, "Rows", "AUC")
+    table.add_column("Average precision", no_wrap=True)
+    for each in classes:
+        value, low, high = each.average_precision
+        shown = f"{value:.3f} ({low:.3f} to {high:.3f})"
+        table.add_row(Text(each.name), f"{each.n_rows:,.0f}", f"{each.auc.value:.3f}", shown)
     console.print(table)
 
 

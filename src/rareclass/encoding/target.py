@@ -6,7 +6,7 @@ label, and so are 1 and 1.0. Who finds several spellings of one says so.
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.findings import Finding, FindingKind, warn
+from rareclass.labels.rare_classes import MOST_CLASSES
 from rareclass.labels.two_classes import label_value, rarest
 from rareclass.tables import TableWarning
 from rareclass.tables.cells import is_empty, is_text_type, word_of
@@ -23,6 +24,8 @@ from rareclass.tables.reading import Cells, ReadCells, read_distinct, read_strin
 # A label of the rare class that a user names, several of which any counts as rare, or none.
 Positive: TypeAlias = str | Sequence[str] | None
 _MOST_SPELLINGS = 6
+# Rare classes that a name for all of them has.
+_MOST_NAMED = 3
 RARE_LABELS = ("1", "+1", "true", "yes")
 REST_LABELS = ("0", "-1", "false", "no")
 
@@ -31,7 +34,8 @@ REST_LABELS = ("0", "-1", "false", "no")
 class RareClass:
     """Rare label of a target, and the others; `spelled` has the label of each spelling.
 
-    `several` are the labels of a rare class of more than one, whose name is `label`.
+    `several` are the labels of several rare classes, which `label` names together; `class_of` has
+    the position among them of each spelling, `class_counts` their rows.
     """
 
     label: str
@@ -39,6 +43,8 @@ class RareClass:
     counts: dict[str, int]
     spelled: dict[str, str]
     several: tuple[str, ...] = ()
+    class_of: dict[str, int] = field(default_factory=dict)
+    class_counts: tuple[int, ...] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -154,9 +160,11 @@ def one_spelling(counts: dict[str, int]) -> dict[str, str]:
 def rare_class_among(counts: dict[str, int], positive: Positive) -> RareClass:
     """Find the rare class among the rows of every label: what is asked for, else the rarer of two.
 
-    Several labels that are asked for are one class, ``a or b``. The most frequent label comes first
-    in `counts`. Raises `InputError` with one label only, with more than two and none asked for,
-    when no row has one that is asked for, or every row has one of them.
+    Of several labels that are asked for each is a rare class; together they are called ``a or b``.
+    Where none is asked for and one label has most of the rows, all others are rare classes. The
+    most frequent label comes first in `counts`. Raises `InputError` with one label only, with more
+    than two of which none has most of the rows, when no row has a label that is asked for, or every
+    row has one of them.
     """
     if not counts:
         raise InputError(
@@ -174,7 +182,7 @@ def rare_class_among(counts: dict[str, int], positive: Positive) -> RareClass:
             ErrorKind.LABELS,
         )
     asked = [_asked_for(label, merged) for label in positives(positive)]
-    labels = tuple(dict.fromkeys(asked)) or (_rarest(merged),)
+    labels = tuple(dict.fromkeys(asked)) or _rarest(merged)
     others = [other for other in merged if other not in labels]
     if not others:
         raise InputError(
@@ -185,11 +193,13 @@ def rare_class_among(counts: dict[str, int], positive: Positive) -> RareClass:
     _refuse_two_words_for_yes(labels, merged)
     if len(labels) == 1:
         return RareClass(labels[0], others, merged, spelled)
-    name, n_rare = " or ".join(labels), sum(merged[label] for label in labels)
+    name, n_rare = _together(labels), sum(merged[label] for label in labels)
+    class_of = {written: labels.index(of) for written, of in spelled.items() if of in labels}
+    class_counts = tuple(merged[label] for label in labels)
     merged = {name: n_rare} | {label: merged[label] for label in others}
     merged = dict(sorted(merged.items(), key=lambda each: -each[1]))
     spelled = {written: name if of in labels else of for written, of in spelled.items()}
-    return RareClass(name, others, merged, spelled, labels)
+    return RareClass(name, others, merged, spelled, labels, class_of, class_counts)
 
 
 def _refuse_two_words_for_yes(labels: Sequence[str], counts: dict[str, int]) -> None:
@@ -236,17 +246,27 @@ def unknown_labels(rest: pl.Series, others: Collection[str]) -> dict[str, int]:
     return {label: n for label, n in counts.items() if label_value(label) not in values}
 
 
-def _rarest(counts: dict[str, int]) -> str:
+def _together(labels: Sequence[str]) -> str:
+    """Return a name for several rare classes."""
+    named, n_more = labels[:_MOST_NAMED], len(labels) - _MOST_NAMED
+    return " or ".join([*named, *([f"{n_more} more"] if n_more > 0 else [])])
+
+
+def _rarest(counts: dict[str, int]) -> tuple[str, ...]:
+    """Return the rare one of two labels; of more all but the one that has most of the rows."""
+    frequent, *others = counts
+    if 2 < len(counts) <= MOST_CLASSES and 2 * counts[frequent] > sum(counts.values()):
+        return tuple(others)
     if len(counts) > 2:
         shown = ", ".join(f"{label} ({count})" for label, count in list(counts.items())[:6])
         raise InputError(
             f"The target has {len(counts):,} values: {shown}{' ...' if len(counts) > 6 else ''}.",
-            f"Name the rare one, such as --positive {list(counts)[-1]}; for ordered levels give "
+            f"Name each rare class, such as --positive {list(counts)[-1]}; for ordered levels give "
             "--method ordinal-rankrc.",
             ErrorKind.LABELS,
         )
     labels = sorted(counts)
-    return labels[rarest([counts[label] for label in labels])]
+    return (labels[rarest([counts[label] for label in labels])],)
 
 
 def _asked_for(positive: str, counts: dict[str, int]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from shlex import quote
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from rareclass.fit.method import (
     TableSize,
     Terms,
 )
-from rareclass.model.facts import CombinationFacts, LeaderboardRow, ScoredRows
+from rareclass.fit.rows_on_disk import frames_of
+from rareclass.model.class_probability import class_codes, class_probability
+from rareclass.model.facts import CombinationFacts, LeaderboardRow, RareClassScores, ScoredRows
 from rareclass.tables.columns import Column, as_learned
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
@@ -76,6 +78,9 @@ class AutoMethod(Method[RareClassifier]):
             random_state=terms.seed,
             pos_label=1,
         )
+        if rows.which is not None:  # codes from 1 on; a part of the rows may lack some
+            rows = rows._replace(y=(rows.which + 1).astype(np.int16))
+            model.set_params(pos_label=[k for k in np.unique(rows.y).tolist() if k])
         with warnings_as(notes, _say):
             # The file names members, and holds what they learned.
             return rows.fit(model, **rows.folds).set_params(members=list(self.members))
@@ -91,8 +96,29 @@ class AutoMethod(Method[RareClassifier]):
         if weight is not None:
             total = len(rows.y) if rows.weight is None else rows.weight.sum()
             weight = weight * (total / weight.sum())
-        y = held_out["rare"].astype(np.int16)
-        return ScoredRows(y, held_out["score"], weight, held_out["row"])
+        y, scores, row = held_out["rare"].astype(np.int16), held_out["score"], held_out["row"]
+        classes = None
+        if rows.which is not None and model.calibration_ is not None:
+            shares = held_out.get("class_probability", np.ones((len(y), 1)))
+            n_classes = int(rows.which.max()) + 1
+            probability = class_probability(model, model.calibration_, scores, shares, n_classes)
+            number = np.array(class_codes(model)) - 1
+            which = number[held_out.get("which", np.where(y == 1, 0, -1))]
+            classes = RareClassScores(np.where(y == 1, which, -1).astype(np.int16), probability)
+        return ScoredRows(y, scores, weight, row, classes)
+
+    def scored_classes(
+        self, model: RareClassifier, encoder: Any, rows: Any
+    ) -> RareClassScores | None:
+        """Return the classes of new rows and the probability of each."""
+        if rows.which is None or model.calibration_ is None:
+            return None
+        n_classes = len(rows.target.rare_class.several)
+        probability = []
+        for frame in frames_of(rows.rows):
+            scored = model.score_and_classes(encoder.transform(frame))
+            probability.append(class_probability(model, model.calibration_, *scored, n_classes))
+        return RareClassScores(rows.which, np.concatenate(probability))
 
     def as_chosen(self, model: RareClassifier) -> "AutoMethod":
         """The method with the members that have weight."""

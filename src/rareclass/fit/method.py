@@ -10,7 +10,7 @@ from rareclass.encoding.target import Positive
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import FitsRows
 from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, places
-from rareclass.model.facts import MethodFacts, ScoredRows
+from rareclass.model.facts import MethodFacts, RareClassScores, ScoredRows
 from rareclass.model.targets import FoundLabels, Target, rare_target
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.tables.columns import Column
@@ -28,6 +28,7 @@ class EncodedRows(NamedTuple):
     n_codes: int = 2  # codes there are; these rows may lack some
     groups: NDArray[Any] | None = None  # rows of one group are held out together
     time: NDArray[Any] | None = None  # rows are held out by stretches of time
+    which: NDArray[np.int16] | None = None  # position of the class of rare rows, of several
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -169,6 +170,13 @@ class Method(Generic[Model]):
     def cross_fitted(self, model: Model, rows: EncodedRows) -> ScoredRows:
         """Return scores of the rows that it was fitted on, where it cross-fits."""
         raise NotImplementedError
+
+    def scored_classes(self, model: Model, encoder: Any, rows: Any) -> RareClassScores | None:
+        """Return the classes of new rows and their probabilities, where several are rare.
+
+        `rows` is a part of the training set. None where the method does not learn them.
+        """
+        return None
 
     def as_chosen(self, model: Model) -> Self:
         """Return this method with the parameter that `model` was fitted with."""

@@ -124,8 +124,13 @@ def sample_of(
 
 def scores_of(encoder: Any, model: Any, rows: Any) -> NDArray[np.float64]:
     """Return the scores of rows in memory, or batch by batch of rows on disk."""
-    if not isinstance(rows, RowsOnDisk):
-        scores: NDArray[np.float64] = model.score_samples(encoder.transform(rows))
-        return scores
-    parts = [model.score_samples(encoder.transform(frame)) for _, frame in rows.frames()]
+    parts = [model.score_samples(encoder.transform(frame)) for frame in frames_of(rows)]
     return np.concatenate(parts)
+
+
+def frames_of(rows: Any) -> Iterator[Any]:
+    """Yield rows in memory as they are, rows on disk a batch at a time."""
+    if isinstance(rows, RowsOnDisk):
+        yield from (frame for _, frame in rows.frames())
+    else:
+        yield rows

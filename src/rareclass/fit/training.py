@@ -40,6 +40,7 @@ from rareclass.model.facts import (
     ModelFacts,
     RankingEstimate,
     RareCases,
+    RareClassScores,
     ScoredRows,
     TrainingFacts,
     facts_as_json,
@@ -181,6 +182,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         training=_training_facts(data, settings, plan, estimate, len(trained_on.y) == len(data.y)),
         method=method.facts(model, chosen_on, chosen),
         rule=rule,
+        class_rules=_class_rules(judged, data),
     )
     summary = method.summary(model, chosen_on, thresholds)
     cases = rare_cases(encoder, model, trained_on, settings.seed, settings.id_column)
@@ -214,14 +216,15 @@ def _scored(
     if plan.folds:
         judged = _judged_in_turn(data, plan.folds, fitted, settings)
     elif plan.cross_fits:
-        every = EncodedRows(None, data.y, data.weight, data.target.n_codes)
+        every = EncodedRows(None, data.y, data.weight, data.target.n_codes, which=data.which)
         judged = settings.method.cross_fitted(fitted.model, every)
     else:
         if not len(plan.held_out):
             return None
         tested = data.take(plan.held_out)
         scores = scores_of(fitted.encoder, fitted.model, tested.rows)
-        judged = ScoredRows(tested.y, scores, tested.weight, plan.held_out)
+        classes = settings.method.scored_classes(fitted.model, fitted.encoder, tested)
+        judged = ScoredRows(tested.y, scores, tested.weight, plan.held_out, classes)
     if len(np.unique(judged.y)) < 2:
         notes.append(NO_ESTIMATE)
         return None
@@ -305,6 +308,19 @@ def _choose_threshold(
     return chosen, []
 
 
+def _class_rules(judged: ScoredRows | None, data: TrainingSet) -> dict[str, ChosenThreshold]:
+    """Return the threshold of each of several rare classes: as many alerts as it has rows."""
+    if judged is None or judged.classes is None or not isinstance(data.target, RareTarget):
+        return {}
+    rules = {}
+    for k, name in enumerate(data.target.rare_class.several):
+        of_class = judged.classes.which == k
+        found = default_thresholds(of_class, judged.classes.probability[:, k], judged.weight)
+        if found:
+            rules[name] = found[0]
+    return rules
+
+
 def _baselines(data: TrainingSet, plan: HoldOutPlan, settings: FitSettings) -> list[Baseline]:
     """Return plain methods on the same rows; the members of a combination are some themselves."""
     is_plain = isinstance(data.target, RareTarget) and not isinstance(data.rows, RowsOnDisk)
@@ -333,8 +349,8 @@ def _estimate(
     decision = decision_of(data.target.facts(), thresholds)
     rows = (judged.y, judged.scores, judged.weight)
     if isinstance(decision, RareDecision):
-        estimate = decision.estimate(*rows, prevalence=prevalence)
-        confusion = decision.confusion(*rows, prevalence=prevalence)
+        estimate = decision.estimate(*rows, prevalence=prevalence, classes=judged.classes)
+        confusion = decision.confusion(*rows, prevalence=prevalence, classes=judged.classes)
     else:
         estimate, confusion = decision.estimate(*rows), decision.confusion(*rows)
     notes += data.target.notes_on_held_out(judged.y, estimate)
@@ -352,7 +368,10 @@ def _light(
     if n_majority <= MOST_HELD_OUT:
         return judged
     kept, weight = draw_majority(is_rare, judged.weight, MOST_HELD_OUT, settings.seed)
-    return ScoredRows(judged.y[kept], judged.scores[kept], weight)
+    classes = judged.classes
+    if classes is not None:
+        classes = RareClassScores(classes.which[kept], classes.probability[kept])
+    return ScoredRows(judged.y[kept], judged.scores[kept], weight, classes=classes)
 
 
 class _Fitted(NamedTuple):
@@ -375,7 +394,7 @@ def _fit(
         X = encoder.fit_transform(data.rows, data.y, data.weight)
     groups = data.beside_of(settings.groups)
     time = data.times_of(settings.time) if groups is None else None
-    rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time)
+    rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time, data.which)
     model = method.fit(rows, terms_of(data.y, settings, share), notes)
     if isinstance(encoder, TypedColumns):
         columns = method.as_learned(model, encoder.columns)

@@ -93,6 +93,7 @@ class TrainingSet:
     zero_based: bool = True  # whether an svmlight file numbers its first feature 0
     beside: pl.DataFrame | None = None  # columns that rows are held out by, or judged with
     number: NDArray[np.int64] | None = None  # of each row in the file, from 1 on
+    which: NDArray[np.int16] | None = None  # position of the class of rare rows, of several
 
     def beside_of(self, name: str | None) -> NDArray[Any] | None:
         """Return a column of `beside`, None for no name."""
@@ -153,6 +154,7 @@ class TrainingSet:
             weight=weight,
             beside=None if self.beside is None else self.beside[chosen],
             number=None if self.number is None else self.number[chosen],
+            which=None if self.which is None else self.which[chosen],
             n_unlabelled=0,
             n_copies=0,
         )
@@ -186,9 +188,10 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         file, settings.target, settings.drop, settings.categories, settings.keep, settings.beside
     )
     target = _target(file, settings.target, label_counts(table.labels), settings)
-    y = _codes(table.labels, target)
+    y, which = _codes(table.labels, target), _which(table.labels, target)
     compared = [each for each in table.beside if each.name != settings.id_column]
-    distinct, copies = _distinct_rows(table.frame.with_columns(compared), y)
+    code = y if which is None else (which + 1).astype(np.int16)
+    distinct, copies = _distinct_rows(table.frame.with_columns(compared), code)
     beside = pl.DataFrame(table.beside) if table.beside else None
     return TrainingSet(
         table.frame if copies is None else table.frame[distinct],
@@ -200,6 +203,7 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         len(y) - len(distinct),
         beside=beside if beside is None or copies is None else beside[distinct],
         number=table.number.cast(pl.Int64).to_numpy()[distinct],
+        which=None if which is None else which[distinct],
     )
 
 
@@ -271,6 +275,16 @@ def _codes(labels: pl.Series, target: Target) -> NDArray[np.int16]:
     return codes
 
 
+def _which(labels: pl.Series, target: Target) -> NDArray[np.int16] | None:
+    """Return the position of each row's class among several rare ones, -1 for other rows."""
+    if not isinstance(target, RareTarget) or not target.class_of:
+        return None
+    of_row: NDArray[np.int16] = labels.replace_strict(
+        target.class_of, default=-1, return_dtype=pl.Int16
+    ).to_numpy()
+    return of_row
+
+
 def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> TrainingSet:
     """Read a table of which one batch at a time is in memory."""
     table = stream_training_table(
@@ -287,7 +301,12 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
     rows = RowsOnDisk(
         table.cells, used, labelled, settings.most_sampled, settings.scratch, elsewhere
     )
-    distinct, copies = distinct_on_disk(rows, y)
+    which = None
+    if isinstance(meaning, RareTarget) and meaning.class_of:
+        class_of = [meaning.class_of.get(label, -1) for label in table.labels]
+        which = np.array(class_of, dtype=np.int16)[table.codes[labelled]]
+    code = y if which is None else (which + 1).astype(np.int16)
+    distinct, copies = distinct_on_disk(rows, code)
     return TrainingSet(
         rows if copies is None else rows[distinct],
         y[distinct],
@@ -297,6 +316,7 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
         len(table.codes) - len(labelled),
         len(y) - len(distinct),
         number=labelled[distinct] + 1,
+        which=None if which is None else which[distinct],
     )
 
 

@@ -28,9 +28,11 @@ from rareclass.metrics import (
 )
 from rareclass.metrics.interval import exact_interval
 from rareclass.model.facts import (
+    ClassEstimate,
     LevelFacts,
     RankingEstimate,
     RareClassFacts,
+    RareClassScores,
     TargetFacts,
 )
 from rareclass.tables import TableWarning
@@ -68,6 +70,7 @@ class RareDecision:
         self._target, self._rare, self._rest = facts.target, facts.rare_label, facts.rest_label
         self.names = [self._rest, self._rare]
         self._known, self._labels = facts.label_counts, facts.labels
+        self.classes = facts.rare_labels  # of several rare classes; else empty
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the code that each score is called."""
@@ -120,16 +123,26 @@ class RareDecision:
         codes[labelled] = rare
         return codes
 
+    def which(self, labels: pl.Series) -> NDArray[np.int16]:
+        """Return the position of each label's class among several rare ones, -1 for others."""
+        code_of = codes_among(labels.drop_nulls().unique().to_list(), self.classes)
+        of_row: NDArray[np.int16] = labels.replace_strict(
+            code_of, default=-1, return_dtype=pl.Int16
+        ).to_numpy()
+        return of_row
+
     def estimate(
         self,
         y: NDArray[np.integer],
         scores: NDArray[np.float64],
         weight: NDArray[np.float64] | None = None,
         prevalence: float | None = None,
+        classes: RareClassScores | None = None,
     ) -> RankingEstimate:
         """Return AUC, average precision and precision at k, with 95 % intervals.
 
-        With a `prevalence` also the average precision where that share of the rows is rare.
+        With a `prevalence` also the average precision where that share of the rows is rare; with
+        `classes` also AUC and average precision of each class against all other rows.
         """
         rare = y == 1
         counts = np.ones(len(rare)) if weight is None else weight
@@ -145,7 +158,26 @@ class RareDecision:
             there = weights_at_prevalence(rare, weight, prevalence)
             interval = average_precision_interval(rare, scores, sample_weight=there)
             measures[f"average precision at {_percent(prevalence)} rare"] = interval
-        return RankingEstimate(measures, n_rows, n_rare)
+        of_classes = () if classes is None else self._of_classes(classes, weight)
+        if len(of_classes) > 1:
+            precisions = [each.average_precision for each in of_classes]
+            measures["mean average precision of classes"] = _mean_of(precisions)
+        return RankingEstimate(measures, n_rows, n_rare, of_classes)
+
+    def _of_classes(
+        self, classes: RareClassScores, weight: NDArray[np.float64] | None
+    ) -> tuple[ClassEstimate, ...]:
+        """Return the measures of each class that has rows, against all other rows."""
+        found = []
+        for k, name in enumerate(self.classes):
+            of_class, probability = classes.which == k, classes.probability[:, k]
+            if not of_class.any() or of_class.all():
+                continue
+            n_rows = float(of_class.sum() if weight is None else weight[of_class].sum())
+            auc = roc_auc_interval(of_class, probability, sample_weight=weight)
+            precision = average_precision_interval(of_class, probability, sample_weight=weight)
+            found.append(ClassEstimate(name, n_rows, auc, precision))
+        return tuple(found)
 
     def confusion(
         self,
@@ -153,8 +185,9 @@ class RareDecision:
         scores: NDArray[np.float64],
         weight: NDArray[np.float64] | None = None,
         prevalence: float | None = None,
+        classes: RareClassScores | None = None,
     ) -> Confusion:
-        """Return the four counts, precision and recall.
+        """Return the four counts, precision and recall; with `classes` a row and column for each.
 
         With a `prevalence` also the precision where that share of the rows is rare.
         """
@@ -174,13 +207,22 @@ class RareDecision:
             )
             there = precision_at(found, false, _LEVEL, prevalence)
             brief.append(f"Where {_percent(prevalence)} are rare: precision {_with_bounds(there)}")
+        lines = [measures[0].upper() + measures[1:]]
+        is_names, names = [self._rare, self._rest], ["rare", "majority"]
+        numbers: dict[str, Any] = {}
+        if classes is not None:
+            counts, said = self._called_classes(called, classes, weight)
+            lines, brief = [*lines, said], [*brief, said]
+            is_names, names = [*self.classes, self._rest], [*self.classes, "majority"]
+            numbers = {"confusion": {"classes": is_names, "is_by_called": counts.tolist()}}
         return Confusion(
             "At the model's threshold",
-            [self._rare, self._rest],
-            ["rare", "majority"],
+            is_names,
+            names,
             counts,
-            [measures[0].upper() + measures[1:]],
-            {
+            lines,
+            numbers
+            | {
                 "at_threshold": {
                     "true_rare": int(true_rare),
                     "false_rare": int(false_rare),
@@ -196,6 +238,35 @@ class RareDecision:
             },
             brief,
         )
+
+
+    def _called_classes(
+        self,
+        called: NDArray[np.intp],
+        classes: RareClassScores,
+        weight: NDArray[np.float64] | None,
+    ) -> tuple[NDArray[Any], str]:
+        """Count rows by their class and the class that they are called; the majority comes last."""
+        n = len(self.classes)
+        of_row = np.where(classes.which < 0, n, classes.which).astype(np.intp)
+        called_class = np.where(called == 1, classes.probability.argmax(axis=1), n)
+        counts = np.bincount((n + 1) * of_row + called_class, weight, (n + 1) ** 2)
+        counts = counts.reshape(n + 1, n + 1)
+        found, own = counts[:n, :n].sum(), counts[:n, :n].trace()
+        said = f"Of {round(found):,} rare rows called rare, {round(own):,} are called their class"
+        return counts, said
+
+
+def _mean_of(intervals: Sequence[Interval]) -> Interval:
+    """Return the mean of estimates, with an interval as of independent ones.
+
+    Classes share no rare rows, which decide most of an average precision.
+    """
+    n = len(intervals)
+    value = sum(each.value for each in intervals) / n
+    below = np.sqrt(sum((each.value - each.low) ** 2 for each in intervals)) / n
+    above = np.sqrt(sum((each.high - each.value) ** 2 for each in intervals)) / n
+    return Interval(value, max(value - below, 0.0), min(value + above, 1.0))
 
 
 def _percent(share: float) -> str:

@@ -1,6 +1,6 @@
 """A model on other rows: ``rareclass evaluate`` with known classes, ``monitor`` without them."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,10 +11,11 @@ from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
 from rareclass.metrics.interval import exact_interval
+from rareclass.model.class_probability import called_class
 from rareclass.model.columns import ColumnTracker
 from rareclass.model.decisions import Confusion, RareDecision
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
-from rareclass.model.facts import RankingEstimate
+from rareclass.model.facts import RankingEstimate, RareClassScores
 from rareclass.model.model import Model
 from rareclass.model.threshold import (
     budget_of,
@@ -69,20 +70,34 @@ def decision_table(
 
     O(n log n).
     """
-    called = scores > threshold
-    hits, alerts, n_rare = int((called & rare).sum()), int(called.sum()), int(rare.sum())
+    n_rare = int(rare.sum())
     n_rest = len(rare) - n_rare
-    intervals = (
-        exact_interval(found, of, _LEVEL)
-        for found, of in ((hits, alerts), (hits, n_rare), (alerts - hits, n_rest))
-    )
-    table = [DecisionRow("threshold", alerts, *intervals)]
+    table = [decision_row("threshold", rare, scores > threshold)]
     for k in sorted({k for k in (*_TOPS, n_rare) if k < len(rare)}):
         value, low, high = precision = precision_at_k_interval(rare, scores, k, level=_LEVEL)
         recall = recall_at_k_interval(rare, scores, k, level=_LEVEL)
         false = Interval(*(min((1.0 - each) * k / n_rest, 1.0) for each in (value, high, low)))
         table.append(DecisionRow(f"highest {k:,}", k, precision, recall, false))
     return table
+
+
+def decision_row(
+    name: str, rare: NDArray[np.bool_], called: NDArray[np.bool_]
+) -> DecisionRow:
+    """Return the shares of rows that are called, with exact intervals. O(n)."""
+    hits, alerts, n_rare = int((called & rare).sum()), int(called.sum()), int(rare.sum())
+    counts = ((hits, alerts), (hits, n_rare), (alerts - hits, len(rare) - n_rare))
+    return DecisionRow(name, alerts, *(exact_interval(*each, _LEVEL) for each in counts))
+
+
+def class_decisions(model: Model, classes: RareClassScores) -> list[DecisionRow]:
+    """Return what comes of each class's own threshold, of classes that have rows."""
+    called = called_class(classes.probability, model.class_thresholds)
+    return [
+        decision_row(name, classes.which == k, called == k)
+        for k, name in enumerate(model.rare_classes)
+        if name in model.facts.class_rules and (classes.which == k).any()
+    ]
 
 
 @dataclass(frozen=True)
@@ -154,6 +169,7 @@ class EvaluatedFile:
     probabilities: ProbabilityQuality | None  # where the model has them
     budget: PeriodBudget | None = None  # alerts a day here, where the threshold limits them
     a_day: AlertsADay | None = None  # where the column of times is known
+    by_class: list[DecisionRow] = field(default_factory=list)  # by the thresholds of rare classes
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the evaluation as dictionaries and numbers."""
@@ -167,6 +183,7 @@ class EvaluatedFile:
             "probabilities": None if self.probabilities is None else asdict(self.probabilities),
             "alert_budget": None if self.budget is None else self.budget._asdict(),
             "alerts_a_day": None if self.a_day is None else self.a_day._asdict(),
+            "class_decisions": [each.as_plain_data() for each in self.by_class],
         }
 
 
@@ -191,7 +208,7 @@ def evaluate_file(
     if time is None and isinstance(file, TableFile) and of_model in file.columns:
         time = of_model
     moments = None if time is None else _times(file, time)
-    y, scores = labelled_scores(content, file, str(data), seen)
+    y, scores, classes = labelled_scores(content, file, str(data), seen)
     decision, labelled = content.decision, y >= 0
     table: list[DecisionRow] = []
     rate = quality = None
@@ -212,9 +229,14 @@ def evaluate_file(
         budget = budget_of(content, moments, scores)
         a_day = AlertsADay.of(time, moments, scores > content.threshold)
     y, scores = y[labelled], scores[labelled]
+    if classes is not None:
+        classes = classes._replace(
+            which=classes.which[labelled], probability=classes.probability[labelled]
+        )
+    of_classes = {} if classes is None else {"classes": classes}
     return EvaluatedFile(
-        decision.estimate(y, scores),
-        decision.confusion(y, scores),
+        decision.estimate(y, scores, **of_classes),
+        decision.confusion(y, scores, **of_classes),
         int((~labelled).sum()),
         seen,
         drift,
@@ -222,6 +244,7 @@ def evaluate_file(
         quality,
         budget,
         a_day,
+        [] if classes is None else class_decisions(content, classes),
     )
 
 

@@ -36,12 +36,29 @@ TableFormat = Literal["table", "svmlight", "stream"]
 
 
 @dataclass(frozen=True)
+class ClassEstimate:
+    """Measures of the probability of one rare class against all other rows, with 95 % intervals."""
+
+    name: str
+    n_rows: float  # of the class, copies included
+    auc: Interval
+    average_precision: Interval
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return the estimate as a dictionary."""
+        intervals = {"auc": self.auc, "average_precision": self.average_precision}
+        plain = {name: interval._asdict() for name, interval in intervals.items()}
+        return {"name": self.name, "n_rows": round(self.n_rows)} | plain
+
+
+@dataclass(frozen=True)
 class RankingEstimate:
     """Measures of a ranking on some rows, with 95 % intervals, by their names."""
 
     measures: dict[str, Interval]
     n_rows: float  # copies included
     n_rare: float | None = None  # where there is a rare class
+    classes: tuple[ClassEstimate, ...] = ()  # of several rare classes
 
     def rows_text(self, which: str = "") -> str:
         """Return the rows in words, such as 1,200 rows, 24 of them rare."""
@@ -52,7 +69,17 @@ class RankingEstimate:
         """Return the estimate as dictionaries and numbers."""
         rare = {} if self.n_rare is None else {"n_rare": round(self.n_rare)}
         measures = {name: interval._asdict() for name, interval in self.measures.items()}
-        return {"n_rows": round(self.n_rows), **rare, "measures": measures}
+        plain = {"n_rows": round(self.n_rows), **rare, "measures": measures}
+        if not self.classes:
+            return plain
+        return plain | {"classes": [each.as_plain_data() for each in self.classes]}
+
+
+class RareClassScores(NamedTuple):
+    """The rare class of rows, of several, and the probability of each by other functions."""
+
+    which: NDArray[np.int16]  # position of the class, -1 for other rows
+    probability: NDArray[np.float64]  # (n_rows, n_classes)
 
 
 class ScoredRows(NamedTuple):
@@ -62,6 +89,7 @@ class ScoredRows(NamedTuple):
     scores: NDArray[np.float64]
     weight: NDArray[np.float64] | None  # how many rows each stands for
     places: NDArray[np.int64] | None = None  # where they stand in the table
+    classes: RareClassScores | None = None  # where several classes are rare
 
 
 @dataclass(frozen=True)
@@ -106,7 +134,8 @@ class RareClassFacts:
     rest_label: str
     n_rare: int | None = None  # rare training rows, copies included
     label_counts: dict[str, int] = field(default_factory=dict)  # training rows of each label
-    rare_labels: tuple[str, ...] = ()  # where several labels are rare, which `rare_label` names
+    rare_labels: tuple[str, ...] = ()  # of several rare classes, which `rare_label` names together
+    class_counts: tuple[int, ...] = ()  # training rows of each of them
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -260,6 +289,9 @@ class ModelFacts:
         What the method chose. None for a stream.
     rule : ChosenThreshold or None
         How the threshold was chosen, where a rule or a user named it.
+    class_rules : dict of ChosenThreshold
+        Of several rare classes, by name: the probability of the class above which a row is called
+        that class, and how it was chosen.
     """
 
     format: TableFormat
@@ -269,6 +301,7 @@ class ModelFacts:
     training: TrainingFacts | None = None
     method: MethodFacts | None = None
     rule: ChosenThreshold | None = None
+    class_rules: dict[str, ChosenThreshold] = field(default_factory=dict)
 
     @property
     def method_name(self) -> str | None:
@@ -307,6 +340,9 @@ def facts_as_json(facts: ModelFacts) -> dict[str, Any]:
     flat["columns"] = [_plain(asdict(column)) for column in facts.columns]
     flat["quantiles"] = [float(score) for score in facts.quantiles]
     flat["rule"] = None if facts.rule is None else _plain(facts.rule.to_dict())
+    if facts.class_rules:
+        rules = facts.class_rules.items()
+        flat["class_rules"] = {name: _plain(rule.to_dict()) for name, rule in rules}
     return flat
 
 
@@ -329,6 +365,7 @@ def facts_from_json(told: Any) -> ModelFacts:
         training=_read(TrainingFacts, told) if "n_rows" in told else None,
         method=None if "method" not in told else _one_of(_METHODS, "method", told),
         rule=None if rule is None else _read(ChosenThreshold, rule),
+        class_rules=_typed(dict[str, ChosenThreshold], told.get("class_rules", {}), "class_rules"),
     )
 
 

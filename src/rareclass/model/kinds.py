@@ -43,6 +43,7 @@ _OURS = {
     "pooled map": "rareclass.decide.calibration.calibration:PooledMap",
     "rankrc": "rareclass.ranking.rankrc:RankRC",
     "rare cases": "rareclass.model.facts:RareCases",
+    "rare class scores": "rareclass.model.facts:RareClassScores",
     "recurring dates": "rareclass.encoding.dates_and_texts:RecurringDates",
     "scaled columns": "rareclass.encoding.views:CentredColumns",
     "score scale": "rareclass.decide.calibration.calibration_map:ScoreScale",

@@ -30,10 +30,17 @@ from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError
 from rareclass.machine import track
 from rareclass.model.archive import naming_file
+from rareclass.model.class_probability import class_probability
 from rareclass.model.columns import ColumnTracker, TrainedColumn, check_columns, trained_columns
 from rareclass.model.decisions import Decision, decision_of
 from rareclass.model.drift import InputSummary
-from rareclass.model.facts import ModelFacts, RareCases, RareClassFacts, ScoredRows
+from rareclass.model.facts import (
+    CombinationFacts,
+    ModelFacts,
+    RareCases,
+    RareClassFacts,
+    ScoredRows,
+)
 from rareclass.model.parts import Encoder, Ranker, Scores
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, batch_rows_for, open_rows
@@ -45,6 +52,7 @@ class ScoredBatch(NamedTuple):
     scores: Scores
     kept: pl.DataFrame  # the columns asked for, as they stand in the file
     rows: Any = None  # typed columns or a sparse matrix, where they were asked for
+    classes: NDArray[np.float64] | None = None  # P(k | x) of several rare classes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,6 +177,18 @@ class Model:
         values = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
         return replace(self, thresholds=values, facts=replace(self.facts, rule=rule))
 
+    def with_class_rule(self, name: str, rule: ChosenThreshold) -> Self:
+        """Return the model with another threshold of one of several rare classes."""
+        rules = self.facts.class_rules | {name: rule}
+        return replace(self, facts=replace(self.facts, class_rules=rules))
+
+    @property
+    def class_thresholds(self) -> NDArray[np.float64]:
+        """Probability of each of `rare_classes` above which a row is called that class."""
+        rules = self.facts.class_rules
+        named = [rules[name].threshold if name in rules else np.inf for name in self.rare_classes]
+        return np.array(named)
+
     @property
     def prevalence(self) -> float | None:
         """Share of rare rows that probabilities are of; None without probabilities of one class."""
@@ -245,6 +265,8 @@ class Model:
     def predict_proba(self, table: Any, separator: str | None = None) -> Scores:
         """Return the probability of each of `classes`, at the stated share of rare rows.
 
+        Of several rare classes: of all other rows, and of each of `rare_classes`.
+
         That is the one of the training rows, or of ``fit --prevalence`` and `set_prevalence`.
 
         Parameters
@@ -255,7 +277,8 @@ class Model:
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            The rare class, or the highest level, is the last column.
+            The rare class, or the highest level, is the last column; several rare classes are the
+            last ones.
 
         Raises
         ------
@@ -263,6 +286,13 @@ class Model:
             As `score_samples`; where the model has no probabilities: no rows were held out, or it
             is of a stream.
         """
+        if self.rare_classes:
+            file = open_rows(table, separator)
+            found = self.score_batches(file, (), InputSummary(counts_cells=False))
+            none = np.empty((0, len(self.rare_classes)))
+            stated = (self.stated_classes(each.scores, each.classes) for each in found)  # type: ignore[arg-type]
+            classes = np.concatenate([none, *stated])
+            return np.column_stack([1.0 - classes.sum(axis=1), classes])
         scores = self.score_samples(table, separator)
         if self.level_calibration is not None:
             return self.level_calibration(scores)
@@ -365,6 +395,13 @@ class Model:
             message = f"Row {row}: {error.message}"
             raise InputError(message, error.remedy, error.kind, row=row) from error
 
+    @property
+    def rare_classes(self) -> tuple[str, ...]:
+        """Names of several rare classes that the model tells apart; empty where it does not."""
+        target, learned = self.facts.target, isinstance(self.facts.method, CombinationFacts)
+        has_classes = isinstance(target, RareClassFacts) and self.rare_calibration is not None
+        return target.rare_labels if has_classes and learned else ()  # type: ignore[union-attr]
+
     def score_encoded(self, X: Any, n_before: int = 0) -> Scores:
         """Return scores of encoded rows; `n_before` rows of the table came before them.
 
@@ -372,7 +409,34 @@ class Model:
         """
         with self.naming_file():
             scores = self.estimator.score_samples(X)
-        n_rows = X.shape[0]
+        return self._checked(scores, X.shape[0], n_before)
+
+    def score_and_classes(
+        self, X: Any, n_before: int = 0
+    ) -> tuple[Scores, NDArray[np.float64] | None]:
+        """Return `score_encoded`, and P(k | x) of several rare classes, None where one is rare.
+
+        The probabilities are at the share of rare rows of training, as thresholds are.
+        """
+        names = self.rare_classes
+        if not names:
+            return self.score_encoded(X, n_before), None
+        with self.naming_file():
+            scores, which = self.estimator.score_and_classes(X)  # type: ignore[attr-defined]
+        scores = self._checked(scores, X.shape[0], n_before)
+        trained = self._known_calibration().at()
+        return scores, class_probability(self.estimator, trained, scores, which, len(names))
+
+    def stated_classes(self, scores: Scores, classes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return probabilities of several rare classes at the stated share of rare rows.
+
+        `classes` are those of `score_and_classes`; what they sum to is moved, their ratios stay.
+        """
+        rare = self._known_calibration()(scores)
+        return rare[:, None] * classes / classes.sum(axis=1, keepdims=True)
+
+    def _checked(self, scores: Any, n_rows: int, n_before: int) -> Scores:
+        """Return scores; raise `InputError` where there is not a finite number for each row."""
         name = "The model" if self.file is None else f"The model file {self.file}"
         if np.shape(scores) != (n_rows,) or scores.dtype.kind != "f":
             raise InputError(
@@ -432,11 +496,12 @@ class Model:
                 if summary.counts_cells:
                     with self.naming_file():
                         self.count_unlike(typed, X, summary)
-                scores = self.score_encoded(X, n_before)
+                scores, classes = self.score_and_classes(X, n_before)
                 if summary.columns is not None:
                     summary.columns.add_unused(batch.select(sorted(unused)))
                     summary.columns.add_scores(scores)
-                yield ScoredBatch(scores, batch.select(keep), typed if with_rows else None)
+                rows = typed if with_rows else None
+                yield ScoredBatch(scores, batch.select(keep), rows, classes)
                 advance(batch.height)
 
     def _track(self, summary: InputSummary) -> set[str]:

@@ -14,6 +14,7 @@ from rareclass.decide.calibration.calibration import Calibration, LevelCalibrati
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.files import check_not_input, check_not_inside, check_writable, replacing
 from rareclass.model.calls import Calls, Part
+from rareclass.model.class_probability import called_class
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.explained import explainer_of, note_on_cases, told_names
 from rareclass.model.facts import HuntFacts
@@ -29,6 +30,7 @@ _LOW, _HIGH = "probability_low", "probability_high"
 # Names of columns that no identifier may have, besides what the target calls its decision.
 _OURS = ("score", "probability", _LOW, _HIGH, "percentile")
 _SURE = "sure"  # of the models of hunts
+_LIKELY, _CALLED = "likely_class", "called_class"  # of several rare classes
 # Levels that get a column of probabilities each.
 _MOST_LEVELS = 20
 _NOT_IN_CSV = (pl.Binary, pl.Duration, pl.Object)
@@ -136,6 +138,7 @@ class Scorer:
             )
         reasons = [] if settings.explain is None else told_names(content, settings.explain)
         sure = [_SURE] if isinstance(content.facts.method, HuntFacts) else []
+        sure += [_LIKELY, _CALLED] if content.rare_classes else []
         if name in (*_OURS, *sure, *_level_columns(content), content.decision.column, *reasons):
             raise InputError(
                 f"--id {name}: a column of the scores has that name.", "", ErrorKind.COLUMN_NAMES
@@ -165,9 +168,9 @@ class Scorer:
 
     def _parts(self, batches: Iterator[ScoredBatch], seen: InputSummary) -> Iterator[Part]:
         """Yield the columns of rows that do not depend on what they are called."""
-        for scores, kept, rows in batches:
+        for scores, kept, rows, classes in batches:
             with self._content.naming_file():
-                columns = score_columns(self._content, scores, self._settings.interval)
+                columns = score_columns(self._content, scores, self._settings.interval, classes)
             own = kept.get_columns()
             if not own:
                 last = seen.n_rows + 1
@@ -196,13 +199,18 @@ class Scorer:
 
 
 def score_columns(
-    model: Model, scores: NDArray[np.float64], interval: bool = False
+    model: Model,
+    scores: NDArray[np.float64],
+    interval: bool = False,
+    classes: NDArray[np.float64] | None = None,
 ) -> list[pl.Series]:
     """Return the columns of some scores, in the order of a file of scores.
 
     ``score`` (higher is rarer, or a higher level); ``probability`` of the rare class, or
     ``probability_LEVEL`` of each level, where the model has a calibration; ``sure`` for a hunt of
-    which a case was held out (`ListOrder.sure`); ``probability_low`` and ``probability_high`` where
+    which a case was held out (`ListOrder.sure`); for several rare `classes` a
+    ``probability_CLASS`` of each, ``likely_class``, the most probable of them, and
+    ``called_class``, by the thresholds of the classes; ``probability_low`` and ``probability_high`` where
     an `interval` is wanted; ``percentile`` (the share of the training majority, or of all training
     rows where the target has levels, with a lower score, in percent).
     """
@@ -215,6 +223,13 @@ def score_columns(
         columns += [] if sure is None else [pl.Series(_SURE, sure)]
     if isinstance(model.calibration, LevelCalibration) and (names := _level_columns(model)):
         columns += map(pl.Series, names, model.calibration(scores).T)
+    if classes is not None:
+        stated = model.stated_classes(scores, classes)
+        columns += map(pl.Series, _level_columns(model), stated.T)
+        names = pl.Series(model.rare_classes, dtype=pl.String)
+        columns.append(names.gather(classes.argmax(axis=1)).alias(_LIKELY))
+        called = called_class(classes, model.class_thresholds)
+        columns.append(names.gather(pl.Series(called).replace(-1, None)).alias(_CALLED))
     if interval:
         low, high = model.probability_interval(scores, probability)
         columns += [pl.Series(_LOW, low), pl.Series(_HIGH, high)]
@@ -222,7 +237,12 @@ def score_columns(
 
 
 def _level_columns(model: Model) -> list[str]:
-    """Return names of columns with probabilities of levels; none where there are too many."""
+    """Return names of columns with probabilities of levels, or of several rare classes.
+
+    Of too many levels there are none.
+    """
+    if model.rare_classes:
+        return [f"probability_{name}" for name in model.rare_classes]
     if not isinstance(model.calibration, LevelCalibration) or len(model.classes) > _MOST_LEVELS:
         return []
     return [f"probability_{name}" for name in model.classes]

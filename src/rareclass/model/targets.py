@@ -54,6 +54,11 @@ class RareTarget:
         return {written: int(label == rare.label) for written, label in rare.spelled.items()}
 
     @property
+    def class_of(self) -> dict[str, int]:
+        """The position among several rare classes of each spelling of theirs; empty for one."""
+        return self.rare_class.class_of
+
+    @property
     def n_rare(self) -> int:
         """Rare rows, copies included."""
         return self.counts[self.rare_class.label]
@@ -65,9 +70,12 @@ class RareTarget:
         n_more = len(rare.others) - _MOST_OTHERS
         more = f" and {n_more} more" if n_more > 0 else ""
         share = self.n_rare / sum(self.counts.values())
+        named = f"Rare class: {self.column} = {rare.label}"
+        if rare.several:
+            counts = zip(rare.several, rare.class_counts, strict=True)
+            named = f"Rare classes of {self.column}: {_some([f'{c} ({n:,})' for c, n in counts])}"
         return [
-            f"Rare class: {self.column} = {rare.label}, "
-            f"{counted(self.n_rare, 'row')} ({share:.2%})",
+            f"{named}, {counted(self.n_rare, 'row')} ({share:.2%})",
             f"Majority: {', '.join(others)}{more}",
         ]
 
@@ -103,8 +111,15 @@ class RareTarget:
     def facts(self) -> RareClassFacts:
         """Return what a model file says of the target."""
         rare = self.rare_class
+        counts = dict(self.counts)
         return RareClassFacts(
-            self.column, rare.label, rare.rest_label, self.n_rare, dict(self.counts), rare.several
+            self.column,
+            rare.label,
+            rare.rest_label,
+            self.n_rare,
+            counts,
+            rare.several,
+            rare.class_counts,
         )
 
 

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,8 +15,10 @@ from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.folds.dealing import read_times
+from rareclass.labels.two_classes import label_value
+from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary
-from rareclass.model.facts import ScoredRows
+from rareclass.model.facts import RareClassScores, ScoredRows
 from rareclass.tables.cells import shown
 from rareclass.tables.columns import reading_of_type
 from rareclass.tables.reading import read_dates
@@ -201,6 +203,7 @@ def with_threshold(
     time: str | None = None,
     separator: str | None = None,
     prevalence: float | None = None,
+    rare_class: str | None = None,
 ) -> tuple["Model", ChosenThreshold]:
     """Return the model with the threshold that a rule chooses, or that was named.
 
@@ -208,10 +211,13 @@ def with_threshold(
     the training, as the model file has them. A `prevalence`, the share of rare rows where the model
     will be used, is that of a named threshold's precision and of the new model's probabilities; for
     rows held out of the training it is by default the one that the model's probabilities are of.
+    `rare_class` names one of several: the threshold is of its probability, against all other rows.
 
-    Raises `InputError` for a model of levels, where there are no such rows, and where the rule
-    cannot be judged on them.
+    Raises `InputError` for a model of levels, where there are no such rows, where the rule cannot
+    be judged on them, and where the model has no such class.
     """
+    if rare_class is not None:
+        rare_class = _named_class(model, rare_class, prevalence)
     if not model.has_rare_class:
         raise InputError(
             "A model for ordered levels has a threshold for each level, and takes no rule.",
@@ -221,20 +227,24 @@ def with_threshold(
     rule = wanted if isinstance(wanted, DecisionRule) else None
     beside = numbers = None
     if data is None:
-        rows = _held_out(model, rule)
-        if rule is not None and rule.rule.prevalence is None:  # of these rows the model knows it
+        rows = _of_class(model, _held_out(model, rule), rare_class)
+        is_any = rare_class is None
+        if is_any and rule is not None and rule.rule.prevalence is None:  # the model knows it
             at_stated = replace(rule.rule, prevalence=model.stated_prevalence)
             wanted = DecisionRule(at_stated)
-        prevalence = prevalence or model.stated_prevalence
+        prevalence = prevalence or (model.stated_prevalence if is_any else None)
     else:
         file = open_table(data, separator)
         names = [] if rule is None else rule.columns
         if rule is not None and rule.needs_time and time is not None:
             names = [*names, time]
         beside = columns_beside(file, names) if names else None
-        codes, scores = labelled_scores(model, file, str(data), InputSummary())
+        codes, scores, classes = labelled_scores(model, file, str(data), InputSummary())
         kept = np.flatnonzero(codes >= 0)
-        rows = ScoredRows(codes[kept].astype(np.int16), scores[kept], None, kept)
+        if classes is not None:
+            classes = RareClassScores(classes.which[kept], classes.probability[kept])
+        rows = ScoredRows(codes[kept].astype(np.int16), scores[kept], None, kept, classes)
+        rows = _of_class(model, rows, rare_class)
         beside, numbers = None if beside is None else beside[kept], kept + 1
     if isinstance(wanted, DecisionRule):
         chosen = wanted.choose(rows, beside, time, numbers)
@@ -242,10 +252,45 @@ def with_threshold(
             chosen = chosen.approximately("the model learned from these rows as well")
     else:
         chosen = chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight, prevalence)
+    if rare_class is not None:
+        return model.with_class_rule(rare_class, chosen), chosen
     changed = model.with_thresholds(chosen.threshold, chosen)
     if prevalence is not None and changed.rare_calibration is not None:
         changed.set_prevalence(prevalence)
     return changed, chosen
+
+
+def _named_class(model: "Model", name: str, prevalence: float | None) -> str:
+    """Return the rare class of a model that a user names, as the model writes it."""
+    if prevalence is not None:
+        raise InputError(
+            "--prevalence is of any rare class, and --class names one of them.",
+            "Leave one out.",
+            ErrorKind.COMBINATION,
+        )
+    found = [each for each in model.rare_classes if label_value(each) == label_value(name)]
+    if not found:
+        known = ", ".join(model.rare_classes)
+        has = f"Its classes are {known}." if known else "It has one rare class: leave --class out."
+        raise InputError(
+            f"--class: the model has no rare class {name!r}.", has, ErrorKind.LABELS, value=name
+        )
+    return found[0]
+
+
+def _of_class(model: "Model", rows: ScoredRows, name: str | None) -> ScoredRows:
+    """Return rows with the label and the probability of one of several rare classes."""
+    if name is None:
+        return rows
+    k, classes = model.rare_classes.index(name), rows.classes
+    y = None if classes is None else (classes.which == k).astype(np.int16)
+    if classes is None or y is None or not y.any():
+        raise InputError(
+            f"--class {name}: no row to choose a threshold by is of that class.",
+            "Give a file with rows of it.",
+            ErrorKind.TOO_FEW_ROWS,
+        )
+    return ScoredRows(y, classes.probability[:, k], rows.weight, rows.places)
 
 
 def _held_out(model: "Model", rule: DecisionRule | None) -> ScoredRows:
@@ -296,9 +341,17 @@ def budget_of(
     return rule.budget.on(time, scores > model.threshold)
 
 
+class LabelledScores(NamedTuple):
+    """Codes of the labels of rows, -1 where there is none, and their scores."""
+
+    codes: NDArray[np.intp]
+    scores: NDArray[np.float64]
+    classes: RareClassScores | None = None  # of several rare classes
+
+
 def labelled_scores(
     model: "Model", file: TableFile | SvmlightFile, name: str, seen: InputSummary
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+) -> LabelledScores:
     """Return codes (-1: no label) and scores of a file with the target; `seen` is filled.
 
     Raises `InputError` where there are no rows, and as `RareDecision.codes`.
@@ -307,8 +360,12 @@ def labelled_scores(
     if not batches:
         raise no_rows(name)
     kept = [labels_as_text(each.kept.to_series()) for each in batches]
-    codes = model.decision.codes(pl.concat(kept), name)
-    return codes, np.concatenate([each.scores for each in batches])
+    labels, classes = pl.concat(kept), None
+    codes = model.decision.codes(labels, name)
+    if model.rare_classes and isinstance(model.decision, RareDecision):
+        probability = [each.classes for each in batches if each.classes is not None]
+        classes = RareClassScores(model.decision.which(labels), np.concatenate(probability))
+    return LabelledScores(codes, np.concatenate([each.scores for each in batches]), classes)
 
 
 def no_rows(name: str) -> InputError:

@@ -201,10 +201,14 @@ class ServedModel:
     def answer(self, rows: pl.DataFrame) -> RowScores:
         """Score typed rows; O(rows x landmarks) for kernel machines."""
         content = self._content
-        scores = content.score_encoded(content.encode(rows))
+        scores, classes = content.score_and_classes(content.encode(rows))
         called = content.decision.decide(scores)
-        *scored, percentile = score_columns(content, scores)
-        decision = pl.Series("decision", [self.classes[k] for k in called.tolist()], pl.String)
+        *scored, percentile = score_columns(content, scores, classes=classes)
+        names: Any = [self.classes[k] for k in called.tolist()]
+        if classes is not None:  # the class itself, for any of them
+            likely = np.array(content.rare_classes)[classes.argmax(axis=1)]
+            names = np.where(called == 1, likely, self.classes[0])
+        decision = pl.Series("decision", names, pl.String)
         calls = content.decision.cells(called)
         truth = [calls] if calls.dtype == pl.Boolean else []
         return RowScores(called, pl.DataFrame([*scored, decision, *truth, percentile]))

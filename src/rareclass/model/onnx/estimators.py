@@ -95,6 +95,13 @@ def outputs_of(model: Any, inputs: TableInputs) -> ModelOutputs:
 
     Raises `InputError` where it, or a part of it, has no form in ONNX.
     """
+    inner = inner_model(model)
+    if isinstance(inner, RareClassifier) and inner.has_several:
+        raise InputError(
+            f"A RareClassifier of {len(inner.pos_label_)} rare classes has no form in ONNX.",
+            "Fit one rare class: y == label, or np.isin(y, labels) for any of them.",
+            ErrorKind.UNSUPPORTED,
+        )
     score = score_of(model, inputs)
     if isinstance(model, RanksLevels):
         ends, names = model.thresholds_, model.classes_

@@ -1,0 +1,198 @@
+"""A target with several rare classes: from the table to scores, measures and files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rareclass as package
+from cli.conftest import Run
+from faults import refusal
+from rareclass.errors import ErrorKind
+from rareclass.model.facts import facts_as_json
+from rareclass.model.model_file import load_model
+
+MEMBERS = ("--members", "extra trees,logistic regression", "--folds", "3")
+FAILURES = ("heat", "power", "wear")
+
+
+def machines(n: int = 400, seed: int = 0) -> pl.DataFrame:
+    """Machines that run, and three kinds of failure, each with a reading of its own."""
+    rng = np.random.default_rng(seed)
+    kind = np.full(n, "none", dtype=object)
+    kind[:60] = np.repeat(FAILURES, 20)
+    columns = {name: rng.normal(size=n) + 4.0 * (kind == name) for name in FAILURES}
+    order = rng.permutation(n)
+    table = pl.DataFrame({name: column[order] for name, column in columns.items()})
+    return table.with_columns(pl.Series("failure", kind[order], pl.String))
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
+    """A folder with train.csv, new.csv, model.rareclass and what `fit` told: fit.json."""
+    folder = tmp_path_factory.mktemp("several")
+    machines().write_csv(folder / "train.csv")
+    machines(seed=1).write_csv(folder / "new.csv")
+    done = rareclass(
+        "fit", folder / "train.csv", "-t", "failure", *MEMBERS, "--time-budget", "5m",
+        "-o", folder / "model.rareclass", "--json", folder / "fit.json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def test_without_a_name_all_labels_but_the_frequent_one_are_rare(fitted: Path) -> None:
+    target = load_model(fitted / "model.rareclass").rare_class
+    assert sorted(target.rare_labels) == sorted(FAILURES)
+    assert (target.rest_label, target.n_rare) == ("none", 60)
+    assert target.class_counts == (20, 20, 20)
+
+
+def test_each_class_has_measures(fitted: Path) -> None:
+    told = json.loads((fitted / "fit.json").read_text())
+    classes = told["held_out"]["classes"]
+    assert sorted(each["name"] for each in classes) == sorted(FAILURES)
+    precisions = [each["average_precision"] for each in classes]
+    assert all(each["low"] <= each["value"] <= each["high"] for each in precisions)
+    mean = told["held_out"]["measures"]["mean average precision of classes"]["value"]
+    assert mean == pytest.approx(np.mean([each["value"] for each in precisions]))
+    facts = load_model(fitted / "model.rareclass").facts
+    assert json.loads(json.dumps(facts_as_json(facts))) == facts_as_json(facts)
+
+
+def test_scores_say_which_class_is_likely(fitted: Path, rareclass: Run, tmp_path: Path) -> None:
+    model, out = fitted / "model.rareclass", tmp_path / "scores.csv"
+    done = rareclass("score", model, fitted / "new.csv", "-o", out)
+    assert done.exit_code == 0, done.output
+    scores, truth = pl.read_csv(out), machines(seed=1)["failure"]
+    names = load_model(model).rare_classes
+    by_class = scores.select([f"probability_{name}" for name in names]).to_numpy()
+    np.testing.assert_allclose(by_class.sum(axis=1), scores["probability"], rtol=1e-9)
+    assert scores["likely_class"].to_list() == [names[k] for k in by_class.argmax(axis=1)]
+    rare = (truth != "none").to_numpy()
+    assert (scores["likely_class"].to_numpy()[rare] == truth.to_numpy()[rare]).mean() > 0.9
+    proba = package.load(model).predict_proba(machines(seed=1))
+    assert proba.shape == (400, 4)
+    np.testing.assert_allclose(proba[:, 1:], by_class, rtol=1e-9)
+
+
+def test_rows_are_counted_by_class_and_called_class(
+    fitted: Path, rareclass: Run, tmp_path: Path
+) -> None:
+    out = tmp_path / "evaluated.json"
+    done = rareclass(
+        "evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out
+    )
+    assert done.exit_code == 0, done.output
+    told = json.loads(out.read_text())
+    counts = np.array(told["confusion"]["is_by_called"])
+    assert counts.shape == (4, 4)
+    assert counts.sum() == 400
+    assert counts[:3].sum() == 60
+    assert counts[:3, :3].sum() == told["at_threshold"]["true_rare"]
+
+
+def test_named_classes_are_rare_and_the_others_the_majority(
+    fitted: Path, rareclass: Run, tmp_path: Path
+) -> None:
+    out = tmp_path / "named.rareclass"
+    done = rareclass(
+        "fit", fitted / "train.csv", "-t", "failure", "--positive", "heat", "--positive", "wear",
+        *MEMBERS, "-o", out,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    model = load_model(out)
+    assert model.rare_classes == ("heat", "wear")
+    assert model.rare_class.rest_label == "rest"
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("more", [("--holdout", "0.3"), ("--copies", "drop"), ("--no-refit",)])
+def test_other_ways_to_hold_out_have_classes(
+    fitted: Path, rareclass: Run, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    out = tmp_path / "other.json"
+    done = rareclass(
+        "fit", fitted / "train.csv", "-t", "failure", *MEMBERS, *more,
+        "-o", tmp_path / "m.rareclass", "--json", out,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(out.read_text())["held_out"]["classes"]) == 3
+
+
+def test_labels_without_a_frequent_one_are_refused(rareclass: Run, tmp_path: Path) -> None:
+    table = machines(90).with_columns(pl.Series("failure", list("abc") * 30))
+    table.write_csv(tmp_path / "even.csv")
+    done = rareclass(
+        "fit", tmp_path / "even.csv", "-t", "failure", "-o", tmp_path / "m.rareclass"
+    )
+    refusal(done, ErrorKind.LABELS, "--positive")
+
+
+def test_a_class_that_new_rows_lack_has_no_measures(
+    fitted: Path, rareclass: Run, tmp_path: Path
+) -> None:
+    new, out = tmp_path / "new.csv", tmp_path / "evaluated.json"
+    machines(seed=1).filter(pl.col("failure") != "heat").write_csv(new)
+    done = rareclass("evaluate", fitted / "model.rareclass", new, "--json", out)
+    assert done.exit_code == 0, done.output
+    assert sorted(e["name"] for e in json.loads(out.read_text())["classes"]) == ["power", "wear"]
+
+
+def test_rows_are_called_a_class_by_its_own_threshold(
+    fitted: Path, rareclass: Run, tmp_path: Path
+) -> None:
+    """Against the probabilities in the file of scores."""
+    model, out = tmp_path / "strict.rareclass", tmp_path / "scores.parquet"
+    done = rareclass(
+        "threshold", fitted / "model.rareclass", "--class", "HEAT", "--threshold", "0.9",
+        "-o", model,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    rules = load_model(model).facts.class_rules
+    assert rules["heat"].threshold == 0.9
+    assert rules["wear"] == load_model(fitted / "model.rareclass").facts.class_rules["wear"]
+    assert rareclass("score", model, fitted / "new.csv", "-o", out).exit_code == 0
+    scores = pl.read_parquet(out)
+    for row in scores.iter_rows(named=True):
+        multiple = {
+            name: row[f"probability_{name}"] / rules[name].threshold for name in FAILURES
+        }
+        best = max(multiple, key=lambda name: multiple[name])
+        assert row["called_class"] == (best if multiple[best] > 1.0 else None)
+    assert 0 < (scores["called_class"] == "heat").sum() < 25
+
+
+def test_a_class_is_judged_against_all_other_rows(
+    fitted: Path, rareclass: Run, tmp_path: Path
+) -> None:
+    out = tmp_path / "judged.json"
+    done = rareclass(
+        "threshold", fitted / "model.rareclass", fitted / "new.csv", "--class", "power",
+        "--min-recall", "0.5", "--confidence", "none", "--json", out,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    told = json.loads(out.read_text())
+    assert (told["n_rare"], told["rows"]) == (20, 400)
+    assert told["recall"]["value"] >= 0.5
+    done = rareclass(
+        "evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out, "--overwrite"
+    )
+    by_class = {each["name"]: each for each in json.loads(out.read_text())["class_decisions"]}
+    assert sorted(by_class) == sorted(FAILURES)
+    assert all(each["precision"]["value"] > 0.5 for each in by_class.values())
+
+
+@pytest.mark.parametrize(
+    ("more", "kind"),
+    [
+        (("--class", "rust", "--min-recall", "0.5"), ErrorKind.LABELS),
+        (("--class", "heat", "--min-recall", "0.5", "--prevalence", "0.1"), ErrorKind.COMBINATION),
+    ],
+)
+def test_classes_that_are_none_are_refused(
+    fitted: Path, rareclass: Run, more: tuple[str, ...], kind: ErrorKind
+) -> None:
+    refusal(rareclass("threshold", fitted / "model.rareclass", *more), kind, "--class")
