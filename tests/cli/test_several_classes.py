@@ -82,9 +82,7 @@ def test_rows_are_counted_by_class_and_called_class(
     fitted: Path, rareclass: Run, tmp_path: Path
 ) -> None:
     out = tmp_path / "evaluated.json"
-    done = rareclass(
-        "evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out
-    )
+    done = rareclass("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
     assert done.exit_code == 0, done.output
     told = json.loads(out.read_text())
     counts = np.array(told["confusion"]["is_by_called"])
@@ -125,9 +123,7 @@ def test_other_ways_to_hold_out_have_classes(
 def test_labels_without_a_frequent_one_are_refused(rareclass: Run, tmp_path: Path) -> None:
     table = machines(90).with_columns(pl.Series("failure", list("abc") * 30))
     table.write_csv(tmp_path / "even.csv")
-    done = rareclass(
-        "fit", tmp_path / "even.csv", "-t", "failure", "-o", tmp_path / "m.rareclass"
-    )
+    done = rareclass("fit", tmp_path / "even.csv", "-t", "failure", "-o", tmp_path / "m.rareclass")
     refusal(done, ErrorKind.LABELS, "--positive")
 
 
@@ -157,9 +153,7 @@ def test_rows_are_called_a_class_by_its_own_threshold(
     assert rareclass("score", model, fitted / "new.csv", "-o", out).exit_code == 0
     scores = pl.read_parquet(out)
     for row in scores.iter_rows(named=True):
-        multiple = {
-            name: row[f"probability_{name}"] / rules[name].threshold for name in FAILURES
-        }
+        multiple = {name: row[f"probability_{name}"] / rules[name].threshold for name in FAILURES}
         best = max(multiple, key=lambda name: multiple[name])
         assert row["called_class"] == (best if multiple[best] > 1.0 else None)
     assert 0 < (scores["called_class"] == "heat").sum() < 25

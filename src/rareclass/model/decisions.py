@@ -239,7 +239,6 @@ class RareDecision:
             brief,
         )
 
-
     def _called_classes(
         self,
         called: NDArray[np.intp],

@@ -81,9 +81,7 @@ def decision_table(
     return table
 
 
-def decision_row(
-    name: str, rare: NDArray[np.bool_], called: NDArray[np.bool_]
-) -> DecisionRow:
+def decision_row(name: str, rare: NDArray[np.bool_], called: NDArray[np.bool_]) -> DecisionRow:
     """Return the shares of rows that are called, with exact intervals. O(n)."""
     hits, alerts, n_rare = int((called & rare).sum()), int(called.sum()), int(rare.sum())
     counts = ((hits, alerts), (hits, n_rare), (alerts - hits, len(rare) - n_rare))
