@@ -210,9 +210,9 @@ def score_columns(
     ``probability_LEVEL`` of each level, where the model has a calibration; ``sure`` for a hunt of
     which a case was held out (`ListOrder.sure`); for several rare `classes` a
     ``probability_CLASS`` of each, ``likely_class``, the most probable of them, and
-    ``called_class``, by the thresholds of the classes; ``probability_low`` and ``probability_high`` where
-    an `interval` is wanted; ``percentile`` (the share of the training majority, or of all training
-    rows where the target has levels, with a lower score, in percent).
+    ``called_class``, by the thresholds of the classes; ``probability_low`` and
+    ``probability_high`` where an `interval` is wanted; ``percentile`` (the share of the training
+    majority, or of all training rows where the target has levels, with a lower score, in percent).
     """
     columns, probability = [pl.Series("score", scores)], None
     if isinstance(model.calibration, Calibration):

@@ -239,13 +239,10 @@ def with_threshold(
         if rule is not None and rule.needs_time and time is not None:
             names = [*names, time]
         beside = columns_beside(file, names) if names else None
-        codes, scores, classes = labelled_scores(model, file, str(data), InputSummary())
-        kept = np.flatnonzero(codes >= 0)
-        if classes is not None:
-            classes = RareClassScores(classes.which[kept], classes.probability[kept])
-        rows = ScoredRows(codes[kept].astype(np.int16), scores[kept], None, kept, classes)
+        rows = _labelled_rows(model, file, str(data))
+        assert rows.places is not None
+        beside, numbers = None if beside is None else beside[rows.places], rows.places + 1
         rows = _of_class(model, rows, rare_class)
-        beside, numbers = None if beside is None else beside[kept], kept + 1
     if isinstance(wanted, DecisionRule):
         chosen = wanted.choose(rows, beside, time, numbers)
         if data is None:
@@ -258,6 +255,17 @@ def with_threshold(
     if prevalence is not None and changed.rare_calibration is not None:
         changed.set_prevalence(prevalence)
     return changed, chosen
+
+
+def _labelled_rows(
+    model: "Model", file: TableFile | SvmlightFile, name: str
+) -> ScoredRows:
+    """Return the scores of the rows of a file that have a label."""
+    codes, scores, classes = labelled_scores(model, file, name, InputSummary())
+    kept = np.flatnonzero(codes >= 0)
+    if classes is not None:
+        classes = RareClassScores(classes.which[kept], classes.probability[kept])
+    return ScoredRows(codes[kept].astype(np.int16), scores[kept], None, kept, classes)
 
 
 def _named_class(model: "Model", name: str, prevalence: float | None) -> str:
