@@ -257,9 +257,7 @@ def with_threshold(
     return changed, chosen
 
 
-def _labelled_rows(
-    model: "Model", file: TableFile | SvmlightFile, name: str
-) -> ScoredRows:
+def _labelled_rows(model: "Model", file: TableFile | SvmlightFile, name: str) -> ScoredRows:
     """Return the scores of the rows of a file that have a label."""
     codes, scores, classes = labelled_scores(model, file, name, InputSummary())
     kept = np.flatnonzero(codes >= 0)
