@@ -231,10 +231,14 @@ def evaluate_file(
         classes = classes._replace(
             which=classes.which[labelled], probability=classes.probability[labelled]
         )
-    of_classes = {} if classes is None else {"classes": classes}
+    if isinstance(decision, RareDecision):
+        estimate = decision.estimate(y, scores, classes=classes)
+        confusion = decision.confusion(y, scores, classes=classes)
+    else:
+        estimate, confusion = decision.estimate(y, scores), decision.confusion(y, scores)
     return EvaluatedFile(
-        decision.estimate(y, scores, **of_classes),
-        decision.confusion(y, scores, **of_classes),
+        estimate,
+        confusion,
         int((~labelled).sum()),
         seen,
         drift,

@@ -226,10 +226,10 @@ def score_columns(
     if classes is not None:
         stated = model.stated_classes(scores, classes)
         columns += map(pl.Series, _level_columns(model), stated.T)
-        names = pl.Series(model.rare_classes, dtype=pl.String)
-        columns.append(names.gather(classes.argmax(axis=1)).alias(_LIKELY))
+        of_place = pl.Series(model.rare_classes, dtype=pl.String)
+        columns.append(of_place.gather(classes.argmax(axis=1)).alias(_LIKELY))
         called = called_class(classes, model.class_thresholds)
-        columns.append(names.gather(pl.Series(called).replace(-1, None)).alias(_CALLED))
+        columns.append(of_place.gather(pl.Series(called).replace(-1, None)).alias(_CALLED))
     if interval:
         low, high = model.probability_interval(scores, probability)
         columns += [pl.Series(_LOW, low), pl.Series(_HIGH, high)]
