@@ -190,3 +190,30 @@ def test_classes_that_are_none_are_refused(
     fitted: Path, rareclass: Run, more: tuple[str, ...], kind: ErrorKind
 ) -> None:
     refusal(rareclass("threshold", fitted / "model.rareclass", *more), kind, "--class")
+
+
+@pytest.mark.parametrize("on_file", [True, False])
+def test_a_report_has_a_section_on_the_classes(
+    fitted: Path, rareclass: Run, tmp_path: Path, on_file: bool
+) -> None:
+    out = tmp_path / "report.html"
+    data = [fitted / "new.csv"] if on_file else []
+    done = rareclass("report", fitted / "model.rareclass", *data, "--out", out)
+    assert done.exit_code == 0, done.output
+    page = out.read_text()
+    section = page[page.index('id="classes"') :]
+    assert all(name in section for name in FAILURES)
+
+
+def test_the_service_answers_with_the_class(fitted: Path) -> None:
+    from rareclass.serving.live_model import open_served
+
+    served = open_served(fitted / "model.rareclass")
+    rows = machines(seed=1).drop("failure")
+    answer = served.answer(rows)
+    scored = package.load(fitted / "model.rareclass").predict_proba(rows)
+    likely = np.array(served.rare_classes)[scored[:, 1:].argmax(axis=1)]
+    called = answer.columns["called_rare"].to_numpy()
+    decision = answer.columns["decision"].to_numpy()
+    np.testing.assert_array_equal(decision[called], likely[called])
+    assert set(decision[~called]) == {"none"}

@@ -17,6 +17,7 @@ from rareclass.model.drift import drift_of
 from rareclass.model.facts import CombinationFacts, ModelFacts, facts_as_json
 from rareclass.model.model import Model
 from rareclass.model.threshold import budget_of, day_of
+from rareclass.report.classes_section import classes_section
 from rareclass.report.columns_section import data_section, features_section
 from rareclass.report.model_card import CardBasis, card_section
 from rareclass.report.page import (
@@ -132,6 +133,8 @@ def report_on_model(
     importances = content.facts.importances
     if importances or single.reasons:
         sections.append(features_section(importances, single.reasons or {}, single.n_explained))
+    if rows.classes is not None:
+        sections.append(classes_section(content, rows.scores, rows.classes, None))
     sections += single.sections
     if days is not None or groups is not None:
         sections.append(subgroups_section(days, groups))
@@ -169,6 +172,8 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
     sections = _sections_of_scores(content, measures, model)
     if facts.importances:
         sections.append(features_section(facts.importances, {}, 0))
+    if held.classes is not None:
+        sections.append(classes_section(content, held.scores, held.classes, held.weight))
     sections += [
         data_section(_training_data_facts(content), columns, None, []),
         card_section(CardBasis(content, measures.table, measures.reliability, columns)),

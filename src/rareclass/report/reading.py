@@ -12,7 +12,7 @@ from rareclass.encoding.target import is_rare, labels_as_text
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary
-from rareclass.model.facts import RareClassFacts
+from rareclass.model.facts import RareClassFacts, RareClassScores
 from rareclass.model.model import Model
 from rareclass.model.threshold import budget_time, check_days, costs_of, times_of
 from rareclass.report.columns_section import CopyCounter
@@ -63,6 +63,7 @@ class ReadRows:
     costs: dict[str, Any] | None = None
     whole: WholeRows | None = None
     ids: list[str] | None = None
+    classes: RareClassScores | None = None  # of several rare classes
 
 
 def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadRows:
@@ -79,7 +80,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     beside = _columns_beside(file, options)
     copies = None if isinstance(file, SvmlightFile) else CopyCounter()
     keeper = RowKeeper(target)
-    labels, scores = [], []
+    labels, scores, probability = [], [], []
     label = options.target or target.target
     for batch in content.score_batches(file, [label], seen, with_rows=copies is not None):
         labels.append(labels_as_text(batch.kept.to_series()))
@@ -87,12 +88,17 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
             copies.add(batch.rows)
             keeper.add(batch.rows, batch.scores, labels[-1])
         scores.append(batch.scores)
+        probability += [] if batch.classes is None else [batch.classes]
     if not scores:
         raise InputError(f"{data} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)
     codes = decision.codes(pl.concat(labels), str(data))
     every = np.concatenate(scores)
     labelled = np.flatnonzero(codes >= 0)
     y, value = codes[labelled] == 1, every[labelled]
+    classes = None
+    if probability:
+        which = decision.which(pl.concat(labels))[labelled]
+        classes = RareClassScores(which, np.concatenate(probability)[labelled])
     time = groups = None
     if options.time is not None:
         time = times_of(beside[options.time][labelled], labelled + 1, "--time")
@@ -114,6 +120,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         _costs(beside, options, labelled),
         keeper.kept(y, value, labelled),
         _ids(beside, options, labelled),
+        classes,
     )
 
 

@@ -187,7 +187,7 @@ def _scores(served: ServedModel) -> dict[str, Any]:
         "probability": {
             **_NUMBER,
             "description": "Of the rare class, where the model has probabilities; of levels there "
-            "is probability_LEVEL for each.",
+            "is probability_LEVEL for each, of several rare classes probability_CLASS as well.",
         },
         "sure": {
             **_NUMBER,
@@ -195,8 +195,17 @@ def _scores(served: ServedModel) -> dict[str, Any]:
         },
         "decision": {
             "type": "string",
-            "enum": list(served.classes),
-            "description": "The class by the model's threshold.",
+            "enum": [*dict.fromkeys([*served.classes, *served.rare_classes])],
+            "description": "The class by the model's threshold; of several rare classes the most "
+            "probable one.",
+        },
+        "likely_class": {
+            "type": "string",
+            "description": "Of several rare classes the most probable one, for every row.",
+        },
+        "called_class": {
+            "type": ["string", "null"],
+            "description": "Of several rare classes the one above its own threshold.",
         },
         "called_rare": {"type": "boolean", "description": "Where there is one rare class."},
         "percentile": {

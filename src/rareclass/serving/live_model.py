@@ -177,6 +177,7 @@ class ServedModel:
         self.columns: Sequence[Column] = list(content.encoder.columns)
         # Majority and rare class, or levels from the lowest on.
         self.classes: Sequence[str] = list(content.classes)
+        self.rare_classes: Sequence[str] = content.rare_classes  # of several; else empty
         # Most frequent words of categorical columns, and cells of a valid row.
         self.choices: Mapping[str, Sequence[str]] = choices_of(content)
         typical = _medians(content)
