@@ -128,8 +128,9 @@ def _libraries() -> ThreadpoolController:
 
 
 Advance = Callable[..., None]
-# True where `hush` has switched "auto" off.
-_hushed = False
+# What `hush` was told last; None where no command line runs.
+_hushed: bool | None = None
+_n_bars = 0  # open now
 
 
 def _silent(step: float = 1, note: str = "") -> None:
@@ -168,16 +169,30 @@ def track(
     if total is not None:
         columns += [BarColumn(), MofNCompleteColumn()]
     columns += [TimeElapsedColumn(), TextColumn("{task.fields[note]}", style="dim", markup=False)]
+    global _n_bars
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(description, total=total, note="")
 
         def advance(step: float = 1, note: str = "") -> None:
             progress.update(task, advance=step, note=note)
 
-        yield advance
+        _n_bars += 1
+        try:
+            yield advance
+        finally:
+            _n_bars -= 1
 
 
 def hush(is_hushed: bool) -> None:
-    """Switch "auto" off in this process, as the command line's ``--quiet`` does, or on again."""
+    """Switch "auto" off in this process, as the command line's ``--quiet`` does, or on again.
+
+    Called with False, as each command does, it also lets `tell` print where no bar is.
+    """
     global _hushed
     _hushed = is_hushed
+
+
+def tell(line: str) -> None:
+    """Print a line on standard error in a command that is not quiet; in Python beside a bar."""
+    if _hushed is False or (_hushed is None and _n_bars):
+        print(line, file=sys.stderr, flush=True)

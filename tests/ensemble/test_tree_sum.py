@@ -85,9 +85,10 @@ leaf_counts = st.lists(
     st.sampled_from([1, 2, 3, 15, 16, 17, 33, 64, MASKED_LEAVES, MASKED_LEAVES + 1, 200]),
     max_size=5,
 )
+ALWAYS_PREPARED = {"_FEW_ROWS": 0, "_ROWS_A_TREE": 0, "_ROWS_A_SPLIT": 0}
 limits = st.sampled_from(
     [{"_MOST_TILES": 1}, {"MOST_CUTS": 70}, {"MOST_SPLITS": 40}, {"MOST_FEATURES": 1}]
-)
+).map(lambda limit: limit | ALWAYS_PREPARED) | st.just({"_FEW_ROWS": 70})
 
 
 @given(
@@ -119,7 +120,18 @@ def test_more_thresholds_and_splits_than_sixteen_bits_can_number():
     ]
     X = random.normal(size=(20, 1))
     expected = [sum(walked(tree, x) for tree in trees) for x in X]
-    np.testing.assert_allclose(TreeSum.of(trees).scores(X), expected, atol=1e-12)
+    with mock.patch.multiple(tree_sum, **ALWAYS_PREPARED):
+        np.testing.assert_allclose(TreeSum.of(trees).scores(X), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n_calls", "is_prepared"), [(1, False), (20, True)])
+def test_trees_are_prepared_once_many_rows_have_been_scored(n_calls, is_prepared):
+    random = np.random.default_rng(0)
+    function = TreeSum.of([random_tree(random, 9) for _ in range(3)])
+    X = random_rows(random, 50, missing=0.0)
+    for _ in range(n_calls):
+        function.scores(X)
+    assert ("_prepared" in vars(function)) == is_prepared
 
 
 def test_rows_one_by_one_in_blocks_and_in_threads_score_the_same():

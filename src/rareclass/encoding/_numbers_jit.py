@@ -12,15 +12,16 @@ _ROWS_OF_GRID = 256
 
 
 @njit(cache=True, nogil=True)
-def interpolate_columns(X, knots, heights, starts, mean, scale, out):
+def interpolate_columns(columns, knots, heights, starts, mean, scale, out):
     """Piecewise linear height of every number, at both ends that of the last knot; NaN stays.
 
-    What is written is ``(height - mean[j]) / scale[j]``. X, out: (n_rows, n_columns); column j has
-    the increasing ``knots[starts[j]:starts[j + 1]]``, at least one, and as many heights. An even
-    grid over the range of a column tells where among the knots to look: time O(n_rows * n_columns)
-    where knots are spread evenly, at worst times log2 of their number. Of few rows it has one cell.
+    What is written is ``(height - mean[j]) / scale[j]``. Shapes: columns (n_columns, n_rows), a
+    column of the table in each row; out (n_rows, n_columns). Column j has the increasing
+    ``knots[starts[j]:starts[j + 1]]``, at least one, and as many heights. An even grid over the
+    range of a column tells where among the knots to look: time O(n_rows * n_columns) where knots
+    are spread evenly, at worst times log2 of their number. Of few rows it has one cell.
     """
-    n_rows, n_columns = X.shape
+    n_columns, n_rows = columns.shape
     n_cells = _CELLS if n_rows >= _ROWS_OF_GRID else 1
     first = np.empty((n_columns, n_cells + 1), np.int64)
     for j in range(n_columns):
@@ -32,8 +33,9 @@ def interpolate_columns(X, knots, heights, starts, mean, scale, out):
             height = heights[starts[j] : starts[j + 1]]
             width = at[-1] - at[0]
             per_unit = n_cells / width if width > 0.0 else 0.0
+            cells = first[j]
             for i in range(begin, end):
-                z = _height_of(X[i, j], at, height, first[j], per_unit)
+                z = _height_of(columns[j, i], at, height, cells, per_unit)
                 out[i, j] = (z - mean[j]) / scale[j]
 
 

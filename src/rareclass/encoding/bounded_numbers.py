@@ -237,7 +237,7 @@ class BoundedNumbers(BaseEstimator):
         out = np.empty(X.shape)
         if self.how == "quantiles":
             knots = (self.knots_, self.heights_, self.starts_)
-            interpolate_columns(X, *knots, self.mean_, self.scale_, out)
+            interpolate_columns(X.T, *knots, self.mean_, self.scale_, out)
             return out
         for begin in range(0, len(X), _BLOCK_ROWS):
             rows = slice(begin, begin + _BLOCK_ROWS)

@@ -16,7 +16,8 @@ There are four forms of trees.
   2015). Bits are in words of 16, and most splits clear leaves of one word alone.
 - *Large trees* have a top of 128 leaves, which is a masked tree. Below it rows are walked
   down, one step of all rows in turn, so that waits for memory overlap.
-- *Huge trees*, which 16 bits cannot number, are walked down row by row.
+- *Huge trees*, which 16 bits cannot number, are walked down row by row. So are all trees while
+  few rows are scored: `TreeSum` says when the other forms pay.
 """
 
 from typing import NamedTuple
@@ -239,15 +240,16 @@ def _walk_on(tile, entry, nodes, going, leaf):
 
 
 @njit(cache=True, nogil=True)
-def add_huge_tree(X, feature, threshold, left, right, missing_left, value, scores_out):
-    """Add to each row's score the value of its leaf in one tree, walking down."""
-    for i in range(X.shape[0]):
-        node = 0
-        while node >= 0:
-            x = X[i, feature[node]]
-            goes_left = missing_left[node] if np.isnan(x) else x <= threshold[node]
-            node = left[node] if goes_left else right[node]
-        scores_out[i] += value[~node]
+def walk_down(X, feature, threshold, left, right, missing_left, value, start, scores_out):
+    """Add to each row's score the value of its leaf in every tree, in the order of the trees."""
+    for k in range(start.shape[0] - 1):
+        for i in range(X.shape[0]):
+            node = start[k]
+            while node >= 0:
+                x = X[i, feature[node]]
+                goes_left = missing_left[node] if np.isnan(x) else x <= threshold[node]
+                node = left[node] if goes_left else right[node]
+            scores_out[i] += value[~node]
 
 
 # -- preparing ---------------------------------------------------------------------------------
@@ -308,7 +310,7 @@ def lay_groups(column, code, left, right, start, depth, trees_out):
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _lay_levels(column, code, root, depth, at, trees_out):
     """Add the levels of a tree, an even number; return where the next group begins."""
     if depth % 2:
@@ -320,13 +322,13 @@ def _lay_levels(column, code, root, depth, at, trees_out):
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _leaves(child, below):
     """Number of leaves of a child, itself where it is a leaf."""
     return below[child] if child >= 0 else 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _choose_top(left, right, root, end, below, in_top_out):
     """Say which splits are the top of a tree: those with the most leaves below."""
     room = MASKED_LEAVES - 1
@@ -335,15 +337,20 @@ def _choose_top(left, right, root, end, below, in_top_out):
         return
     for n in range(end - 1, root - 1, -1):
         below[n] = _leaves(left[n], below) + _leaves(right[n], below)
-    least = np.sort(below[root:end])[-room]
+    n_with = np.zeros(below[root] + 1, np.int64)  # splits with so many leaves below
+    for n in range(root, end):
+        n_with[below[n]] += 1
     # A split has more leaves than those below it, and stands before them: the top has no gap.
-    room -= np.sum(below[root:end] > least)
+    least = below[root]
+    while n_with[least] < room:
+        room -= n_with[least]
+        least -= 1
     for n in range(root, end):
         in_top_out[n] = below[n] > least or (below[n] == least and room > 0)
         room -= below[n] == least
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _number_leaves(left, right, root, end, in_top, below_out, first_out):
     """For each split of the top, how many leaves of the top are below, and the leftmost of them."""
     for n in range(end - 1, root - 1, -1):
@@ -358,7 +365,7 @@ def _number_leaves(left, right, root, end, in_top, below_out, first_out):
             first_out[right[n]] = first_out[n] + _leaves(left[n], below_out)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _lay_word(column, code, left, root, end, in_top, below, first, word, at, trees_out):
     """Add the splits that clear leaves of a word, an even number; return where the next begin."""
     before = at
@@ -376,7 +383,7 @@ def _lay_word(column, code, left, root, end, in_top, below, first, word, at, tre
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _lay_nodes(column, code, left, right, root, end, leaf0, large, trees_out):
     """Add all splits of a large tree as nodes; children are numbered within the tree."""
     node0, mask = trees_out.first_node[large], 0xFFFF
@@ -391,7 +398,7 @@ def _lay_nodes(column, code, left, right, root, end, leaf0, large, trees_out):
         )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _lay_entries(left, right, root, end, leaf0, in_top, below, first, large, trees_out):
     """Say where rows go on from each leaf of the top."""
     for n in range(root, end):

@@ -21,17 +21,20 @@ from rareclass.ensemble._tree_sum_jit import (
     TILE_STEP,
     WORDS,
     PreparedTrees,
-    add_huge_tree,
     add_trees,
     depths_of,
     lay_groups,
     lay_out,
+    walk_down,
 )
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.protocol import Block
 from rareclass.rows.source import RowSource
 
 _BLOCK_ROWS = 4096
+# Preparing a tree takes as long as so many rows, and so many more a split, take to walk down it.
+_ROWS_A_TREE, _ROWS_A_SPLIT = 500, 10
+_FEW_ROWS = 32  # walk down in the time that a tile takes
 # A tile of rows stays in the second cache.
 _TILE_BYTES = 2**18
 _MOST_TILES = 16
@@ -60,8 +63,8 @@ class TreeSum:
     -----
     A row costs one comparison a level in trees that ask the same at all splits of a level, one a
     split in others of up to 128 leaves, 16 of either at once, and some steps down in larger ones;
-    `_tree_sum_jit` has the forms. A tree takes about 29 bytes a leaf, and once rows have been
-    scored 10 to 26 more.
+    `_tree_sum_jit` has the forms. Few rows walk down all trees instead, which need not be brought
+    into a form first. A tree takes about 29 bytes a leaf, and 10 to 26 more in a form.
 
     Examples
     --------
@@ -85,6 +88,8 @@ class TreeSum:
     # start[t] splits, at least one, and one leaf more; its first leaf is start[t] + t.
     start: np.ndarray
     intercept: float  # a, with the values of all trees that split nothing
+
+    _n_walked = 0  # rows, in all calls so far
 
     @classmethod
     def of(cls, trees: Sequence[Tree], intercept: float = 0.0) -> Self:
@@ -181,7 +186,18 @@ class TreeSum:
             raise ValueError(f"rows have {X.shape[1]} features, the trees look at more.")
         source = RowSource(X.shape, X.dtype, lambda rows: X[rows], sparse.issparse(X))
         rows = ArrayRows(source, block_rows=_BLOCK_ROWS, n_jobs=n_jobs, blocks_a_thread=1)
-        return rows.map(self._scores_of)
+        return rows.map(self._walked if self._is_walked(X.shape[0]) else self._scores_of)
+
+    def _is_walked(self, n_rows: int) -> bool:
+        """Return whether rows walk down the trees; counts the rows that do.
+
+        Trees are prepared once as much time has gone into walking as preparing takes. Both ways
+        give the same scores, to the last digit.
+        """
+        if n_rows > _FEW_ROWS:
+            self._n_walked += n_rows
+        most = _ROWS_A_TREE + _ROWS_A_SPLIT * len(self.left) / max(self.n_trees, 1)
+        return n_rows <= _FEW_ROWS or self._n_walked <= most
 
     @cached_property
     def _prepared(self) -> "list[PreparedTrees | TreeSum]":
@@ -203,17 +219,25 @@ class TreeSum:
         return {name: each for name, each in vars(self).items() if not name.startswith("_")}
 
     def _scores_of(self, block: Block) -> np.ndarray:
-        X = block.X.toarray() if sparse.issparse(block.X) else block.X
-        X = np.ascontiguousarray(X, dtype=np.float64)
+        X = _dense(block)
         scores = np.zeros(len(X))
         for part in self._prepared_for_missing if np.isnan(X).any() else self._prepared:
             if isinstance(part, PreparedTrees):
                 tiles = _TILE_BYTES // (2 * TILE_STEP * len(part.feature))
                 add_trees(X, part, TILE_STEP * min(max(tiles, 1), _MOST_TILES), scores)
             else:
-                tree = part.feature, part.threshold, part.left, part.right
-                add_huge_tree(X, *tree, part.missing_goes_left, part.value, scores)
+                part._add_walked(X, scores)
         return scores + self.intercept
+
+    def _walked(self, block: Block) -> np.ndarray:
+        X = _dense(block)
+        scores = np.zeros(len(X))
+        self._add_walked(X, scores)
+        return scores + self.intercept
+
+    def _add_walked(self, X: np.ndarray, scores_out: np.ndarray) -> None:
+        tree = self.feature, self.threshold, self.left, self.right
+        walk_down(X, *tree, self.missing_goes_left, self.value, self.start, scores_out)
 
     def _ends_of_parts(self) -> list[int]:
         """Cut the trees where 16 bits could not number features, or the thresholds of one."""
@@ -243,6 +267,11 @@ class TreeSum:
             (self.start[begin : end + 1] - first).astype(np.int32),
             0.0,
         )
+
+
+def _dense(block: Block) -> np.ndarray:
+    X = block.X.toarray() if sparse.issparse(block.X) else block.X
+    return np.ascontiguousarray(X, dtype=np.float64)
 
 
 def _prepared(trees: TreeSum, has_missing: bool) -> PreparedTrees:

@@ -45,9 +45,9 @@ def _binomial(state: NDArray[np.uint64], n: int, p: float) -> int:
         return 0
     if p >= 1.0:
         return n
-    if p > 0.5:
-        return n - _binomial_half(state, n, 1.0 - p)
-    return _binomial_half(state, n, p)
+    is_likely = p > 0.5
+    k = _binomial_half(state, n, 1.0 - p if is_likely else p)
+    return n - k if is_likely else k
 
 
 @njit(cache=True, nogil=True)
@@ -181,9 +181,10 @@ def replicates(
                     item = start + j
                     if place - j >= keep[item]:
                         item = other[item]
-                    _add(item, 1, entry, at_a, at_b, weight, total_a, total_b)
-        out[r, 0] = measured(total_a, sizes[0], measure, option)
-        out[r, 1] = measured(total_b, sizes[1], measure, option)
+                    _add(item, np.int64(1), entry, at_a, at_b, weight, total_a, total_b)
+        for column in range(2):
+            total = total_a if column == 0 else total_b
+            out[r, column] = measured(total, sizes[column], measure, option)
 
 
 @njit(cache=True, nogil=True)

@@ -1,7 +1,8 @@
 """Isotonic regression with one more row, for every place where it may stand."""
 
 import numpy as np
-from numba import njit
+
+from rareclass.compiling import njit
 
 
 @njit(cache=True, nogil=True)

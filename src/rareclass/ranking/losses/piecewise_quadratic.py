@@ -197,7 +197,7 @@ class PiecewiseQuadratic(MarginLoss):
             prefix.weight_sum,
             low,
             high,
-            direction,
+            np.ascontiguousarray(direction),
             weight,
             self.shape.curve,
             product,
