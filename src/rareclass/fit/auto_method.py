@@ -60,7 +60,8 @@ class AutoMethod(Method[RareClassifier]):
     def outlook(self, size: TableSize, terms: Terms) -> str:
         """Return how long it may take, and how to stop it."""
         seconds = self._seconds(size.n_rows)
-        return f"Training takes up to {seconds:.2g} s; Ctrl-C stops it and keeps the best so far."
+        length = f"{seconds:.2g}" if seconds < 100 else f"{seconds:,.0f}"
+        return f"Training takes up to {length} s; Ctrl-C stops it and keeps the best so far."
 
     def _seconds(self, n_rows: int) -> float:
         """Return the seconds allowed, by the number of rows where the user named none."""
