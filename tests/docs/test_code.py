@@ -34,6 +34,7 @@ SLOW = {
     ("how-to/groups-and-time", "In Python"),
     ("how-to/ordered-classes", "In Python"),
     ("how-to/kernel-machine", "A kernel machine: RankRC"),
+    ("how-to/several-classes", "In Python"),
     ("how-to/wide-tables", "In Python"),
     ("how-to/compare-models", "In Python"),
     ("how-to/coming-from", "From imbalanced-learn"),
@@ -111,6 +112,7 @@ OTHERS = {
     ("how-to/export", "Model files"): half_of_table,
     ("how-to/ordered-classes", "In Python"): lambda given: {"y": STAYS, "y_test": STAYS[::2]},
     ("how-to/few-labels", "In Python"): lambda given: {"y": LOOKED_AT},
+    ("how-to/several-classes", "In Python"): lambda given: {"y": np.where(Y, STAYS, "no")},
     ("how-to/report", "Plots"): lambda given: {
         name: given[name][::2] for name in ("scores", "date")
     },
