@@ -14,6 +14,7 @@ from rareclass.cli.hunt import hunt
 from rareclass.cli.model_file import export, show, threshold
 from rareclass.cli.monitor import monitor
 from rareclass.cli.report import report
+from rareclass.cli.review import review
 from rareclass.cli.score import score
 from rareclass.cli.screen import be_quiet
 from rareclass.cli.serve import serve
@@ -51,8 +52,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (
-    fit, score, evaluate, monitor, threshold, compare, report, show, export, serve, hunt, stream,
-    demo,
+    fit, score, evaluate, monitor, threshold, compare, report, show, export, serve, hunt, review,
+    stream, demo,
 ):  # fmt: skip
     app.command(cls=EachOptionOnce, help=unwrapped(verb.__doc__ or ""))(verb)
 

@@ -114,7 +114,7 @@ def write_hunt(
 
 def _write_rows(folder: Path, table: HuntTable, hunt: Hunt) -> str:
     """Write the ranked rows with all cells that they have in the file, in its format."""
-    rows = _rows_of(table.file, hunt.ranking.rows)
+    rows = rows_of(table.file, hunt.ranking.rows)
     ranking = hunt.ranking
     names = own_names(table.file.columns)
     balls = [ball.name for ball in hunt.balls]
@@ -154,7 +154,7 @@ def own_names(columns: list[str]) -> dict[str, str]:
     return names
 
 
-def _rows_of(file: TableFile, wanted: Any) -> pl.DataFrame:
+def rows_of(file: TableFile, wanted: Any) -> pl.DataFrame:
     """Read some rows of a file again, in the order asked for."""
     in_order = np.sort(wanted)
     parts: list[pl.DataFrame] = []

@@ -225,15 +225,19 @@ def _scores(served: ServedModel) -> dict[str, Any]:
 
 def page_of(served: ServedModel, limits: Limits) -> tuple[str, dict[str, str]]:
     """Page as HTML, and the headers that restrict its requests to this service."""
-    css, script = _part("page.css"), _part("page.js")
-    content = _template().render(
+    return page_with_headers(
+        "page",
         target=served.target,
         classes=list(served.classes),
         fields=[_field(number, column, served) for number, column in enumerate(served.columns)],
         n_reasons=min(_REASONS, limits.reasons, len(served.columns)),
-        css=css,
-        script=script,
     )
+
+
+def page_with_headers(name: str, **facts: Any) -> tuple[str, dict[str, str]]:
+    """Return a page of this folder with its script, and headers that keep it to its own host."""
+    css, script = _part("page.css"), _part(f"{name}.js")
+    content = _template(f"{name}.html.j2").render(css=css, script=script, **facts)
     policy = (
         f"default-src 'none'; style-src '{_digest(css)}'; script-src '{_digest(script)}'; "
         "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
@@ -282,11 +286,11 @@ def _digest(content: str) -> str:
 
 
 @cache
-def _template() -> Any:
+def _template(name: str) -> Any:
     import jinja2
 
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    return environment.from_string(_part("page.html.j2"))
+    return environment.from_string(_part(name))
 
 
 @cache

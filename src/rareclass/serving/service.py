@@ -286,14 +286,15 @@ def serve(
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_GRACE,
     )
-    with _listening(address) as listening, threadpool_limits(1), _ignoring_sigterm():
+    with listening_at(address) as listening, threadpool_limits(1), _ignoring_sigterm():
         announce(replace(address, port=listening.getsockname()[1]))
         sys.setswitchinterval(_SWITCH_SECONDS)
         _Server(config).run(sockets=[listening])
 
 
 @contextmanager
-def _listening(address: Address) -> Iterator[socket.socket]:
+def listening_at(address: Address) -> Iterator[socket.socket]:
+    """Yield a socket that listens; raises `InputError` where nothing can listen there."""
     try:
         places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
         family, _, _, _, place = places[0]

@@ -1,0 +1,198 @@
+"""``rareclass review``: rows that a person should check next, and a journal of the verdicts."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from rareclass.cli.door import (
+    ColumnOptions,
+    Overwrite,
+    Positive,
+    TableOptions,
+    check_output,
+    command,
+    file_or_url,
+    on_this_machine,
+)
+from rareclass.cli.screen import file_text, new_table, output, print_notes
+from rareclass.errors import ErrorKind, InputError, counted, needed_for
+from rareclass.labels.states import CheckReason
+
+if TYPE_CHECKING:
+    from rareclass.review.journal import ReviewJournal
+    from rareclass.review.reviewing import ReviewList
+    from rareclass.review.table import ReviewTable
+
+_NO_MODEL = "none"
+_SHOWN = 10
+_SCORED_BY = {
+    "verdicts": "a model trained on all known labels",
+    "model": "the model",
+    "cases": "likeness to the known cases, as in a hunt",
+    "nothing": "nothing: no case is known yet",
+}
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """Options on the next list."""
+
+    budget: Annotated[int, typer.Option(help="Rows to check in this round.")] = 50
+    teaches: Annotated[
+        float, typer.Option(help="Share of rows whose labels teach the model most.")
+    ] = 0.2
+    random: Annotated[
+        float, typer.Option(help="Share of rows drawn at random, by known chances.")
+    ] = 0.2
+    time_budget: Annotated[
+        float, typer.Option(min=0.5, help="Seconds for training on the verdicts.")
+    ] = 10.0
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same list.")] = 0
+    skip_open: Annotated[
+        bool,
+        typer.Option(
+            "--skip-open", help="Make a new list although rows of the last one lack a verdict."
+        ),
+    ] = False
+
+
+@command
+def review(
+    given: Annotated[
+        list[str],
+        typer.Argument(help="Model, or none, and the table to review.", metavar="[MODEL] TABLE"),
+    ],
+    journal: Annotated[
+        Path, typer.Option("--journal", "-j", help="Journal to continue, or to start.")
+    ],
+    *,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", help="Column of labels; by default the model's."),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--id", help="Column that names the rows; by default row numbers.")
+    ] = None,
+    positive: Positive = None,
+    rest: Annotated[
+        list[str] | None, typer.Option(help="Label of rows that are not rare. Many times.")
+    ] = None,
+    sheet: Annotated[
+        Path | None,
+        typer.Option("--list", help="CSV file to write the list to.", parser=file_or_url),
+    ] = None,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(help="List with verdicts filled in, to read first.", parser=file_or_url),
+    ] = None,
+    correct: Annotated[
+        bool, typer.Option("--correct", help="Verdicts may replace earlier ones.")
+    ] = False,
+    page: Annotated[bool, typer.Option("--page", help="Check the rows on a local page.")] = False,
+    port: Annotated[int, typer.Option(help="Port of the page.", min=0, max=65535)] = 8080,
+    how: ListOptions,
+    columns: ColumnOptions,
+    overwrite: Overwrite = False,
+    table: TableOptions,
+) -> None:
+    """List the rows that a person should check next, and learn from the verdicts.
+
+    Some rows have the highest scores, some teach the model most, some are drawn at random. Each
+    call learns from the labels of TABLE and all verdicts in the journal.
+    """
+    from rareclass.opening import open_model
+    from rareclass.review.reviewing import next_rows, open_list, read_verdicts
+    from rareclass.review.selection import Shares
+    from rareclass.review.table import open_journal, read_review_table
+
+    shares = Shares(how.teaches, how.random)
+    if not 1 <= len(given) <= 2:
+        raise InputError("Give a model and a table.", "MODEL may be left out.", ErrorKind.SETTING)
+    place = table.place(given[-1], "TABLE")
+    model = None
+    if len(given) == 2 and given[0] != _NO_MODEL:
+        model = open_model(file_or_url(given[0]))
+    target = target or (None if model is None else model.target)
+    if target is None:
+        raise InputError("--target is missing.", "Name the column of labels.", ErrorKind.SETTING)
+    on_this_machine(file_or_url(str(journal)), "--journal")
+    if sheet is not None:
+        check_output(sheet, "--list", overwrite, {"TABLE": place, "--journal": journal})
+    read = read_review_table(place, target, key, **columns.settings, separator=table.character)
+    kept = open_journal(journal, read, model, positive, tuple(rest or ()))
+    console = output()
+    if verdicts is not None:
+        n_new = kept.add(read_verdicts(verdicts, correct), read.keys)
+        console.print(f"{counted(n_new, 'new verdict')} of {file_text(verdicts)}.")
+
+    def more() -> "ReviewList":
+        return next_rows(read, kept, model, how.budget, shares, how.time_budget, how.seed)
+
+    if verdicts is None or sheet is not None or page:
+        listed = (None if how.skip_open else open_list(read, kept)) or more()
+        _print_list(console, listed, len(read.keys))
+        if sheet is not None:
+            _write_list(console, sheet, listed)
+        if page:
+            _show_page(console, kept, listed, more, port)
+    _print_known(console, kept, read)
+
+
+def _print_list(console: Console, listed: "ReviewList", n_rows: int) -> None:
+    reasons = Counter(listed.rows["review reason"].to_list())
+    parts = ", ".join(f"{reasons[each]} {each}" for each in CheckReason if reasons[each])
+    rows = counted(listed.rows.height, "row")
+    again = " without a verdict" if listed.is_open else ""
+    console.print(f"Round {listed.round.number}: {rows}{again} of {n_rows:,} ({parts})")
+    if listed.scored_by:
+        console.print(f"Scored by {_SCORED_BY[listed.scored_by]}")
+    shown = new_table()
+    names = ("row", "reason", "chance", "score", "why")
+    for name in names:
+        shown.add_column(name, overflow="ellipsis", no_wrap=True)
+    for line in listed.rows.head(_SHOWN).iter_rows(named=True):
+        cells = (line[f"review {name}"] for name in names)
+        shown.add_row(*(f"{c:.4g}" if isinstance(c, float) else str(c or "") for c in cells))
+    console.print(shown)
+
+
+def _write_list(console: Console, sheet: Path, listed: "ReviewList") -> None:
+    from rareclass.files import replacing
+
+    with replacing(sheet) as temporary:
+        listed.rows.write_csv(temporary)
+    console.print(f"Saved {file_text(sheet)}", soft_wrap=True)
+    console.print("Fill in the column 'review verdict', and give the file as --verdicts.")
+
+
+def _show_page(
+    console: Console, journal: "ReviewJournal", listed: "ReviewList", more: object, port: int
+) -> None:
+    with needed_for("rareclass review --page", "rareclass[serve]"):
+        from rareclass.serving.review_page import serve_review
+    serve_review(
+        journal,
+        listed,
+        more,  # type: ignore[arg-type]
+        port,
+        lambda address: console.print(f"Check the rows at {address.url} (Ctrl-C stops)"),
+    )
+
+
+def _print_known(console: Console, journal: "ReviewJournal", table: "ReviewTable") -> None:
+    """Print the verdicts so far, and what the journal lacks."""
+    found = Counter(verdict.label for verdict in journal.verdicts.values())
+    labels = ", ".join(f"{label} {n:,}" for label, n in found.most_common())
+    n_open = sum(len(each.values["rows"]) for each in journal.missing())
+    console.print(
+        f"Verdicts in {journal.path}: {len(journal.verdicts):,}{f' ({labels})' if labels else ''}; "
+        f"{counted(n_open, 'listed row')} without one",
+        markup=False,
+    )
+    cut = [f"line {each.values['line']} was cut short, and dropped." for each in journal.findings]
+    if cut:
+        print_notes(console, cut)

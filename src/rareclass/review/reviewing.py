@@ -1,0 +1,307 @@
+"""The loop of a review: learn from all verdicts so far, list the next rows, take verdicts."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from rareclass.encoding.hunt import HuntEncoder
+from rareclass.encoding.target import labels_as_text
+from rareclass.ensemble.rare_classifier import RareClassifier
+from rareclass.errors import ErrorKind, InputError
+from rareclass.explain.explaining import explain
+from rareclass.findings import warnings_as
+from rareclass.hunt.case_score import score_unlabelled
+from rareclass.hunt.files import rows_of
+from rareclass.hunt.table import UNLABELLED, HuntLabels
+from rareclass.labels.states import UNKNOWN, LabelStates
+from rareclass.model.model import Model
+from rareclass.review.journal import ReviewJournal
+from rareclass.review.records import Listed, Round, Verdict
+from rareclass.review.selection import Shares, select_rows
+from rareclass.review.table import ReviewTable, open_cells
+
+Floats = NDArray[np.float64]
+# Fewest rare and other rows that a model is trained on; with fewer, rows are scored as in a hunt.
+LEAST_RARE, LEAST_OTHERS = 5, 20
+# Members where no model names any: quick ones that differ from each other.
+QUICK_MEMBERS = ("histogram boosting", "extra trees")
+# Verdicts on so many cases weigh as much as the model that was trained elsewhere.
+_CASES_OF_A_MODEL = 20
+_MOST_REASONS = 3
+ROW, REASON, CHANCE, SCORE, WHY = "row", "reason", "chance", "score", "why"
+VERDICT, NOTE = "verdict", "note"
+
+
+@dataclass(frozen=True)
+class ReviewList:
+    """Rows for a person to check, and by what they were scored.
+
+    Attributes
+    ----------
+    round : Round
+    rows : DataFrame
+        A line for each row: ``review row`` (its key), ``review reason``, ``review chance``,
+        ``review score``, ``review why``, empty ``review verdict`` and ``review note``, then the
+        cells of the table.
+    scored_by : str
+        "verdicts" (a model trained on all known labels), "model", "cases" (as a hunt does) or
+        "nothing" (no rare row is known).
+    is_open : bool
+        Whether the list is of an earlier round that lacks verdicts.
+    """
+
+    round: Round
+    rows: pl.DataFrame
+    scored_by: str
+    is_open: bool = False
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """Scores of all rows, and what explains them."""
+
+    scores: Floats | None
+    by: str
+    estimator: RareClassifier | None = None
+
+
+def next_rows(
+    table: ReviewTable,
+    journal: ReviewJournal,
+    model: Model | None = None,
+    budget: int = 50,
+    shares: Shares = Shares(),  # noqa: B008 (never changed)
+    time_budget: float = 10.0,
+    seed: int = 0,
+) -> ReviewList:
+    """List the rows that a person should check next, as a new round of the journal.
+
+    Parameters
+    ----------
+    table : ReviewTable
+        As `read_review_table` returns it.
+    journal : ReviewJournal
+        As `open_journal` returns it; the new round is appended to it.
+    model : Model, optional
+        Model whose scores are used until labels and verdicts suffice to train one, with whose
+        members that one is trained.
+    budget : int, default=50
+        Rows to list; fewer where fewer have no label.
+    shares : Shares
+        Parts of the list by reason.
+    time_budget : float, default=10
+        Seconds for training.
+    seed : int, default=0
+        Seed of the random rows, together with the number of the round.
+
+    Returns
+    -------
+    ReviewList
+
+    Raises
+    ------
+    InputError
+        Where every row has a label, the budget is not above 0, or the journal is about other rows.
+    """
+    if budget < 1:
+        raise InputError(
+            f"A budget of {budget} rows lists none.",
+            "Give 1 or more.",
+            ErrorKind.SETTING,
+            value=budget,
+        )
+    states = journal.states(table.keys, table.codes(journal.header))
+    free = np.flatnonzero(states.code == UNKNOWN)
+    if not len(free):
+        raise InputError(
+            "Every row of the table has a label: there is nothing to review.",
+            "Leave the cells of the target empty whose answer is not known.",
+            ErrorKind.TOO_FEW_ROWS,
+        )
+    points = np.asarray(HuntEncoder(table.columns).fit_transform(table.frame), np.float64)
+    scored = _score(table, states, points, model, time_budget, seed)
+    number = len(journal.rounds) + 1
+    scores = None if scored.scores is None else scored.scores[free]
+    known = points[states.code != UNKNOWN]
+    chosen = select_rows(scores, points[free], known, budget, shares, (seed, number))
+    rows = free[chosen.rows]
+    of_rows = [None] * len(rows) if scores is None else scores[chosen.rows].tolist()
+    keys = [table.keys[row] for row in rows]
+    facts = zip(keys, chosen.reason.tolist(), chosen.chance.tolist(), of_rows, strict=True)
+    listed = tuple(Listed(*each) for each in facts)
+    digest = "" if scores is None else hashlib.sha256(scores.tobytes()).hexdigest()[:16]
+    why = _reasons(table, states, points, scored, rows)
+    sheet = _sheet(table, listed, rows, why)
+    journal.add_round(Round(number, listed, seed, digest))
+    return ReviewList(journal.rounds[-1], sheet, scored.by)
+
+
+def open_list(table: ReviewTable, journal: ReviewJournal) -> ReviewList | None:
+    """Return the rows of the last round that have no verdict yet; None where all have one."""
+    if not journal.rounds:
+        return None
+    last = journal.rounds[-1]
+    listed = tuple(row for row in last.listed if row.key not in journal.verdicts)
+    if not listed:
+        return None
+    place = {key: k for k, key in enumerate(table.keys)}
+    rows = np.array([place[row.key] for row in listed])
+    return ReviewList(last, _sheet(table, listed, rows, [""] * len(rows)), "", is_open=True)
+
+
+def read_verdicts(sheet: Any, corrects: bool = False) -> list[Verdict]:
+    """Read the verdicts of a list that a person filled in; rows without a verdict are left out.
+
+    Parameters
+    ----------
+    sheet : table or path
+        With the columns ``review row`` and ``review verdict``, and ``review note`` if any.
+    corrects : bool, default=False
+        Whether these verdicts may replace others.
+    """
+    file = open_cells(sheet)
+    names = [f"review {name}" for name in (ROW, VERDICT)]
+    for name in names:
+        if name not in file.columns:
+            raise InputError(
+                f"The sheet has no column {name!r}.",
+                "Fill in the list that rareclass review --list writes.",
+                ErrorKind.MISSING_COLUMN,
+                column=name,
+            )
+    note = f"review {NOTE}"
+    names += [note] if note in file.columns else []
+    cells = pl.concat(list(file.batches(names)))
+    texts = [labels_as_text(cells[name]).to_list() for name in names]
+    notes = texts[2] if len(texts) > 2 else [None] * cells.height
+    return [
+        Verdict(str(key), label, note=remark or "", corrects=corrects)
+        for key, label, remark in zip(texts[0], texts[1], notes, strict=True)
+        if label is not None
+    ]
+
+
+# -- scores ----------------------------------------------------------------------------------------
+
+
+def _score(
+    table: ReviewTable,
+    states: LabelStates,
+    points: Floats,
+    model: Model | None,
+    seconds: float,
+    seed: int,
+) -> _Scored:
+    """Score all rows by the best that the known labels allow."""
+    known = np.flatnonzero(states.code != UNKNOWN)
+    is_rare = states.code[known] > 0
+    n_rare, n_others = int(is_rare.sum()), int((~is_rare).sum())
+    if n_rare >= LEAST_RARE and n_others >= LEAST_OTHERS:
+        estimator = _trained(table.frame[known], is_rare, model, seconds, seed)
+        scores = estimator.score_samples(table.frame)
+        if model is not None and not _are_enough(states.code[known[~states.checked[known]]]):
+            # The model did not learn from these rows, and knows more than few verdicts do.
+            share = n_rare / (n_rare + _CASES_OF_A_MODEL)
+            by_model = model.score_samples(_cells(table))
+            scores = share * _log_rank(scores) + (1.0 - share) * _log_rank(by_model)
+        return _Scored(scores, "verdicts", estimator)
+    if model is not None:
+        return _Scored(np.asarray(model.score_samples(_cells(table)), np.float64), "model")
+    if not n_rare:
+        return _Scored(None, "nothing")
+    labels = _as_in_a_hunt(states)
+    scores = np.full(len(points), np.nan)
+    found = score_unlabelled(points, labels, 1, seed).by_value[:, 0]
+    scores[labels.unlabelled] = found
+    return _Scored(scores, "cases")
+
+
+def _log_rank(scores: Any) -> Floats:
+    """Return minus the logarithm of the share of rows that score as high."""
+    return np.asarray(-np.log10(rankdata(-np.asarray(scores), "max") / len(scores)))
+
+
+def _are_enough(code: NDArray[np.int16]) -> bool:
+    return bool((code > 0).sum() >= LEAST_RARE and (code == 0).sum() >= LEAST_OTHERS)
+
+
+def _trained(
+    rows: pl.DataFrame,
+    is_rare: NDArray[np.bool_],
+    model: Model | None,
+    seconds: float,
+    seed: int,
+) -> RareClassifier:
+    members: Sequence[str] = QUICK_MEMBERS
+    if model is not None and isinstance(model.estimator, RareClassifier):
+        members = tuple(dict.fromkeys(each.name for each in model.estimator.members_))
+    with warnings_as([]):
+        return RareClassifier(
+            seconds, members=list(members), random_state=seed, pos_label=1, verbose=False
+        ).fit(rows, is_rare.astype(int))
+
+
+def _as_in_a_hunt(states: LabelStates) -> HuntLabels:
+    y = np.full(len(states.code), UNLABELLED, "<U4")
+    y[states.code > 0], y[states.code == 0] = "rare", "rest"
+    n_rare, n_cleared = (int((y == label).sum()) for label in ("rare", "rest"))
+    return HuntLabels(y, ("rare",), {"rare": n_rare}, n_cleared, 0, len(y) - n_rare - n_cleared)
+
+
+# -- what a person sees ----------------------------------------------------------------------------
+
+
+def _cells(table: ReviewTable) -> pl.DataFrame:
+    """Return the table as it is written, for a model to read."""
+    return pl.concat(list(table.file.batches()))
+
+
+def _reasons(
+    table: ReviewTable,
+    states: LabelStates,
+    points: Floats,
+    scored: _Scored,
+    rows: NDArray[np.intp],
+) -> list[str]:
+    """Return columns that raise each row's score, and the rare row that is nearest."""
+    parts: list[list[str]] = [[] for _ in rows]
+    if scored.estimator is not None:
+        chosen = table.frame[rows]
+        strongest = explain(scored.estimator, chosen).strongest(_MOST_REASONS)
+        for k, names in enumerate(strongest):
+            parts[k] += [f"{name} = {chosen[name][k]}" for name in names]
+    rare = np.flatnonzero(states.code > 0)
+    if len(rare):
+        apart = ((points[rows][:, None] - points[rare][None]) ** 2).sum(axis=2)
+        for k, nearest in enumerate(rare[apart.argmin(axis=1)]):
+            parts[k].append(f"nearest rare row: {table.keys[nearest]}")
+    return ["; ".join(part) for part in parts]
+
+
+def _sheet(
+    table: ReviewTable, listed: Sequence[Listed], rows: NDArray[np.intp], why: list[str]
+) -> pl.DataFrame:
+    """Return the list as a table: columns of the review first, then the cells of the rows."""
+    own: dict[str, list[Any]] = {
+        ROW: [row.key for row in listed],
+        REASON: [row.reason for row in listed],
+        CHANCE: [row.chance for row in listed],
+        SCORE: [row.score for row in listed],
+        WHY: why,
+        VERDICT: [None] * len(listed),
+        NOTE: [None] * len(listed),
+    }
+    types = {CHANCE: pl.Float64, SCORE: pl.Float64}
+    columns = [
+        pl.Series(f"review {name}", cells, types.get(name, pl.String))
+        for name, cells in own.items()
+    ]
+    cells = rows_of(table.file, rows)
+    clash = [name for name in cells.columns if name in {each.name for each in columns}]
+    return pl.DataFrame(columns).hstack(cells.drop(table.target, *clash))

@@ -1,0 +1,114 @@
+"""A local page on which a person checks the rows of a review, one at a time, by keys."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from rareclass.errors import ErrorKind, InputError
+from rareclass.review.journal import ReviewJournal
+from rareclass.review.records import Verdict
+from rareclass.review.reviewing import ReviewList
+from rareclass.serving.description import page_with_headers
+from rareclass.serving.service import Address, listening_at
+
+_LOCAL = "127.0.0.1"
+
+
+def review_app(journal: ReviewJournal, first: ReviewList, more: Callable[[], ReviewList]) -> Any:
+    """Make the ASGI application: the page, its rows, a verdict, and the next list by `more`.
+
+    A verdict is answered once it is on the disk. Requests that come by another host name, or that
+    another site's page could make a browser send, are refused.
+    """
+    now = [first]
+
+    async def page(request: Request) -> Response:
+        content, headers = page_with_headers("review", target=journal.header.target)
+        return HTMLResponse(content, headers=headers)
+
+    async def rows(request: Request) -> Response:
+        return JSONResponse(_as_json(journal, now[0]))
+
+    def verdict(body: dict[str, Any]) -> Response:
+        given = Verdict(
+            str(body.get("row")),
+            str(body.get("label")),
+            note=str(body.get("note") or ""),
+            corrects=body.get("corrects") is True,
+        )
+        journal.add([given])
+        return JSONResponse({"verdicts": len(journal.verdicts)})
+
+    def following(body: dict[str, Any]) -> Response:
+        now[0] = more()
+        return JSONResponse(_as_json(journal, now[0]))
+
+    def posted(answer: Callable[[dict[str, Any]], Response]) -> Callable[[Request], Any]:
+        async def reply(request: Request) -> Response:
+            # A form of another site cannot send this type without asking first.
+            if request.headers.get("content-type", "") != "application/json":
+                return JSONResponse({"message": "Send JSON."}, 415)
+            try:
+                body = json.loads(await request.body())
+                return answer(dict(body))
+            except InputError as error:
+                status = 409 if error.kind is ErrorKind.LABELS else 422
+                return JSONResponse({"message": str(error), "kind": error.kind}, status)
+            except (ValueError, TypeError):
+                return JSONResponse({"message": "Send a JSON object."}, 400)
+
+        return reply
+
+    return Starlette(
+        routes=[
+            Route("/", page),
+            Route("/rows", rows),
+            Route("/verdict", posted(verdict), methods=["POST"]),
+            Route("/next", posted(following), methods=["POST"]),
+        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_LOCAL, "localhost"])],
+    )
+
+
+def _as_json(journal: ReviewJournal, listed: ReviewList) -> dict[str, Any]:
+    """Return rows as the page shows them, with the verdicts that they have."""
+    shown = [name for name in listed.rows.columns if not name.startswith("review ")]
+    rows = []
+    for row in listed.rows.iter_rows(named=True):
+        given = journal.verdicts.get(row["review row"])
+        cells = [(name, "" if row[name] is None else str(row[name])) for name in shown]
+        facts = {
+            name: row[f"review {name}"] for name in ("row", "reason", "chance", "score", "why")
+        }
+        rows.append({**facts, "cells": cells, "verdict": given and given.label})
+    labels = [*journal.header.rare, *journal.header.rest]
+    return {"round": listed.round.number, "labels": labels, "rows": rows}
+
+
+def serve_review(
+    journal: ReviewJournal,
+    first: ReviewList,
+    more: Callable[[], ReviewList],
+    port: int,
+    announce: Callable[[Address], None],
+) -> None:
+    """Show the page on this machine alone until Ctrl-C; `announce` is called with its address.
+
+    Raises `InputError` where nothing can listen at the port.
+    """
+    address = Address(_LOCAL, port)
+    config = uvicorn.Config(
+        review_app(journal, first, more), log_config=None, access_log=False, server_header=False
+    )
+    with listening_at(address) as listening:
+        announce(replace(address, port=listening.getsockname()[1]))
+        uvicorn.Server(config).run(sockets=[listening])

@@ -1,0 +1,137 @@
+"""``rareclass review``: from a list to verdicts to the next list; bad input is named."""
+
+import polars as pl
+import pytest
+
+from cli.conftest import purchases
+from faults import refusal
+from rareclass.errors import ErrorKind
+from rareclass.review import ReviewJournal
+
+
+@pytest.fixture
+def unlabelled(tmp_path):
+    """The purchases of which only a few cases are known."""
+    rows = purchases()
+    known = pl.int_range(pl.len()) < 40
+    path = tmp_path / "open.csv"
+    rows.with_columns(pl.when(known).then(pl.col("fraud"))).write_csv(path)
+    return path
+
+
+def review(rareclass, table, *more, model=()):
+    words = ["-t", "fraud", "--id", "order", "--journal", table.parent / "j.jsonl"]
+    return rareclass("review", *model, table, *words, "--time-budget", 2, *more)
+
+
+def filled(path, **changed):
+    """Fill in the verdicts of a list by the truth, some of them otherwise."""
+    truth = purchases().select("order", "fraud")
+    rows = pl.read_csv(path).join(truth, on="order", how="left", maintain_order="left")
+    rows = rows.with_columns(pl.col("fraud").alias("review verdict")).drop("fraud")
+    for name, value in changed.items():
+        rows[0, f"review {name}"] = value
+    rows.write_csv(path)
+    return rows
+
+
+def test_a_round_and_the_next(rareclass, unlabelled, tmp_path):
+    sheet, again = tmp_path / "list.csv", tmp_path / "again.csv"
+    result = review(rareclass, unlabelled, "--budget", 20, "--list", sheet)
+    assert result.exit_code == 0, result.output
+    first = filled(sheet)
+    assert first.height == 20
+    assert {*first["review reason"]} == {"score", "teaches", "random"}
+    # Verdicts alone are taken in, and nothing more is done.
+    result = review(rareclass, unlabelled, "--verdicts", sheet)
+    assert result.exit_code == 0, result.output
+    journal = ReviewJournal(tmp_path / "j.jsonl")
+    assert len(journal.verdicts) == 20
+    assert len(journal.rounds) == 1
+    result = review(rareclass, unlabelled, "--budget", 20, "--list", again)
+    assert result.exit_code == 0, result.output
+    second = filled(again)
+    assert not {*first["review row"]} & {*second["review row"]}
+    found = (pl.concat([first, second], how="vertical_relaxed")["review verdict"] == "yes").sum()
+    assert found >= 8  # of 20 among the 200 without a label; at random: 4
+
+
+def test_an_open_list_comes_again_unless_it_is_skipped(rareclass, unlabelled, tmp_path):
+    sheets = [tmp_path / f"{k}.csv" for k in range(3)]
+    review(rareclass, unlabelled, "--budget", 5, "--list", sheets[0])
+    review(rareclass, unlabelled, "--budget", 5, "--list", sheets[1])
+    review(rareclass, unlabelled, "--budget", 5, "--list", sheets[2], "--skip-open")
+    rows = [pl.read_csv(sheet)["review row"].to_list() for sheet in sheets]
+    assert rows[0] == rows[1]
+    assert len(ReviewJournal(tmp_path / "j.jsonl").rounds) == 2
+
+
+def test_a_model_scores_until_verdicts_suffice(rareclass, fitted, tmp_path):
+    table = tmp_path / "new.csv"
+    purchases(seed=1).drop("fraud").write_csv(table)
+    model = (fitted / "model.rareclass",)
+    result = review(rareclass, table, "--budget", 10, model=model)
+    assert result.exit_code == 0, result.output
+    header = ReviewJournal(tmp_path / "j.jsonl").header
+    assert (header.rare, header.rest) == (("yes",), ("no",))
+    listed = ReviewJournal(tmp_path / "j.jsonl").rounds[0].listed
+    truth = dict(purchases(seed=1).select("order", "fraud").iter_rows())
+    assert sum(truth[row.key] == "yes" for row in listed if row.reason == "score") >= 4
+    result = rareclass("review", "none", table, "-t", "fraud", "--id", "order", "--journal",
+                       tmp_path / "none.jsonl", "--positive", "yes", "--rest", "no")  # fmt: skip
+    assert result.exit_code == 0, result.output
+
+
+def test_verdicts_that_are_refused(rareclass, unlabelled, tmp_path):
+    sheet = tmp_path / "list.csv"
+    review(rareclass, unlabelled, "--budget", 5, "--list", sheet)
+    before = (tmp_path / "j.jsonl").read_bytes()
+    for changed, kind, fact in (
+        ({"row": "o-none"}, ErrorKind.ROWS, "o-none"),
+        ({"verdict": "maybe"}, ErrorKind.LABELS, "maybe"),
+    ):
+        kept = pl.read_csv(sheet)
+        filled(sheet, **changed)
+        refusal(review(rareclass, unlabelled, "--verdicts", sheet), kind, fact)
+        kept.write_csv(sheet)
+    assert (tmp_path / "j.jsonl").read_bytes() == before
+    rows = filled(sheet)
+    assert review(rareclass, unlabelled, "--verdicts", sheet).exit_code == 0
+    other = "no" if rows["review verdict"][0] == "yes" else "yes"
+    filled(sheet, verdict=other)
+    result = review(rareclass, unlabelled, "--verdicts", sheet)
+    refusal(result, ErrorKind.LABELS, rows["review row"][0])
+    assert review(rareclass, unlabelled, "--verdicts", sheet, "--correct").exit_code == 0
+    assert ReviewJournal(tmp_path / "j.jsonl").verdicts[rows["review row"][0]].label == other
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "fact"),
+    [
+        (("--budget", 0), ErrorKind.SETTING, "0"),
+        (("--teaches", 0.8, "--random", 0.5), ErrorKind.SETTING, "0.8"),
+        (("--positive", "fraudulent"), ErrorKind.LABELS, "fraudulent"),
+        (("--id", "none"), ErrorKind.MISSING_COLUMN, "none"),
+        (("--target", "none"), ErrorKind.LABELS, "none"),
+    ],
+)
+def test_bad_options(rareclass, unlabelled, words, kind, fact):
+    given = ["--target", "fraud"] if "--target" not in words else []
+    path = unlabelled.parent / "j.jsonl"
+    result = rareclass("review", unlabelled, "--journal", path, *given, *words)
+    refusal(result, kind, fact)
+
+
+def test_the_journal_of_another_table_or_model(rareclass, unlabelled, fitted, tmp_path):
+    review(rareclass, unlabelled, "--budget", 5)
+    other = tmp_path / "other.csv"
+    purchases(100).write_csv(other)
+    refusal(review(rareclass, other), ErrorKind.ROWS, "240")
+    path = tmp_path / "no.jsonl"
+    words = ("-t", "fraud", "--id", "order", "--journal", path)
+    assert rareclass("review", unlabelled, *words, "--positive", "no").exit_code == 0
+    result = rareclass("review", fitted / "model.rareclass", unlabelled, *words)
+    refusal(result, ErrorKind.COMBINATION, "yes", path)
+    svm = tmp_path / "rows.svmlight"
+    svm.write_text("1 1:0.5\n0 1:0.25\n")
+    refusal(rareclass("review", svm, *words), ErrorKind.UNSUPPORTED)
