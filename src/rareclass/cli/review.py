@@ -20,7 +20,6 @@ from rareclass.cli.door import (
 )
 from rareclass.cli.screen import file_text, new_table, output, print_notes
 from rareclass.errors import ErrorKind, InputError, counted, needed_for
-from rareclass.labels.states import CheckReason
 
 if TYPE_CHECKING:
     from rareclass.review.journal import ReviewJournal
@@ -44,10 +43,10 @@ class ListOptions:
     budget: Annotated[int, typer.Option(help="Rows to check in this round.")] = 50
     teaches: Annotated[
         float, typer.Option(help="Share of rows whose labels teach the model most.")
-    ] = 0.2
+    ] = 0.1
     random: Annotated[
         float, typer.Option(help="Share of rows drawn at random, by known chances.")
-    ] = 0.2
+    ] = 0.1
     time_budget: Annotated[
         float, typer.Option(min=0.5, help="Seconds for training on the verdicts.")
     ] = 10.0
@@ -144,7 +143,7 @@ def review(
 
 def _print_list(console: Console, listed: "ReviewList", n_rows: int) -> None:
     reasons = Counter(listed.rows["review reason"].to_list())
-    parts = ", ".join(f"{reasons[each]} {each}" for each in CheckReason if reasons[each])
+    parts = ", ".join(f"{number} {reason}" for reason, number in reasons.items())
     rows = counted(listed.rows.height, "row")
     again = " without a verdict" if listed.is_open else ""
     console.print(f"Round {listed.round.number}: {rows}{again} of {n_rows:,} ({parts})")

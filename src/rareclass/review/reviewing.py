@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.encoding.target import labels_as_text
@@ -23,7 +22,7 @@ from rareclass.labels.states import UNKNOWN, LabelStates
 from rareclass.model.model import Model
 from rareclass.review.journal import ReviewJournal
 from rareclass.review.records import Listed, Round, Verdict
-from rareclass.review.selection import Shares, select_rows
+from rareclass.review.selection import Shares, lean_to_cases, log_rank, select_rows
 from rareclass.review.table import ReviewTable, open_cells
 
 Floats = NDArray[np.float64]
@@ -209,7 +208,8 @@ def _score(
             # The model did not learn from these rows, and knows more than few verdicts do.
             share = n_rare / (n_rare + _CASES_OF_A_MODEL)
             by_model = model.score_samples(_cells(table))
-            scores = share * _log_rank(scores) + (1.0 - share) * _log_rank(by_model)
+            scores = share * log_rank(scores) + (1.0 - share) * log_rank(by_model)
+        scores = lean_to_cases(scores, points, points[known[is_rare]], points[known[~is_rare]])
         return _Scored(scores, "verdicts", estimator)
     if model is not None:
         return _Scored(np.asarray(model.score_samples(_cells(table)), np.float64), "model")
@@ -220,11 +220,6 @@ def _score(
     found = score_unlabelled(points, labels, 1, seed).by_value[:, 0]
     scores[labels.unlabelled] = found
     return _Scored(scores, "cases")
-
-
-def _log_rank(scores: Any) -> Floats:
-    """Return minus the logarithm of the share of rows that score as high."""
-    return np.asarray(-np.log10(rankdata(-np.asarray(scores), "max") / len(scores)))
 
 
 def _are_enough(code: NDArray[np.int16]) -> bool:
