@@ -53,7 +53,7 @@ CONFIRMING = (
     "unsw", "shuttle", "credit", "coil2000", "cod_rna", "wine", "donors", "yeast", "scene", "magic",
 )  # fmt: skip
 # The file of each table, and a column that says what the target says.
-_FILES = {
+FILES = {
     "mammography": ("mammography", ()), "payments": ("fraud_stream", ("TRANSACTION_ID",)),
     "thyroid": ("sick_euthyroid", ()), "bank_marketing": ("bank_marketing", ()),
     "kdd": ("kddcup99_10pct_train", ("attack",)), "satimage": ("satimage", ()),
@@ -80,11 +80,11 @@ class Table:
     """A table, encoded once as a hunt does and once as the peers see it."""
 
     def __init__(self, name: str, folder: Path) -> None:
-        rows = sample(pl.read_parquet(folder / f"{_FILES[name][0]}.parquet").drop(_FILES[name][1]))
+        rows = sample(pl.read_parquet(folder / f"{FILES[name][0]}.parquet").drop(FILES[name][1]))
         self.rare = rows["target"].cast(pl.Float64).to_numpy() > 0.0
         features = rows.drop("target")
         self.points = _as_in_a_hunt(features, self.rare)
-        self.peers = _as_usual(features)
+        self.peers = as_usual(features)
 
     @cached_property
     def graph(self) -> Any:
@@ -127,7 +127,8 @@ def _as_in_a_hunt(features: pl.DataFrame, rare: np.ndarray) -> Floats:
         return HuntEncoder([c for c in read.columns if c.is_used]).fit_transform(read.frame)
 
 
-def _as_usual(features: pl.DataFrame) -> Floats:
+def as_usual(features: pl.DataFrame) -> Floats:
+    """Encode rows for peers: standardised numbers, and values of categories one by one."""
     frame = features.with_columns(pl.selectors.temporal().dt.epoch("s")).to_pandas()
     numbers = make_pipeline(SimpleImputer(), StandardScaler())
     words = OneHotEncoder(handle_unknown="ignore", min_frequency=20, sparse_output=False)
