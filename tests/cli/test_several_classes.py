@@ -217,3 +217,16 @@ def test_the_service_answers_with_the_class(fitted: Path) -> None:
     decision = answer.columns["decision"].to_numpy()
     np.testing.assert_array_equal(decision[called], likely[called])
     assert set(decision[~called]) == {"none"}
+
+
+def test_reasons_speak_for_the_class(fitted: Path, rareclass: Run, tmp_path: Path) -> None:
+    """Each kind of failure has a reading of its own, which is its reason."""
+    out = tmp_path / "told.parquet"
+    done = rareclass(
+        "score", fitted / "model.rareclass", fitted / "new.csv", "--explain", "1",
+        "--alerts-only", "-o", out,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    told = pl.read_parquet(out)
+    assert (told["class_effect_1"] > 0.0).all()
+    assert (told["class_reason_1"] == told["likely_class"]).mean() > 0.8

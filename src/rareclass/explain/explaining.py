@@ -4,7 +4,7 @@ Linear scores and round balls are sums over features. Elsewhere the contribution
 change of the score as the column becomes typical, computed exactly.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -29,6 +29,8 @@ from rareclass.ranking.machine import KernelModel
 _ENTRIES = 2**21
 # Rows with a replaced column that are scored at a time.
 _SCORED_ROWS = 50_000
+# Probabilities of classes nearer to 0 or 1 than this have the log-odds of this.
+_LEAST_SHARE = 1e-6
 
 Floats = NDArray[np.float64]
 
@@ -358,16 +360,41 @@ def explain_columns(model: RareClassifier, X: Any) -> Explanation:
     Typical is the median of a number, the commonest word of a category (or code), and an empty cell
     for dates and texts. Time: a scoring of the rows for each column, a batch of columns at a time.
     """
+    return _by_column(model, read_table(in_memory(X), model.columns_), model.score_typed)
+
+
+def explain_class(model: RareClassifier, X: Any) -> Explanation:
+    """Return why each row is of its most probable class, of several rare ones.
+
+    Contributions as of `explain_columns`, to the log-odds of the class were the row rare,
+    ``ln p / (1 - p)`` with ``p = P(k | rare, x)``. Raises `AttributeError` where one class is rare.
+    """
     table = read_table(in_memory(X), model.columns_)
-    score = model.score_typed(table)
+    likely = model.class_probabilities(table).argmax(axis=1)
+
+    def log_odds(rows: TypedTable) -> Floats:
+        _, shares = model.score_and_classes(rows)
+        times = rows.n_rows // max(1, len(likely))
+        chosen = shares[np.arange(rows.n_rows), np.tile(likely, times)]
+        chosen = np.clip(chosen, _LEAST_SHARE, 1.0 - _LEAST_SHARE)
+        return np.log(chosen) - np.log1p(-chosen)
+
+    return _by_column(model, table, log_odds)
+
+
+def _by_column(
+    model: RareClassifier, table: TypedTable, value_of: Callable[[TypedTable], Floats]
+) -> Explanation:
+    """Return by how much a value of each row falls as each of its columns becomes typical."""
+    value = value_of(table)
     effects = np.empty((table.n_rows, len(table.columns)))
     if table.n_rows:
         at_once = max(1, _SCORED_ROWS // table.n_rows)
         for first in range(0, len(table.columns), at_once):
             chosen = range(first, min(first + at_once, len(table.columns)))
-            changed = model.score_typed(_replaced(table, model.statistics_, chosen))
-            effects[:, chosen] = score[:, None] - changed.reshape(len(chosen), -1).T
-    return Explanation(score, effects, table.names)
+            changed = value_of(_replaced(table, model.statistics_, chosen))
+            effects[:, chosen] = value[:, None] - changed.reshape(len(chosen), -1).T
+    return Explanation(value, effects, table.names)
 
 
 def _replaced(table: TypedTable, statistics: TableStatistics, chosen: range) -> TypedTable:

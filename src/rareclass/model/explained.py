@@ -27,6 +27,9 @@ def explainer_of(content: Model, k: int) -> Explain:
     columns raise it. Effects are against a typical cell for `RareClassifier`, and against the mean
     of the training rows for models of encoded rows.
 
+    Of several rare classes ``class_reason_1`` is the column that speaks most for the most probable
+    class against the others, and ``class_effect_1`` by how much, in log-odds.
+
     Where the model file keeps rare rows, ``case_1`` is the number in the training file (or the name
     by ``rareclass fit --id``) of the one
     nearest to a row, and ``distance_1`` how far it is (`rareclass.explain.nearest_cases`).
@@ -66,6 +69,8 @@ def explainer_of(content: Model, k: int) -> Explain:
 def told_names(content: Model, k: int) -> list[str]:
     """Return the names of the columns of k reasons and, where rare rows are kept, of k cases."""
     what_of_each = [["reason", "value", "effect"]]
+    if content.rare_classes:
+        what_of_each.append(["class_reason", "class_effect"])
     if content.cases is not None:
         what_of_each.append(["case", "distance"])
     return [f"{what}_{place + 1}" for each in what_of_each for place in range(k) for what in each]
@@ -85,8 +90,9 @@ def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
     if not rows.height:
         is_named = content.cases is not None and content.cases.names is not None
         case = pl.String if is_named else pl.Int64
-        types: dict[str, Any] = {"reason": pl.String, "value": pl.String, "case": case}
-        kinds = {name: name.split("_")[0] for name in told_names(content, k)}
+        text = dict.fromkeys(("reason", "value", "class_reason"), pl.String)
+        types: dict[str, Any] = text | {"case": case}
+        kinds = {name: name.rpartition("_")[0] for name in told_names(content, k)}
         return pl.DataFrame(schema={name: types.get(of, pl.Float64) for name, of in kinds.items()})
     X, groups = content.encode(rows), None
     if not isinstance(content.encoder, TypedColumns):  # else the estimator knows its columns
@@ -103,9 +109,30 @@ def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
         raised = [float(effects[row, j]) if j >= 0 else None for row, j in enumerate(chosen)]
         reasons = [None if each is None else each[1] for each in found]
         columns += [(reasons, pl.String), (cells, pl.String), (raised, pl.Float64)]
+    columns += [] if not content.rare_classes else _class_reasons(content, X, k)
     columns += _nearest(content, X, k)
     named = zip(told_names(content, k), columns, strict=True)
     return pl.DataFrame([pl.Series(name, values, dtype) for name, (values, dtype) in named])
+
+
+def _class_reasons(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
+    """Return columns that speak for the most probable class, and how much: two for each of k."""
+    from rareclass.explain.explaining import explain_class, strongest_of
+
+    model: Any = content.estimator
+    if not model.has_several:  # one of the classes alone was there to learn from
+        none = [None] * len(X)
+        return [(none, pl.String), (none, pl.Float64)] * k
+    told = explain_class(model, X)
+    strongest = strongest_of(told.contributions, k)
+    columns: list[tuple[list[Any], Any]] = []
+    for chosen in strongest.T:
+        names = [told.columns[j] if j >= 0 else None for j in chosen]
+        effects = [
+            float(told.contributions[row, j]) if j >= 0 else None for row, j in enumerate(chosen)
+        ]
+        columns += [(names, pl.String), (effects, pl.Float64)]
+    return columns
 
 
 def _nearest(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
