@@ -29,6 +29,7 @@ _STYLE = {
 }
 _WIDTH = 6.0
 _MOST_MARKERS = 15  # of a line; one with more points is drawn without
+_SHORT_NAME = 16  # letters of which three names fit beside each other below a chart
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
@@ -65,10 +66,9 @@ def lines(
             place = names.index(name) % len(SERIES)
             marker = MARKERS[place] if len(x) <= _MOST_MARKERS else ""
             axis.plot(x, y, color=SERIES[place], marker=marker, ms=4, lw=1.5, label=name)
-        if log_x:
-            axis.set_xscale("log", base=log_x)
-        if log_y:
-            axis.set_yscale("log")
+        for each, base in ((axis.xaxis, log_x), (axis.yaxis, 10 if log_y else 0)):
+            if base:
+                _make_logarithmic(each, base)
         axis.set(title=title, xlabel=x_label, ylabel=y_label)
         axis.grid(alpha=0.6, lw=0.6)
     _legend(figure, axes)
@@ -119,11 +119,23 @@ def _axes(down: int, across: int, height: float) -> tuple[Any, list[Any]]:
     return figure, list(figure.subplots(down, across, squeeze=False).flat)
 
 
+def _make_logarithmic(axis: Any, base: int) -> None:
+    """Make an axis logarithmic, with plain numbers at its ticks, more of them on a short axis."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    low, high = axis.get_data_interval()
+    axis._set_axes_scale("log", base=base)
+    is_short = high < 100 * low
+    axis.set_major_locator(LogLocator(base, subs=(1.0, 2.0, 5.0) if is_short else (1.0,)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter("{x:,.12g}")
+
+
 def _legend(figure: Any, axes: Sequence[Any]) -> None:
     """Name every line of any panel once."""
     found: dict[str, Any] = {}
     for axis in axes:
         for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
             found.setdefault(name, handle)
-    columns = min(3, len(found))
+    columns = min(3 if max(map(len, found)) <= _SHORT_NAME else 2, len(found))
     figure.legend(found.values(), found, loc="outside lower center", ncols=columns, frameon=False)

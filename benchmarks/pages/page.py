@@ -1,7 +1,7 @@
 """One benchmark as one page: what is compared, what it shows, how to run it again."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -150,19 +150,29 @@ def text_of(page: Page, result: Result, finding: Finding, chart: str = "") -> st
     parts = [
         f"# {page.title}",
         f"{page.compared} {finding.sentence}. To run it again: `{page.whole_command}`.",
-        " ".join(dict.fromkeys(_made(each) for each in files)),
+        _made(files),
         chart,
         page.render(result),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _made(result: Result) -> str:
-    """Date, machine and versions of a result, in a sentence; empty where it has no date."""
-    if "date" not in result:
-        return ""
+def _made(results: Sequence[Result]) -> str:
+    """Days, machine and versions of results: a sentence for each machine; empty without a date."""
+    days: dict[str, list[str]] = {}
+    for each in results:
+        if "date" in each:
+            days.setdefault(_machine(each), []).append(each["date"][: len("2026-11-26")])
+    return " ".join(
+        f"Measured {' to '.join(sorted({min(found), max(found)}))}{machine}."
+        for machine, found in days.items()
+    )
+
+
+def _machine(result: Result) -> str:
+    """Cores and versions of packages, to follow a date."""
     cores = f", {result['cores']} cores" if result.get("cores") else ""
     packages = result.get("packages", {})
     named = [f"{name} {packages[name]}" for name in PACKAGES if packages.get(name)]
     versions = f"; {', '.join(named)}" if named else ""
-    return f"Measured {result['date']}{cores}{versions}."
+    return f"{cores}{versions}"

@@ -119,12 +119,12 @@ def disturbed(result: Result) -> str:
     """How fits were run, and in how many runs other programs were busy."""
     others = [run.get("cores_of_others") or 0.0 for run in result["runs"]]
     threads = sorted({run["threads"] for run in result["runs"] if "threads" in run})
+    used = f"Threads: {', '.join(map(str, threads))}. " if threads else ""
     return (
-        "Each fit has a process of its own, and methods take turns. Seconds are of the fit alone, "
-        "kernel included, after a tiny fit that loads what is loaded late. Machines drift: compare "
-        f"figures of one page, not of two. Threads: {', '.join(map(str, threads))}. Other programs "
-        f"kept more than {DISTURBED} cores busy in {sum(one > DISTURBED for one in others)} of "
-        f"{len(others)} runs."
+        "Each fit has its own process, and methods take turns. Seconds are of the fit alone, after "
+        "a tiny fit that loads and compiles the code. The speed of the machine varies from day to "
+        f"day: compare figures of one page only. {used}Other programs kept more than {DISTURBED} "
+        f"cores busy in {sum(one > DISTURBED for one in others)} of {len(others)} runs."
     )
 
 

@@ -183,8 +183,8 @@ def test_top_says_how_many_rows_are_written(data: Path, rareclass: Run) -> None:
     assert found.height == 40
     n_inside = int(found["found"].sum())
     assert 0 < n_inside < 40
-    written = result[result.index("Written: ") :]
-    assert re.findall(r"\d+", written)[:3] == ["40", "270", str(n_inside)]
+    listed = next(line for line in " ".join(result.split()).split("List: ")[1:])
+    assert re.findall(r"\d+", listed)[:3] == ["40", "270", str(n_inside)]
 
 
 @pytest.mark.sampled(0)

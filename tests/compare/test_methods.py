@@ -81,7 +81,7 @@ def test_groups_times_and_rows_tested_twice():
     fold[by_group.rows] = by_group.fold
     assert (fold.reshape(30, 4) == fold.reshape(30, 4)[:, :1]).all()
     by_time = compare_methods(X, y, {"a": GaussianNB()}, 3, time=np.arange(120.0), **QUICK)
-    assert by_time.says()[0].endswith("by the models of 3 folds in the order of time")
+    assert by_time.says()[0].endswith("3 folds in the order of time")
     assert len(by_time.rows) < 120
     assert by_time.comparison.n_groups is None  # a row a day
     days = np.arange(120.0) // 4 + np.tile([0.0, 0.2, 0.3, 0.9], 30)

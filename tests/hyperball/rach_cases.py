@@ -5,8 +5,9 @@ from contextlib import contextmanager
 
 import numpy as np
 from hypothesis import strategies as st
+from sklearn.model_selection import StratifiedKFold
 
-from rareclass.hyperball import RACH
+from rareclass.hyperball import RACH, RACHCV
 
 RARE, CLEARED, UNKNOWN = 1, 0, -1
 
@@ -78,3 +79,34 @@ def f1_by_hand(truth, called):
     tp = sum(bool(t and c) for t, c in zip(truth, called, strict=True))
     wrong = sum(bool(t) != bool(c) for t, c in zip(truth, called, strict=True))
     return 2 * tp / (2 * tp + wrong) if tp + wrong else 0.0
+
+
+# Rare rows that the border by share counts for.
+PRIORS = {"share": 8.0, "solved": 0.0}
+# What the folds are solved to.
+LOOSE = {"tol": 1e-3, "max_outer": 3, "max_inner": 300}
+
+
+def chosen(X, y, weight=None, **options):
+    """RACHCV, of one ball where no number is given."""
+    with unwarned():
+        return RACHCV(**{"n_balls": 1} | options).fit(X, y, weight)
+
+
+def folds_by_hand(y, n_folds, label=RARE, seed=0):
+    """Held-out rows of each fold: stratified, the rare rows first, as RACHCV takes them."""
+    rows = np.concatenate([np.flatnonzero(y == label), np.flatnonzero((y >= 0) & (y != label))])
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return [rows[test] for _, test in splitter.split(rows, y[rows] == label)]
+
+
+def depths_by_hand(X, y, folds, label=RARE, **options):
+    """Depths of the rows of each fold in a ball that was fitted without their labels."""
+    found = []
+    for test in folds:
+        hidden = np.where(y < 0, UNKNOWN, y == label)
+        hidden[test] = UNKNOWN
+        with unwarned():
+            model = RACH(**{**LOOSE, **options}, filter=False, pos_label=1).fit(X, hidden)
+        found.append(model.score_samples(X[test]))
+    return np.concatenate(found), y[np.concatenate(folds)] == label

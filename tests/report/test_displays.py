@@ -211,7 +211,7 @@ def test_bars_are_sorted_named_and_zeros_are_counted(tmp_path):
     figure = draw_feature_scales(scaled([0.5, 0.0, 3.0, 0.0], ["a", "b", "c_$x$", "d"]))
     names, below = texts(figure)
     assert names == ["c_$x$", "a"]
-    assert "2 dropped" in below
+    assert "2 features dropped" in below
     assert [bar.get_width() for bar in figure.axes[0].patches] == [3.0, 0.5]
     assert "2 of 4" in figure.axes[0].get_title()
     figure.savefig(tmp_path / "scales.png")
@@ -224,7 +224,7 @@ def test_many_features_are_cut_and_the_rest_is_told():
     assert len(names) == 12
     assert names[0] == "column 100"
     assert "88 more in use, at 1.76 or below" in below
-    assert "1 dropped" in below
+    assert "1 feature dropped" in below
 
 
 def test_scales_that_are_all_one_are_said_to_be_so():

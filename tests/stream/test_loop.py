@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,10 @@ from faults import refused
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind, InputError
-from rareclass.online import OAM
 from rareclass.stream import loop as loop_module
 from rareclass.stream import reading
-from rareclass.stream.checkpoint import LOCK, checkpoints_in, claimed, load_newest
+from rareclass.stream.checkpoint import checkpoints_in, claimed, load_newest
 from rareclass.stream.drift import Window
-from rareclass.stream.log import read_log
 from rareclass.stream.loop import Event, StreamLoop
 from rareclass.stream.options import LEARNERS, StreamOptions, make_learner, parse_parameters
 from rareclass.stream.reading import Interruption
@@ -181,103 +178,6 @@ def test_nothing_depends_on_where_batches_end(
     assert_same(outcome(tmp_path / "small"), outcome(tmp_path / "large"))
 
 
-@pytest.mark.sampled(0)
-def test_stopped_and_started_again_many_times(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = options_for(source, every=250)
-    run(options, tmp_path / "whole")
-    monkeypatch.setattr(reading, "MOST_ROWS", 37)
-    for stop_after in (1, 30, 240, 400, 650):
-        events = run(options, tmp_path / "stopped", stop_after)
-        assert events[-1].kind == "saved"
-        assert newest_rows(tmp_path / "stopped") == events[-1].rows >= stop_after
-    events = run(options, tmp_path / "stopped")
-    assert events[0].kind == "went on"
-    assert_same(outcome(tmp_path / "stopped"), outcome(tmp_path / "whole"))
-
-
-@pytest.mark.parametrize(
-    "n_events",
-    [
-        pytest.param(n, marks=() if n in (2, 7) else pytest.mark.thorough)
-        for n in (1, 2, 3, 7, 12, 20)
-    ],
-)
-@pytest.mark.sampled(1)
-def test_left_in_the_lurch_and_started_again(source: Path, tmp_path: Path, n_events: int) -> None:
-    options = options_for(source)
-    run(options, tmp_path / "whole")
-    for more in (0, 2):
-        run(options, tmp_path / "left", leave_after=n_events + more)
-    run(options, tmp_path / "left")
-    assert_same(outcome(tmp_path / "left"), outcome(tmp_path / "whole"))
-
-
-@pytest.mark.sampled(0)
-def test_a_damaged_checkpoint_costs_nothing_but_time(source: Path, tmp_path: Path) -> None:
-    options = options_for(source)
-    run(options, tmp_path / "whole")
-    run(options, tmp_path / "damaged", stop_after=450)
-    newest = checkpoints_in(tmp_path / "damaged")[0]
-    newest.write_bytes(newest.read_bytes()[:-100])
-    events = run(options, tmp_path / "damaged")
-    assert any("was damaged" in event.text for event in events)
-    assert_same(outcome(tmp_path / "damaged"), outcome(tmp_path / "whole"))
-
-
-def test_checkpoints_are_cut_at_multiples(source: Path, tmp_path: Path) -> None:
-    events = run(options_for(source, every=300, report_every=200), tmp_path)
-    n_rows = events[-1].rows
-    saved = [event.rows for event in events if event.kind == "saved"]
-    assert saved == [0, *range(300, n_rows + 1, 300), n_rows]
-    reports = [event.rows for event in events if event.kind == "report"]
-    assert reports == [*range(200, n_rows + 1, 200), n_rows]
-    assert read_log(tmp_path)["rows"].to_pylist() == reports
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("n_rows", [250, 260])
-def test_reports_before_the_last_checkpoint_stay_in_the_log(
-    source: Path, tmp_path: Path, n_rows: int
-) -> None:
-    """The end of the source may be where a checkpoint was due and no report."""
-    short = tmp_path / "short.csv"
-    short.write_text("".join(source.read_text().splitlines(keepends=True)[: n_rows + 1]))
-    options = options_for(short, every=125, report_every=60)
-    expected = [60, 120, 180, 240, n_rows]
-    events = run(options, tmp_path / "whole")
-    assert read_log(tmp_path / "whole")["rows"].to_pylist() == expected
-    # Left after any event, the last report included, and started again.
-    for n_events in range(len(events) - 4, len(events) + 1):
-        run(options, tmp_path / f"left-{n_events}", leave_after=n_events)
-        run(options, tmp_path / f"left-{n_events}")
-        assert_same(outcome(tmp_path / f"left-{n_events}"), outcome(tmp_path / "whole"))
-
-
-def test_killed_between_the_last_report_and_its_checkpoint(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short = tmp_path / "short.csv"
-    short.write_text("".join(source.read_text().splitlines(keepends=True)[:251]))
-    options = options_for(short, every=125, report_every=60)
-    run(options, tmp_path / "whole")
-    honest, n_saved = loop_module.save_checkpoint, []
-
-    def killed(*given: Any) -> None:
-        n_saved.append(1)
-        if len(n_saved) == 4:
-            raise RuntimeError
-        honest(*given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop_module, "save_checkpoint", killed)
-        with pytest.raises(RuntimeError):
-            run(options, tmp_path / "killed")
-    run(options, tmp_path / "killed")
-    assert_same(outcome(tmp_path / "killed"), outcome(tmp_path / "whole"))
-
-
 def test_only_so_many_bad_rows_are_looked_at_for_good_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,64 +189,6 @@ def test_only_so_many_bad_rows_are_looked_at_for_good_ones(
     with pytest.raises(InputError, match=r"no row could be read.*2 cells where the header has 5"):
         run(options_for(source), tmp_path / "run")
     assert len(n_taken) < 1000
-
-
-def test_at_its_end_nothing_is_done(source: Path, tmp_path: Path) -> None:
-    options = options_for(source)
-    run(options, tmp_path)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
-    events = run(options, tmp_path)
-    assert [event.kind for event in events] == ["went on"]
-    after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
-    after[tmp_path / LOCK] = before[tmp_path / LOCK]  # names the process that has the folder
-    assert after == before
-
-
-@pytest.mark.sampled(0)
-def test_rows_that_are_added_later_are_learned_next_time(source: Path, tmp_path: Path) -> None:
-    lines = source.read_text().splitlines(keepends=True)
-    growing = tmp_path / "growing.csv"
-    growing.write_text("".join(lines[:400]))
-    run(options_for(growing), tmp_path / "grown")
-    with growing.open("a") as file:
-        file.writelines(lines[400:])
-    run(options_for(growing), tmp_path / "grown")
-    run(options_for(growing), tmp_path / "whole")
-    found, expected = outcome(tmp_path / "grown"), outcome(tmp_path / "whole")
-    assert_same(found["state"], expected["state"])
-    assert_same(found["scores"], expected["scores"])
-    assert found["rejected"] == expected["rejected"]
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"target": "items"}, "--target fraud, but now it is items"),
-        ({"learner": "uniexp"}, "--learner oam, but now it is uniexp"),
-        ({"hold": 7}, "--hold 20, but now it is 7"),
-        ({"drop": ("items",)}, "--drop not given, but now it is items"),
-        ({"parameters": parse_parameters("oam", ["C=0.5"])}, "but now it is C=0.5"),
-    ],
-)
-def test_other_options_need_another_folder(
-    source: Path, tmp_path: Path, change: dict[str, Any], said: str
-) -> None:
-    options = options_for(source)
-    run(options, tmp_path, stop_after=100)
-    with refused(ErrorKind.COMBINATION, says=said):
-        run(replace(options, **change), tmp_path)
-
-
-def test_a_mixture_of_other_members_needs_another_folder(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options, few = options_for(source, "mixture"), (("linear", OAM()), ("asinh", OAM()))
-    with monkeypatch.context() as before:
-        before.setattr("rareclass.online.mixture.default_members", lambda: few)
-        run(options, tmp_path / "run", stop_after=125)
-    with refused(ErrorKind.FILE_FORMAT, says="members differ"):
-        run(options, tmp_path / "run")
 
 
 @pytest.mark.sampled(0)

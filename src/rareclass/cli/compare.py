@@ -282,7 +282,7 @@ def _print_standings(console: Console, standings: "Standings") -> None:
     table = new_table()
     table.add_column("Ranking", overflow="fold", min_width=8)
     add_numbers(table, "Value")
-    table.add_column("Interval", no_wrap=True)
+    table.add_column("95% interval", no_wrap=True)
     if with_tests:
         table.add_column("Minus the best", no_wrap=True)
         add_numbers(table, "p")
@@ -318,7 +318,7 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
     table.add_column("Method", overflow="fold", min_width=8)
     add_numbers(table, "AP")
     if is_wide:
-        table.add_column("Interval", no_wrap=True)
+        table.add_column(f"{comparison.level:.0%} interval", no_wrap=True)
     table.add_column("", overflow="fold")
     add_numbers(table, *(("AUC", "Seconds", "MiB") if is_wide else ("Seconds",)))
     for run in board.runs:
@@ -336,7 +336,8 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
     console.print(table)
     for run in board.runs:
         if not run.is_judged:
-            console.print(Text(run.why_not(), style="dim"))
+            remedy = " A longer --time-budget lets it finish." if run.status == "stopped" else ""
+            console.print(Text(run.why_not() + remedy, style="dim"))
     console.print()
     for standings in comparison.measures:
         console.print(Text(_sentence(standings)))

@@ -289,10 +289,11 @@ def _print_read(console: Console, path: "Location", target: str, table: "HuntTab
 def _print_hunt(
     console: Console, hunt: "Hunt", description: "Description", values: Sequence["TypicalValue"]
 ) -> None:
-    """Print the chosen parameters, the balls, and what is typical of their rows."""
+    """Print what to expect of the list, the balls, and what is typical of their rows."""
+    console.print()
+    _print_expected(console, hunt)
     console.print()
     _print_chosen(console, hunt)
-    _print_expected(console, hunt)
     for number, ball in enumerate(hunt.balls):
         console.print()
         rows = counted(ball.n_found, "unlabelled row")
@@ -331,12 +332,6 @@ def _print_hunt(
             "the smaller).",
             markup=False,
         )
-    n_written, n_inside = len(hunt.ranking.rows), int(hunt.ranking.found.sum())
-    where = "the ball" if len(hunt.balls) == 1 else "a ball"
-    console.print(
-        f"\nWritten: the {counted(n_written, 'surest row')} of {len(hunt.distances):,} unlabelled "
-        f"rows, {n_inside:,} of them in {where} (--top sets the number)."
-    )
     if hunt.notes:
         console.print()
         print_notes(console, hunt.notes)
@@ -345,7 +340,9 @@ def _print_hunt(
 def _print_chosen(console: Console, hunt: "Hunt") -> None:
     estimate, chosen = hunt.estimate, hunt.chosen
     if estimate is not None:
-        console.print(f"Cross-validation: F1 {estimate.f1:.2f}. {estimate.words}", markup=False)
+        console.print(
+            f"Ball, cross-validated: F1 {estimate.f1:.2f}. {estimate.words}", markup=False
+        )
     is_round, several = chosen.kernel == "none", chosen.n_balls != 1
     shape = "a round ball" if is_round else f"{chosen.kernel} kernel"
     if several and is_round:
@@ -361,19 +358,26 @@ def _print_chosen(console: Console, hunt: "Hunt") -> None:
 
 
 def _print_expected(console: Console, hunt: "Hunt") -> None:
-    """Print what to expect of the list, for a reader who stops after the first rows."""
+    """Print the size of the list, and how many cases to expect among its first rows."""
+    n_written, n_inside = len(hunt.ranking.rows), int(hunt.ranking.found.sum())
+    where = "the ball" if len(hunt.balls) == 1 else "a ball"
+    console.print(
+        f"List: the highest {n_written:,} of {counted(len(hunt.distances), 'unlabelled row')} "
+        f"(--top sets the number), {n_inside:,} of them in {where}"
+    )
     if hunt.refound:
         found = [f"{n:,} in the first {k:,} rows" for k, n in hunt.refound.items()]
-        n_cases = counted(len(hunt.held_out_places), "held-out case")
-        console.print(f"Rank of {n_cases} in the list: {', '.join(found)}", markup=False)
+        n_cases = counted(len(hunt.held_out_places), "known case")
+        said = f"Test, each of {n_cases} hidden in turn: {', '.join(found)}"
+        console.print(said, markup=False)
     shares = [
         f"{share:.0%} of {'all' if k == len(hunt.ranking.rows) else 'the first'} {k:,}"
         for k, share in hunt.expected.items()
     ]
-    if not shares:
+    is_bound = hunt.model.rare_share is None  # the first rows are then taken to be cases
+    if not shares or (is_bound and min(hunt.expected.values()) == 1.0):
         return
-    # Where the share is not known, how many cases there are is read from the surest rows.
-    given = " if the surest rows are cases" if hunt.model.rare_share is None else ""
+    given = ", at best" if is_bound else ""
     console.print(f"Expected share of cases{given}: {', '.join(shares)}", markup=False)
 
 

@@ -262,16 +262,18 @@ def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
 
 
 def _moved(drift: "Drift") -> list[str]:
-    """Notes on the columns that have moved far, and on those that have moved."""
+    """Notes on the columns that are absent, that have moved far, and that have moved."""
     notes = []
-    for is_far, words in (
-        (True, "distribution far from training"),
-        (False, "distribution changed since training"),
+    for verdict, words in (
+        ("absent", "columns of training that the file lacks"),
+        ("moved far", "distribution moved far from training"),
+        ("moved", "distribution moved from training"),
     ):
-        moved = [each for each in drift.moved if each.is_far is is_far]
+        moved = [each for each in drift.moved if each.verdict == verdict]
         if moved:
             names = [
-                f"{'the scores' if each is drift.scores else each.name} ({each.words})"
+                f"{'the scores' if each is drift.scores else each.name}"
+                + ("" if each.is_absent else f" ({each.words})")
                 for each in moved[:_MOST_NAMED]
             ]
             more = len(moved) - len(names)

@@ -76,5 +76,8 @@ def serve(
 
     def announce(address: Address) -> None:
         output().print(f"Serving at {address.url} (Ctrl-C stops)")
+        output().print(
+            f"A form for one row: {address.url}/ - rows as JSON: POST {address.url}/score"
+        )
 
     serve(served, address, settings, log_requests, announce=announce)

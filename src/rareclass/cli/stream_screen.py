@@ -109,7 +109,7 @@ class StreamScreen:
         return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
 
     def _line(self, report: "StreamReport") -> str:
-        """Return a report as one line, for a pipe."""
+        """Return a report as a line for a pipe, and a line for each change."""
         measures, top = report.measures, self._options.top
         parts = [
             counted(report.counters.rows, "row"),
@@ -128,8 +128,8 @@ class StreamScreen:
             parts.append(f"{report.rejected:,} rejected")
         if self._options.alerts is not None:
             parts.append(f"{report.alerts:,} alerts")
-        parts.append(f"{report.rows_per_second:,.0f} rows/s")
-        return "  ".join([*parts, *drift_words(report, top)])
+        parts.append(f"{report.rows_per_second:,.0f}/s")
+        return "\n  ".join(["  ".join(parts), *drift_words(report, top)])
 
 
 def drift_words(report: "StreamReport", top: int) -> list[str]:

@@ -101,9 +101,9 @@ class Standings:
         best = self.best
         if len(self.standings) == 1:
             return f"{self.words}: {best.name} has {best.value:.3f}."
-        parts = [f"{self.words}: {best.name} has the highest, {best.value:.3f}"]
+        parts = [f"{self.words}: {best.name} is best ({best.value:.3f})"]
         if self.indistinguishable:
-            parts.append(f"statistically indistinguishable: {', '.join(self.indistinguishable)}")
+            parts.append(f"not significantly worse: {', '.join(self.indistinguishable)}")
         if self.worse:
             parts.append(f"significantly worse: {', '.join(self.worse)}")
         return "; ".join(parts) + "."
@@ -149,15 +149,15 @@ class Comparison:
         return [self.basis(), *(each.says() for each in self.measures)]
 
     def basis(self, folds: str = "") -> str:
-        """Describe the rows, such as "200 rows, 20 of them rare, by the models of 5 folds".
+        """Describe the rows, such as "200 rows, 20 of them rare, cross-validated on 5 folds".
 
         `folds` are words for the folds where there is more to say than their number.
         """
         parts = [f"{counted(self.n_rows, 'row')}, {self.n_rare:,.0f} of them rare"]
         if self.n_groups is not None:
-            parts.append(f"in {counted(self.n_groups, 'group')} that move together")
+            parts.append(f"in {counted(self.n_groups, 'group')}")
         if self.n_folds is not None:
-            parts.append(f"by the models of {folds or counted(self.n_folds, 'fold')}")
+            parts.append(f"cross-validated on {folds or counted(self.n_folds, 'fold')}")
         return ", ".join(parts)
 
 

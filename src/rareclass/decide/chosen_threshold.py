@@ -113,8 +113,8 @@ class ChosenThreshold:
             for each in (self.precision, self.recall)
         )
         words = (
-            f"{self.rule}{with_confidence}: score > {self.threshold:.6g} raises {self.alerts:g} "
-            f"alerts in {self.rows:g} held-out rows, precision {precision}, recall {recall}."
+            f"{self.rule}{with_confidence}: score > {self.threshold:.4g} raises {self.alerts:,.0f} "
+            f"alerts in {self.rows:,.0f} held-out rows, precision {precision}, recall {recall}."
         )
         if self.met:
             return f"{words} {self.caveat()}".rstrip()
@@ -135,8 +135,8 @@ class ChosenThreshold:
         useful, verb = "", "have" if self.confidence is None else "guarantee"
         if self.useful_bound is not None and self.recall.value < USEFUL_RECALL:
             useful = (
-                f" Recall is {self.recall.value:.3f}; at a recall of {USEFUL_RECALL:g} or more "
-                f"these rows {verb} a precision of {self.useful_bound:.4g} at most."
+                f" Recall is only {self.recall.value:.3f}. For a recall of {USEFUL_RECALL:g} or "
+                f"more, these rows {verb} a precision of at most {self.useful_bound:.3f}."
             )
         if self.met:
             return useful.strip()

@@ -259,7 +259,7 @@ class LeastCost(Constraint):
     number, or the name of a column with a cost for every row.
     """
 
-    formula: ClassVar[str] = "least cost with fp={fp}, fn={fn}, review={review}"
+    formula: ClassVar[str] = "least cost, {costs}"
     fp: Cost = 0.0
     fn: Cost = 0.0
     review: Cost = 0.0
@@ -276,6 +276,16 @@ class LeastCost(Constraint):
         ):
             if all(is_number(value, ends="[]") and value == 0 for value in others):
                 raise ValueError(f"{name} of 0: {always} costs least, whatever the scores.")
+
+    @property
+    def words(self) -> str:
+        """The aim with its costs, such as "least cost, fp=5, fn=amount"."""
+        shown = [
+            f"{name}={value if isinstance(value, str) else format(value, 'g')}"
+            for name, value in vars(self).items()
+            if value
+        ]
+        return self.formula.format(costs=", ".join(shown))
 
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:
         """Return the cut of least cost on the held-out rows."""

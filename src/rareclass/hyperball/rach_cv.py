@@ -382,8 +382,7 @@ def _uncertainty(counts: list[ConfusionCounts], interval: tuple[float, float]) -
     if not tp + fp + fn:
         return "F1 is not known: no labelled row could be held out."
     return (
-        f"Of {tp + fn:,} rare rows held out {tp:,} were found, with {fp:,} false alarms among the "
-        f"labelled majority. With so few rows the F1 may lie anywhere from {interval[0]:.2f} to "
-        f"{interval[1]:.2f} (95 %), and where rare rows are rarer among the unlabelled than among "
-        "the labelled, precision there is lower."
+        f"Of {tp + fn:,} held-out rare rows {tp:,} lay inside, with {fp:,} false alarms among the "
+        f"labelled majority. 95 % interval of the F1: {interval[0]:.2f} to {interval[1]:.2f}. "
+        "Among unlabelled rows the precision is lower if rare rows are rarer there."
     )

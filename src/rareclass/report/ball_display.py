@@ -230,8 +230,8 @@ def _over_the_disc(picture: BallPicture) -> str:
     n_over = int((np.hypot(outside[:, 0], outside[:, 1]) < picture.radius).sum())
     if not n_over:
         return ""
-    rows = "1 row over the disc is" if n_over == 1 else f"{n_over:,} rows over the disc are"
-    return f"\n({rows} outside in other directions)"
+    rows = "1 row on the disc is" if n_over == 1 else f"{n_over:,} rows on the disc are"
+    return f"\n({rows} outside the ball in other directions)"
 
 
 def _draw_distances(axes: "Axes", picture: BallPicture) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from rareclass.errors import counted
 from rareclass.report.drawing import (
     BAND,
     BLUE,
@@ -159,7 +160,7 @@ def _left_out(scales: Floats, n_used: int, n_drawn: int) -> str:
     if (scales == 1.0).all():
         return "no scales ranked held-out rows better: all are 1"
     n_dropped = len(scales) - n_used
-    parts = ["1 dropped, scale 0" if n_dropped == 1 else f"{n_dropped:,} dropped, scale 0"]
+    parts = [f"{counted(n_dropped, 'feature')} dropped (scale 0)"]
     if n_drawn < n_used:
         smallest = float(np.sort(scales)[::-1][n_drawn])
         parts.append(f"{n_used - n_drawn:,} more in use, at {smallest:.2f} or below")

@@ -134,7 +134,7 @@ class PrecisionRecallDisplay(TableDisplay):
         precision, recall = table.precision, table.recall.value
         draw_curve(ax, recall, precision, kept, self._label("average precision"), style)
         share = table.n_rare / table.n_rows
-        ax.axhline(share, color=GREY, linestyle=":", linewidth=1.2, label="no ranking at all")
+        ax.axhline(share, color=GREY, linestyle=":", linewidth=1.2, label="random order")
         self._mark_own(ax, recall, precision.value)
         share_axis(ax.xaxis, "recall: share of the rare rows found")
         share_axis(ax.yaxis, "precision: share of alerts that are rare")
@@ -167,7 +167,7 @@ class RocDisplay(TableDisplay):
         x = np.maximum(rate, least) if log else rate
         draw_curve(ax, x, table.recall, table.thinned(_MOST_DRAWN), self._label("AUC"), style)
         chance = np.geomspace(least, 1.0, 60) if log else np.array([0.0, 1.0])
-        ax.plot(chance, chance, color=GREY, linestyle=":", linewidth=1.2, label="no ranking at all")
+        ax.plot(chance, chance, color=GREY, linestyle=":", linewidth=1.2, label="random order")
         self._mark_own(ax, x, table.recall.value)
         label = "false-positive rate: share of the majority that raises alerts"
         if log:
@@ -199,16 +199,16 @@ class GainsDisplay(TableDisplay):
         draw_curve(ax, gains.share, gains.lift if lift else gains.gain, kept, self.name, style)
         x = np.geomspace(gains.share[0], 1.0, 60)
         chance = np.ones(60) if lift else x
-        ax.plot(x, chance, color=GREY, linestyle=":", linewidth=1.2, label="no ranking at all")
+        ax.plot(x, chance, color=GREY, linestyle=":", linewidth=1.2, label="random order")
         rate = self.table.n_rare / self.table.n_rows
         best = np.minimum(x / rate, 1.0) / (x if lift else 1.0)
-        ax.plot(x, best, color=GREY, linestyle="--", linewidth=1.0, label="all rare rows first")
+        ax.plot(x, best, color=GREY, linestyle="--", linewidth=1.0, label="perfect order")
         log_axis(ax.xaxis, "highest rows, as a share of all", percent=True)
         ax.set_xlim(max(gains.share[0], 1e-5), 1.0)
         if lift:
             log_axis(ax.yaxis, "lift: times as many as at random")
         else:
-            share_axis(ax.yaxis, "share of the rare rows among them")
+            share_axis(ax.yaxis, "share of the rare rows found")
             ax.set_ylim(-0.02, 1.05)
         ax.legend()
 
@@ -227,7 +227,7 @@ def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Int
             PrecisionRecallDisplay(table, value=average_precision)._draw,
             "precision-recall",
             "Precision and recall",
-            f"Average precision {decimal_with_bounds(average_precision)}; no ranking at all has "
+            f"Average precision {decimal_with_bounds(average_precision)}; a random order has "
             f"{table.n_rare / table.n_rows:.3f}. Where half of the rare rows are found, {half} of "
             f"the alerts are rare. {_POINTWISE}",
             _precision_table(table),

@@ -172,18 +172,18 @@ class ReliabilityDisplay(RankingDisplay):
         # Lower ends of intervals may be close to 0: bars reach out of the axis there.
         lowest = 0.2 * min(x.min(), shown.min())
         below = np.where(some, value - np.maximum(low, lowest), 0.0)
-        label = self.name or "found, with 95 % interval"
+        label = self.name or "observed, with 95 % interval"
         ax.errorbar(
             x[some], shown[some], [below[some], (high - value)[some]], capsize=2.5, label=label,
             **(look | {"linestyle": ""}),
         )  # fmt: skip
         if (~some).any():
             empty: dict[str, Any] = look | {"linestyle": "", "marker": "v", "fillstyle": "none"}
-            ax.plot(x[~some], high[~some], label="none found: at most", **empty)
+            ax.plot(x[~some], high[~some], label="no rare row: upper bound", **empty)
         ends = np.array([min(x.min(), lowest * 2), 1.0])
         ax.plot(ends, ends, color=GREY, linestyle=":", linewidth=1.2, label="calibrated")
         log_axis(ax.xaxis, "predicted probability", percent=True)
-        log_axis(ax.yaxis, "share that was rare", percent=True)
+        log_axis(ax.yaxis, "observed share of rare rows", percent=True)
         ax.set_xlim(0.6 * x.min(), 1.4)
         ax.set_ylim(lowest, 1.6)
         ax.legend()
