@@ -176,9 +176,9 @@ def test_a_border_by_share_beyond_the_rows_that_were_kept():
     ("options", "said"),
     [
         ({"filter": 0.01}, "Pass a larger filter= (3.0 is the paper's), or filter=False."),
-        ({"max_kept": 5}, "A larger max_kept= takes in more; predict judges all."),
-        ({"C2": 100.0}, " C2=100 makes each of them too dear to leave out. C2="),
-        ({"C2": 1e-6}, " C2=1e-06 makes them too cheap to reach for. C2="),
+        ({"max_kept": 5}, "A larger max_kept= takes in more; predict classifies all rows."),
+        ({"C2": 100.0}, " C2=100 is too large. C2="),
+        ({"C2": 1e-6}, " C2=1e-06 is too small. C2="),
         (
             {"radius": "share", "rare_share": 0.9, "max_kept": 50},
             "or radius='solved', a larger max_kept= or a larger filter=.",

@@ -363,8 +363,8 @@ _SENTENCES = {
         "of a few cleared rows would show where it must end."
     ),
     FindingKind.ALL_FILTERED: (
-        "{ball}: the filter left out all {v[n_unlabelled]:,} unlabelled rows, so that only the "
-        "labelled ones shape it. Pass {to[filter]} (3.0 is the paper's), or {no_filter}."
+        "{ball}: the filter left out all {v[n_unlabelled]:,} unlabelled rows, so it was fitted to "
+        "labelled rows only. Pass {to[filter]} (3.0 is the paper's), or {no_filter}."
     ),
     FindingKind.SHARE_NOT_REACHED: (
         "{ball} was to hold {v[n_wanted]:,} unlabelled rows, {v[share]:.2%} of them, and "
@@ -373,15 +373,15 @@ _SENTENCES = {
         "sought), or {others}."
     ),
     FindingKind.ROWS_LEFT_ASIDE: (
-        "{ball}: {v[n_rows]:,} {which}, of which the nearest {v[max_kept]:,} shape it. {more}"
+        "{ball} was fitted to the nearest {v[max_kept]:,} of {v[n_rows]:,} {which} rows. {more}"
     ),
     FindingKind.ALL_INSIDE: (
-        "{ball} holds all {v[n_unlabelled]:,} unlabelled rows that were kept: {C2} makes each of "
-        "them too dear to leave out. {to[C2]} would leave out about half."
+        "{ball} holds all {v[n_unlabelled]:,} unlabelled rows that were kept, because {C2} is too "
+        "large. {to[C2]} would leave out about half."
     ),
     FindingKind.NONE_INSIDE: (
-        "{ball} holds none of the {v[n_unlabelled]:,} unlabelled rows that were kept: {C2} makes "
-        "them too cheap to reach for. {to[C2]} would take in about half."
+        "{ball} holds none of the {v[n_unlabelled]:,} unlabelled rows that were kept, because {C2} "
+        "is too small. {to[C2]} would take in about half."
     ),
     FindingKind.STOPPED_SHORT: (
         "{ball} {v[status]} after {v[n_outer]} outer and {v[n_inner]} inner steps (relative gap "
@@ -413,10 +413,10 @@ def sentence(finding: Finding, words: Words = in_parameters) -> str:
         case FindingKind.ROWS_LEFT_ASIDE:
             larger, of_which = to["max_kept"], values["which"]
             of_all = of_which == "unlabelled"
-            parts["which"] = "unlabelled rows are near" if of_all else "majority rows have labels"
-            parts["more"] = "All rows are judged."
+            parts["which"] = "unlabelled" if of_all else "labelled majority"
+            parts["more"] = "All rows are ranked."
             if larger:
-                parts["more"] = f"A{larger[1:]} takes in more; predict judges all."
+                parts["more"] = f"A{larger[1:]} takes in more; predict classifies all rows."
         case FindingKind.ALL_INSIDE | FindingKind.NONE_INSIDE:
             parts["C2"] = words("C2", values["C2"])
         case FindingKind.STOPPED_SHORT:
