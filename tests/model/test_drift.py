@@ -15,6 +15,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import Interval
 from rareclass.model.columns import (
     ColumnTracker,
+    NumberBins,
     PresentOrEmpty,
     TrainedColumn,
     trained_columns,
@@ -132,3 +133,8 @@ def test_numbers_beyond_those_of_training_are_counted_by_column() -> None:
         expected[name] = sum(x is not None and not low <= x <= high for x in new[name])
     assert encoder.count_outside(new) == expected
     assert min(expected.values()) > 0
+
+
+def test_truth_values_of_a_stream_are_numbers_and_not_empty() -> None:
+    counts = NumberBins(np.array([0.5])).counts(pl.Series(["true", "false", "yes", "0.2", None]))
+    assert counts.tolist() == [2.0, 2.0, 0.0, 1.0]

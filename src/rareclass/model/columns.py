@@ -24,6 +24,7 @@ from rareclass.metrics.column_drift import (
     population_stability_index,
 )
 from rareclass.model.facts import ScoredRows
+from rareclass.tables.cells import TRUTH_SPELLINGS, numbers_in
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import CellReading, read_cells
 from rareclass.tables.table_file import TableFile
@@ -48,7 +49,9 @@ class NumberBins:
 
     def counts(self, cells: pl.Series) -> Floats:
         """Count cells in each bin, beyond, and empty."""
-        values = cells.cast(pl.Float64, strict=False).to_numpy()
+        is_text = cells.dtype == pl.String  # a stream reads all cells as text
+        numbers = numbers_in(cells, truth=TRUTH_SPELLINGS) if is_text else cells
+        values = numbers.cast(pl.Float64, strict=False).to_numpy()
         present = values[~np.isnan(values)]
         inside = present[(present >= self.low) & (present <= self.high)]
         places = np.searchsorted(self.edges, inside, side="right")
