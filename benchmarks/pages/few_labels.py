@@ -191,7 +191,7 @@ def hunt_chart(result: Result) -> Any:
     counts = sorted({cell["cases"] for cell in cells})
     means = [mean_of_each(c["hits"] for c in cells if c["cases"] == n) for n in counts]
     panel = {name: (counts, [each[name] for each in means]) for name in cells[0]["hits"]}
-    return charts.lines({"": panel}, "known cases", "cases among the first 100 rows")
+    return charts.lines({"": panel}, "known cases", "cases in the first 100")
 
 
 PAGES = {
