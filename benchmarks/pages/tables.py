@@ -8,6 +8,8 @@ from benchmarks.ledger import summaries
 from benchmarks.pages import charts
 from benchmarks.pages.page import Finding, Page, Result, quality
 from benchmarks.pages.speed import WIDE, of_runs
+from benchmarks.several_classes import figures as several
+from benchmarks.several_classes.methods import OURS as OUR_CLASSES
 from benchmarks.tabular import headline, page
 from benchmarks.tabular.headline import OURS
 from benchmarks.tabular.learners import LEARNERS
@@ -117,6 +119,30 @@ def millions_finding(result: Result) -> Finding:
     )
 
 
+def several_classes_finding(result: Result) -> Finding:
+    """Return macro average precision and ranks, and how much longer a fit takes."""
+    runs = several.by_case(result["runs"])
+    cases = several.cases_of(runs)
+    found = several.standings(runs, cases)
+    ratios = [each.ratio for each in several.times(result["runs"])]
+
+    def shown(method: str) -> str:
+        one = found[method]
+        return (
+            f"{method} average precision {100 * one.macro:.1f} % ({one.macro_rank:.2f}), recall "
+            f"within the budget {100 * one.recall:.1f} % ({one.recall_rank:.2f}), log loss "
+            f"{one.log_loss:.3f} ({one.log_loss_rank:.2f})"
+        )
+
+    return Finding(
+        f"Several rare classes, mean and, in brackets, mean rank of {len(found)} methods on "
+        f"{len({case.table for case in cases})} tables",
+        f"{shown(OUR_CLASSES)}, a fit {min(ratios):.2f} to {max(ratios):.2f} times as long as with "
+        "one rare class",
+        f"the best peer, {shown(several.best_peer(found))}",
+    )
+
+
 def boosters_finding(result: Result) -> Finding:
     """Return the best settings on the generated rows."""
     lines = summaries(result["runs"])
@@ -170,6 +196,17 @@ PAGES = {
         anytime_finding,
         anytime.anytime_page,
         anytime_chart,
+        is_headline=True,
+    ),
+    "several_classes": Page(
+        "Several rare classes at once",
+        "tables",
+        "several_classes",
+        "RareClassifier is compared with LightGBM, CatBoost and balanced forests, multiclass and "
+        "one versus rest, on tables with one frequent and three to five rare classes, with the "
+        "same splits and one thread for all.",
+        several_classes_finding,
+        several.page,
         is_headline=True,
     ),
     "millions": Page(
