@@ -9,10 +9,9 @@ with 60 trees of 15 leaves.
 - review: `rareclass.review.select_rows` on scores that nearness to cases raises, as `rareclass
   review` does it; by default a tenth of the list teaches and a tenth is random.
 - top score, random.
-- scikit-activeml: margin (uncertainty), Badge, Falcun, CoreSet and multi-class probabilistic active
-  learning; modAL: ranked batches. They need `pip install --no-deps --target FOLDER scikit-activeml
-  modAL-python iteration-utilities makefun`, and PYTHONPATH with that folder; else they are left
-  out.
+- scikit-activeml 1.0.1: uncertainty (margin), Badge, Falcun, CoreSet. They need `pip install
+  --no-deps --target FOLDER scikit-activeml iteration-utilities makefun`, and PYTHONPATH with that
+  folder; else they are left out.
 
 The shares and the weight of nearness were chosen on `CHOOSING`; the other tables confirm them.
 """
@@ -43,7 +42,7 @@ CONFIRMING = (
     "oil_spill",
 )  # fmt: skip
 _TABLES = {**FILES, "oil_spill": ("oil_spill", ())}
-ROUNDS, BUDGET, SEEDS = 20, 50, 2
+ROUNDS, BUDGET, SEEDS = 20, 50, 1
 _ROWS, _SHARE, _LEAST_RARE, _SEED = 4_500, 0.05, 120, 20261126
 _CASES, _OTHERS, _ROUNDS_A_ROW = 5, 20, 60
 
@@ -140,18 +139,6 @@ def by_activeml(name: str, takes_model: bool, **settings: Any) -> Callable[[Know
     return choose
 
 
-def by_modal(known: Known) -> np.ndarray:
-    """Take a ranked batch of modAL."""
-    from modAL.batch import uncertainty_batch_sampling
-    from modAL.models import ActiveLearner
-
-    is_known = ~np.isnan(known.label)
-    model = ActiveLearner(known.model, X_training=known.points[is_known],
-                          y_training=known.label[is_known].astype(int))  # fmt: skip
-    found = uncertainty_batch_sampling(model, known.points[known.free], n_instances=known.budget)
-    return np.asarray(found).ravel()[: known.budget].astype(int)
-
-
 STRATEGIES: dict[str, Callable[[Known], np.ndarray]] = {
     "review": by_review(),
     "top score": by_top_score,
@@ -160,8 +147,6 @@ STRATEGIES: dict[str, Callable[[Known], np.ndarray]] = {
     "Badge": by_activeml("Badge", True),
     "Falcun": by_activeml("Falcun", True),
     "CoreSet": by_activeml("CoreSet", False),
-    "probabilistic": by_activeml("ProbabilisticAL", True, metric="rbf"),
-    "modAL ranked batch": by_modal,
 }
 # The default among other shares, on the tables that it was chosen on.
 SHARES = {
@@ -201,7 +186,6 @@ def simulate(rows: Rows, choose: Callable[[Known], np.ndarray], seed: int) -> di
 def available() -> dict[str, Callable[[Known], np.ndarray]]:
     """Return the strategies whose packages are installed."""
     try:
-        import modAL  # noqa: F401
         import skactiveml  # noqa: F401
     except ImportError:
         return {name: STRATEGIES[name] for name in ("review", "top score", "random")}
@@ -209,6 +193,15 @@ def available() -> dict[str, Callable[[Known], np.ndarray]]:
 
 
 # -- page ------------------------------------------------------------------------------------------
+
+
+def complete(
+    cells: Sequence[dict[str, Any]], sets: Sequence[str], wanted: Sequence[str] = tuple(STRATEGIES)
+) -> tuple[list[str], list[str]]:
+    """Return the wanted strategies that were measured, and the tables on which all of them were."""
+    done = {(cell["set"], cell["strategy"]) for cell in cells}
+    names = [name for name in wanted if any(strategy == name for _, strategy in done)]
+    return names, [one for one in sets if all((one, name) in done for name in names)]
 
 
 def means(cells: Sequence[dict[str, Any]], names: Sequence[str], sets: Sequence[str]) -> Floats:
@@ -256,19 +249,14 @@ def by_table(cells: Sequence[dict[str, Any]], names: Sequence[str], sets: Sequen
 def page(result: dict[str, Any]) -> str:
     """Return the section of the page of results."""
     cells = result["cells"]
-    names = [n for n in STRATEGIES if any(cell["strategy"] == n for cell in cells)]
-
-    def whole(sets: Sequence[str], wanted: Sequence[str]) -> list[str]:
-        done = {(cell["set"], cell["strategy"]) for cell in cells}
-        return [one for one in sets if all((one, name) in done for name in wanted)]
-
+    names, confirming = complete(cells, CONFIRMING)
+    choosing = complete(cells, CHOOSING)[1]
     n_seeds = 1 + max(cell["seed"] for cell in cells)
     parts = [
         f"{ROUNDS} rounds of at most {BUDGET} rows, {n_seeds} draws of the held-out third and the "
         "first labels; after the last round, mean over tables and draws "
         "(`benchmarks/review.py` says how)."
     ]
-    confirming, choosing = whole(CONFIRMING, names), whole(CHOOSING, names)
     if confirming:
         parts += [
             f"Tables that confirm: {', '.join(confirming)}.",
@@ -278,9 +266,10 @@ def page(result: dict[str, Any]) -> str:
         parts += [f"Tables that settings were chosen on: {', '.join(choosing)}."]
         parts += [summary(cells, names, choosing)]
     of_shares = ["review", "top score", *VARIANTS]
-    if whole(CHOOSING, of_shares):
-        parts += ["The default (teaches 0.1, random 0.1) among other shares, on these tables:"]
-        parts += [summary(cells, of_shares, whole(CHOOSING, of_shares))]
+    of_these = complete(cells, CHOOSING, of_shares)[1]
+    if of_these:
+        parts += [f"The default (0.1, 0.1) among other shares, on {', '.join(of_these)}:"]
+        parts += [summary(cells, of_shares, of_these)]
     parts += ["Share of the hidden rare rows that was found / average precision, by table:"]
     parts += [by_table(cells, names, [*confirming, *choosing])]
     return "\n\n".join(parts)

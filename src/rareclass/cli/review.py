@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from rareclass.cli.door import (
     ColumnOptions,
@@ -151,11 +152,17 @@ def _print_list(console: Console, listed: "ReviewList", n_rows: int) -> None:
         console.print(f"Scored by {_SCORED_BY[listed.scored_by]}")
     shown = new_table()
     names = ("row", "reason", "chance", "score", "why")
-    for name in names:
-        shown.add_column(name, overflow="ellipsis", no_wrap=True)
-    for line in listed.rows.head(_SHOWN).iter_rows(named=True):
-        cells = (line[f"review {name}"] for name in names)
-        shown.add_row(*(f"{c:.4g}" if isinstance(c, float) else str(c or "") for c in cells))
+    cells = [
+        [f"{c:.4g}" if isinstance(c, float) else str(c or "") for c in line]
+        for line in listed.rows.select(f"review {name}" for name in names).head(_SHOWN).rows()
+    ]
+    for k, name in enumerate(names):
+        width = max(map(len, [name, *(line[k] for line in cells)]))
+        shown.add_column(
+            name, overflow="ellipsis", no_wrap=True, min_width=None if name == "why" else width
+        )
+    for line in cells:
+        shown.add_row(*map(Text, line))
     console.print(shown)
 
 
@@ -185,11 +192,11 @@ def _show_page(
 def _print_known(console: Console, journal: "ReviewJournal", table: "ReviewTable") -> None:
     """Print the verdicts so far, and what the journal lacks."""
     found = Counter(verdict.label for verdict in journal.verdicts.values())
-    labels = ", ".join(f"{label} {n:,}" for label, n in found.most_common())
+    labels = ", ".join(f"{label}: {n:,}" for label, n in found.most_common())
     n_open = sum(len(each.values["rows"]) for each in journal.missing())
     console.print(
-        f"Verdicts in {journal.path}: {len(journal.verdicts):,}{f' ({labels})' if labels else ''}; "
-        f"{counted(n_open, 'listed row')} without one",
+        f"{journal.path.name} has {counted(len(journal.verdicts), 'verdict')}"
+        f"{f' ({labels})' if labels else ''}; {counted(n_open, 'listed row')} without one",
         markup=False,
     )
     cut = [f"line {each.values['line']} was cut short, and dropped." for each in journal.findings]

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.encoding.target import labels_as_text
+from rareclass.encoding.training_table import read_as_trained
 from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.errors import ErrorKind, InputError
 from rareclass.explain.explaining import explain
@@ -19,6 +21,7 @@ from rareclass.hunt.case_score import score_unlabelled
 from rareclass.hunt.files import rows_of
 from rareclass.hunt.table import UNLABELLED, HuntLabels
 from rareclass.labels.states import UNKNOWN, LabelStates
+from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
 from rareclass.review.journal import ReviewJournal
 from rareclass.review.records import Listed, Round, Verdict
@@ -135,7 +138,7 @@ def next_rows(
     facts = zip(keys, chosen.reason.tolist(), chosen.chance.tolist(), of_rows, strict=True)
     listed = tuple(Listed(*each) for each in facts)
     digest = "" if scores is None else hashlib.sha256(scores.tobytes()).hexdigest()[:16]
-    why = _reasons(table, states, points, scored, rows)
+    why = _reasons(table, states, points, scored, model, rows)
     sheet = _sheet(table, listed, rows, why)
     journal.add_round(Round(number, listed, seed, digest))
     return ReviewList(journal.rounds[-1], sheet, scored.by)
@@ -262,6 +265,7 @@ def _reasons(
     states: LabelStates,
     points: Floats,
     scored: _Scored,
+    model: Model | None,
     rows: NDArray[np.intp],
 ) -> list[str]:
     """Return columns that raise each row's score, and the rare row that is nearest."""
@@ -270,13 +274,25 @@ def _reasons(
         chosen = table.frame[rows]
         strongest = explain(scored.estimator, chosen).strongest(_MOST_REASONS)
         for k, names in enumerate(strongest):
-            parts[k] += [f"{name} = {chosen[name][k]}" for name in names]
+            parts[k] += [f"{name} = {_shown(chosen[name][k])}" for name in names]
+    elif scored.by == "model" and model is not None:
+        with suppress(InputError):  # of a model that gives no reasons
+            typed = read_as_trained(rows_of(table.file, rows), model.encoder.columns, 1)
+            told = explainer_of(model, _MOST_REASONS)(typed)
+            for place in range(1, _MOST_REASONS + 1):
+                named = told.select(f"reason_{place}", f"value_{place}").rows()
+                for part, (name, value) in zip(parts, named, strict=True):
+                    part += [] if name is None else [f"{name} = {_shown(value)}"]
     rare = np.flatnonzero(states.code > 0)
     if len(rare):
         apart = ((points[rows][:, None] - points[rare][None]) ** 2).sum(axis=2)
         for k, nearest in enumerate(rare[apart.argmin(axis=1)]):
             parts[k].append(f"nearest rare row: {table.keys[nearest]}")
     return ["; ".join(part) for part in parts]
+
+
+def _shown(cell: Any) -> str:
+    return "empty" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell)
 
 
 def _sheet(
