@@ -47,6 +47,14 @@ Strict = Annotated[
         "frequent as on held-out rows.",
     ),
 ]
+CheckedRows = Annotated[
+    Path | None,
+    typer.Option(
+        "--journal",
+        help="Journal of rareclass review, or CSV file of checked rows, where only some rows of "
+        "DATA have a known class.",
+    ),
+]
 Positive = Annotated[
     list[str] | None,
     typer.Option(

@@ -9,22 +9,32 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from rareclass.cli.door import OutputOptions, Strict, TableOptions, command, file_or_url
+from rareclass.cli.door import (
+    CheckedRows,
+    OutputOptions,
+    Strict,
+    TableOptions,
+    command,
+    file_or_url,
+)
 from rareclass.cli.screen import (
     WIDE,
     add_numbers,
     new_table,
     output,
+    print_checked,
     print_drift,
     print_estimate,
     print_notes,
 )
-from rareclass.errors import counted
+from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
     from rareclass.metrics import Interval
     from rareclass.model.decisions import Confusion
     from rareclass.model.evaluate import DecisionRow, ProbabilityQuality
+    from rareclass.model.model import Model
+    from rareclass.tables.table_file import TablePlace
 
 # Narrower screens have no room for a third share.
 _NARROW = 60
@@ -57,10 +67,14 @@ def evaluate(
         ),
     ] = None,
     strict: Strict = False,
+    journal: CheckedRows = None,
     written: OutputOptions,
     table: TableOptions,
 ) -> None:
-    """Compare the model's scores with the known classes of DATA."""
+    """Compare the model's scores with the known classes of DATA.
+
+    With --journal, estimate from the rows that were checked how good it is on all rows.
+    """
     from rareclass.model.evaluate import evaluate_file
     from rareclass.opening import open_model
 
@@ -68,6 +82,9 @@ def evaluate(
     written.check({"the file to be read": data, "the model": model}, written.overwrite)
     content, console = open_model(model), output()
     print_notes(console, content.notices)
+    if journal is not None:
+        _evaluate_checked(console, content, data, journal, character, time or strict, written)
+        return
     found = evaluate_file(content, data, character, strict, time)
     console.print(f"{data.name}: {found.estimate.rows_text()}", style="bold")
     print_estimate(console, found.estimate)
@@ -95,6 +112,29 @@ def evaluate(
     if found.budget is not None:
         console.print(f"Alert budget: {found.budget.sentence()}")
     print_drift(console, found.seen, found.drift)
+    written.give(found.as_plain_data())
+
+
+def _evaluate_checked(
+    console: Console,
+    model: "Model",
+    data: "TablePlace",
+    journal: Path,
+    separator: str | None,
+    is_more: str | bool,
+    written: OutputOptions,
+) -> None:
+    """Print estimates from checked rows; `is_more` says that an option of all rows was given."""
+    from rareclass.review.estimates import evaluate_checked
+
+    if is_more:
+        raise InputError(
+            "--journal takes neither --time nor --strict.", "Leave them out.", ErrorKind.COMBINATION
+        )
+    found = evaluate_checked(model, data, journal, separator=separator)
+    rows = f"{found.n_rows:,} rows, {found.n_checked:,} with a known class, {found.n_found:,} rare"
+    console.print(f"{data.name}: {rows}", style="bold")
+    print_checked(console, found)
     written.give(found.as_plain_data())
 
 

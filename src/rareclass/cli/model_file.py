@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rareclass.cli.door import (
+    CheckedRows,
     ModelPath,
     OutputOptions,
     Overwrite,
@@ -80,6 +81,7 @@ def threshold(
     time: Annotated[
         str | None, typer.Option(help="Column of DATA with the time of a row, for alerts a day.")
     ] = None,
+    journal: CheckedRows = None,
     written: OutputOptions,
     table: TableOptions,
 ) -> None:
@@ -92,6 +94,13 @@ def threshold(
     if score is not None:
         asked.check_score(score)
     rule = asked.rule(time)
+    needs_all = rare_class is not None or (rule is not None and rule.needs_time)
+    if journal is not None and (data is None or needs_all):
+        raise InputError(
+            "--journal needs DATA, the table of all rows, and takes no --class or alerts a day.",
+            "Give DATA, and alerts for so many rows, as in --alerts 50/10000.",
+            ErrorKind.COMBINATION,
+        )
     wanted = score if rule is None else rule
     if wanted is None and (asked.prevalence is None or data is not None):
         raise InputError(
@@ -118,8 +127,13 @@ def threshold(
     if wanted is None:
         changed = content.set_prevalence(asked.prevalence)
     else:
+        known = None
+        if journal is not None:
+            from rareclass.review.estimates import read_checked
+
+            known = read_checked(content, data, journal, character).rows()
         changed, chosen = with_threshold(
-            content, wanted, data, time, character, asked.prevalence, rare_class
+            content, wanted, data, time, character, asked.prevalence, rare_class, known
         )
         print_threshold(console, chosen, rare_class)
         told = chosen.to_dict()

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rareclass.cli.door import OutputOptions, TableOptions, check_output, command, file_or_url
+from rareclass.cli.door import (
+    CheckedRows,
+    OutputOptions,
+    TableOptions,
+    check_output,
+    command,
+    file_or_url,
+)
 from rareclass.cli.rule import costs_of
 from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import ErrorKind, InputError
@@ -78,6 +85,7 @@ def report(
             min=0, max=100, help="Number of rows with the highest scores to show, with their cells."
         ),
     ] = 0,
+    journal: CheckedRows = None,
     written: OutputOptions,
     table: TableOptions,
 ) -> None:
@@ -91,11 +99,15 @@ def report(
     from rareclass.report.reading import ReportOptions
 
     costs = None if cost is None else costs_of(cost)
-    options = ReportOptions(target, time, groups, costs, rows, character, id_column)
+    options = ReportOptions(target, time, groups, costs, rows, character, id_column, journal)
     inputs = {"the model": model} | ({"DATA": data} if data else {})
     check_output(out, "--out", written.overwrite, inputs)
     written.check(inputs, written.overwrite)
     others = tuple(compare or ())
+    if journal is not None:
+        _refuse(options, "--journal", ("--target", "--time", "--groups"))
+        if data is None or others:
+            raise _needs_data("--journal is for one model and the table of all rows.")
     if model.is_file() and _TABLES & {each.lower() for each in model.suffixes}:
         found = _of_scores(tuple(each for each in (model, data, *others) if each), truth, options)
     elif truth is not None:

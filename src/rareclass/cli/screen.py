@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from rareclass.decide.chosen_threshold import ChosenThreshold
-    from rareclass.metrics import Interval
+    from rareclass.metrics import CheckedMeasures, Interval
     from rareclass.model.drift import Drift, InputSummary
     from rareclass.model.facts import ClassEstimate, LeaderboardRow, RankingEstimate
 
@@ -157,6 +157,36 @@ def _print_classes(console: Console, classes: "Sequence[ClassEstimate]") -> None
         shown = f"{value:.3f} ({low:.3f} to {high:.3f})"
         table.add_row(Text(each.name), f"{each.n_rows:,.0f}", f"{each.auc.value:.3f}", shown)
     console.print(table)
+
+
+def print_checked(console: Console, found: "CheckedMeasures") -> None:
+    """Print measures of a table of which some rows were checked, and what would tell the rest."""
+    table = new_table()
+    table.add_column("Measure, of all rows")
+    add_numbers(table, "Value")
+    table.add_column(f"{found.level:.0%} interval", no_wrap=True)
+    for name, each, digits in (
+        ("precision above threshold", found.precision, 3),
+        ("recall above threshold", found.recall, 3),
+        ("average precision", found.average_precision, 3),
+        ("share of rare rows", found.prevalence, 5),
+        ("rare rows", found.n_rare, 0),
+    ):
+        if each is None:
+            table.add_row(name, "unknown", "")
+            continue
+        value, low, high = (f"{bound:,.{digits}f}" for bound in each)
+        table.add_row(name, value, "exact" if each.low == each.high else f"{low} to {high}")
+    console.print(table)
+    n_random, checks, recall = found.n_random_below, found.random_checks, found.recall
+    stands = f"{counted(n_random, 'row stands', 'rows stand')} for those that were not checked"
+    console.print(f"Below the threshold {stands if n_random else 'no row was drawn at random'}.")
+    if checks and (recall is None or recall.high - recall.low > 2.0 * found.half_width):
+        most = "at most about" if recall is None else "about"
+        told = (
+            f"recall would be known to +-{found.half_width:g} with {most} {checks:,} random checks"
+        )
+        print_notes(console, [f"{told} below the threshold (rareclass review --random)."])
 
 
 def print_leaderboard(

@@ -38,6 +38,8 @@ class LabelStates:
         Round whose list named a checked row, from 1; 0 for none.
     weight : ndarray of float
         Rows of the table that a known row stands for; see `check_weights`. 0 for unknown rows.
+    spread : ndarray of float
+        Part of a known row in the variance of such sums; see `check_spreads`.
     """
 
     code: NDArray[np.int16]
@@ -45,6 +47,7 @@ class LabelStates:
     reason: NDArray[np.str_]
     round: NDArray[np.int32]
     weight: Floats
+    spread: Floats
 
     @property
     def n_random(self) -> int:
@@ -126,3 +129,38 @@ def _round_weights(
             return None
         weight[answered] = len(rows) / len(answered) / min(value, 1.0)
     return weight
+
+
+def check_spreads(
+    known_after: NDArray[np.integer],
+    rounds: Sequence[ListedRows],
+    missing_at_random: bool = False,
+) -> Floats:
+    r"""Return a number for each row: sums weighed by `check_weights` vary by ``sum spread f**2``.
+
+    The errors of rounds are uncorrelated, as each is 0 on average given what was known before.
+    Round r with share :math:`a_r` of all random rows adds
+    :math:`a_r^2 \sum (1 / \pi_i - 1) f_i^2` over the rows that it could draw. That sum is
+    estimated from round r and all later ones, so that a case that round r missed and a later round
+    found widens the interval. Rows that round r did not list have its mean chance.
+
+    >>> drawn = ListedRows(np.array([3]), np.array([True]), np.array([0.25]))
+    >>> check_spreads(np.array([0, -1, -1, 1, -1]), [drawn])
+    array([ 0.,  0.,  0., 12.,  0.])
+    """
+    spread, n_drawn = np.zeros(len(known_after)), 0
+    if (known_after >= 0).all():
+        return spread
+    for number, (rows, at_random, chance) in enumerate(rounds):
+        n_random, answered = int(at_random.sum()), known_after[rows] >= 0
+        if not (missing_at_random or answered.all()) or not answered[at_random].any():
+            continue
+        later = np.where(known_after < 0, -1, np.maximum(known_after - number, 0))
+        weight = check_weights(later, rounds[number:], missing_at_random).weight
+        odds = np.full(len(spread), float((1.0 / chance[at_random]).mean()) - 1.0)
+        share = answered[at_random].mean()
+        odds[rows] = np.where(at_random, 1.0 / (chance * share), 1.0) - 1.0
+        odds[(known_after >= 0) & (known_after <= number)] = 0.0
+        spread += n_random**2 * odds * weight
+        n_drawn += n_random
+    return spread / max(n_drawn, 1) ** 2

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.labels.states import ListedRows, check_weights
+from rareclass.labels.states import LabelStates, ListedRows, check_spreads, check_weights
 from rareclass.metrics.interval import Interval, normal_quantile
 from rareclass.metrics.scored_classes import FloatArray, score_column
 from rareclass.parameters import check_number
@@ -27,7 +27,7 @@ _BLOCK = 4_000_000
 # Random rows whose weights differ by less than this factor are one group of the unseen case.
 _GROUP = 4.0
 # Columns that the open rows that are not rare are gathered in.
-_BINS = 50
+_BINS = 200
 # Kinds of columns.
 _RARE, _OTHERS, _UNSEEN = 1, 2, 3
 
@@ -41,11 +41,11 @@ class CheckMethod(StrEnum):
 
 
 class CheckedSample(NamedTuple):
-    """Known labels of a table, their weights, and what each adds to the variance of a total."""
+    """Known labels of a table, their weights, and their parts in the variance of weighted sums."""
 
     y: NDArray[np.int8]  # shape (n_rows,): 1 rare, 0 not, -1 unknown
     weight: FloatArray  # rows that a known row stands for; 0 of unknown rows
-    spread: FloatArray  # the total of z has the variance ``sum spread z**2``
+    spread: FloatArray
 
     @classmethod
     def of(
@@ -55,33 +55,18 @@ class CheckedSample(NamedTuple):
         rounds: Sequence[ListedRows],
         missing_at_random: bool = False,
     ) -> Self:
-        r"""Weigh the known rows of a review, as `check_weights` does.
+        """Weigh the known rows of a review by `check_weights` and `check_spreads`."""
+        given = np.asarray(known_after), rounds, missing_at_random
+        return cls(_signs(code), check_weights(*given).weight, check_spreads(*given))
 
-        The errors of rounds are uncorrelated, as each is 0 on average given what was known before.
-        Round r with share :math:`a_r` of all random rows adds
-        :math:`a_r^2 \sum (1 / \pi_i - 1) z_i^2` over the rows that it could draw. That sum is
-        estimated from round r and all later ones, so that a case which round r missed and a
-        later round found widens the interval. A row that round r did not list has the round's
-        mean chance.
-        """
-        y = np.sign(np.asarray(code)).astype(np.int8)
-        after, spread = np.asarray(known_after), np.zeros(len(y))
-        weight = check_weights(after, rounds, missing_at_random).weight
-        n_drawn, is_all_known = 0, not (after < 0).any()
-        for number, (rows, at_random, chance) in enumerate(rounds):
-            n_random, answered = int(at_random.sum()), (after[rows] >= 0)[at_random]
-            is_whole = missing_at_random or bool((after[rows] >= 0).all())
-            if is_all_known or not is_whole or not answered.any():
-                continue
-            chance = np.where(at_random, chance * answered.mean(), 1.0)
-            later = np.where(after < 0, -1, np.maximum(after - number, 0))
-            given = check_weights(later, rounds[number:], missing_at_random).weight
-            odds = np.full(len(y), float((1.0 / chance[at_random]).mean()) - 1.0)
-            odds[rows] = 1.0 / chance - 1.0
-            odds[(after >= 0) & (after <= number)] = 0.0
-            spread += n_random**2 * odds * given
-            n_drawn += n_random
-        return cls(y, weight, spread / max(n_drawn, 1) ** 2)
+    @classmethod
+    def of_states(cls, states: LabelStates) -> Self:
+        """Take the known labels of a table with a journal."""
+        return cls(_signs(states.code), states.weight, states.spread)
+
+
+def _signs(code: ArrayLike) -> NDArray[np.int8]:
+    return np.sign(np.asarray(code)).astype(np.int8)
 
 
 @dataclass(frozen=True)

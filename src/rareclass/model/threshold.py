@@ -204,6 +204,7 @@ def with_threshold(
     separator: str | None = None,
     prevalence: float | None = None,
     rare_class: str | None = None,
+    checked: ScoredRows | None = None,
 ) -> tuple["Model", ChosenThreshold]:
     """Return the model with the threshold that a rule chooses, or that was named.
 
@@ -212,6 +213,7 @@ def with_threshold(
     will be used, is that of a named threshold's precision and of the new model's probabilities; for
     rows held out of the training it is by default the one that the model's probabilities are of.
     `rare_class` names one of several: the threshold is of its probability, against all other rows.
+    `checked` are the rows of the file whose classes are known, where the others are not.
 
     Raises `InputError` for a model of levels, where there are no such rows, where the rule cannot
     be judged on them, and where the model has no such class.
@@ -239,7 +241,7 @@ def with_threshold(
         if rule is not None and rule.needs_time and time is not None:
             names = [*names, time]
         beside = columns_beside(file, names) if names else None
-        rows = _labelled_rows(model, file, str(data))
+        rows = checked or _labelled_rows(model, file, str(data))
         assert rows.places is not None
         beside, numbers = None if beside is None else beside[rows.places], rows.places + 1
         rows = _of_class(model, rows, rare_class)

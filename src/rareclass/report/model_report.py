@@ -11,12 +11,18 @@ import numpy as np
 from rareclass.decide.alert_budget import PeriodBudget
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.errors import ErrorKind, InputError, command_line, counted
-from rareclass.metrics import Interval, average_precision_interval, roc_auc_interval
+from rareclass.metrics import (
+    CheckedMeasures,
+    Interval,
+    average_precision_interval,
+    roc_auc_interval,
+)
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.drift import drift_of
 from rareclass.model.facts import CombinationFacts, ModelFacts, facts_as_json
 from rareclass.model.model import Model
 from rareclass.model.threshold import budget_of, day_of
+from rareclass.report.checked_section import checked_section
 from rareclass.report.classes_section import classes_section
 from rareclass.report.columns_section import data_section, features_section
 from rareclass.report.model_card import CardBasis, card_section
@@ -112,7 +118,9 @@ def report_on_model(
 ) -> FinishedReport:
     """Report on the rows of a file; raises `InputError` as `read_rows`."""
     rows, threshold = read_rows(content, data, options), content.threshold
-    measures = ModelMeasures.of(content, rows.y, rows.scores, time=rows.time, costs=rows.costs)
+    measures = ModelMeasures.of(
+        content, rows.y, rows.scores, rows.weight, time=rows.time, costs=rows.costs
+    )
     drifts = [*drift_of(rows.seen, None).compared] if rows.copies is not None else []
     held = content.held_out
     score_drift = days = groups = None
@@ -130,6 +138,8 @@ def report_on_model(
         content, measures.table, measures.reliability, drifts, rows.name, score_drift, days, groups
     )
     sections = _sections_of_scores(content, measures, model)
+    if rows.checked is not None:
+        sections.insert(0, checked_section(rows.checked))
     importances = content.facts.importances
     if importances or single.reasons:
         sections.append(features_section(importances, single.reasons or {}, single.n_explained))
@@ -144,8 +154,11 @@ def report_on_model(
         card_section(basis),
         settings_section(_settings(content.facts, measures, model, data)),
     ]
-    page = _page(content, measures, sections, f"{model.name} on {rows.name}", budget)
-    return FinishedReport(page, _plain_data(measures, drifts, score_drift, days, groups, budget))
+    page = _page(content, measures, sections, f"{model.name} on {rows.name}", budget, rows.checked)
+    numbers = _plain_data(measures, drifts, score_drift, days, groups, budget)
+    if rows.checked is not None:
+        numbers["checked_rows"] = rows.checked.as_plain_data()
+    return FinishedReport(page, numbers)
 
 
 def report_on_held_out(content: Model, model: Path, costs: Any = None) -> FinishedReport:
@@ -208,10 +221,15 @@ def _page(
     sections: Sequence[Section],
     subtitle: str,
     budget: PeriodBudget | None,
+    checked: CheckedMeasures | None = None,
 ) -> ReportPage:
     target = content.rare_class
     table, unit = measures.table, measures.table.alert_unit
     precision, recall = table.precision.at(measures.own), table.recall.at(measures.own)
+    area = measures.average_precision
+    if checked is not None:
+        precision = checked.precision or precision
+        recall, area = checked.recall or recall, checked.average_precision or area
     alerts = table.alerts_at(measures.own)
     found = ", and so finds none of the rare rows."
     if not math.isnan(precision.value):
@@ -228,7 +246,7 @@ def _page(
             "Alerts that are rare (precision)", percent(precision.value), percent_bounds(precision)
         ),
         KeyFigure(unit.capitalize(), amount(alerts.value), alert_bounds),
-        figure_of("Average precision", measures.average_precision),
+        figure_of("Average precision", area),
         figure_of("AUC", measures.auc),
     )
     return ReportPage(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare, labels_as_text
 from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.metrics import CheckedMeasures, checked_measures
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassFacts, RareClassScores
@@ -37,6 +39,7 @@ class ReportOptions:
     n_shown: int = 0  # rows whose cells may be shown
     separator: str | None = None
     id_column: str | None = None  # by which single rows are named
+    journal: Path | None = None  # of the rows that were checked
 
 
 class WholeRows(NamedTuple):
@@ -64,6 +67,8 @@ class ReadRows:
     whole: WholeRows | None = None
     ids: list[str] | None = None
     classes: RareClassScores | None = None  # of several rare classes
+    weight: Floats | None = None  # where only some rows were checked
+    checked: CheckedMeasures | None = None
 
 
 def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadRows:
@@ -75,20 +80,25 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     decision, target = check_rare_class(content), content.rare_class
     file, seen = open_table(data, options.separator), InputSummary()
     of_budget = budget_time(content)  # an alert budget is looked at without being asked for
-    if options.time is None and not isinstance(file, SvmlightFile) and of_budget in file.columns:
+    may_look = options.time is None and options.journal is None
+    if may_look and not isinstance(file, SvmlightFile) and of_budget in file.columns:
         options = replace(options, time=of_budget)
     beside = _columns_beside(file, options)
     copies = None if isinstance(file, SvmlightFile) else CopyCounter()
     keeper = RowKeeper(target)
     labels, scores, probability = [], [], []
-    label = options.target or target.target
-    for batch in content.score_batches(file, [label], seen, with_rows=copies is not None):
-        labels.append(labels_as_text(batch.kept.to_series()))
+    known = _known_labels(content, data, options)
+    label = [options.target or target.target] if known is None else []
+    for batch in content.score_batches(file, label, seen, with_rows=copies is not None):
+        if known is None:
+            labels.append(labels_as_text(batch.kept.to_series()))
+        else:
+            labels.append(known.labels[seen.n_rows - len(batch.scores) : seen.n_rows])
         if copies is not None:
             copies.add(batch.rows)
             keeper.add(batch.rows, batch.scores, labels[-1])
         scores.append(batch.scores)
-        probability += [] if batch.classes is None else [batch.classes]
+        probability += [] if batch.classes is None or known is not None else [batch.classes]
     if not scores:
         raise InputError(f"{data} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)
     codes = decision.codes(pl.concat(labels), str(data))
@@ -111,7 +121,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         y,
         value,
         labelled,
-        int((codes < 0).sum()),
+        int((codes < 0).sum()) if known is None else 0,
         seen,
         copies,
         options.time,
@@ -121,7 +131,30 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         keeper.kept(y, value, labelled),
         _ids(beside, options, labelled),
         classes,
+        None if known is None else known.weight[labelled],
+        None if known is None else known.measures,
     )
+
+
+class _Known(NamedTuple):
+    """Labels by a journal, as text; null where a row does not count."""
+
+    labels: pl.Series
+    weight: Floats
+    measures: CheckedMeasures
+
+
+def _known_labels(content: Model, data: TablePlace, options: ReportOptions) -> _Known | None:
+    if options.journal is None:
+        return None
+    from rareclass.review.estimates import read_checked
+
+    checked = read_checked(content, data, options.journal, options.separator)
+    target = content.rare_class
+    names = pl.Series([None, target.rest_label, target.labels[0]], dtype=pl.String)
+    code = np.where(checked.rows_that_count(), checked.sample.y, -1)
+    measures = checked_measures(checked.scores, checked.sample, content.threshold)
+    return _Known(names.gather(code + 1), checked.sample.weight, measures)
 
 
 def check_rare_class(content: Model) -> RareDecision:

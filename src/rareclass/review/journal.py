@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.files import being_written, replacing
 from rareclass.findings import Finding, FindingKind
-from rareclass.labels.states import UNKNOWN, CheckReason, LabelStates, ListedRows, check_weights
+from rareclass.labels.states import (
+    UNKNOWN,
+    CheckReason,
+    LabelStates,
+    ListedRows,
+    check_spreads,
+    check_weights,
+)
 from rareclass.review.records import FORMAT, Header, Round, Verdict, line_of, record_of
 
 # Seconds to wait for another process that appends, and between tries.
@@ -243,7 +250,8 @@ class ReviewJournal:
             for each in self.rounds
         ]
         weight = check_weights(known_after, rounds, missing_at_random).weight
-        return LabelStates(code, checked, reason, number, weight)
+        spread = check_spreads(known_after, rounds, missing_at_random)
+        return LabelStates(code, checked, reason, number, weight, spread)
 
     def code_of(self, label: str) -> int:
         """Return the code of a label of the journal: 0 for the rest, k for the k-th rare one."""

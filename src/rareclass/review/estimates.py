@@ -1,0 +1,238 @@
+"""A model on a table of which a person checked some rows: measures, and rows for a threshold."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rareclass.encoding.target import labels_as_text
+from rareclass.errors import ErrorKind, InputError, counted, name_hint
+from rareclass.labels.states import CheckReason, LabelStates
+from rareclass.metrics.checked import CheckedMeasures, CheckedSample, CheckMethod, checked_measures
+from rareclass.model.drift import InputSummary
+from rareclass.model.facts import RareClassFacts, ScoredRows
+from rareclass.model.model import Model
+from rareclass.review.journal import ReviewJournal
+from rareclass.review.records import Header, Listed, Round, Verdict
+from rareclass.review.table import read_review_table
+from rareclass.tables.table_file import open_rows
+
+KEY, LABEL, REASON, CHANCE = "row", "label", "reason", "chance"
+_REASONS = {"alert": CheckReason.SCORE, **{str(each): each for each in CheckReason}}
+
+
+@dataclass(frozen=True)
+class CheckedTable:
+    """A table with a journal: scores and known labels of its rows."""
+
+    name: str
+    scores: NDArray[np.float64]
+    sample: CheckedSample
+    n_verdicts: int
+    incomplete: tuple[int, ...]  # numbers of rounds that do not count for want of verdicts
+
+    def rows_that_count(self) -> NDArray[np.bool_]:
+        """Say of each row whether its label has a weight.
+
+        Raises `InputError` where no checked row stands for the unknown ones.
+        """
+        y, weight, spread = self.sample
+        if not spread.any() and (y < 0).any():
+            raise InputError(
+                f"No row of {self.name} was drawn at random: the unknown labels of "
+                f"{counted(int((y < 0).sum()), 'row')} could be any.",
+                "Check some random rows (rareclass review --random), or give labelled rows.",
+                ErrorKind.UNSUPPORTED,
+            )
+        return weight > 0.0
+
+    def rows(self) -> ScoredRows:
+        """Return the checked rows with their weights, for a threshold."""
+        places, (y, weight, _) = np.flatnonzero(self.rows_that_count()), self.sample
+        return ScoredRows(y[places].astype(np.int16), self.scores[places], weight[places], places)
+
+
+def evaluate_checked(
+    model: Model,
+    data: Any,
+    journal: str | Path,
+    *,
+    method: str = CheckMethod.STRATIFIED,
+    separator: str | None = None,
+) -> CheckedMeasures:
+    """Estimate how good a model is on a table of which only some rows were checked.
+
+    Parameters
+    ----------
+    model : Model
+        Of a rare class; it did not learn from the verdicts.
+    data : table or path
+        All rows, checked or not.
+    journal : str or Path
+        Journal of ``rareclass review``, or a CSV file of checked rows as for `import_checks`.
+    method : {"stratified", "weights", "model-assisted"}
+        As for `rareclass.metrics.checked_measures`.
+    separator : str, optional
+        Between the cells of a CSV file.
+
+    Raises
+    ------
+    InputError
+        Where the journal is about another table or other labels (``ErrorKind.ROWS``,
+        ``ErrorKind.LABELS``), no checked row is rare, or random rows lack verdicts.
+    """
+    table = read_checked(model, data, journal, separator)
+    probability = None
+    if method == CheckMethod.ASSISTED:
+        probability = model._known_calibration()(table.scores)
+    return checked_measures(
+        table.scores, table.sample, model.threshold, method=method, probability=probability
+    )
+
+
+def read_checked(
+    model: Model, data: Any, journal: str | Path, separator: str | None = None
+) -> CheckedTable:
+    """Score a table and read its journal, or its CSV file of checked rows."""
+    facts = model.rare_class  # refuses a model of levels
+    if str(journal).lower().endswith((".csv", ".tsv")):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = import_checks(model, data, journal, Path(folder, "checked.jsonl"), separator)
+        kept.path = Path(journal)  # for messages
+    else:
+        kept = ReviewJournal(journal)
+    states = _states(data, kept, separator)
+    _check_labels(kept, facts)
+    _check_rounds(kept)
+    is_rare = [label in facts.labels for label in kept.header.rare]
+    code = np.array([-1, 0, *is_rare])[states.code + 1]
+    sample = CheckedSample(code.astype(np.int8), states.weight, states.spread)
+    seen = InputSummary()
+    scores = np.concatenate(
+        [b.scores for b in model.score_batches(open_rows(data, separator), [], seen)]
+    )
+    incomplete = tuple(each.values["round"] for each in kept.missing())
+    name = getattr(data, "name", str(data)) if isinstance(data, str | Path) else "the table"
+    return CheckedTable(name, scores, sample, len(kept.verdicts), incomplete)
+
+
+def import_checks(
+    model: Model,
+    data: Any,
+    checks: Any,
+    path: str | Path,
+    separator: str | None = None,
+) -> ReviewJournal:
+    """Write a journal of rows that were checked outside of a review, such as alerts.
+
+    `checks` is a table or file with a column that names the rows (``row``: their numbers from 1;
+    else a column of the same name in `data`), ``label``, ``reason`` (``alert`` or ``random``), and
+    maybe ``chance``. Without a chance alerts were all checked, and random rows drawn from all rows
+    that are no alerts, each with the same chance. A row of chance below 1 was drawn at random.
+
+    Raises `InputError` for columns, labels, reasons, chances and rows that cannot be.
+    """
+    cells = pl.concat(list(open_rows(checks, separator).batches()), how="vertical_relaxed")
+    names = [name for name in cells.columns if name not in (LABEL, REASON, CHANCE)]
+    if len(names) != 1 or not {LABEL, REASON} <= {*cells.columns}:
+        raise InputError(
+            f"Checked rows have the columns {', '.join(cells.columns)}.",
+            f"Give a column that names the rows, {LABEL!r}, {REASON!r} and maybe {CHANCE!r}.",
+            ErrorKind.MISSING_COLUMN,
+        )
+    facts, key = model.rare_class, None if names[0] == KEY else names[0]
+    table = read_review_table(data, facts.target, key, separator=separator)
+    keys, labels, reasons = (
+        labels_as_text(cells[name]).to_list() for name in (*names, LABEL, REASON)
+    )
+    known = [*facts.labels, facts.rest_label, *facts.label_counts]
+    for row, (label, reason) in enumerate(zip(labels, reasons, strict=True), start=1):
+        for cell, among, name in ((label, known, LABEL), (reason, _REASONS, REASON)):
+            if cell not in among and (cell is not None or name == REASON):
+                raise InputError(
+                    f"Column {name!r} holds {cell!r} at row {row:,}.",
+                    name_hint(str(cell), among, "It may hold"),
+                    ErrorKind.LABELS if name == LABEL else ErrorKind.CELL,
+                    column=name,
+                    row=row,
+                    value=cell,
+                )
+    n_random = sum(_REASONS[each] is CheckReason.RANDOM for each in reasons)
+    n_others = table.labels.null_count() - (len(reasons) - n_random)
+    usual = {each: 1.0 for each in CheckReason} | {CheckReason.RANDOM: n_random / max(n_others, 1)}
+    chances = (
+        cells[CHANCE].cast(pl.Float64).to_list() if CHANCE in cells.columns else [None] * len(keys)
+    )
+    listed = []
+    for row, reason, chance in zip(keys, reasons, chances, strict=True):
+        found = usual[_REASONS[reason]] if chance is None else chance
+        why = CheckReason.RANDOM if found < 1.0 else _REASONS[reason]
+        listed.append(Listed(str(row), str(why), found))
+    rest = [
+        each
+        for each in dict.fromkeys([*known, *table.labels.drop_nulls()])
+        if each not in facts.labels
+    ]
+    header = Header(
+        facts.target, facts.labels, tuple(rest), len(table.keys), table.fingerprint, key
+    )
+    journal = ReviewJournal.create(path, header)
+    journal.add_round(Round(1, tuple(listed)))
+    said = [Verdict(str(row), label) for row, label in zip(keys, labels, strict=True) if label]
+    journal.add(said, table.keys)
+    return journal
+
+
+def _states(data: Any, journal: ReviewJournal, separator: str | None) -> LabelStates:
+    """Return the states of the table's labels, checked against the journal."""
+    ours = journal.header
+    table = read_review_table(data, ours.target, ours.key, separator=separator)
+    journal.check_table(ours.target, ours.key, table.fingerprint)
+    return journal.states(table.keys, table.codes(ours))
+
+
+def _check_labels(journal: ReviewJournal, facts: RareClassFacts) -> None:
+    """Refuse a journal with verdicts of a rare class that the model does not know."""
+    known = {*facts.labels, *facts.label_counts, facts.rest_label}
+    new = {each.label for each in journal.verdicts.values()} & {*journal.header.rare} - known
+    if new or not {*facts.labels} & {*journal.header.rare}:
+        label = min(new or journal.header.rare)
+        raise InputError(
+            f"The model does not know {label!r}, a rare class of {journal.path}.",
+            f"Its rare class is {', '.join(facts.labels)}. Fit a model on labels with {label!r}.",
+            ErrorKind.LABELS,
+            column=facts.target,
+            value=label,
+        )
+
+
+def _check_rounds(journal: ReviewJournal) -> None:
+    """Refuse chances that are none, and a journal whose random rows all wait for verdicts."""
+    chances = [row.chance for each in journal.rounds for row in each.listed]
+    odd = [each for each in chances if not 0.0 < each <= 1.0]
+    if odd:
+        raise InputError(
+            f"{journal.path} has a row with the chance {odd[0]}.",
+            "A chance is above 0, and at most 1.",
+            ErrorKind.SETTING,
+            value=odd[0],
+        )
+    missing = {each.values["round"]: len(each.values["rows"]) for each in journal.missing()}
+    random = [
+        each.number
+        for each in journal.rounds
+        if any(row.reason == CheckReason.RANDOM for row in each.listed)
+    ]
+    if random and missing.keys() >= {*random}:
+        n_rows = missing[random[-1]]
+        raise InputError(
+            f"No round of {journal.path} counts: {counted(n_rows, 'row')} of round {random[-1]} "
+            "have no verdict.",
+            "Give the verdicts of all rows of a round first.",
+            ErrorKind.LABELS,
+            value=n_rows,
+        )

@@ -1,0 +1,268 @@
+"""`--journal` of evaluate, threshold and report: only some rows were checked."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.conftest import Run, output_of, purchases
+from faults import refusal, refused
+from rareclass.decide.threshold_rule import ThresholdRule
+from rareclass.errors import ErrorKind
+from rareclass.metrics import CheckedSample, checked_measures
+from rareclass.model.model_file import load_model
+from rareclass.report.checked_section import checked_section
+from rareclass.report.reading import ReportOptions, read_rows
+from rareclass.review import Header, Listed, ReviewJournal, Round, Verdict
+from rareclass.review.estimates import evaluate_checked, import_checks, read_checked
+from rareclass.review.table import read_review_table
+
+
+class Month:
+    """A table without labels, its alerts and random rows with labels, and the truth."""
+
+    def __init__(self, fitted: Path, folder: Path, n_random: int = 90) -> None:
+        self.folder, self.model_path = folder, fitted / "model.rareclass"
+        self.model = load_model(self.model_path)
+        rows = purchases(600, seed=7)
+        self.y, self.keys = (rows["fraud"] == "yes").to_numpy(), rows["order"].to_list()
+        self.table = folder / "month.csv"
+        rows.drop("fraud").write_csv(self.table)
+        self.scores = self.model.score_samples(self.table)
+        alerts = np.flatnonzero(self.scores > self.model.threshold)
+        others = np.setdiff1d(np.arange(600), alerts)
+        drawn = np.random.default_rng(0).choice(others, n_random, replace=False)
+        self.rows = np.concatenate([alerts, drawn])
+        self.chance = n_random / len(others)
+        self.checks = pl.DataFrame(
+            {
+                "order": [self.keys[row] for row in self.rows],
+                "label": np.where(self.y[self.rows], "yes", "no"),
+                "reason": np.repeat(["alert", "random"], [len(alerts), n_random]),
+            }
+        )
+        self.checked = folder / "checked.csv"
+        self.checks.write_csv(self.checked)
+
+    def journal(self, name: str = "review.jsonl", **changed: Any) -> ReviewJournal:
+        """Start an empty journal of the table."""
+        read = read_review_table(self.table, "fraud", "order")
+        facts = {"target": "fraud", "rare": ("yes",), "rest": ("no",), "key": "order"}
+        facts |= {"n_rows": 600, "fingerprint": read.fingerprint} | changed
+        return ReviewJournal.create(self.folder / name, Header(**facts))
+
+    def listed(self, **changed: float) -> Round:
+        """Return the round that checks these rows."""
+        chances = {"alert": 1.0, "random": self.chance} | changed
+        return Round(
+            1,
+            tuple(
+                Listed(key, "score" if why == "alert" else "random", chances[why])
+                for key, _, why in self.checks.iter_rows()
+            ),
+        )
+
+    def verdicts(self) -> list[Verdict]:
+        return [Verdict(key, label) for key, label, _ in self.checks.iter_rows()]
+
+
+@pytest.fixture
+def month(fitted: Path, tmp_path: Path) -> Month:
+    return Month(fitted, tmp_path)
+
+
+def test_a_csv_of_alerts_and_random_rows_gives_the_measures_of_all(
+    month: Month, rareclass: Run
+) -> None:
+    numbers = month.folder / "n.json"
+    words = ("evaluate", month.model_path, month.table, "--journal", month.checked)
+    done = output_of(rareclass(*words, "--json", numbers))
+    found = json.loads(numbers.read_text())
+    is_random = (month.checks["reason"] == "random").to_numpy()
+    weight = np.where(is_random, 1 / month.chance, 1.0)
+    n_rare = weight @ month.y[month.rows]
+    assert found["n_rare"]["value"] == pytest.approx(n_rare)
+    above = month.scores > month.model.threshold
+    assert found["precision"]["value"] == pytest.approx(month.y[above].mean())
+    assert found["n_random_below"] == 90
+    assert found["recall"]["low"] <= month.y[above].sum() / month.y.sum() <= found["recall"]["high"]
+    assert "600" in done
+    assert "90" in done
+
+
+def test_a_journal_and_its_csv_say_the_same(month: Month) -> None:
+    journal = month.journal()
+    journal.add_round(month.listed())
+    journal.add(month.verdicts())
+    for method in ("weights", "stratified"):
+        by_journal, by_csv = (
+            evaluate_checked(month.model, month.table, path, method=method)
+            for path in (journal.path, month.checked)
+        )
+        assert by_journal == by_csv
+    states = read_checked(month.model, pl.read_csv(month.table), journal.path)
+    one = checked_measures(states.scores, states.sample, month.model.threshold)
+    assert one == by_journal
+    imported = import_checks(
+        month.model, month.table, month.checked, month.folder / "imported.jsonl"
+    )
+    assert len(imported.verdicts) == len(month.rows)
+
+
+def test_alerts_alone_leave_the_recall_unknown(month: Month, rareclass: Run) -> None:
+    month.checks.filter(pl.col("reason") == "alert").write_csv(month.checked)
+    words = (month.model_path, month.table, "--journal", month.checked)
+    found = evaluate_checked(month.model, month.table, month.checked)
+    done = output_of(rareclass("evaluate", *words))
+    assert (found.recall, found.average_precision) == (None, None)
+    assert f"{found.random_checks:,}" in done
+    assert "unknown" in done
+    out = month.folder / "r.html"
+    for command in (("threshold", *words, "--min-recall", 0.5), ("report", *words, "-o", out)):
+        refusal(rareclass(*command), ErrorKind.UNSUPPORTED, month.table.name)
+
+
+def test_a_threshold_is_chosen_on_the_weighted_rows(month: Month, rareclass: Run) -> None:
+    numbers = month.folder / "t.json"
+    words = ("threshold", month.model_path, month.table, "--journal", month.checked)
+    output_of(rareclass(*words, "--min-precision", 0.4, "--json", numbers))
+    is_random = (month.checks["reason"] == "random").to_numpy()
+    weight = np.where(is_random, 1 / month.chance, 1.0)
+    chosen = ThresholdRule.min_precision(0.4).choose(
+        month.y[month.rows], month.scores[month.rows], weight
+    )
+    found = json.loads(numbers.read_text())
+    assert found["threshold"] == pytest.approx(chosen.threshold)
+    assert found["rows"] == pytest.approx(600)
+
+
+def test_a_report_reads_the_checked_rows_with_their_weights(month: Month) -> None:
+    options = ReportOptions(journal=month.checked)
+    rows = read_rows(month.model, month.table, options)
+    assert rows.weight.sum() == pytest.approx(600)
+    assert (rows.y == month.y[rows.rows]).all()
+    section = checked_section(rows.checked)
+    assert len(section.blocks[0].rows) == 5
+
+
+@pytest.mark.thorough
+def test_a_report_weighs_the_checked_rows(month: Month, rareclass: Run) -> None:
+    numbers = month.folder / "r.json"
+    words = ("report", month.model_path, month.table, "--journal", month.checked)
+    output_of(rareclass(*words, "-o", month.folder / "r.html", "--json", numbers))
+    found = json.loads(numbers.read_text())
+    measured = evaluate_checked(month.model, month.table, month.checked)
+    assert found["checked_rows"]["recall"] == pytest.approx(measured.recall._asdict())
+    assert found["n_rows"] == pytest.approx(600)
+    assert 'id="checked"' in (month.folder / "r.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (("evaluate", "--strict"), ErrorKind.COMBINATION),
+        (("threshold", "--min-recall", "0.5", "--alerts", "5/day"), ErrorKind.COMBINATION),
+        (("threshold", "--alerts", "5/day", "--time", "order"), ErrorKind.COMBINATION),
+        (("report", "--groups", "country", "-o", "x.html"), ErrorKind.COMBINATION),
+    ],
+)
+def test_options_that_need_every_row_are_refused(
+    month: Month, rareclass: Run, words: tuple[str, ...], kind: ErrorKind
+) -> None:
+    given = (words[0], month.model_path, month.table, "--journal", month.checked, *words[1:])
+    refusal(rareclass(*given), kind)
+
+
+# -- bad input ------------------------------------------------------------------------------------
+
+
+def test_a_journal_of_another_table_is_refused(month: Month) -> None:
+    journal = month.journal(fingerprint="0" * 32)
+    with refused(ErrorKind.ROWS):
+        evaluate_checked(month.model, month.table, journal.path)
+
+
+def test_random_rows_without_verdicts_are_refused(month: Month) -> None:
+    journal = month.journal()
+    journal.add_round(month.listed())
+    journal.add(month.verdicts()[:-5])
+    with refused(ErrorKind.LABELS, value=5):
+        evaluate_checked(month.model, month.table, journal.path)
+
+
+def test_an_incomplete_round_beside_a_complete_one_does_not_count(month: Month) -> None:
+    journal = month.journal()
+    journal.add_round(month.listed())
+    journal.add(month.verdicts())
+    before = evaluate_checked(month.model, month.table, journal.path)
+    left = next(key for key in month.keys if key not in journal.verdicts)
+    journal.add_round(Round(2, (Listed(left, "random", 0.5),)))
+    assert evaluate_checked(month.model, month.table, journal.path) == before
+    assert read_checked(month.model, month.table, journal.path).incomplete == (2,)
+
+
+@pytest.mark.parametrize("chance", [0.0, 1.5, -1.0])
+def test_chances_that_are_none_are_refused(month: Month, chance: float) -> None:
+    column = pl.when(pl.col("reason") == "random").then(chance).otherwise(1.0).alias("chance")
+    month.checks.with_columns(column).write_csv(month.checked)
+    with refused(ErrorKind.SETTING, value=chance):
+        evaluate_checked(month.model, month.table, month.checked)
+    journal = month.journal()
+    journal.add_round(month.listed())
+    text = journal.path.read_text().replace(str(month.chance), str(chance))
+    journal.path.write_text(text)
+    with refused(ErrorKind.SETTING, value=chance):
+        evaluate_checked(month.model, month.table, journal.path)
+
+
+def test_no_checked_rare_row_is_refused(month: Month) -> None:
+    month.checks.filter(pl.col("label") == "no").write_csv(month.checked)
+    with refused(ErrorKind.LABELS):
+        evaluate_checked(month.model, month.table, month.checked)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "column", "value"),
+    [
+        ({"label": "maybe"}, ErrorKind.LABELS, "label", "maybe"),
+        ({"reason": "guess"}, ErrorKind.CELL, "reason", "guess"),
+        ({"order": "o-none"}, ErrorKind.ROWS, "order", "o-none"),
+    ],
+)
+def test_cells_of_checked_rows_that_cannot_be_are_refused(
+    month: Month, cells: dict[str, str], kind: ErrorKind, column: str, value: str
+) -> None:
+    first = pl.int_range(pl.len()) == 0
+    changed = [
+        pl.when(first).then(pl.lit(v)).otherwise(pl.col(k)).alias(k) for k, v in cells.items()
+    ]
+    month.checks.with_columns(changed).write_csv(month.checked)
+    with refused(kind, column=column, value=value):
+        evaluate_checked(month.model, month.table, month.checked)
+
+
+def test_a_csv_without_its_columns_is_refused(month: Month) -> None:
+    month.checks.drop("reason").write_csv(month.checked)
+    with refused(ErrorKind.MISSING_COLUMN):
+        evaluate_checked(month.model, month.table, month.checked)
+
+
+def test_a_rare_class_that_the_model_does_not_know_is_refused(month: Month) -> None:
+    journal = month.journal(rare=("yes", "theft"))
+    journal.add_round(month.listed())
+    first, *others = month.verdicts()
+    journal.add([Verdict(first.key, "theft"), *others])
+    with refused(ErrorKind.LABELS, value="theft"):
+        evaluate_checked(month.model, month.table, journal.path)
+
+
+def test_states_of_a_journal_make_the_same_sample(month: Month) -> None:
+    journal = month.journal()
+    journal.add_round(month.listed())
+    journal.add(month.verdicts())
+    sample = CheckedSample.of_states(journal.states(month.keys))
+    assert sample.weight.sum() == pytest.approx(600)
+    assert (sample.y[month.rows] == month.y[month.rows]).all()
