@@ -71,40 +71,23 @@ def _signs(code: ArrayLike) -> NDArray[np.int8]:
 
 @dataclass(frozen=True)
 class CheckedMeasures:
-    """Measures of a table of which some rows are checked, with intervals; None: cannot be known.
-
-    Attributes
-    ----------
-    n_rows, n_checked, n_found : int
-        Rows of the table, rows with a known label, and rare rows among these.
-    n_above : int
-        Rows that score above the threshold: the alerts.
-    n_random_above, n_random_below : int
-        Known rows on each side that stand for others.
-    precision, recall : Interval or None
-        At the threshold.
-    average_precision, prevalence, n_rare : Interval or None
-        Of the whole table.
-    random_checks : int or None
-        About so many rows below the threshold, drawn at random with equal chances, would bring
-        recall to ``+- half_width``; None without a rare row above the threshold.
-    """
+    """Measures of a table of which some rows are checked, with intervals; None: cannot be known."""
 
     method: CheckMethod
     threshold: float
     level: float
     n_rows: int
-    n_checked: int
-    n_found: int
-    n_above: int
-    n_random_above: int
+    n_checked: int  # rows with a known label
+    n_found: int  # rare ones
+    n_above: int  # rows above the threshold: alerts
+    n_random_above: int  # known rows that stand for others
     n_random_below: int
     precision: Interval | None
     recall: Interval | None
     average_precision: Interval | None
     prevalence: Interval | None
     n_rare: Interval | None
-    random_checks: int | None
+    random_checks: int | None  # rows below that would bring recall to +- `half_width`
     half_width: float
 
     def as_plain_data(self) -> dict[str, Any]:

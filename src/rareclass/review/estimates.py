@@ -136,6 +136,29 @@ def import_checks(
 
     Raises `InputError` for columns, labels, reasons, chances and rows that cannot be.
     """
+    facts = model.rare_class
+    rows = _read_checks(checks, facts, separator)
+    key = None if rows.columns[0] == KEY else rows.columns[0]
+    table = read_review_table(data, facts.target, key, separator=separator)
+    is_random = (rows[REASON] == CheckReason.RANDOM).to_numpy()
+    n_others = table.labels.null_count() - int((~is_random).sum())
+    usual = np.where(is_random, is_random.sum() / max(n_others, 1), 1.0)
+    chance = rows[CHANCE].fill_null(pl.Series(usual)).to_numpy()
+    reason = np.where(chance < 1.0, CheckReason.RANDOM, rows[REASON].to_numpy())
+    rest = dict.fromkeys([facts.rest_label, *facts.label_counts, *table.labels.drop_nulls()])
+    labels = facts.labels, tuple(label for label in rest if label not in facts.labels)
+    header = Header(facts.target, *labels, len(table.keys), table.fingerprint, key)
+    journal = ReviewJournal.create(path, header)
+    keys = rows[rows.columns[0]].to_list()
+    listed = zip(keys, reason.tolist(), chance.tolist(), strict=True)
+    journal.add_round(Round(1, tuple(Listed(*row) for row in listed)))
+    said = zip(keys, rows[LABEL], strict=True)
+    journal.add([Verdict(row, label) for row, label in said if label], table.keys)
+    return journal
+
+
+def _read_checks(checks: Any, facts: RareClassFacts, separator: str | None) -> pl.DataFrame:
+    """Read key, label, reason and chance of checked rows; refuse cells that cannot be."""
     cells = pl.concat(list(open_rows(checks, separator).batches()), how="vertical_relaxed")
     names = [name for name in cells.columns if name not in (LABEL, REASON, CHANCE)]
     if len(names) != 1 or not {LABEL, REASON} <= {*cells.columns}:
@@ -144,47 +167,27 @@ def import_checks(
             f"Give a column that names the rows, {LABEL!r}, {REASON!r} and maybe {CHANCE!r}.",
             ErrorKind.MISSING_COLUMN,
         )
-    facts, key = model.rare_class, None if names[0] == KEY else names[0]
-    table = read_review_table(data, facts.target, key, separator=separator)
-    keys, labels, reasons = (
-        labels_as_text(cells[name]).to_list() for name in (*names, LABEL, REASON)
-    )
-    known = [*facts.labels, facts.rest_label, *facts.label_counts]
-    for row, (label, reason) in enumerate(zip(labels, reasons, strict=True), start=1):
-        for cell, among, name in ((label, known, LABEL), (reason, _REASONS, REASON)):
-            if cell not in among and (cell is not None or name == REASON):
-                raise InputError(
-                    f"Column {name!r} holds {cell!r} at row {row:,}.",
-                    name_hint(str(cell), among, "It may hold"),
-                    ErrorKind.LABELS if name == LABEL else ErrorKind.CELL,
-                    column=name,
-                    row=row,
-                    value=cell,
-                )
-    n_random = sum(_REASONS[each] is CheckReason.RANDOM for each in reasons)
-    n_others = table.labels.null_count() - (len(reasons) - n_random)
-    usual = {each: 1.0 for each in CheckReason} | {CheckReason.RANDOM: n_random / max(n_others, 1)}
-    chances = (
-        cells[CHANCE].cast(pl.Float64).to_list() if CHANCE in cells.columns else [None] * len(keys)
-    )
-    listed = []
-    for row, reason, chance in zip(keys, reasons, chances, strict=True):
-        found = usual[_REASONS[reason]] if chance is None else chance
-        why = CheckReason.RANDOM if found < 1.0 else _REASONS[reason]
-        listed.append(Listed(str(row), str(why), found))
-    rest = [
-        each
-        for each in dict.fromkeys([*known, *table.labels.drop_nulls()])
-        if each not in facts.labels
-    ]
-    header = Header(
-        facts.target, facts.labels, tuple(rest), len(table.keys), table.fingerprint, key
-    )
-    journal = ReviewJournal.create(path, header)
-    journal.add_round(Round(1, tuple(listed)))
-    said = [Verdict(str(row), label) for row, label in zip(keys, labels, strict=True) if label]
-    journal.add(said, table.keys)
-    return journal
+    if CHANCE not in cells.columns:
+        cells = cells.with_columns(pl.lit(None, pl.Float64).alias(CHANCE))
+    texts = cells.select(labels_as_text(cells[name]) for name in (*names, LABEL, REASON, CHANCE))
+    chance = texts[CHANCE].cast(pl.Float64, strict=False)
+    known = [None, *facts.labels, facts.rest_label, *facts.label_counts]
+    for name, is_odd, among, kind in (
+        (LABEL, ~texts[LABEL].is_in(known, nulls_equal=True), known, ErrorKind.LABELS),
+        (REASON, ~texts[REASON].is_in([*_REASONS]).fill_null(False), _REASONS, ErrorKind.CELL),
+        (CHANCE, chance.is_null() & texts[CHANCE].is_not_null(), (), ErrorKind.CELL),
+    ):
+        if is_odd.any():
+            row = int(is_odd.arg_true()[0])
+            raise InputError(
+                f"Column {name!r} holds {texts[name][row]!r} at row {row + 1:,}.",
+                name_hint(str(texts[name][row]), [str(each) for each in among], "It may hold"),
+                kind,
+                column=name,
+                row=row + 1,
+                value=texts[name][row],
+            )
+    return texts.with_columns(chance, texts[REASON].replace(_REASONS))
 
 
 def _states(data: Any, journal: ReviewJournal, separator: str | None) -> LabelStates:
