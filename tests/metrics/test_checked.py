@@ -232,7 +232,7 @@ KINDS = ("alerts and random rows", "two strata", "rounds")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_estimates_are_unbiased_within_noise(kind):
-    truth, value, holds = simulated(kind, "stratified", 40)
+    truth, value, holds = simulated(kind, "stratified", 20)
     error = value.std(axis=0) / np.sqrt(len(value))
     assert (np.abs(value.mean(axis=0) - truth) <= 4 * error + 0.01 * truth).all()
     assert (holds.mean(axis=0) >= 0.85).all()
@@ -243,8 +243,8 @@ def test_estimates_are_unbiased_within_noise(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_hold_the_truth_in_95_of_100_reviews(kind, method):
     covered = []
-    for seed in range(6):
-        truth, value, holds = simulated(kind, method, 100, seed)
+    for seed in range(5):
+        truth, value, holds = simulated(kind, method, 60, seed)
         error = value.std(axis=0) / np.sqrt(len(value))
         assert (np.abs(value.mean(axis=0) - truth) <= 4 * error + 0.015 * truth).all()
         covered.append(holds.mean(axis=0))

@@ -116,7 +116,7 @@ def read_checked(
         [b.scores for b in model.score_batches(open_rows(data, separator), [], seen)]
     )
     incomplete = tuple(each.values["round"] for each in kept.missing())
-    name = getattr(data, "name", str(data)) if isinstance(data, str | Path) else "the table"
+    name = Path(data).name if isinstance(data, str | Path) else "the table"
     return CheckedTable(name, scores, sample, len(kept.verdicts), incomplete)
 
 
