@@ -125,16 +125,20 @@ def _evaluate_checked(
     written: OutputOptions,
 ) -> None:
     """Print estimates from checked rows; `is_more` says that an option of all rows was given."""
-    from rareclass.review.estimates import evaluate_checked
+    from rareclass.metrics import checked_measures
+    from rareclass.review.estimates import read_checked
 
     if is_more:
         raise InputError(
             "--journal takes neither --time nor --strict.", "Leave them out.", ErrorKind.COMBINATION
         )
-    found = evaluate_checked(model, data, journal, separator=separator)
+    table = read_checked(model, data, journal, separator)
+    found = checked_measures(table.scores, table.sample, model.threshold)
     rows = f"{found.n_rows:,} rows, {found.n_checked:,} with a known class, {found.n_found:,} rare"
     console.print(f"{data.name}: {rows}", style="bold")
     print_checked(console, found)
+    for number in table.incomplete:
+        print_notes(console, [f"round {number} lacks verdicts, and does not count."])
     written.give(found.as_plain_data())
 
 

@@ -32,7 +32,6 @@ class CheckedTable:
     name: str
     scores: NDArray[np.float64]
     sample: CheckedSample
-    n_verdicts: int
     incomplete: tuple[int, ...]  # numbers of rounds that do not count for want of verdicts
 
     def rows_that_count(self) -> NDArray[np.bool_]:
@@ -85,10 +84,10 @@ def evaluate_checked(
         Where the journal is about another table or other labels (``ErrorKind.ROWS``,
         ``ErrorKind.LABELS``), no checked row is rare, or random rows lack verdicts.
     """
-    table = read_checked(model, data, journal, separator)
+    table, calibration = read_checked(model, data, journal, separator), model.rare_calibration
     probability = None
-    if method == CheckMethod.ASSISTED:
-        probability = model._known_calibration()(table.scores)
+    if method == CheckMethod.ASSISTED and calibration is not None:
+        probability = calibration(table.scores)
     return checked_measures(
         table.scores, table.sample, model.threshold, method=method, probability=probability
     )
@@ -117,7 +116,7 @@ def read_checked(
     )
     incomplete = tuple(each.values["round"] for each in kept.missing())
     name = Path(data).name if isinstance(data, str | Path) else "the table"
-    return CheckedTable(name, scores, sample, len(kept.verdicts), incomplete)
+    return CheckedTable(name, scores, sample, incomplete)
 
 
 def import_checks(
