@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from benchmarks import hunt_hits, record
 from benchmarks.markdown import table
@@ -77,7 +77,8 @@ def scored(name: str) -> Scored:
     y = (rows["target"].cast(pl.Float64).to_numpy() > 0.0).astype(int)
     points = hunt_hits._as_usual(rows.drop("target"))
     model = HistGradientBoostingClassifier(max_iter=100, random_state=0)
-    chance = cross_val_predict(model, points, y, cv=2, method="predict_proba")[:, 1]
+    folds = StratifiedKFold(2, shuffle=True, random_state=0)
+    chance = cross_val_predict(model, points, y, cv=folds, method="predict_proba")[:, 1]
     chance = np.clip(chance, 1e-6, 1.0 - 1e-6)
     return Scored(name, y, np.log(chance / (1.0 - chance)) + 1e-9 * rng.normal(size=len(y)), chance)
 
