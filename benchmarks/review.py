@@ -13,8 +13,8 @@ with 60 trees of 15 leaves.
   --no-deps --target FOLDER scikit-activeml iteration-utilities makefun`, and PYTHONPATH with that
   folder; else they are left out.
 
-The weight of nearness was chosen on `CHOOSING`, and shares are compared there; nothing was chosen on
-the other tables. Rows at random are in the default for the sake of estimates, which this leaves out.
+The weight of nearness was chosen on `CHOOSING`, where shares are compared; nothing was chosen on
+the other tables. The default has random rows for the sake of estimates, which it does not measure.
 """
 
 import argparse
