@@ -258,7 +258,10 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         self.scale_, self.statistics_ = combination.scale, views.statistics
         classes = None
         if self.has_several:
-            classes = learn_classes(race, len(self.pos_label_), for_classes * budget.seconds)
+            own, kept = TimeBudget(for_classes * budget.seconds), _AFTERWARDS * budget.seconds
+            classes = learn_classes(
+                race, len(self.pos_label_), lambda: max(budget.left - kept, own.left)
+            )
         self.which_class_ = None if classes is None else classes.which
         used = {each.view for members in self._ensembles() for each in members}
         self.views_ = {name: view for name, view in views.views.items() if name in used}

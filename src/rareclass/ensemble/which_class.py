@@ -14,7 +14,7 @@ Of two classes the second is what the first is not. A class that has too few row
 has its share of the rare rows everywhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -116,10 +116,11 @@ class LearnedClasses(NamedTuple):
     held_out: np.ndarray  # (n_tested, n_classes)
 
 
-def learn_classes(race: "Race", n_classes: int, seconds: float) -> LearnedClasses:
-    """Learn the classes of the rare rows of a race within so many seconds.
+def learn_classes(race: "Race", n_classes: int, left: Callable[[], float]) -> LearnedClasses:
+    """Learn the classes of the rare rows of a race; `left` says how many seconds there are.
 
-    Time: that of the members on the rare rows, for each class.
+    Each class may take its share of the seconds left. Time: that of the members on the rare rows,
+    for each class.
     """
     of_row = race.views.rows.which
     assert of_row is not None
@@ -127,7 +128,8 @@ def learn_classes(race: "Race", n_classes: int, seconds: float) -> LearnedClasse
     n_rankings = 1 if n_classes == 2 else n_classes
     rankings, held_out = [], []
     for k in range(n_rankings):
-        ranking, probability = _learn_class(race, rare, of_row[rare] == k, seconds / n_rankings)
+        seconds = left() / (n_rankings - k)
+        ranking, probability = _learn_class(race, rare, of_row[rare] == k, seconds)
         rankings.append(ranking)
         held_out.append(probability)
     which = WhichClass(n_classes, rankings)
