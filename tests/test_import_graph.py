@@ -34,6 +34,7 @@ ROOMS = (
     ("online",),
     ("ensemble",),
     ("explain",),
+    ("audit",),
     ("model",),
     ("fit", "stream"),
     ("opening",),

@@ -13,6 +13,8 @@ PUBLIC_MODULES = {
     "rareclass.metrics": "Metrics and tests",
     "rareclass.compare": "Methods beside each other",
     "rareclass.explain": "Explanations",
+    "rareclass.labels": "Audits of labels",
+    "rareclass.audit": "The outcome of an audit",
     "rareclass.report": "Plots and the report",
     "rareclass.folds": "Folds",
     "rareclass.rows": "Rows in files",

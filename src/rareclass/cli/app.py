@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from rareclass.cli.audit import audit
 from rareclass.cli.compare import compare
 from rareclass.cli.demo import demo
 from rareclass.cli.evaluate import evaluate
@@ -52,8 +53,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (
-    fit, score, evaluate, monitor, threshold, compare, report, show, export, serve, hunt, review,
-    stream, demo,
+    fit, score, evaluate, monitor, threshold, compare, report, show, export, serve, audit, hunt,
+    review, stream, demo,
 ):  # fmt: skip
     app.command(cls=EachOptionOnce, help=unwrapped(verb.__doc__ or ""))(verb)
 

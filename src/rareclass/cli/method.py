@@ -42,6 +42,7 @@ def _of_auto(method: str) -> dict[str, tuple[str, str]]:
         "objective": ("auto", f"{method} has a fixed one"),
         "members": ("auto", f"{method} has no members"),
         "compact": ("auto", f"{method} is a single model"),
+        "missed_cases": ("auto", f"{method} trains on the labels as they are"),
     }
 
 
@@ -121,6 +122,15 @@ class MethodOptions:
             show_default=False,
         ),
     ] = None
+    missed_cases: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Allow for rare rows that are labelled as majority: their share of all rare rows, "
+            "such as 0.2, or auto to estimate it. Rows that are probably rare are not trained on.",
+            show_default="labels are right",
+        ),
+    ] = None
     lam: Annotated[
         str | None,
         typer.Option(
@@ -195,6 +205,8 @@ class MethodOptions:
         if self.members is not None:
             names = (name.strip() for name in self.members.split(","))
             asked["members"] = check_members(tuple(name for name in names if name))
+        if self.missed_cases is not None:
+            asked["missed_cases"] = parse_missed("--missed-cases", self.missed_cases)
         return AutoMethod(compact=bool(self.compact), **asked)
 
 
@@ -220,6 +232,27 @@ def parse_levels(text: str | None) -> tuple[str, ...] | None:
             ErrorKind.SETTING,
         )
     return levels
+
+
+def parse_missed(option: str, text: str) -> str | float:
+    """Return the share of the rare rows that was missed, or "auto".
+
+    >>> parse_missed("--missed-cases", "0.2"), parse_missed("--missed-cases", "Auto")
+    (0.2, 'auto')
+    """
+    if text.strip().lower() == "auto":
+        return "auto"
+    try:
+        share = float(text)
+    except ValueError:
+        share = float("nan")
+    if not 0.0 < share < 1.0:
+        raise InputError(
+            f"{option} {text} is not a share of the rare rows.",
+            "Give auto, or a number above 0 and below 1, such as 0.2.",
+            ErrorKind.SETTING,
+        )
+    return share
 
 
 def parse_seconds(option: str, text: str) -> float:

@@ -156,6 +156,16 @@ class Combination(NamedTuple):
             for each, weight in self.in_use()
         ]
 
+    def pooled(self, rows: np.ndarray) -> np.ndarray:
+        """Return -ln F of held-out rows, members being on their scales of all folds.
+
+        On the scale of its own fold the highest majority row of each fold has the same score.
+        """
+        scores = np.zeros(len(rows))
+        for each, weight in self.in_use():
+            scores -= weight * each.scale(each.candidate.held_out[rows])
+        return scores
+
 
 def combine(
     candidates: Sequence["Candidate"],

@@ -294,13 +294,15 @@ class Race:
             if self.candidates:
                 every = rows = replace(rows, check=self.budget.check)
             size = self.costs.affordable(member, rows.size, rows.n_folds, seconds)
-            if size.n_rows < len(every.fold):
-                learned, weight = draw_majority(
+            learned = np.arange(len(every.fold))
+            if self.views.rows.set_aside is not None:
+                learned = np.flatnonzero(~self.views.rows.set_aside)
+                rows = rows.take(learned, rows.weights(learned))
+            if size.n_rows < len(rows.fold):
+                drawn, weight = draw_majority(
                     rows.is_rare, rows.weight, size.n_rows - size.n_rare, rows.seed
                 )
-                rows = rows.take(learned, weight)
-            else:
-                learned = np.arange(len(every.fold))
+                learned, rows = learned[drawn], rows.take(drawn, weight)
             is_part = rows is not every
             fitted = quietly(member, replace(rows, judge=self._judge(rows, learned)))
             if is_part:

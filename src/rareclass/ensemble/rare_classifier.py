@@ -81,6 +81,13 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
     absolute_time : bool, default=False
         Learn from dates as moments as well. Without it they count by what recurs (hour, weekday,
         day, month, days between two dates): a clock only ever shows new moments.
+    missed_cases : None, "auto" or float, default=None
+        Allow for rare rows with the label of the majority. A number is the share of all rare rows
+        that was missed, such as 0.2; "auto" estimates it from held-out scores
+        (`rareclass.labels.wrong_labels.count_wrong_labels`) and does nothing where the interval
+        holds zero. Members do not learn from the majority rows of the highest held-out scores, as
+        many as the interval begins with; ``held_out_``, calibration and threshold stay on recorded
+        labels. The estimate takes 40 percent of the time.
     random_state : int or None, default=None
         Seeds folds, landmarks and trees; None is 0.
     n_jobs : int or None, default=None
@@ -110,9 +117,10 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
     held_out_ : dict of ndarray
         Scores of training rows by functions and weights that did not see them: ``row``
         (its number in X), ``rare``, ``score`` and, where rows are weighted or thinned, ``weight``.
-        They stand for new rows: for estimates, thresholds and calibration. Of several rare classes
-        also ``which`` (the position of the row's class in ``pos_label_``, -1 for the rest) and
-        ``class_probability`` (one column a rare class, were the row rare).
+        They stand for new rows: for estimates, thresholds and calibration. ``pooled`` orders the
+        majority rows of different folds more finely, on one scale of all folds. Of several rare
+        classes also ``which`` (the position of the row's class in ``pos_label_``, -1 for the rest)
+        and ``class_probability`` (one column a rare class, were the row rare).
     calibration_ : Calibration
         Map from scores to probabilities, learned on ``held_out_``; None where no rare row was held
         out.
@@ -125,6 +133,10 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         Members that were not learned for want of time, with the predicted seconds.
     behind_ : list of str
         Members that were learned on one fold alone, as it showed them to be clearly behind.
+    missed_cases_ : MissedCases or None
+        Estimated number of rare rows among the majority (``estimate``), the numbers in X of the
+        rows that were not learned from (``rows``), and held-out ``average_precision`` as recorded
+        and ``corrected``; None without ``missed_cases``.
     interrupted_ : bool
         Whether Ctrl-C ended `fit` before all members that there was time for were learned.
     feature_importances_ : ndarray of shape (n_features,)
@@ -191,6 +203,7 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         cv: Any = "auto",
         compact: bool | float = False,
         absolute_time: bool = False,
+        missed_cases: str | float | None = None,
         random_state: int | None = None,
         n_jobs: int | None = None,
         pos_label: Any = None,
@@ -202,6 +215,7 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         self.cv = cv
         self.compact = compact
         self.absolute_time = absolute_time
+        self.missed_cases = missed_cases
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.pos_label = pos_label
@@ -229,7 +243,13 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         """
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
         from rareclass.ensemble.members.registry import make_members
+        from rareclass.ensemble.missed_cases import (
+            check_missed_cases,
+            describe_missed,
+            race_with_missed,
+        )
         from rareclass.ensemble.race import TimeBudget, default_seconds, learning_clock
+        from rareclass.ensemble.training_rows import HeldOutRows
         from rareclass.ensemble.which_class import learn_classes
 
         started = learning_clock()
@@ -237,6 +257,7 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
             check_number("time_budget", self.time_budget, 'a number above 0, or "auto"')
         if not isinstance(self.compact, (bool, np.bool_)):
             check_number("compact", self.compact, "True, False or a loss of at least 0", ends="[)")
+        check_missed_cases(self.missed_cases)
         seed = 0 if self.random_state is None else self.random_state
         check_whole("random_state", seed, "a whole number or None", 0)
         seed = int(seed)
@@ -250,8 +271,12 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         budget = TimeBudget(self.time_budget_, started)
         for_classes = _FOR_CLASSES if self.has_several else 0.0
         within = TimeBudget((1.0 - _AFTERWARDS - for_classes) * budget.seconds, started)
-        race = self._race(rows, members, objective, within, seed)
-        views, held_out, how = race.views, race.held_out, (objective, self.compact, seed)
+        how = (objective, self.compact, seed)
+        race, estimate = race_with_missed(
+            self.missed_cases, rows, within, how,
+            lambda rows, within: self._race(rows, members, objective, within, seed),
+        )  # fmt: skip
+        views, held_out = race.views, race.held_out
         combination = combine(race.candidates, held_out, *how)
         log_rates = cross_fitted_log_rates(race.candidates, held_out, *how)
         self.members_ = combination.learned_members()
@@ -268,11 +293,13 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         self.without_time_, self.behind_ = dict(race.without_time), list(race.behind)
         scores = -log_rates / _LN_10
         self.held_out_score_ = held_out.measure(objective, scores)
-        is_rare, weight = held_out.is_rare[held_out.tested], held_out.tested_weight
+        is_rare = held_out.is_rare[held_out.tested]
+        weight = HeldOutRows.of(views.rows, seed).tested_weight  # those set aside as well
         self.held_out_ = {
             "row": views.rows.number[held_out.tested],
             "rare": is_rare,
             "score": scores,
+            "pooled": combination.pooled(held_out.tested) / _LN_10,
             **({} if weight is None else {"weight": weight}),
         }
         if classes is not None:
@@ -282,6 +309,9 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         self.calibration_ = learn_calibration(is_rare, scores, weight)
         default = default_thresholds(is_rare, scores, weight)
         self.offset_ = default[0].threshold if default else float(scores.max())
+        self.missed_cases_ = None
+        if estimate is not None:
+            self.missed_cases_ = describe_missed(estimate, race.views.rows, self.held_out_)
         self._describe(race, combination, objective, budget)
         return self
 
@@ -393,7 +423,9 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
                 advance(name not in begun, f"{name}, {max(within.left, 0.0):.0f} s left")
                 begun.add(name)
 
-            held_out = HeldOutRows.of(rows, seed)
+            held_out = HeldOutRows.of(views.rows, seed)
+            if views.rows.set_aside is not None:
+                held_out = held_out.without(views.rows.set_aside)
             race = Race(views, held_out, within, costs, seed, n_jobs, report, objective)
             members = [member for member in members if is_of_use(member, views)] or members
             self.interrupted_ = False

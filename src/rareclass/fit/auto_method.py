@@ -51,6 +51,7 @@ class AutoMethod(Method[RareClassifier]):
     objective: str = "average_precision"
     members: tuple[str, ...] = ("auto",)
     compact: bool = False
+    missed_cases: str | float | None = None
     # Of a training before this one: members without weight, as its leaderboard has them, and those
     # that there was no time for, or that their first fold showed to be behind.
     also_tried: tuple[LeaderboardRow, ...] = ()
@@ -76,6 +77,7 @@ class AutoMethod(Method[RareClassifier]):
             members=members,
             cv="auto" if terms.folds == FOLDS else max(terms.folds, 2),
             compact=self.compact,
+            missed_cases=self.missed_cases,
             random_state=terms.seed,
             pos_label=1,
         )
@@ -172,7 +174,7 @@ class AutoMethod(Method[RareClassifier]):
 
     def lighten(self, model: RareClassifier) -> None:
         """Drop what the facts hold as well, and the scores of training rows."""
-        del model.leaderboard_, model.held_out_
+        del model.leaderboard_, model.held_out_, model.missed_cases_
 
 
 def method_for(file: TableFile | SvmlightFile, method: Method) -> Method:

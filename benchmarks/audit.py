@@ -1,0 +1,316 @@
+"""Planted label errors found, counted and allowed for, beside cleanlab: `python -m benchmarks.audit`.
+
+5, 10, 20 and 40 percent of the rare training rows of a table get the label of the majority: drawn
+at random, or those that a model of the true labels scores lowest (the border). Training parts have
+at most 700 majority and 80 rare rows, so that many draws are cheap; each draw has other rows.
+
+- found: planted rows among the first n majority rows listed, n the number planted, by
+
+  - audit: as `rareclass.labels.audit` lists rows, by two models on one scale of all folds;
+  - plain out-of-fold scores: those of the first model alone;
+  - cleanlab, same probabilities: the issues of `find_label_issues`, given the audit's
+    probabilities, then all other rows, each by label quality;
+  - cleanlab, defaults: the same of `CleanLearning()`, a logistic regression with five folds, of
+    standardised numbers and values of categories one by one.
+
+- counted: the estimated number and its interval, from the scores of both models.
+- allowed for: average precision on test rows with true labels, of `RareClassifier` and of
+  `RareClassifier(missed_cases="auto")`.
+
+Members are histogram boosting and logistic regression, with time for both. The
+estimate was designed on `CHOOSING`; the other tables confirm it. cleanlab is needed for its two
+lists only (`pip install cleanlab`).
+"""
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from sklearn.metrics import average_precision_score
+
+from benchmarks import record
+from benchmarks.hunt_hits import _as_usual
+from benchmarks.markdown import table
+from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.tabular import sets
+
+CHOOSING = ("vowel0", "spambase", "satellite", "euthyroid", "unsw", "abalone7", "oil")
+CONFIRMING = (
+    "mammograph", "shuttle", "cod_rna", "kdd", "bank_marketing", "give_me_some_credit",
+    "fraud_stream", "wine4", "scene", "contra2",
+)  # fmt: skip
+SHARES, KINDS = (0.05, 0.1, 0.2, 0.4), ("random", "border")
+MEMBERS = ("histogram boosting", "logistic regression")
+AUDIT, PLAIN = "audit", "plain out-of-fold scores"
+SAME, DEFAULTS = "cleanlab, same probabilities", "cleanlab, defaults"
+_MAJORITY, _RARE, _TEST_MAJORITY, _TEST_RARE, _SEED = 700, 80, 1_400, 160, 20261126
+_SECONDS = 600.0  # for every model: no member is left out
+
+
+class Draw(NamedTuple):
+    """Rows of a table to learn from, and others with true labels."""
+
+    X: pl.DataFrame
+    rare: np.ndarray
+    X_test: pl.DataFrame
+    rare_test: np.ndarray
+
+
+def draw(name: str, folder: Path, seed: int) -> Draw:
+    """Draw training and test rows of a table, a third of few rows for testing."""
+    rows = sets.load(name, folder)
+    rng = np.random.default_rng([_SEED, seed])
+    rare, parts = np.asarray(rows.y) == 1, []
+    for members, most, most_tested in (
+        (np.flatnonzero(rare), _RARE, _TEST_RARE),
+        (np.flatnonzero(~rare), _MAJORITY, _TEST_MAJORITY),
+    ):
+        members = rng.permutation(members)
+        n = min(most, len(members) * 2 // 3)
+        parts.append((members[:n], members[n : n + most_tested]))
+    train, test = (np.sort(np.concatenate(each)) for each in zip(*parts, strict=True))
+    return Draw(rows.frame[train], rare[train], rows.frame[test], rare[test])
+
+
+def planted(rare: np.ndarray, share: float, kind: str, scores: np.ndarray, seed: int) -> np.ndarray:
+    """Return the rows that lose their label: drawn, or those of the lowest score."""
+    cases = np.flatnonzero(rare)
+    if kind == "random":
+        cases = np.random.default_rng([_SEED, seed, 1]).permutation(cases)
+    else:
+        cases = cases[np.argsort(scores[cases], kind="stable")]
+    return cases[: max(1, round(share * len(cases)))]
+
+
+def score(X: pl.DataFrame, recorded: np.ndarray) -> Any:
+    """Return out-of-fold scores as an audit has them."""
+    from rareclass.audit.auditing import score_out_of_fold
+
+    settings = {"time_budget": _SECONDS, "members": list(MEMBERS), "n_jobs": 1, "verbose": False}
+    return score_out_of_fold(X, recorded.astype(int), pos_label=1, **settings)
+
+
+def by_cleanlab(recorded: np.ndarray, probability: np.ndarray) -> np.ndarray:
+    """Return the majority rows as cleanlab orders them, given out-of-fold probabilities."""
+    from cleanlab.filter import find_label_issues
+    from cleanlab.rank import get_label_quality_scores
+
+    labels, both = recorded.astype(int), np.column_stack([1.0 - probability, probability])
+    issue = find_label_issues(labels, both, n_jobs=1)
+    return _ordered(recorded, issue, get_label_quality_scores(labels, both))
+
+
+def by_cleanlab_alone(X: pl.DataFrame, recorded: np.ndarray) -> np.ndarray:
+    """Return the majority rows as cleanlab orders them with its own classifier."""
+    from cleanlab.classification import CleanLearning
+
+    learning = CleanLearning(verbose=False, find_label_issues_kwargs={"n_jobs": 1})
+    found = learning.find_label_issues(_as_usual(X), recorded.astype(int))
+    issue, quality = (found[name].to_numpy() for name in ("is_label_issue", "label_quality"))
+    return _ordered(recorded, issue, quality)
+
+
+def _ordered(recorded: np.ndarray, issue: np.ndarray, quality: np.ndarray) -> np.ndarray:
+    """Return the majority rows, issues first, each by label quality."""
+    order = np.lexsort((quality, ~issue.astype(bool)))
+    return order[~recorded[order]]
+
+
+def measure(rows: Draw, recorded: np.ndarray, lost: np.ndarray) -> tuple[dict[str, Any], Any]:
+    """Return the figures of one scenario, and its scores."""
+    from rareclass import RareClassifier
+
+    start = time.process_time()
+    scores = score(rows.X, recorded)
+    plain = scores.models[0]
+    first = np.full(len(recorded), -np.inf)
+    first[plain.held_out_["row"]] = plain.held_out_["score"]
+    first[recorded] = -np.inf
+    listed = {AUDIT: scores.suspects(), PLAIN: np.argsort(-first, kind="stable")}
+    if find_spec("cleanlab"):
+        listed[SAME] = by_cleanlab(recorded, scores.probability)
+        listed[DEFAULTS] = by_cleanlab_alone(rows.X, recorded)
+    estimate, wrong = scores.estimate(), scores.estimate(of_rare=True)
+    own = average_precision_score(rows.rare_test, plain.score_samples(rows.X_test))
+    corrected, n_aside = own, 0
+    if scores._replace(score=_held_out(plain, len(recorded)), models=[]).estimate().are_certain:
+        model = RareClassifier(
+            _SECONDS, members=list(MEMBERS), n_jobs=1, verbose=False, missed_cases="auto",
+            random_state=0, pos_label=1,
+        ).fit(rows.X, recorded.astype(int))  # fmt: skip
+        corrected = average_precision_score(rows.rare_test, model.score_samples(rows.X_test))
+        n_aside = len(model.missed_cases_.rows)
+    figures = {
+        "planted": len(lost),
+        "rare": int(rows.rare.sum()),
+        "found": {each: int(rows.rare[of[: len(lost)]].sum()) for each, of in listed.items()},
+        "estimate": estimate.number,
+        "low": estimate.low,
+        "high": estimate.high,
+        "most": estimate.most,
+        "wrong_low": wrong.low,
+        "set_aside": n_aside,
+        "plain": float(own),
+        "corrected": float(corrected),
+        "seconds": round(time.process_time() - start, 2),
+    }
+    return figures, scores
+
+
+def _held_out(model: Any, n_rows: int) -> np.ndarray:
+    scores = np.full(n_rows, np.nan)
+    scores[model.held_out_["row"]] = model.held_out_["score"]
+    return scores
+
+
+def measure_draw(name: str, folder: Path, seed: int) -> list[dict[str, Any]]:
+    """Return a cell for the true labels, and one for each share and kind of errors."""
+    rows, about = draw(name, folder, seed), {"set": name, "draw": seed}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        figures, clean = measure(rows, rows.rare, np.zeros(0, dtype=int))
+        cells = [{**about, "share": 0.0, "kind": "none", **figures}]
+        for kind in KINDS:
+            for share in SHARES:
+                lost = planted(rows.rare, share, kind, clean.score, seed)
+                recorded = rows.rare.copy()
+                recorded[lost] = False
+                figures, _ = measure(rows, recorded, lost)
+                cells.append({**about, "share": share, "kind": kind, **figures})
+    return cells
+
+
+def found_lines(cells: Sequence[dict[str, Any]], names: Sequence[str]) -> list[list[str]]:
+    """Tabulate the planted rows found, mean over draws, shares and kinds, a line for each table."""
+    lines = []
+    for name in names:
+        own = [c for c in cells if c["set"] == name and c["planted"]]
+        means = {each: fmean(c["found"][each] for c in own) for each in own[0]["found"]}
+        line = [name, f"{fmean(c['planted'] for c in own):.1f}"]
+        lines.append([*line, *(f"{mean:.2f}" for mean in means.values())])
+    return lines
+
+
+def n_at_least(cells: Sequence[dict[str, Any]], names: Sequence[str]) -> int:
+    """Count the tables on which the audit finds at least as many as every peer."""
+    n_tables = 0
+    for name in names:
+        own = [c for c in cells if c["set"] == name and c["planted"]]
+        totals = {each: sum(c["found"][each] for c in own) for each in own[0]["found"]}
+        n_tables += totals[AUDIT] >= max(totals.values())
+    return n_tables
+
+
+def coverage(cells: Sequence[dict[str, Any]], kind: str, end: str = "high") -> float:
+    """Return the share of draws whose number of planted rows lies in the interval."""
+    own = [cell for cell in cells if cell["kind"] == kind]
+    return fmean(cell["low"] <= cell["planted"] <= cell[end] for cell in own)
+
+
+def interval_lines(cells: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """Tabulate estimates and coverage by kind and share."""
+    lines = []
+    for kind, share in [("none", 0.0), *((kind, share) for kind in KINDS for share in SHARES)]:
+        own = [c for c in cells if c["kind"] == kind and c["share"] == share]
+        if not own:
+            continue
+        means = [fmean(c[key] for c in own) for key in ("planted", "estimate", "low", "high")]
+        shares = [f"{100 * coverage(own, kind, end):.0f}" for end in ("high", "most")]
+        certain = 100 * fmean(c["low"] > 0.0 for c in own)
+        line = [kind, f"{100 * share:.0f}", *(f"{mean:.1f}" for mean in means)]
+        lines.append([*line, f"{certain:.0f}", *shares])
+    return lines
+
+
+def fit_lines(cells: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """Tabulate average precision on test rows with true labels, plain and corrected."""
+    lines = []
+    for kind, share in [("none", 0.0), *((kind, share) for kind in KINDS for share in SHARES)]:
+        own = [c for c in cells if c["kind"] == kind and c["share"] == share]
+        acted = [c for c in own if c["set_aside"]]
+        gains = [100 * (c["corrected"] - c["plain"]) for c in own]
+        of_acted = [100 * (c["corrected"] - c["plain"]) for c in acted]
+        means = [f"{100 * fmean(c[key] for c in own):.2f}" for key in ("plain", "corrected")]
+        worst, n = min(gains), f"{len(acted)} of {len(own)}"
+        by_acted = f"{fmean(of_acted):+.2f}" if of_acted else "-"
+        lines.append([kind, f"{100 * share:.0f}", *means, n, by_acted, f"{worst:+.2f}"])
+    return lines
+
+
+def page(result: dict[str, Any]) -> str:
+    """Return the section of the page of results."""
+    cells = result["cells"]
+    there = {cell["set"] for cell in cells}
+    n_draws = 1 + max(cell["draw"] for cell in cells)
+    header = ["table", "planted", *next(c["found"] for c in cells if c["planted"])]
+    parts = [
+        "A part of the rare training rows of each table gets the label of the majority "
+        f"(`benchmarks/audit.py` says how); {n_draws} draws of the rows. Found: planted rows among "
+        "as many majority rows as were planted, mean over draws, shares and kinds of errors."
+    ]
+    for title, names in (("confirm", CONFIRMING), ("the estimate was designed on", CHOOSING)):
+        own = [name for name in names if name in there]
+        if not own:
+            continue
+        n = n_at_least(cells, own)
+        of_set = [cell for cell in cells if cell["set"] in own]
+        parts += [
+            f"Tables that {title}; on {n} of {len(own)} the audit finds at least as many as every "
+            "other list:",
+            table(header, found_lines(cells, own)),
+            "Estimated number of missed cases, mean over tables and draws; share of estimates "
+            "above zero with certainty, and of intervals that hold the number planted, in percent "
+            "(up to `high`, and up to `most`):",
+            table(
+                ["errors", "share, %", "planted", "estimate", "low", "high", "certain, %",
+                 "in the interval, %", "up to most, %"],
+                interval_lines(of_set),
+            ),
+            "Average precision on test rows with true labels, in percent, plain and with "
+            '`missed_cases="auto"`:',
+            table(
+                ["errors", "share, %", "plain", "corrected", "rows set aside", "gain there",
+                 "worst"],
+                fit_lines(of_set),
+            ),
+        ]  # fmt: skip
+    return "\n\n".join(parts)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure the draws that the file has not, and print the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.audit", description=__doc__)
+    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--only", nargs="+", metavar="TABLE", choices=[*CHOOSING, *CONFIRMING])
+    parser.add_argument("--json", metavar="FILE", help="default: results/audit.json")
+    parser.add_argument("--again", action="store_true", help="measure anew what the file has")
+    args = parser.parse_args(argv)
+    folder = data_folder()
+    if folder is None:
+        print("The tables are not there: RARECLASS_DATA names their folder.")
+        return 0
+    if not find_spec("cleanlab"):
+        print("cleanlab is left out: it is not installed (pip install cleanlab).")
+    path = Path(args.json) if args.json else record.RESULTS / "audit.json"
+    cells = json.loads(path.read_text())["cells"] if path.exists() and not args.again else []
+    for seed in range(args.draws):
+        for name in args.only or (*CONFIRMING, *CHOOSING):
+            if not any((cell["set"], cell["draw"]) == (name, seed) for cell in cells):
+                cells += measure_draw(name, folder, seed)
+                record.write("audit", {"cells": cells}, path)
+                print(f"{name}, draw {seed}: done", file=sys.stderr, flush=True)
+    print(page({"cells": cells}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

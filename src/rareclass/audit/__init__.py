@@ -1,0 +1,5 @@
+"""Audits of recorded labels: missed rare cases, wrong rare labels, and how many there are."""
+
+from rareclass.audit.auditing import Audit, SuspectRows, audit
+
+__all__ = ["Audit", "SuspectRows", "audit"]

@@ -1,0 +1,318 @@
+"""Rows whose recorded label is probably wrong, why, and how many there are.
+
+1. Score every row by models that did not learn from it: `RareClassifier`, with two deals of folds.
+2. List majority rows from the highest down, and rare rows from the lowest up, by mean scores on
+   one scale of all folds.
+3. Estimate the number of each from all scores (`count_wrong_labels`).
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.encoding.typed_table import TypedTable
+from rareclass.ensemble import RareClassifier
+from rareclass.ensemble.training_rows import in_memory
+from rareclass.errors import ErrorKind, InputError
+from rareclass.explain.explaining import explain, strongest_of
+from rareclass.explain.near_cases import case_features, nearest_of
+from rareclass.labels.two_classes import label_column, missing_labels
+from rareclass.labels.wrong_labels import WrongLabels, count_wrong_labels
+from rareclass.parameters import check_whole
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SuspectRows:
+    """Rows whose label is probably wrong, the most suspect first.
+
+    Attributes
+    ----------
+    estimate : WrongLabels
+        How many such rows there are.
+    row : ndarray of int of shape (n,)
+        Their numbers in X.
+    probability : ndarray of shape (n,)
+        Out-of-fold probability of the rare label, by the recorded labels.
+    score : ndarray of shape (n,)
+        Mean out-of-fold score on one scale of all folds, by which rows are listed.
+    case, distance : ndarray of shape (n, k)
+        Numbers in X of the nearest other rare rows, and their distances from 0 to 1
+        (`rareclass.explain.nearest_cases`).
+    reasons : list of list of str
+        Columns that speak most against the recorded label, the strongest first
+        (`rareclass.explain.explain`).
+    contradictions : list of ndarray of int
+        Rows with the same cells and the other label.
+    """
+
+    estimate: WrongLabels
+    row: NDArray[np.int64]
+    probability: Floats
+    score: Floats
+    case: NDArray[np.int64]
+    distance: Floats
+    reasons: list[list[str]]
+    contradictions: list[NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The outcome of an audit.
+
+    Attributes
+    ----------
+    missed : SuspectRows
+        Majority rows that are probably rare.
+    wrong : SuspectRows
+        Rare rows that probably are not.
+    probability, score : ndarray of shape (n_rows,)
+        Of every row, out of fold; NaN for rows that no fold held out.
+    pos_label : label
+        The rare class.
+    """
+
+    missed: SuspectRows
+    wrong: SuspectRows
+    probability: Floats
+    score: Floats
+    pos_label: Any
+
+
+class OutOfFold(NamedTuple):
+    """Scores and probabilities of every row, means over models; NaN for rows none held out."""
+
+    score: Floats
+    pooled: Floats  # on one scale of all folds
+    probability: Floats
+    weight: Floats
+    is_rare: NDArray[np.bool_]
+    models: list[RareClassifier]
+
+    def estimate(self, of_rare: bool = False) -> WrongLabels:
+        """Count the majority rows that are rare, or the rare rows that are not (`of_rare`)."""
+        seen = ~np.isnan(self.score)
+        suspect, other = (seen & (self.is_rare == value) for value in (of_rare, not of_rare))
+        score = -self.score if of_rare else self.score
+        return count_wrong_labels(
+            score[other], score[suspect], self.weight[other], self.weight[suspect]
+        )
+
+    def suspects(self, of_rare: bool = False) -> NDArray[np.int64]:
+        """Return the rows of one label, those that score most like the other one first."""
+        score = -self.pooled if of_rare else self.pooled
+        own = np.flatnonzero(~np.isnan(score) & (self.is_rare == of_rare))
+        return own[np.argsort(-score[own], kind="stable")]
+
+
+def audit(
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    top: int = 50,
+    n_repeats: int = 2,
+    time_budget: float | str = "auto",
+    members: Any = "auto",
+    n_reasons: int = 3,
+    n_cases: int = 3,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    verbose: bool | str = "auto",
+) -> Audit:
+    """Find rows whose label is probably wrong, and estimate how many there are.
+
+    The lists need no assumption. The estimates assume labels that are wrong at random, log-odds
+    that rise linearly with the score, and at most half of a class with the wrong label
+    (`rareclass.labels.wrong_labels`).
+
+    Parameters
+    ----------
+    X : pandas, polars or pyarrow table, or array of shape (n_rows, n_features)
+        As for `RareClassifier`.
+    y : array-like of shape (n_rows,)
+        Two labels.
+    sample_weight : array-like of shape (n_rows,) or None
+        Number of copies that each row stands for.
+    pos_label : label or None, default=None
+        The rare class; None is the label of fewer rows.
+    top : int, default=50
+        Rows to list of each kind.
+    n_repeats : int, default=2
+        Models with different folds, whose scores are averaged: more are steadier.
+    time_budget : float or "auto", default="auto"
+        Seconds for each model.
+    members : str or list, default="auto"
+        As for `RareClassifier`.
+    n_reasons, n_cases : int, default=3
+        Columns and nearest rare rows to name for each row.
+    random_state : int, default=0
+        Seeds folds and members.
+    n_jobs : int or None, default=None
+        Threads; None is all cores.
+    verbose : bool or "auto", default="auto"
+        Show progress; "auto" where standard error is a terminal.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    InputError
+        Where no row has a label, or some have none; on fewer than two rare rows, and on parameters
+        outside their range.
+    ValueError
+        On one class or more than two.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(400, weights=[0.9], class_sep=2.0, random_state=0)
+    >>> recorded = y.copy()
+    >>> recorded[np.flatnonzero(y)[:3]] = 0
+    >>> found = audit(X, recorded, members=["extra trees"], top=3, verbose=False)
+    >>> sorted(found.missed.row.tolist()) == np.flatnonzero(y)[:3].tolist()
+    True
+    """
+    for name, value in (("top", top), ("n_cases", n_cases), ("n_reasons", n_reasons)):
+        check_whole(name, value)
+    settings = {"pos_label": pos_label, "time_budget": time_budget, "members": members}
+    settings |= {"random_state": random_state, "n_jobs": n_jobs, "verbose": verbose}
+    rows = score_out_of_fold(X, y, n_repeats, sample_weight, **settings)
+    model, asked = rows.models[0], (int(top), int(n_reasons), int(n_cases))
+    return Audit(
+        _suspects(model, X, rows, False, *asked),
+        _suspects(model, X, rows, True, *asked),
+        rows.probability,
+        rows.score,
+        model.pos_label_,
+    )
+
+
+def score_out_of_fold(
+    X: Any, y: Any, n_repeats: int = 2, sample_weight: Any = None, **settings: Any
+) -> OutOfFold:
+    """Average the held-out scores of `RareClassifier` models with different folds.
+
+    `settings` are parameters of `RareClassifier`. Raises `InputError` as `audit`.
+    """
+    check_whole("n_repeats", n_repeats)
+    seed = settings.pop("random_state", 0)
+    check_whole("random_state", seed, "a whole number", 0)
+    check_labels(y)
+    models = [
+        RareClassifier(random_state=seed + repeat, **settings).fit(X, y, sample_weight)
+        for repeat in range(n_repeats)
+    ]
+    is_rare = np.isin(label_column(y, None), np.atleast_1d(models[0].pos_label_))
+    score, pooled, probability, number, weight = np.zeros((5, len(is_rare)))
+    for model in models:
+        held_out = model.held_out_
+        places, scores = held_out["row"], held_out["score"]
+        score[places] += scores
+        pooled[places] += held_out["pooled"]
+        if model.calibration_ is not None:
+            probability[places] += model.calibration_(scores)
+        weight[places] += held_out.get("weight", 1.0)
+        number[places] += 1.0
+    number[number == 0.0] = np.nan
+    means = (each / number for each in (score, pooled, probability, weight))
+    return OutOfFold(*means, is_rare, models)
+
+
+def check_labels(y: Any) -> None:
+    """Raise `InputError` where rows have no label, or the rare label has fewer than two rows."""
+    labels = label_column(y, None)
+    missing = missing_labels(labels)
+    if len(labels) and len(missing) == len(labels):
+        raise InputError(
+            "No row has a label: there is nothing to audit.",
+            "Give labels, or look for cases with rareclass hunt.",
+            ErrorKind.LABELS,
+        )
+    if len(missing):
+        raise InputError(
+            f"Row {missing[0]} has no label.",
+            "Leave out the rows without a label.",
+            ErrorKind.LABELS,
+            row=int(missing[0]) + 1,
+        )
+    counts = np.unique(labels.astype(str) if labels.dtype == object else labels, return_counts=True)
+    if len(counts[1]) < 2:
+        raise InputError(
+            "The labels hold one class only.", "Give rows of two classes.", ErrorKind.LABELS
+        )
+    if counts[1].min() < 2:
+        raise InputError(
+            "The rare class has 1 row, which cannot be both trained on and held out.",
+            "Give more rare rows, or look for cases with rareclass hunt.",
+            ErrorKind.TOO_FEW_ROWS,
+        )
+
+
+def _suspects(
+    model: RareClassifier,
+    X: Any,
+    rows: OutOfFold,
+    of_rare: bool,
+    top: int,
+    n_reasons: int,
+    n_cases: int,
+) -> SuspectRows:
+    """List the rows of one label that score most like the other, and count them."""
+    sign, chosen = -1.0 if of_rare else 1.0, rows.suspects(of_rare)[:top]
+    cases = np.flatnonzero(rows.is_rare)
+    listed = _rows_of(X, chosen)
+    features, of_cases = case_features(model, listed), case_features(model, _rows_of(X, cases))
+    near = nearest_of(model, features, of_cases, min(n_cases + of_rare, len(cases)))
+    places, distances = _without_itself(cases[near.places], near.distances, chosen, n_cases)
+    explanation = explain(model, listed)
+    strongest = strongest_of(sign * explanation.contributions, n_reasons)
+    return SuspectRows(
+        rows.estimate(of_rare),
+        chosen,
+        rows.probability[chosen],
+        rows.pooled[chosen],
+        places,
+        distances,
+        [[explanation.columns[j] for j in row if j >= 0] for row in strongest],
+        equal_rows_of(model._typed(X), chosen, np.flatnonzero(rows.is_rare != of_rare)),
+    )
+
+
+def _rows_of(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Return some rows of a table or an array."""
+    X = in_memory(X)
+    frame = nw.from_native(X, pass_through=True)
+    return nw.to_native(frame[rows], pass_through=True) if len(X) else X
+
+
+def _without_itself(
+    cases: NDArray[np.int64], distances: Floats, rows: NDArray[np.int64], k: int
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return the first k cases of each row that are not the row itself."""
+    others = np.argsort(cases == rows[:, None], axis=1, kind="stable")[:, :k]
+    if cases.shape[1] <= k:
+        others = others[:, : max(cases.shape[1] - int((cases == rows[:, None]).any()), 0)]
+    return (np.take_along_axis(each, others, axis=1) for each in (cases, distances))  # type: ignore
+
+
+def equal_rows_of(
+    table: TypedTable, rows: NDArray[np.int64], among: NDArray[np.int64]
+) -> list[NDArray[np.int64]]:
+    """Return, for each of some rows, those of others that have the same cells. O(n) a row."""
+    found = []
+    for row in rows:
+        equal = among
+        for column in table.columns:
+            cells, cell = column.values[equal], column.values[row]
+            same = np.isnan(cells) if cell != cell else cells == cell
+            equal = equal[same]
+        found.append(equal)
+    return found

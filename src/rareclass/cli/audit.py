@@ -1,0 +1,184 @@
+"""``rareclass audit``: rows of a table whose label is probably wrong, and how many there are."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from rareclass.cli.door import (
+    ColumnOptions,
+    OutputOptions,
+    Positive,
+    TableOptions,
+    check_output,
+    command,
+    file_or_url,
+)
+from rareclass.cli.fit_text import print_data
+from rareclass.cli.method import parse_seconds
+from rareclass.cli.screen import add_numbers, file_text, new_table, output, print_notes
+from rareclass.errors import ErrorKind, InputError, counted
+
+if TYPE_CHECKING:
+    from rareclass.audit import SuspectRows
+    from rareclass.audit.audit_table import TableRows
+    from rareclass.fit.training_set import TrainingSet
+
+# Suspect rows of each kind that are printed, and the columns named for each.
+_MOST_SHOWN, _MOST_REASONS = 5, 2
+
+
+@command
+def audit(
+    given: Annotated[
+        str,
+        typer.Argument(
+            help="File or folder with the labels: CSV, JSON lines, Parquet; or a database.",
+            metavar="DATA",
+        ),
+    ],
+    target: Annotated[str, typer.Option("--target", "-t", help="Column with the labels.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="CSV file of rows to check.", parser=file_or_url),
+    ],
+    *,
+    positive: Positive = None,
+    columns: ColumnOptions,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="Column with row identifiers, to name rows by: not a feature."),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Rows to list of each kind.")] = 50,
+    repeats: Annotated[
+        int,
+        typer.Option(min=1, help="Models with different folds, whose scores are averaged."),
+    ] = 2,
+    members: Annotated[
+        str | None,
+        typer.Option(
+            help="Ensemble members, separated by commas, as for rareclass fit.", show_default="auto"
+        ),
+    ] = None,
+    time_budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Time limit of each model: seconds, 5m or 1h.",
+            show_default="that of rareclass fit",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same rows.")] = 0,
+    written: OutputOptions,
+    table: TableOptions,
+) -> None:
+    """Find rows of DATA whose label is probably wrong, and estimate how many there are.
+
+    Lists majority rows that are probably missed rare cases, and rare rows that probably are not,
+    each with the columns that speak against its label, and the nearest rare rows.
+    """
+    from rareclass.audit import audit as audit_rows
+    from rareclass.audit.audit_table import audit_frame
+    from rareclass.files import replacing
+    from rareclass.findings import warnings_as
+    from rareclass.fit.auto_method import AutoMethod, check_members
+    from rareclass.fit.training_set import FitSettings, read_training_set
+    from rareclass.machine import track
+    from rareclass.tables.svmlight_file import SvmlightFile
+    from rareclass.tables.table_file import open_table
+
+    place = table.place(given, "DATA")
+    check_output(out, "--out", written.overwrite, {"the file to be read": place})
+    written.check({"the file to be read": place, "--out": out}, written.overwrite)
+    seconds = None if time_budget is None else parse_seconds("--time-budget", time_budget)
+    named = check_members(tuple(each.strip() for each in (members or "auto").split(",")))
+    file = open_table(place, table.character)
+    if isinstance(file, SvmlightFile):
+        raise InputError(
+            f"{place} is an svmlight file, whose rows have no named columns.",
+            "Give a table with named columns.",
+            ErrorKind.UNSUPPORTED,
+        )
+    settings = FitSettings(
+        target=target,
+        positive=tuple(positive or ()),
+        **columns.settings,
+        method=AutoMethod(),
+        id_column=id_column,
+    )
+    console, notes = output(), list[str]()
+    with track(f"Reading {place.name}"):
+        data = read_training_set(file, settings)
+    print_data(console, data, place.name, settings, details=False)
+    with warnings_as(notes):
+        found = audit_rows(
+            data.rows,
+            data.y,
+            sample_weight=data.weight,
+            pos_label=1,
+            top=top,
+            n_repeats=repeats,
+            time_budget="auto" if seconds is None else seconds,
+            members=list(named),
+            random_state=seed,
+        )
+    rows = _table_rows(data, id_column)
+    frame = audit_frame(found, rows)
+    with replacing(out) as temporary:
+        frame.write_csv(temporary)
+    _print_suspects(console, "Majority rows that are probably rare", found.missed, rows)
+    _print_suspects(console, "Rare rows that probably are not", found.wrong, rows)
+    console.print(
+        "\nThe estimates assume that labels are wrong at random, not more often where the classes "
+        "meet; most are the rows that score like the other class at all."
+    )
+    print_notes(console, notes)
+    console.print(f"\nSaved {file_text(out)}", soft_wrap=True)
+    written.give(
+        {
+            "missed": asdict(found.missed.estimate),
+            "wrong": asdict(found.wrong.estimate),
+            "rows": frame.to_dicts(),
+        }
+    )
+
+
+def _table_rows(data: "TrainingSet", id_column: str | None) -> "TableRows":
+    from rareclass.audit.audit_table import TableRows
+
+    assert data.number is not None
+    names = None
+    if data.beside is not None and id_column is not None:
+        names = data.beside[id_column].cast(str).fill_null("").to_list()
+    return TableRows(data.rows, data.number.tolist(), names)  # type: ignore[arg-type]
+
+
+def _print_suspects(
+    console: Console, title: str, suspects: "SuspectRows", rows: "TableRows"
+) -> None:
+    """Print the estimate, and the first rows with the columns that speak against their label."""
+    estimate = suspects.estimate
+    console.print()
+    console.print(title, style="bold")
+    console.print(
+        f"Estimated number: {estimate.number:,.0f} (95% interval {estimate.low:,.0f} to "
+        f"{estimate.high:,.0f}, at most {estimate.most:,.0f})"
+    )
+    table = new_table()
+    table.add_column("Row")
+    add_numbers(table, "Probability")
+    table.add_column("Because of", overflow="fold")
+    table.add_column("Nearest rare row")
+    named = rows.number if rows.names is None else rows.names
+    for k, row in enumerate(suspects.row[:_MOST_SHOWN]):
+        case = str(named[suspects.case[k, 0]]) if suspects.case.shape[1] else ""
+        reasons = ", ".join(suspects.reasons[k][:_MOST_REASONS])
+        cells = (str(named[row]), f"{suspects.probability[k]:.3f}", reasons, case)
+        table.add_row(*map(Text, cells))
+    console.print(table)
+    n_twice = sum(len(each) > 0 for each in suspects.contradictions)
+    if n_twice:
+        have = counted(n_twice, "listed row has", "listed rows have")
+        console.print(f"{have} the same cells as a row of the other label (column contradicts).")

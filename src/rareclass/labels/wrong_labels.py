@@ -1,0 +1,244 @@
+r"""How many rows of one class carry the label of the other, from out-of-fold scores.
+
+Labels alone cannot tell a lost label from an overlap of the classes. Three assumptions bound the
+number, each weak enough for one sentence:
+
+- *At random*: a row of the class loses its label whatever its score. The rows that kept it are then
+  a sample of the class, and at every score t the other label has at least as many rows above t as
+  lost rows would be there: :math:`N \le M(t) / S(t)`, with M the number of rows of the other label
+  and S the share of the rows that kept theirs. This gives the upper end of the interval.
+- *Rising*: the log-odds of the class rise linearly with the score. Then the share of the label
+  rises from that of wrong labels of the other class to :math:`c = n / (n + N)`, and a share that
+  stops rising below 1 is a share of lost labels. This gives the number and the lower end.
+- *Most are labelled*: N is at most n. A share that stops rising below one half is taken for an
+  overlap of the classes, and the number is then not identified: 0, from 0 to the upper end.
+
+Where labels are lost at the border of the class the interval is too low; `WrongLabels.most` counts
+the rows of the other label that score like the class at all.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+LEVEL = 0.95
+# Scores are counted in so many bins of equal width: finer ones change no figure.
+_BINS = 400
+# Numbers of wrong labels that are tried: from a fifth of a row to four a labelled row.
+_LEAST, _MOST_RATIO, _N_NUMBERS = 0.2, 4.0, 40
+# Thresholds that bound the number, from the highest twentieth of the labelled rows on.
+_N_THRESHOLDS, _LEAST_SHARE, _LEAST_ROWS = 25, 0.05, 3
+_LOWEST_SHARE = 0.05  # of the rows of the class, which no row needs to outrank to look like it
+_LOG_SLOPES = (-5.0, 5.0)  # of scores in standard deviations
+_LOG_LEAST, _MOST_AT_BOTTOM = -16.0, 0.3  # share of the label among rows of the other class
+
+
+@dataclass(frozen=True)
+class WrongLabels:
+    """Estimated number of rows of a class that carry the label of the other one.
+
+    Attributes
+    ----------
+    number : float
+        Most likely number.
+    low, high : float
+        Ends of the 95 percent confidence interval, for labels that are wrong at random.
+    most : float
+        Rows of the other label that score above the lowest twentieth of the class, divided by 0.95:
+        an upper end where labels are wrong at the border of the class as well.
+    n_labelled : float
+        Rows that carry the label of the class.
+    """
+
+    number: float
+    low: float
+    high: float
+    most: float
+    n_labelled: float
+
+    @property
+    def share(self) -> float:
+        """Share of the rows of the class whose label is wrong."""
+        return self.number / (self.n_labelled + self.number)
+
+    @property
+    def are_certain(self) -> bool:
+        """Return whether the interval excludes zero."""
+        return self.low > 0.0
+
+
+class _Bins(NamedTuple):
+    """Scores in standard deviations, the lowest first, with the rows of both labels at each."""
+
+    score: Floats
+    own: Floats
+    other: Floats
+
+
+def count_wrong_labels(
+    own: Any, other: Any, own_weight: Any = None, other_weight: Any = None
+) -> WrongLabels:
+    r"""Estimate how many rows of the other label belong to the class.
+
+    Parameters
+    ----------
+    own : array-like of shape (n,)
+        Out-of-fold scores of rows with the label of the class; higher is more like the class.
+    other : array-like of shape (m,)
+        Out-of-fold scores of rows with the other label.
+    own_weight, other_weight : array-like or None
+        Rows that each stands for.
+
+    Returns
+    -------
+    WrongLabels
+        The number maximises the likelihood of
+
+        .. math:: P(\text{label} \mid s) = \frac{n}{n + N} \, q(s) + d (1 - q(s)),
+            \qquad q(s) = \frac{1}{1 + e^{-(a + b s)}}, \quad b > 0,
+
+        over a, b, d (wrong labels of the other class) and N. The interval begins where the likelihood-ratio interval of N does, and ends
+        where that ends, or at the bound for labels that are wrong at random, whichever is larger.
+        O((n + m) log m).
+
+    Raises
+    ------
+    ValueError
+        Where one of the labels has no rows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> cases, others = rng.normal(4.0, 1.0, 500), rng.normal(0.0, 1.0, 9_500)
+    >>> found = count_wrong_labels(cases[:400], np.append(others, cases[400:]))
+    >>> found.low < 100 < found.high, found.are_certain
+    (True, True)
+    """
+    own, other = (np.asarray(scores, dtype=np.float64).ravel() for scores in (own, other))
+    if not len(own) or not len(other):
+        raise ValueError("wrong labels are counted among rows of two labels: one has no rows.")
+    of_own, of_other = (
+        np.ones(len(scores)) if weight is None else np.asarray(weight, dtype=np.float64)
+        for scores, weight in ((own, own_weight), (other, other_weight))
+    )
+    n_labelled = float(of_own.sum())
+    numbers, losses = _profile(_counted(own, other, of_own, of_other))
+    best = int(losses.argmin())
+    within = np.flatnonzero(losses <= losses[best] + _half_chi_squared())
+    number, low = float(numbers[best]), float(numbers[within[0]])
+    if number > n_labelled:  # rather an overlap of the classes
+        number = low = 0.0
+    at_random = most_wrong_at_random(own, other, of_own, of_other)
+    high = max(at_random, min(float(numbers[within[-1]]), n_labelled))
+    high = min(high, float(of_other.sum()))
+    order = np.argsort(own, kind="stable")
+    place = np.searchsorted(np.cumsum(of_own[order]), _LOWEST_SHARE * n_labelled, side="right")
+    like = of_other[other >= own[order[min(int(place), len(own) - 1)]]].sum()
+    most = max(float(like) / (1.0 - _LOWEST_SHARE), high)
+    return WrongLabels(number, low, high, most, n_labelled)
+
+
+def most_wrong_at_random(
+    own: Floats, other: Floats, own_weight: Floats, other_weight: Floats
+) -> float:
+    """Return the upper bound for labels that are wrong at random: the least over 25 thresholds.
+
+    At each, the upper limit of the other rows above it (Poisson) by the lower limit of the share of
+    the own rows (Clopper-Pearson). Each of both leaves out a tenth of an end of the interval, as
+    the least of bounds at thresholds apart from each other is taken.
+    """
+    from scipy.special import betaincinv, gammaincinv
+
+    tail = (1.0 - LEVEL) / 2.0 / 10.0
+    by_score = np.argsort(-own, kind="stable")
+    least = max(_LEAST_ROWS, _LEAST_SHARE * len(own))
+    places = np.unique(np.geomspace(min(least, len(own)), len(own), _N_THRESHOLDS).astype(int))
+    thresholds = own[by_score][places - 1]
+    size = own_weight.sum() ** 2 / np.square(own_weight).sum()  # rows of equal weight
+    share = np.cumsum(own_weight[by_score])[places - 1] / own_weight.sum()
+    share_low = betaincinv(size * share, size * (1.0 - share) + 1.0, tail)
+    order = np.argsort(other, kind="stable")
+    first = np.searchsorted(other[order], thresholds, side="left")
+    above, squares = (
+        np.append(np.cumsum(each[order][::-1])[::-1], 0.0)[first]
+        for each in (other_weight, np.square(other_weight))
+    )
+    of_one = np.where(above > 0.0, squares / np.maximum(above, 1e-300), other_weight.min())
+    most = of_one * gammaincinv(above / of_one + 1.0, 1.0 - tail)
+    return float((most / share_low).min())
+
+
+def _half_chi_squared() -> float:
+    from scipy.special import chdtri
+
+    return float(chdtri(1, 1.0 - LEVEL)) / 2.0
+
+
+def _counted(own: Floats, other: Floats, own_weight: Floats, other_weight: Floats) -> _Bins:
+    """Count the rows of both labels by score, in bins of equal width."""
+    scores, weight = np.append(own, other), np.append(own_weight, other_weight)
+    low, high = scores.min(), scores.max()
+    width = (high - low) / _BINS or 1.0
+    place = np.minimum(((scores - low) / width).astype(int), _BINS - 1)
+    n_own = np.bincount(place[: len(own)], own_weight, _BINS)
+    n_other = np.bincount(place[len(own) :], other_weight, _BINS)
+    there = n_own + n_other > 0.0
+    mean = float(np.average(scores, weights=weight))
+    spread = float(np.sqrt(np.average(np.square(scores - mean), weights=weight))) or 1.0
+    middles = low + (np.arange(_BINS) + 0.5) * width
+    return _Bins((middles[there] - mean) / spread, n_own[there], n_other[there])
+
+
+def _profile(bins: _Bins) -> tuple[Floats, Floats]:
+    """Return numbers of wrong labels, from 0 on, and the least loss of each: -log likelihood."""
+    from scipy.optimize import minimize
+
+    n_own = bins.own.sum()
+    n_other = bins.other.sum()
+    most = max(min(_MOST_RATIO * n_own, n_other), 2.0 * _LEAST)
+    numbers = np.append(0.0, np.geomspace(_LEAST, most, _N_NUMBERS))
+
+    def fitted(number: float, start: Floats) -> Any:
+        return minimize(
+            loss_of_curve,
+            start,
+            (bins.score, bins.own, bins.other, n_own / (n_own + number)),
+            method="L-BFGS-B",
+            jac=True,
+            bounds=[(None, None), _LOG_SLOPES, (_LOG_LEAST, np.log(_MOST_AT_BOTTOM))],
+        )
+
+    odds = np.log(n_own / n_other) - 1.0
+    starts = [np.array([odds, 0.0, low]) for low in (_LOG_LEAST, np.log(0.05 * n_own / n_other))]
+    best = min((fitted(0.0, start) for start in starts), key=lambda found: found.fun)
+    losses = np.empty(len(numbers))
+    for k, number in enumerate(numbers):
+        best = fitted(number, best.x)
+        losses[k] = best.fun
+    return numbers, losses
+
+
+def loss_of_curve(
+    parameters: Floats, score: Floats, own: Floats, other: Floats, most: float
+) -> tuple[float, Floats]:
+    r"""Return minus the log likelihood of a share of the label, and its gradient.
+
+    The share is :math:`p = c q + d (1 - q)` with :math:`q = 1 / (1 + e^{-(a + b s)})`, c the `most`
+    and `parameters` a, log b and log d. A row with the label adds :math:`-\log p`, another
+    :math:`-\log (1 - p)`.
+    """
+    from scipy.special import expit
+
+    slope, least = np.exp(parameters[1]), np.exp(parameters[2])
+    odds = parameters[0] + slope * score
+    above, below = expit(odds), expit(-odds)
+    share = np.maximum(most * above + least * below, 1e-300)
+    none = np.maximum((1.0 - most) * above + (1.0 - least) * below, 1e-300)
+    loss = -(own @ np.log(share) + other @ np.log(none))
+    by_share = other / none - own / share
+    by_odds = by_share * (most - least) * above * below
+    gradient = [by_odds.sum(), by_odds @ score * slope, by_share @ below * least]
+    return float(loss), np.array(gradient)
