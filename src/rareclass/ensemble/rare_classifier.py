@@ -423,9 +423,9 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
                 advance(name not in begun, f"{name}, {max(within.left, 0.0):.0f} s left")
                 begun.add(name)
 
-            held_out = HeldOutRows.of(views.rows, seed)
-            if views.rows.set_aside is not None:
-                held_out = held_out.without(views.rows.set_aside)
+            held_out = HeldOutRows.of(rows, seed)
+            if rows.set_aside is not None:
+                held_out = held_out.without(rows.set_aside)
             race = Race(views, held_out, within, costs, seed, n_jobs, report, objective)
             members = [member for member in members if is_of_use(member, views)] or members
             self.interrupted_ = False
