@@ -72,7 +72,8 @@ def race_with_missed(
     findings = [finding_of(each.message) for each in said]
     is_over = any(each is not None and each.kind is FindingKind.INTERRUPTED for each in findings)
     is_whole = not (race.without_time or race.failed)
-    is_whole = is_whole and race.views.rows.table.n_rows == rows.table.n_rows
+    raced = race.views.rows
+    is_whole = is_whole and (raced.n_folds, len(raced.fold)) == (rows.n_folds, len(rows.fold))
     if not is_over and (others.set_aside is not None or not is_whole):
         return race_of(others, within), estimate
     for each, finding in zip(said, findings, strict=True):
