@@ -43,9 +43,7 @@ def test_the_likelihood_is_the_sum_over_rows_and_its_gradient_that_of_difference
     assert loss == pytest.approx(slow, rel=1e-7, abs=1e-7)
     for k in range(3):
         step = 1e-6 * np.eye(3)[k]
-        ends = [
-            loss_of_curve(at + sign * step, score, own, other, most)[0] for sign in (1.0, -1.0)
-        ]
+        ends = [loss_of_curve(at + sign * step, score, own, other, most)[0] for sign in (1.0, -1.0)]
         assert gradient[k] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-3, abs=1e-3)
 
 
