@@ -1,4 +1,4 @@
-"""Planted label errors found, counted and allowed for, beside cleanlab: `python -m benchmarks.audit`.
+"""Planted label errors: found, counted, allowed for; cleanlab too: `python -m benchmarks.audit`.
 
 5, 10, 20 and 40 percent of the rare training rows of a table get the label of the majority: drawn
 at random, or those that a model of the true labels scores lowest (the border). Training parts have

@@ -38,7 +38,7 @@ def test_missed_cases_are_set_aside_and_scored(asked):
     X, true, recorded = table()
     model, (finding,) = fitted(X, recorded, missed_cases=asked)
     found = model.missed_cases_
-    assert found.estimate.low <= N_MISSED + 1e-9 and found.estimate.high >= N_MISSED - 1e-9
+    assert found.estimate.low - 1e-9 <= N_MISSED <= found.estimate.high + 1e-9
     assert len(found.rows) == finding.values["set aside"] == round(found.estimate.low) > 0
     assert true[found.rows].mean() > 0.8
     assert not recorded[found.rows].any()

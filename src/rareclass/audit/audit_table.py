@@ -1,4 +1,4 @@
-"""The rows of an audit as a table to work through: where each is, why it is listed, what is near."""
+"""Rows of an audit as a table to work through: where each is, why it is listed, what is near."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -100,9 +100,9 @@ def count_wrong_labels(
         .. math:: P(\text{label} \mid s) = \frac{n}{n + N} \, q(s) + d (1 - q(s)),
             \qquad q(s) = \frac{1}{1 + e^{-(a + b s)}}, \quad b > 0,
 
-        over a, b, d (wrong labels of the other class) and N. The interval begins where the likelihood-ratio interval of N does, and ends
-        where that ends, or at the bound for labels that are wrong at random, whichever is larger.
-        O((n + m) log m).
+        over a, b, d (wrong labels of the other class) and N. The interval begins where the
+        likelihood-ratio interval of N does. It ends where that ends, or at the bound for labels
+        that are wrong at random, whichever is larger. O((n + m) log m).
 
     Raises
     ------
