@@ -38,7 +38,7 @@ import polars as pl
 from sklearn.metrics import average_precision_score
 
 from benchmarks import record
-from benchmarks.hunt_hits import _as_usual
+from benchmarks.hunt_hits import as_usual
 from benchmarks.markdown import table
 from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.tabular import sets
@@ -114,7 +114,7 @@ def by_cleanlab_alone(X: pl.DataFrame, recorded: np.ndarray) -> np.ndarray:
     from cleanlab.classification import CleanLearning
 
     learning = CleanLearning(verbose=False, find_label_issues_kwargs={"n_jobs": 1})
-    found = learning.find_label_issues(_as_usual(X), recorded.astype(int))
+    found = learning.find_label_issues(as_usual(X), recorded.astype(int))
     issue, quality = (found[name].to_numpy() for name in ("is_label_issue", "label_quality"))
     return _ordered(recorded, issue, quality)
 
@@ -236,6 +236,8 @@ def fit_lines(cells: Sequence[dict[str, Any]]) -> list[list[str]]:
     lines = []
     for kind, share in [("none", 0.0), *((kind, share) for kind in KINDS for share in SHARES)]:
         own = [c for c in cells if c["kind"] == kind and c["share"] == share]
+        if not own:
+            continue
         acted = [c for c in own if c["set_aside"]]
         gains = [100 * (c["corrected"] - c["plain"]) for c in own]
         of_acted = [100 * (c["corrected"] - c["plain"]) for c in acted]
@@ -250,11 +252,13 @@ def page(result: dict[str, Any]) -> str:
     """Return the section of the page of results."""
     cells = result["cells"]
     there = {cell["set"] for cell in cells}
-    n_draws = 1 + max(cell["draw"] for cell in cells)
+    draws = [sum(c["set"] == name and not c["share"] for c in cells) for name in sorted(there)]
+    n_draws = str(min(draws)) if len(set(draws)) == 1 else f"{min(draws)} to {max(draws)}"
     header = ["table", "planted", *next(c["found"] for c in cells if c["planted"])]
     parts = [
         "A part of the rare training rows of each table gets the label of the majority "
-        f"(`benchmarks/audit.py` says how); {n_draws} draws of the rows. Found: planted rows among "
+        f"(`benchmarks/audit.py` says how); {n_draws} draw(s) of the rows of a "
+        "table. Found: planted rows among "
         "as many majority rows as were planted, mean over draws, shares and kinds of errors."
     ]
     for title, names in (("confirm", CONFIRMING), ("the estimate was designed on", CHOOSING)):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import hunt_hits, rach_prices, rach_speed, review
+from benchmarks import audit, hunt_hits, rach_prices, rach_speed, review
 from benchmarks.markdown import table
 from benchmarks.pages import charts
 from benchmarks.pages.page import Finding, Page, Result, mean_of_each, means_by
@@ -209,7 +209,32 @@ def hunt_chart(result: Result) -> Any:
     return charts.lines({"": panel}, "known cases", "cases in the first 100")
 
 
+def audit_finding(result: Result) -> Finding:
+    """Return planted errors found, and the coverage of the interval for errors at random."""
+    own = [cell for cell in result["cells"] if cell["set"] in audit.CONFIRMING]
+    found = mean_of_each(cell["found"] for cell in own if cell["planted"])
+    covered = 100 * audit.coverage(own, "random")
+    ours = found.pop(audit.AUDIT)
+    best = max(found, key=found.__getitem__)
+    return Finding(
+        "Missed cases among as many majority rows as were planted, mean of tables that nothing was "
+        "chosen on",
+        f"`rareclass audit` {ours:.2f}; its interval holds the number of {covered:.0f} % of draws "
+        "at random",
+        f"the best other list, {best}, {found[best]:.2f}",
+    )
+
+
 PAGES = {
+    "audit": Page(
+        "Label errors found and counted",
+        "labels",
+        "audit",
+        "`rareclass audit`, plain out-of-fold scores and cleanlab list rows whose rare label was "
+        "taken away; the audit estimates how many there are, and a model allows for them.",
+        audit_finding,
+        audit.page,
+    ),
     "rach": Page(
         "RACH from a few labels (RACH paper, section VI)",
         "labels",

@@ -1,0 +1,41 @@
+"""The benchmark of audits: planted errors, coverage, and the tables on which a list is ahead."""
+
+import numpy as np
+
+from benchmarks import audit
+
+
+def cell(name, kind="random", planted=4, low=0.0, high=5.0, **found):
+    return {
+        "set": name, "draw": 0, "kind": kind, "share": 0.2 if planted else 0.0, "planted": planted,
+        "found": found, "low": low, "high": high, "most": 2 * high, "estimate": 1.0,
+        "plain": 0.5, "corrected": 0.6, "set_aside": 1,
+    }  # fmt: skip
+
+
+def test_errors_are_planted_in_rare_rows_at_random_or_where_scores_are_lowest():
+    rare = np.arange(100) < 40
+    scores = np.arange(100.0)
+    for kind in audit.KINDS:
+        lost = audit.planted(rare, 0.1, kind, scores, 0)
+        assert len(lost) == len(set(lost)) == 4
+        assert rare[lost].all()
+    assert sorted(audit.planted(rare, 0.1, "border", scores, 0)) == [0, 1, 2, 3]
+
+
+def test_a_list_counts_where_no_other_finds_more():
+    cells = [cell("a", audit=3, other=3), cell("b", audit=2, other=3)]
+    assert audit.n_at_least(cells, ["a", "b"]) == 1
+    assert audit.found_lines(cells, ["b"]) == [["b", "4.0", "2.00", "3.00"]]
+
+
+def test_coverage_is_that_of_one_kind_and_end():
+    cells = [cell("a"), cell("a", high=3.0), cell("a", low=4.5), cell("a", kind="border")]
+    assert audit.coverage(cells, "random") == 1 / 3
+    assert audit.coverage(cells, "random", "most") == 2 / 3
+
+
+def test_the_page_names_the_tables_and_both_precisions():
+    shown = audit.page({"cells": [cell("kdd", audit=3, other=2)]})
+    assert "kdd" in shown
+    assert "50.00 | 60.00" in shown
