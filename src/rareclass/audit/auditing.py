@@ -222,8 +222,9 @@ def score_out_of_fold(
         weight[places] += held_out.get("weight", 1.0)
         number[places] += 1.0
     number[number == 0.0] = np.nan
-    means = (each / number for each in (score, pooled, probability, weight))
-    return OutOfFold(*means, is_rare, models)
+    return OutOfFold(
+        score / number, pooled / number, probability / number, weight / number, is_rare, models
+    )
 
 
 def check_labels(y: Any) -> None:

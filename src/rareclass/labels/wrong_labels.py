@@ -183,8 +183,10 @@ def _counted(own: Floats, other: Floats, own_weight: Floats, other_weight: Float
     low, high = scores.min(), scores.max()
     width = (high - low) / _BINS or 1.0
     place = np.minimum(((scores - low) / width).astype(int), _BINS - 1)
-    n_own = np.bincount(place[: len(own)], own_weight, _BINS)
-    n_other = np.bincount(place[len(own) :], other_weight, _BINS)
+    n_own, n_other = (
+        np.bincount(where, of_row, _BINS).astype(np.float64)
+        for where, of_row in ((place[: len(own)], own_weight), (place[len(own) :], other_weight))
+    )
     there = n_own + n_other > 0.0
     mean = float(np.average(scores, weights=weight))
     spread = float(np.sqrt(np.average(np.square(scores - mean), weights=weight))) or 1.0
