@@ -9,9 +9,10 @@ _CELLS = 1024
 _BLOCK = 512
 # Of fewer rows a search among all knots takes less time than to lay a grid over them.
 _ROWS_OF_GRID = 256
+_ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def interpolate_columns(columns, knots, heights, starts, mean, scale, out):
     """Piecewise linear height of every number, at both ends that of the last knot; NaN stays.
 
@@ -23,9 +24,10 @@ def interpolate_columns(columns, knots, heights, starts, mean, scale, out):
     """
     n_columns, n_rows = columns.shape
     n_cells = _CELLS if n_rows >= _ROWS_OF_GRID else 1
-    first = np.empty((n_columns, n_cells + 1), np.int64)
+    first = np.empty((n_columns, n_cells), np.uint64)
+    widest = np.empty(n_columns, np.uint64)
     for j in range(n_columns):
-        _lay_grid(knots[starts[j] : starts[j + 1]], first[j])
+        widest[j] = _lay_grid(knots[starts[j] : starts[j + 1]], first[j])
     for begin in range(0, n_rows, _BLOCK):
         end = min(n_rows, begin + _BLOCK)
         for j in range(n_columns):
@@ -35,24 +37,32 @@ def interpolate_columns(columns, knots, heights, starts, mean, scale, out):
             per_unit = n_cells / width if width > 0.0 else 0.0
             cells = first[j]
             for i in range(begin, end):
-                z = _height_of(columns[j, i], at, height, cells, per_unit)
+                z = _height_of(columns[j, i], at, height, cells, per_unit, widest[j])
                 out[i, j] = (z - mean[j]) / scale[j]
 
 
 @njit(cache=True, nogil=True)
 def _lay_grid(at, first):
-    """Of each edge of the even cells over the knots, the last knot that is not beyond it."""
-    k = 0
-    n_cells = len(first) - 1
-    for cell in range(n_cells + 1):
-        edge = at[0] + (at[-1] - at[0]) * (cell / n_cells)
-        while k + 1 < len(at) and at[k + 1] <= edge:
+    """Put the first knot to look at for each even cell over the knots; return how many to look at.
+
+    Of each cell they are as many: a search of one length is never guessed wrong. One knot more on
+    either side: the edges of the cells are rounded.
+    """
+    k, widest = 0, 1
+    n_cells, last = len(first), len(at) - 1
+    for cell in range(n_cells):
+        first[cell] = max(k - 1, 0)
+        edge = at[0] + (at[last] - at[0]) * ((cell + 1) / n_cells)
+        while k < last and at[k + 1] <= edge:
             k += 1
-        first[cell] = k
+        widest = max(widest, min(k + 1, last) + 1 - np.int64(first[cell]))
+    for cell in range(n_cells):
+        first[cell] = min(np.int64(first[cell]), last + 1 - widest)
+    return widest
 
 
-@njit(cache=True, nogil=True)
-def _height_of(x, at, height, first, per_unit):
+@njit(cache=True, nogil=True, error_model="numpy")
+def _height_of(x, at, height, first, per_unit, size):
     """The height of one number."""
     last = len(at) - 1
     if np.isnan(x):
@@ -61,17 +71,14 @@ def _height_of(x, at, height, first, per_unit):
         return height[0]
     if x >= at[last]:
         return height[last]
-    cell = min(int((x - at[0]) * per_unit), len(first) - 2)
-    # One knot more on either side: the edges of the cells are rounded.
-    low = max(first[cell] - 1, 0)
-    size = min(first[cell + 1] + 1, last) - low + 1
-    while size > 1:
-        half = size >> 1
-        if at[low + half] <= x:
-            low += half
+    # Places are unsigned: numba then leaves out what makes -1 the last of them.
+    low = first[np.uint64(min(int((x - at[0]) * per_unit), len(first) - 1))]
+    while size > _ONE:
+        half = size >> _ONE
+        low = low + half if at[low + half] <= x else low
         size -= half
-    step = (x - at[low]) / (at[low + 1] - at[low])
-    return height[low] + step * (height[low + 1] - height[low])
+    step = (x - at[low]) / (at[low + _ONE] - at[low])
+    return height[low] + step * (height[low + _ONE] - height[low])
 
 
 # What is done with scaled values far from 0.
