@@ -1,5 +1,7 @@
 """Compiled numbers of columns: interpolation on knots, and a running mean and variance."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,7 +50,8 @@ def _lay_grid(at, first):
     Of each cell they are as many: a search of one length is never guessed wrong. One knot more on
     either side: the edges of the cells are rounded.
     """
-    k, widest = 0, 1
+    k = 0
+    widest: Any = 1
     n_cells, last = len(first), len(at) - 1
     for cell in range(n_cells):
         first[cell] = max(k - 1, 0)
