@@ -171,8 +171,8 @@ def compare_methods(
     ...     X, y, {"logistic": LogisticRegression(), "bayes": GaussianNB()}, measures=["roc_auc"]
     ... )
     >>> print(*found.says(), sep="\\n")
-    200 rows, 20 of them rare, by the models of 5 folds
-    AUC: logistic has the highest, 0.976; statistically indistinguishable: bayes.
+    200 rows, 20 of them rare, cross-validated on 5 folds
+    AUC: logistic is best (0.976); not significantly worse: bayes.
     """
     if not methods:
         raise InputError(

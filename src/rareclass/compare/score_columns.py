@@ -324,7 +324,7 @@ def compare_scores(
     >>> found = compare_scores(y, {"bad": bad, "good": good}, ["roc_auc"], n_replicates=50)
     >>> print(*found.says(), sep="\\n")
     16 rows, 4 of them rare
-    AUC: good has the highest, 1.000; statistically indistinguishable: bad.
+    AUC: good is best (1.000); not significantly worse: bad.
     """
     normal_quantile(level)
     label = label_column(y)

@@ -136,7 +136,7 @@ class ChosenThreshold:
         if self.useful_bound is not None and self.recall.value < USEFUL_RECALL:
             useful = (
                 f" Recall is only {self.recall.value:.3f}. For a recall of {USEFUL_RECALL:g} or "
-                f"more, these rows {verb} a precision of at most {self.useful_bound:.3f}."
+                f"more, these rows {verb} a precision of at most {self.useful_bound:.4g}."
             )
         if self.met:
             return useful.strip()

@@ -53,9 +53,9 @@ def read_rare_classes(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -
     Raises `ValueError` as `read_labels`, and `InputError` where `pos_label` leaves no label or
     several for the rest, or the labels are too many to be classes.
 
-    >>> found = read_rare_classes(list("aaaabc"), None, None, 6)
-    >>> found.rare, found.labels.rare.tolist(), found.which.tolist()
-    (('b', 'c'), [4, 5], [0, 1])
+    >>> found = read_rare_classes(list("aaaaaaaabcbcbcbcbc"), None, None, 18)
+    >>> found.rare, found.labels.rare[:4].tolist(), found.which[:4].tolist()
+    (('b', 'c'), [8, 9, 10, 11], [0, 1, 0, 1])
     """
     named = _as_list(pos_label)
     column, weight = labels_and_weights(y, sample_weight, n_rows)

@@ -190,7 +190,7 @@ def random_checks(
     or any where there is none, at which n is greatest. None where A is 0.
 
     >>> random_checks(100, 10_000, None, 0.1)
-    2883
+    2884
     """
     if hits <= 0:
         return None

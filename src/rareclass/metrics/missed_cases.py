@@ -34,7 +34,7 @@ def missed_per_case(share: float) -> float:
 def precision_with_missed(precision: Any, missed_per_case: float) -> Any:
     """Return the precision that counts missed cases as cases: at most 1.
 
-    >>> precision_with_missed(0.4, 0.25)
+    >>> float(precision_with_missed(0.4, 0.25))
     0.5
     """
     return np.minimum(np.asarray(precision) * (1.0 + missed_per_case), 1.0)[()]
