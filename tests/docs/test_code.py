@@ -45,7 +45,11 @@ SLOW = {
     ("how-to/scikit-learn", "Estimators"),
 }
 # Sections that need what is not in the project.
-ELSEWHERE = {("how-to/spark", "Learn and score")}
+ELSEWHERE = {
+    ("how-to/spark", "Learn and score"),
+    ("how-to/checked-rows", "In Python"),  # files of the commands above it
+    ("how-to/review", "In Python"),
+}
 
 
 def sections():

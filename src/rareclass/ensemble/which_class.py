@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rareclass.decide.calibration.calibration import Calibration
-from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember
 
+# A model is made, and its settings are read, without what scores rows.
 if TYPE_CHECKING:
     from rareclass.ensemble.race import Race
+    from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember
 
 # Quick members that differ from each other. Of those that the user allows; all of theirs else.
 _MEMBERS = ("extra trees", "logistic regression", "histogram boosting")
@@ -41,8 +42,8 @@ class ClassRanking:
     Without members the class has its `share` of the rare rows everywhere.
     """
 
-    members: list[LearnedMember]
-    scale: FalsePositiveRate | None
+    members: "list[LearnedMember]"
+    scale: "FalsePositiveRate | None"
     calibration: Calibration | None
     share: float
 
@@ -61,7 +62,7 @@ class WhichClass:
     rankings: list[ClassRanking]
 
     @property
-    def ensembles(self) -> list[list[LearnedMember]]:
+    def ensembles(self) -> "list[list[LearnedMember]]":
         """The members of each ranking, whose rarity `probabilities` takes."""
         return [ranking.members for ranking in self.rankings]
 
@@ -84,7 +85,7 @@ def shares(probability: Sequence[np.ndarray], n_classes: int) -> np.ndarray:
 
 
 def summed_rarity(
-    ensembles: Sequence[Sequence[LearnedMember]],
+    ensembles: "Sequence[Sequence[LearnedMember]]",
     views: dict[str, Any],
     encoded: Any,
     n_jobs: int | None,
