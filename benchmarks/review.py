@@ -22,6 +22,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,7 +59,7 @@ class Rows(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What a strategy may look at: the rows of the pool, and the labels that are known."""
+    """The view of a strategy: the rows of the pool, and the labels that are known."""
 
     points: Floats
     label: Floats  # NaN where hidden
@@ -186,9 +187,7 @@ def simulate(rows: Rows, choose: Callable[[Known], np.ndarray], seed: int) -> di
 
 def available() -> dict[str, Callable[[Known], np.ndarray]]:
     """Return the strategies whose packages are installed."""
-    try:
-        import skactiveml  # noqa: F401
-    except ImportError:
+    if find_spec("skactiveml") is None:
         return {name: STRATEGIES[name] for name in ("review", "top score", "random")}
     return STRATEGIES
 

@@ -24,7 +24,7 @@ class Case(NamedTuple):
 
     @property
     def is_chosen_on(self) -> bool:
-        """Whether the members that tell classes apart were chosen on it."""
+        """True where the members that tell classes apart were chosen on the table."""
         return TABLES[self.table].is_chosen_on and self.split == 0
 
 
@@ -163,7 +163,7 @@ def page(result: dict[str, Any]) -> str:
 
 
 def _measured(runs: Sequence[Run]) -> str:
-    """What the figures are, and on what nothing was chosen."""
+    """Sentences on the figures, and on the tables that nothing was chosen on."""
     return (
         "Average precision is that of each rare class against all other rows, and the mean over "
         "the classes. The budget has as many alerts as there are rare test rows: those of highest "

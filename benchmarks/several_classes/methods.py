@@ -1,4 +1,4 @@
-"""What is fitted: `RareClassifier` with its defaults, and multiclass peers; one thread each.
+"""Methods: `RareClassifier` with its defaults, and multiclass peers; one thread each.
 
 Classes are whole numbers, 0 for the rest. Peers get native categories, CatBoost text, the forest
 indicators and codes (`benchmarks.tabular.preparation`).
@@ -36,7 +36,7 @@ class Problem(NamedTuple):
 
 
 class Probabilities(NamedTuple):
-    """What a method returns for the test rows.
+    """Answers of a method for the test rows.
 
     `of_class` has a column a class and sums to one in each row; `ranking` has a column a rare
     class, and orders the rows of that class against all others.

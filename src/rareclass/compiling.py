@@ -10,10 +10,7 @@ from numba.core import event
 
 from rareclass.machine import tell
 
-_FIRST_RUN = (
-    "First run of this kind on this machine: compiling takes up to half a minute; "
-    "later runs start at once."
-)
+_FIRST_RUN = "First run of this kind on this machine: compiling takes up to half a minute."
 _EVERY_RUN = (
     "Compiling takes up to half a minute in every run: no folder for compiled code can be "
     "written. The environment variable NUMBA_CACHE_DIR may name one."

@@ -230,3 +230,16 @@ def test_reasons_speak_for_the_class(fitted: Path, rareclass: Run, tmp_path: Pat
     told = pl.read_parquet(out)
     assert (told["class_effect_1"] > 0.0).all()
     assert (told["class_reason_1"] == told["likely_class"]).mean() > 0.8
+
+
+def test_a_class_of_few_rows_is_named(rareclass: Run, tmp_path: Path) -> None:
+    kind = machines()["failure"].to_numpy().copy()
+    kind[np.flatnonzero(kind == "heat")[3:]] = "none"
+    machines().with_columns(pl.Series("failure", kind)).write_csv(tmp_path / "few.csv")
+    done = rareclass(
+        "fit", tmp_path / "few.csv", "-t", "failure", *MEMBERS, "-o", tmp_path / "m.rareclass"
+    )
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert said.count("fewer than 5 rows") == 1
+    assert "heat (3 rows)" in said

@@ -63,7 +63,7 @@ def test_probabilities_are_those_of_any_rare_class_divided():
 
 
 def test_the_score_is_that_of_two_classes():
-    """Which class is learned after the ranking, and changes nothing of it."""
+    """The classes are learned after the ranking, and change nothing of it."""
     folds = [
         (np.flatnonzero(np.arange(len(Y)) % 3 != k), np.arange(k, len(Y), 3)) for k in range(3)
     ]
@@ -97,7 +97,7 @@ def test_held_out_rows_know_their_class_by_others():
 
 
 def test_each_class_is_in_every_fold():
-    """As far as its rows go round: 20 rows of a class in 5 folds are 4 in each."""
+    """20 rows of a class in 5 folds are 4 in each."""
     from rareclass.ensemble.training_rows import FitInput, read_training_rows
 
     rows, _ = read_training_rows(FitInput(X, Y), 5, None, 0)

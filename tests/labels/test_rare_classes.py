@@ -1,4 +1,4 @@
-"""Which label is the rest, which are rare, and of which class each rare row is."""
+"""The label of the majority, the rare labels, and the class of each rare row."""
 
 import numpy as np
 import pytest

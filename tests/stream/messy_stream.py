@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.stored import pack
-from rareclass.stream.checkpoint import KINDS, claimed, load_newest
+from rareclass.stream.checkpoint import KINDS, checkpoints_in, claimed, load_newest
 from rareclass.stream.log import CLOCK_COLUMNS, read_log, read_scores
 from rareclass.stream.loop import Event, StreamLoop
 from rareclass.stream.options import StreamOptions, parse_parameters
@@ -124,3 +124,7 @@ def _spoilt(cells: list[str], kind: int) -> list[str]:
     if kind == 3:
         return [*cells[:4], "maybe"]
     return [cells[0], "about 40", *cells[2:]]
+
+def newest_rows(folder: Path) -> int:
+    """Rows of the newest checkpoint of a stream."""
+    return int(checkpoints_in(folder)[0].stem[-15:])

@@ -14,7 +14,7 @@ from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind, InputError
 from rareclass.stream import loop as loop_module
 from rareclass.stream import reading
-from rareclass.stream.checkpoint import checkpoints_in, claimed, load_newest
+from rareclass.stream.checkpoint import claimed, load_newest
 from rareclass.stream.drift import Window
 from rareclass.stream.loop import Event, StreamLoop
 from rareclass.stream.options import LEARNERS, StreamOptions, make_learner, parse_parameters
@@ -26,6 +26,7 @@ from stream.messy_stream import (
     COLUMNS,
     assert_same,
     messy_records,
+    newest_rows,
     options_for,
     outcome,
     run,
@@ -36,10 +37,6 @@ from stream.messy_stream import (
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(700, n_sure=250))
-
-
-def newest_rows(folder: Path) -> int:
-    return int(checkpoints_in(folder)[0].stem[-15:])
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from rareclass.stream.options import parse_parameters
 from stream.messy_stream import (
     assert_same,
     messy_records,
+    newest_rows,
     options_for,
     outcome,
     run,
@@ -27,10 +28,6 @@ from stream.messy_stream import (
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(700, n_sure=250))
-
-
-def newest_rows(folder: Path) -> int:
-    return int(checkpoints_in(folder)[0].stem[-15:])
 
 
 @pytest.fixture(autouse=True)

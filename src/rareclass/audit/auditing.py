@@ -136,7 +136,7 @@ def audit(
     X : pandas, polars or pyarrow table, or array of shape (n_rows, n_features)
         As for `RareClassifier`.
     y : array-like of shape (n_rows,)
-        Two labels.
+        Two labels, or one frequent label and several rare ones, any of which is then the rare class.
     sample_weight : array-like of shape (n_rows,) or None
         Number of copies that each row stands for.
     pos_label : label or None, default=None
@@ -168,7 +168,7 @@ def audit(
         Where no row has a label, or some have none; on fewer than two rare rows, and on parameters
         outside their range.
     ValueError
-        On one class or more than two.
+        On one class.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def _without_itself(
     others = np.argsort(cases == rows[:, None], axis=1, kind="stable")[:, :k]
     if cases.shape[1] <= k:
         others = others[:, : max(cases.shape[1] - int((cases == rows[:, None]).any()), 0)]
-    return (np.take_along_axis(each, others, axis=1) for each in (cases, distances))  # type: ignore
+    return np.take_along_axis(cases, others, axis=1), np.take_along_axis(distances, others, axis=1)
 
 
 def equal_rows_of(

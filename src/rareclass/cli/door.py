@@ -58,8 +58,8 @@ CheckedRows = Annotated[
 Positive = Annotated[
     list[str] | None,
     typer.Option(
-        help="Label of the rare class. Many times: any of them is rare. By default the less "
-        "frequent of two labels."
+        help="Label of the rare class. Many times: each is a rare class. By default the less "
+        "frequent of two labels; of more, all but the one of most rows."
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]

@@ -334,10 +334,8 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
 
         X as of `score_samples`, or a typed table. With one rare class its probability is 1.
         """
-        from rareclass.encoding.typed_table import TypedTable
-
         check_is_fitted(self)
-        rarity = self._rarity(X if isinstance(X, TypedTable) else self._typed(X), self._ensembles())
+        rarity = self._rarity(self._typed(X), self._ensembles())
         scores = -self.scale_(rarity[:, 0]) / _LN_10
         if self.which_class_ is None:
             return scores, np.ones((len(scores), 1))
@@ -383,9 +381,9 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
     # -- inside ------------------------------------------------------------------------------
 
     def _typed(self, X: Any) -> "TypedTable":
-        from rareclass.encoding.typed_table import read_table
+        from rareclass.encoding.typed_table import TypedTable, read_table
 
-        return read_table(in_memory(X), self.columns_)
+        return X if isinstance(X, TypedTable) else read_table(in_memory(X), self.columns_)
 
     def _read(self, given: FitInput, seed: int) -> FoldedRows:
         """Read the rows to learn from; keep the labels and columns."""

@@ -278,8 +278,9 @@ def _say(finding: Finding) -> str | None:
             f"other values, the estimate is too good: give --groups {quote(columns[0])} for an "
             f"estimate on new values, or --drop {quote(columns[0])}."
         )
-    if finding.kind == FindingKind.ONE_MEMBER:
-        return ""  # the text of a fit says how many members were not trained
+    if finding.kind in (FindingKind.ONE_MEMBER, FindingKind.FEW_OF_CLASS):
+        # The text of a fit says how many members were not trained, and names the classes.
+        return ""
     if finding.kind == FindingKind.MEMBER_FAILED:
         return f"{values['member']} failed and is left out: {values['error']}"
     if finding.kind == FindingKind.INTERRUPTED:

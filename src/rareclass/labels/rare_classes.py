@@ -114,11 +114,20 @@ def _rest_of(
 
 
 def _warn_of_few(classes: np.ndarray, count: np.ndarray, rare: list[int]) -> None:
-    few = {str(plain(classes[k])): int(count[k]) for k in rare if count[k] < FEW_ROWS}
+    few = few_of({str(plain(classes[k])): int(count[k]) for k in rare})
     if few:
-        named = ", ".join(f"{label} ({counted(n, 'row')})" for label, n in few.items())
-        warn(
-            f"rare classes of fewer than {FEW_ROWS} rows: {named}. Their probabilities and "
-            "measures are rough.",
-            finding=Finding(FindingKind.FEW_OF_CLASS, {"rows": few}),
-        )
+        warn(words_of_few(few), finding=Finding(FindingKind.FEW_OF_CLASS, {"rows": few}))
+
+
+def few_of(rows: dict[str, int]) -> dict[str, int]:
+    """Return the rare classes with too few rows for sound measures, with their rows."""
+    return {label: n for label, n in rows.items() if n < FEW_ROWS}
+
+
+def words_of_few(few: dict[str, int]) -> str:
+    """Return what to know of classes of few rows."""
+    named = ", ".join(f"{label} ({counted(n, 'row')})" for label, n in few.items())
+    return (
+        f"rare classes of fewer than {FEW_ROWS} rows: {named}. Their probabilities and measures "
+        "are rough."
+    )

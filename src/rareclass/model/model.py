@@ -398,9 +398,10 @@ class Model:
     @property
     def rare_classes(self) -> tuple[str, ...]:
         """Names of several rare classes that the model tells apart; empty where it does not."""
-        target, learned = self.facts.target, isinstance(self.facts.method, CombinationFacts)
-        has_classes = isinstance(target, RareClassFacts) and self.rare_calibration is not None
-        return target.rare_labels if has_classes and learned else ()  # type: ignore[union-attr]
+        facts = self.facts
+        if not isinstance(facts.target, RareClassFacts) or self.rare_calibration is None:
+            return ()
+        return facts.target.rare_labels if isinstance(facts.method, CombinationFacts) else ()
 
     def score_encoded(self, X: Any, n_before: int = 0) -> Scores:
         """Return scores of encoded rows; `n_before` rows of the table came before them.

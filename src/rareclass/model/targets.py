@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import Positive, RareClass, rare_class_among
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
+from rareclass.labels.rare_classes import few_of, words_of_few
 from rareclass.labels.two_classes import label_value
 from rareclass.model.decisions import as_numbers, codes_among
 from rareclass.model.facts import LevelFacts, RankingEstimate, RareClassFacts
@@ -80,11 +81,14 @@ class RareTarget:
         ]
 
     def notes(self) -> list[str]:
-        """Return a doubt where the rare class is not rare."""
+        """Return a doubt where the rare class is not rare, and several classes of few rows."""
+        rare, notes = self.rare_class, list[str]()
         if 2 * self.n_rare > sum(self.counts.values()):
-            label = self.rare_class.label
-            return [f"{label} is more than half of the rows; --positive names the rare class."]
-        return []
+            notes.append(
+                f"{rare.label} is more than half of the rows; --positive names the rare class."
+            )
+        few = few_of(dict(zip(rare.several, rare.class_counts, strict=True)))
+        return [*notes, words_of_few(few)] if few else notes
 
     def notes_on_held_out(self, y: NDArray[np.int16], estimate: RankingEstimate) -> list[str]:
         """Say when intervals stand on few rare rows, or on copies; `y` are the codes held out."""
@@ -221,7 +225,7 @@ Target = RareTarget | LevelTarget
 
 
 def rare_target(found: FoundLabels, positive: Positive) -> RareTarget:
-    """Return the target whose rare class is `positive`, any of several, else the rarer one of two.
+    """Return the target whose rare classes are those of `positive`, else as `rare_class_among`.
 
     Raises `InputError` as `rare_class_among`.
     """

@@ -9,11 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import label_counts, one_spelling, positives
+from rareclass.encoding.target import label_counts, one_spelling, positives, rare_class_among
 from rareclass.encoding.training_table import plan_reading
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.labels.states import UNKNOWN
-from rareclass.labels.two_classes import rarest
 from rareclass.model.model import Model
 from rareclass.review.journal import ReviewJournal
 from rareclass.review.records import Header, fingerprint_of
@@ -141,8 +140,8 @@ def open_journal(
 ) -> ReviewJournal:
     """Open the journal of a table, or start one; further labels are added to one that is there.
 
-    Rare are the labels named by `rare`, else those of the model, else the less frequent of two in
-    the table. All others of the table and of the model, and those named by `rest`, are not rare.
+    Rare are the labels named by `rare`, else those of the model, else those of `rare_class_among`
+    in the table. All others of the table and of the model, and those named by `rest`, are not rare.
 
     Raises `InputError` where the journal is about another table or other labels, or it is not known
     which label is rare.
@@ -177,9 +176,8 @@ def _labels(
     counts = label_counts(table.labels.drop_nulls())
     of_model = () if model is None else model.rare_class.labels
     rare = named or of_model
-    if not rare and len(counts) == 2:
-        labels = sorted(counts)
-        rare = (labels[rarest([counts[label] for label in labels])],)
+    if not rare and len(counts) > 1:
+        rare = rare_class_among(counts, None).labels
     if not rare:
         raise InputError(
             f"Column {table.target!r} does not say which label is rare: it has "
