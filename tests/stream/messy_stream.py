@@ -125,6 +125,7 @@ def _spoilt(cells: list[str], kind: int) -> list[str]:
         return [*cells[:4], "maybe"]
     return [cells[0], "about 40", *cells[2:]]
 
+
 def newest_rows(folder: Path) -> int:
     """Rows of the newest checkpoint of a stream."""
     return int(checkpoints_in(folder)[0].stem[-15:])
