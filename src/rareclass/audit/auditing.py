@@ -136,7 +136,7 @@ def audit(
     X : pandas, polars or pyarrow table, or array of shape (n_rows, n_features)
         As for `RareClassifier`.
     y : array-like of shape (n_rows,)
-        Two labels, or one frequent label and several rare ones, any of which is then the rare class.
+        Two labels, or one frequent label and several rare ones, any of which is then rare.
     sample_weight : array-like of shape (n_rows,) or None
         Number of copies that each row stands for.
     pos_label : label or None, default=None
