@@ -7,12 +7,8 @@ from hypothesis import strategies as st
 
 from faults import refused
 from rareclass.errors import ErrorKind
-from rareclass.metrics import average_precision
-from rareclass.metrics.missed_cases import (
-    average_precision_with_missed,
-    missed_per_case,
-    precision_with_missed,
-)
+from rareclass.metrics import average_precision, missed_case_measures
+from rareclass.metrics.missed_cases import average_precision_with_missed, precision_with_missed
 
 ROWS = st.lists(
     st.tuples(st.booleans(), st.integers(0, 5), st.integers(1, 3)), min_size=1, max_size=20
@@ -34,21 +30,77 @@ def test_the_average_is_the_mean_over_cases_with_ties_and_weights(rows, ratio):
         assert slow == pytest.approx(average_precision(y, scores, weight))
 
 
-def test_missed_at_random_the_corrected_average_is_the_true_one():
-    rng = np.random.default_rng(0)
-    true = np.arange(20_000) < 1_000
-    scores = rng.normal(size=20_000) + 2.0 * true
-    recorded = true & (rng.random(20_000) < 0.7)
-    corrected = average_precision_with_missed(recorded, scores, missed_per_case(0.3))
-    assert corrected == pytest.approx(average_precision(true, scores), abs=0.02)
-    assert average_precision(recorded, scores) < corrected - 0.1
+def planted(share: float, apart: float, seed: int):
+    """Cases of which a share lost its label, scores, a threshold, and the true labels."""
+    rng = np.random.default_rng(seed)
+    true = np.arange(6_000) < 300
+    scores = rng.normal(size=6_000) + apart * true
+    return true & (rng.random(6_000) >= share), scores, float(np.quantile(scores, 0.94)), true
+
+
+def of_true_labels(scores, threshold, true):
+    """Precision, recall, average precision and cases that the true labels give."""
+    called = scores > threshold
+    hits = (called & true).sum()
+    return hits / called.sum(), hits / true.sum(), average_precision(true, scores), true.sum()
+
+
+def draws(asked, share, apart, n):
+    """Values, true values, and whether intervals hold these, a row a draw."""
+    found = []
+    for seed in range(n):
+        recorded, scores, threshold, true = planted(share, apart, seed)
+        each = missed_case_measures(recorded, scores, threshold, missed_cases=asked)
+        intervals = each.precision, each.recall, each.average_precision, each.n_rare
+        truth = of_true_labels(scores, threshold, true)
+        held = [i.low <= at <= i.high for i, at in zip(intervals, truth, strict=True)]
+        found.append(([i.value for i in intervals], truth, held))
+    return map(np.array, zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("asked", [0.3, "auto"])
+def test_missed_at_random_measures_are_those_of_the_true_labels(asked):
+    values, truth, held = draws(asked, 0.3, 2.5, 6)
+    error = (values - truth).mean(axis=0)
+    assert (np.abs(error[:3]) < 0.03).all()
+    assert held[:, :3].all()
+    assert held[:, 3].all() or asked != "auto"
+    recorded, scores, threshold, true = planted(0.3, 2.5, 0)
+    assert recorded[scores > threshold].mean() < true[scores > threshold].mean() - 0.15
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.45])
+@pytest.mark.parametrize("apart", [1.5, 2.5, 4.0])
+@pytest.mark.parametrize("is_given", [True, False])
+def test_intervals_hold_the_measures_of_the_true_labels(share, apart, is_given):
+    asked = share if is_given and share else "auto"
+    _, _, held = draws(asked, share, apart, 60)
+    assert (held[:, :3].mean(axis=0) >= 0.9).all()
+    assert asked != "auto" or held[:, 3].mean() >= 0.9
+
+
+def test_no_alert_has_no_precision_and_a_model_that_misses_nothing_keeps_its_measures():
+    recorded, scores, threshold, _ = planted(0.3, 2.5, 0)
+    none = missed_case_measures(recorded, scores, np.inf, missed_cases=0.3)
+    assert none.precision is None
+    assert none.recall.value == 0.0
+    assert none.as_plain_data()["precision"] is None
+    least = missed_case_measures(recorded, scores, threshold, missed_cases=1e-12)
+    assert least.average_precision.value == pytest.approx(average_precision(recorded, scores))
+    assert least.precision.value == pytest.approx(recorded[scores > threshold].mean())
 
 
 def test_a_precision_is_at_most_one():
     assert precision_with_missed([0.5, 0.9], 1.0).tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 2.0])
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 2.0, "often", None, True, np.nan])
 def test_a_share_that_is_none_is_refused(share):
-    with refused(ErrorKind.SETTING, value=share):
-        missed_per_case(share)
+    with refused(ErrorKind.SETTING):
+        missed_case_measures([True, False], [1.0, 0.0], 0.5, missed_cases=share)
+
+
+def test_labels_of_one_class_are_refused():
+    with pytest.raises(ValueError, match="class"):
+        missed_case_measures([False, False], [1.0, 0.0], 0.5)

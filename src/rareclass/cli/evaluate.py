@@ -17,20 +17,23 @@ from rareclass.cli.door import (
     command,
     file_or_url,
 )
+from rareclass.cli.method import parse_missed
 from rareclass.cli.screen import (
     WIDE,
     add_numbers,
     new_table,
+    of_threshold,
     output,
     print_checked,
     print_drift,
     print_estimate,
+    print_measures,
     print_notes,
 )
 from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
-    from rareclass.metrics import Interval
+    from rareclass.metrics import Interval, MissedCaseMeasures
     from rareclass.model.decisions import Confusion
     from rareclass.model.evaluate import DecisionRow, ProbabilityQuality
     from rareclass.model.model import Model
@@ -68,6 +71,15 @@ def evaluate(
     ] = None,
     strict: Strict = False,
     journal: CheckedRows = None,
+    missed_cases: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Also correct precision for rare rows that DATA labels as majority: their share "
+            "of all rare rows, such as 0.2, or auto to estimate it.",
+            show_default="labels are right",
+        ),
+    ] = None,
     written: OutputOptions,
     table: TableOptions,
 ) -> None:
@@ -78,14 +90,16 @@ def evaluate(
     from rareclass.model.evaluate import evaluate_file
     from rareclass.opening import open_model
 
+    asked = None if missed_cases is None else parse_missed("--missed-cases", missed_cases)
     character, data = table.character, table.place(given, "DATA")
     written.check({"the file to be read": data, "the model": model}, written.overwrite)
     content, console = open_model(model), output()
     print_notes(console, content.notices)
     if journal is not None:
-        _evaluate_checked(console, content, data, journal, character, time or strict, written)
+        is_more = bool(time or strict or asked)
+        _evaluate_checked(console, content, data, journal, character, is_more, written)
         return
-    found = evaluate_file(content, data, character, strict, time)
+    found = evaluate_file(content, data, character, strict, time, asked)
     console.print(f"{data.name}: {found.estimate.rows_text()}", style="bold")
     print_estimate(console, found.estimate)
     console.print()
@@ -93,6 +107,9 @@ def evaluate(
     if found.table:  # its first row says what the lines below the counts would
         console.print()
         _print_decisions(console, found.table)
+    if found.corrected is not None:
+        console.print()
+        _print_corrected(console, found.corrected)
     if found.by_class:
         console.print()
         _print_decisions(console, found.by_class, "Called each class")
@@ -121,7 +138,7 @@ def _evaluate_checked(
     data: "TablePlace",
     journal: Path,
     separator: str | None,
-    is_more: str | bool,
+    is_more: bool,
     written: OutputOptions,
 ) -> None:
     """Print estimates from checked rows; `is_more` says that an option of all rows was given."""
@@ -130,7 +147,9 @@ def _evaluate_checked(
 
     if is_more:
         raise InputError(
-            "--journal takes neither --time nor --strict.", "Leave them out.", ErrorKind.COMBINATION
+            "--journal takes none of --time, --strict and --missed-cases.",
+            "Leave them out.",
+            ErrorKind.COMBINATION,
         )
     table = read_checked(model, data, journal, separator)
     found = checked_measures(table.scores, table.sample, model.threshold)
@@ -178,6 +197,25 @@ def _print_decisions(
         cells = [_share(*each, console.width) for each in zip(shares, digits, strict=True)]
         table.add_row(Text(name), f"{row.alerts:,}", *cells[: len(table.columns) - 2])
     console.print(table)
+
+
+def _print_corrected(console: Console, found: "MissedCaseMeasures") -> None:
+    """Print measures that count missed cases as cases, and what they assume."""
+    missed = found.missed
+    is_given = missed.low == missed.high
+    of_all = f"{missed.share:.0%} of all cases, as given" if is_given else ""
+    of_all = of_all or f"an estimated {counted(missed.number, 'case')}"
+    console.print(f"Corrected for missed cases: {of_all}", style="bold")
+    rare = [] if is_given else [("rare rows", found.n_rare, 0)]
+    print_measures(console, "Measure", [*of_threshold(found), *rare])
+    console.print(
+        "This assumes that cases were missed at random, not more often where they resemble the "
+        "majority."
+    )
+    if not missed.are_certain:
+        print_notes(
+            console, ["the labels do not show that cases were missed; an overlap may look alike."]
+        )
 
 
 def _share(share: "Interval", digits: int, width: int) -> str:

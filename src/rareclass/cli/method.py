@@ -2,6 +2,7 @@
 
 import csv
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
@@ -240,19 +241,13 @@ def parse_missed(option: str, text: str) -> str | float:
     >>> parse_missed("--missed-cases", "0.2"), parse_missed("--missed-cases", "Auto")
     (0.2, 'auto')
     """
-    if text.strip().lower() == "auto":
-        return "auto"
-    try:
-        share = float(text)
-    except ValueError:
-        share = float("nan")
-    if not 0.0 < share < 1.0:
-        raise InputError(
-            f"{option} {text} is not a share of the rare rows.",
-            "Give auto, or a number above 0 and below 1, such as 0.2.",
-            ErrorKind.SETTING,
-        )
-    return share
+    from rareclass.labels.wrong_labels import check_missed_cases
+
+    asked: str | float = text.strip().lower()
+    with suppress(ValueError):
+        asked = float(asked)
+    check_missed_cases(asked, option)
+    return asked
 
 
 def parse_seconds(option: str, text: str) -> float:

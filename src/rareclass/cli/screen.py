@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from rareclass.decide.chosen_threshold import ChosenThreshold
-    from rareclass.metrics import CheckedMeasures, Interval
+    from rareclass.metrics import CheckedMeasures, Interval, MissedCaseMeasures
     from rareclass.model.drift import Drift, InputSummary
     from rareclass.model.facts import ClassEstimate, LeaderboardRow, RankingEstimate
 
@@ -135,15 +135,29 @@ def print_threshold(
 
 def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
     """Print measures with their intervals."""
-    table = new_table()
-    table.add_column("Measure")
-    add_numbers(table, "Value")
-    table.add_column("95% interval", no_wrap=True)
-    for name, (value, low, high) in estimate.measures.items():
-        table.add_row(name, f"{value:.3f}", f"{low:.3f} to {high:.3f}")
-    console.print(table)
+    print_measures(console, "Measure", ((*each, 3) for each in estimate.measures.items()))
     if estimate.classes:
         _print_classes(console, estimate.classes)
+
+
+def print_measures(
+    console: Console,
+    title: str,
+    measures: "Iterable[tuple[str, Interval | None, int]]",
+    level: float = 0.95,
+) -> None:
+    """Print a line a measure: its name, value and interval, with so many digits."""
+    table = new_table()
+    table.add_column(title)
+    add_numbers(table, "Value")
+    table.add_column(f"{level:.0%} interval", no_wrap=True)
+    for name, each, digits in measures:
+        if each is None:
+            table.add_row(name, "unknown", "")
+            continue
+        value, low, high = (f"{bound:,.{digits}f}" for bound in each)
+        table.add_row(name, value, "exact" if each.low == each.high else f"{low} to {high}")
+    console.print(table)
 
 
 def _print_classes(console: Console, classes: "Sequence[ClassEstimate]") -> None:
@@ -159,25 +173,22 @@ def _print_classes(console: Console, classes: "Sequence[ClassEstimate]") -> None
     console.print(table)
 
 
-def print_checked(console: Console, found: "CheckedMeasures") -> None:
-    """Print measures of a table of which some rows were checked, and what would tell the rest."""
-    table = new_table()
-    table.add_column("Measure, of all rows")
-    add_numbers(table, "Value")
-    table.add_column(f"{found.level:.0%} interval", no_wrap=True)
-    for name, each, digits in (
+def of_threshold(
+    found: "CheckedMeasures | MissedCaseMeasures",
+) -> "list[tuple[str, Interval | None, int]]":
+    """Return the lines that both kinds of corrected measures have."""
+    return [
         ("precision above threshold", found.precision, 3),
         ("recall above threshold", found.recall, 3),
         ("average precision", found.average_precision, 3),
-        ("share of rare rows", found.prevalence, 5),
-        ("rare rows", found.n_rare, 0),
-    ):
-        if each is None:
-            table.add_row(name, "unknown", "")
-            continue
-        value, low, high = (f"{bound:,.{digits}f}" for bound in each)
-        table.add_row(name, value, "exact" if each.low == each.high else f"{low} to {high}")
-    console.print(table)
+    ]
+
+
+def print_checked(console: Console, found: "CheckedMeasures") -> None:
+    """Print measures of a table of which some rows were checked, and what would tell the rest."""
+    measures = [*of_threshold(found), ("share of rare rows", found.prevalence, 5)]
+    rare = ("rare rows", found.n_rare, 0)
+    print_measures(console, "Measure, of all rows", [*measures, rare], found.level)
     n_random, checks, recall = found.n_random_below, found.random_checks, found.recall
     stands = f"{counted(n_random, 'row stands', 'rows stand')} for those that were not checked"
     console.print(f"Below the threshold {stands if n_random else 'no row was drawn at random'}.")

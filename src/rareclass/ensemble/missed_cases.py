@@ -7,18 +7,17 @@ recorded labels.
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from rareclass.ensemble.combination import cross_fitted_log_rates
 from rareclass.ensemble.race import Race, TimeBudget
-from rareclass.ensemble.training_rows import FoldedRows, HeldOutRows
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.ensemble.training_rows import FoldedRows
+from rareclass.errors import counted
 from rareclass.findings import Finding, FindingKind, finding_of, warn
-from rareclass.labels.wrong_labels import WrongLabels, count_wrong_labels
+from rareclass.labels.wrong_labels import WrongLabels, count_missed_cases
 from rareclass.metrics.missed_cases import average_precision_with_missed
-from rareclass.parameters import is_number
 
 if TYPE_CHECKING:
     from rareclass.estimators.search import Scoring
@@ -40,7 +39,7 @@ class MissedCases(NamedTuple):
         Of the rows held out, by their recorded labels.
     corrected : float
         The same where the estimated number of them is rare
-        (`rareclass.metrics.average_precision_with_missed`).
+        (`rareclass.metrics.missed_case_measures`).
     """
 
     estimate: WrongLabels
@@ -67,7 +66,9 @@ def race_with_missed(
         warnings.simplefilter("always")
         race = race_of(rows, TimeBudget(_FIRST_LOOK * within.seconds, within.started))
     scores = -cross_fitted_log_rates(race.candidates, race.held_out, *how) / np.log(10.0)
-    estimate = estimate_missed(asked, race.held_out, scores)
+    of_rows = race.held_out
+    is_rare = of_rows.is_rare[of_rows.tested]
+    estimate = count_missed_cases(asked, is_rare, scores, of_rows.tested_weight)
     others = set_aside(rows, estimate, race, scores)
     findings = [finding_of(each.message) for each in said]
     is_over = any(each is not None and each.kind is FindingKind.INTERRUPTED for each in findings)
@@ -79,32 +80,6 @@ def race_with_missed(
     for each, finding in zip(said, findings, strict=True):
         warn(str(each.message), each.category, finding)
     return race, estimate
-
-
-def check_missed_cases(asked: Any) -> None:
-    """Raise `InputError` unless the parameter is None, "auto" or a share between 0 and 1."""
-    if asked is None or (isinstance(asked, str) and asked == "auto") or is_number(asked, 0.0, 1.0):
-        return
-    raise InputError(
-        f"missed_cases={asked!r} is not a share of the rare rows.",
-        'Give "auto", a number above 0 and below 1 such as 0.2, or None.',
-        ErrorKind.SETTING,
-        value=asked,
-    )
-
-
-def estimate_missed(asked: str | float, held_out: HeldOutRows, scores: np.ndarray) -> WrongLabels:
-    """Return how many majority rows are rare, by a share of all rare rows or by held-out scores."""
-    is_rare, weight = held_out.is_rare[held_out.tested], held_out.tested_weight
-    of_row = np.ones(len(scores)) if weight is None else weight
-    n_labelled = float(of_row[is_rare].sum())
-    if not isinstance(asked, str):
-        number = n_labelled * asked / (1.0 - asked)
-        return WrongLabels(number, number, number, number, n_labelled)
-    if not is_rare.any():
-        return WrongLabels(0.0, 0.0, float("inf"), float("inf"), 0.0)
-    of_both = (of_row[is_rare], of_row[~is_rare])
-    return count_wrong_labels(scores[is_rare], scores[~is_rare], *of_both)
 
 
 def set_aside(

@@ -244,20 +244,21 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
         from rareclass.ensemble.members.registry import make_members
         from rareclass.ensemble.missed_cases import (
-            check_missed_cases,
             describe_missed,
             race_with_missed,
         )
         from rareclass.ensemble.race import TimeBudget, default_seconds, learning_clock
         from rareclass.ensemble.training_rows import HeldOutRows
         from rareclass.ensemble.which_class import learn_classes
+        from rareclass.labels.wrong_labels import check_missed_cases
 
         started = learning_clock()
         if self.time_budget != "auto":
             check_number("time_budget", self.time_budget, 'a number above 0, or "auto"')
         if not isinstance(self.compact, (bool, np.bool_)):
             check_number("compact", self.compact, "True, False or a loss of at least 0", ends="[)")
-        check_missed_cases(self.missed_cases)
+        if self.missed_cases is not None:
+            check_missed_cases(self.missed_cases)
         seed = 0 if self.random_state is None else self.random_state
         check_whole("random_state", seed, "a whole number or None", 0)
         seed = int(seed)

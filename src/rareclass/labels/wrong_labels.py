@@ -23,6 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rareclass.errors import ErrorKind, InputError
+from rareclass.parameters import is_number
+
 Floats = NDArray[np.float64]
 LEVEL = 0.95
 # Scores are counted in so many bins of equal width: finer ones change no figure.
@@ -68,6 +71,36 @@ class WrongLabels:
     def are_certain(self) -> bool:
         """Return whether the interval excludes zero."""
         return self.low > 0.0
+
+
+def check_missed_cases(asked: Any, name: str = "missed_cases") -> None:
+    """Raise `InputError` unless the parameter is "auto" or a share between 0 and 1."""
+    if (isinstance(asked, str) and asked == "auto") or is_number(asked, 0.0, 1.0):
+        return
+    raise InputError(
+        f"{name}={asked!r} is not a share of the rare rows.",
+        "Give auto, or a number above 0 and below 1, such as 0.2.",
+        ErrorKind.SETTING,
+        value=asked,
+    )
+
+
+def count_missed_cases(
+    asked: str | float, is_rare: Any, scores: Any, sample_weight: Any = None
+) -> WrongLabels:
+    """Return how many majority rows are rare, by a share of all rare rows or by their scores.
+
+    `scores` are of a model that did not learn from the rows. A given share has no interval.
+    """
+    is_rare, scores = np.asarray(is_rare, dtype=bool), np.asarray(scores, dtype=np.float64)
+    weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, float)
+    n_labelled = float(weight[is_rare].sum())
+    if not isinstance(asked, str):
+        number = n_labelled * asked / (1.0 - asked)
+        return WrongLabels(number, number, number, number, n_labelled)
+    if not n_labelled:
+        return WrongLabels(0.0, 0.0, float("inf"), float("inf"), 0.0)
+    return count_wrong_labels(scores[is_rare], scores[~is_rare], weight[is_rare], weight[~is_rare])
 
 
 class _Bins(NamedTuple):

@@ -26,6 +26,7 @@ from rareclass.metrics.checked import (
 from rareclass.metrics.expected_cost import expected_cost, expected_cost_interval
 from rareclass.metrics.interval import Interval
 from rareclass.metrics.mauc import mauc, mauc_interval
+from rareclass.metrics.missed_cases import MissedCaseMeasures, missed_case_measures
 from rareclass.metrics.paired_difference import PairedDifference, paired_difference
 from rareclass.metrics.vus import vus, vus_interval
 
@@ -33,6 +34,7 @@ __all__ = [
     "CheckedMeasures",
     "CheckedSample",
     "Interval",
+    "MissedCaseMeasures",
     "PairedDifference",
     "accuracy_at_optroc",
     "average_precision",
@@ -44,6 +46,7 @@ __all__ = [
     "lift_at_k_interval",
     "mauc",
     "mauc_interval",
+    "missed_case_measures",
     "paired_difference",
     "partial_auc",
     "partial_auc_interval",

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from rareclass.decide.alert_budget import PeriodBudget, covered_periods
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.labels.wrong_labels import check_missed_cases
 from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
 from rareclass.metrics.interval import exact_interval
+from rareclass.metrics.missed_cases import MissedCaseMeasures, missed_case_measures
 from rareclass.model.class_probability import called_class
 from rareclass.model.columns import ColumnTracker
 from rareclass.model.decisions import Confusion, RareDecision
@@ -168,6 +170,7 @@ class EvaluatedFile:
     budget: PeriodBudget | None = None  # alerts a day here, where the threshold limits them
     a_day: AlertsADay | None = None  # where the column of times is known
     by_class: list[DecisionRow] = field(default_factory=list)  # by the thresholds of rare classes
+    corrected: MissedCaseMeasures | None = None  # for missed cases, where this is asked for
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the evaluation as dictionaries and numbers."""
@@ -182,6 +185,7 @@ class EvaluatedFile:
             "alert_budget": None if self.budget is None else self.budget._asdict(),
             "alerts_a_day": None if self.a_day is None else self.a_day._asdict(),
             "class_decisions": [each.as_plain_data() for each in self.by_class],
+            "missed_cases": None if self.corrected is None else self.corrected.as_plain_data(),
         }
 
 
@@ -191,15 +195,20 @@ def evaluate_file(
     separator: str | None = None,
     strict: bool = False,
     time: str | None = None,
+    missed_cases: str | float | None = None,
 ) -> EvaluatedFile:
     """Compare the scores of a file's rows with their labels.
 
     `time` is the column of times that alerts a day are of; by default that of the model's alert
-    budget or training, where the file has it.
+    budget or training, where the file has it. With `missed_cases` measures are also corrected for
+    rare rows with the label of the majority (`rareclass.metrics.missed_case_measures`).
 
     Raises `InputError` for anything wrong with the file; when it holds one class only; where
-    `strict`, for rows unlike those of training (`refuse_drift`).
+    `strict`, for rows unlike those of training (`refuse_drift`); for missed cases of levels.
     """
+    if missed_cases is not None:
+        check_missed_cases(missed_cases)
+        _ = content.rare_class  # refuses a model of levels
     seen, training = InputSummary(), content.facts.training
     of_model = budget_time(content) or (None if training is None else training.time)
     file = open_table(data, separator, one_pass=(time or of_model) is None)
@@ -209,12 +218,16 @@ def evaluate_file(
     y, scores, classes = labelled_scores(content, file, str(data), seen)
     decision, labelled = content.decision, y >= 0
     table: list[DecisionRow] = []
-    rate = quality = None
+    rate = quality = corrected = None
     if isinstance(decision, RareDecision):
         threshold, rare = content.threshold, y[labelled] == 1
         n_alerts = int((scores > threshold).sum())
         rate = alert_rate(content.held_out, threshold, n_alerts, len(scores))
         table = decision_table(rare, scores[labelled], threshold)
+        if missed_cases is not None:
+            corrected = missed_case_measures(
+                rare, scores[labelled], threshold, missed_cases=missed_cases
+            )
         calibration = content.rare_calibration
         if calibration is not None:
             probability = calibration(scores[labelled])
@@ -247,6 +260,7 @@ def evaluate_file(
         budget,
         a_day,
         [] if classes is None else class_decisions(content, classes),
+        corrected,
     )
 
 

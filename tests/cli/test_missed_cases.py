@@ -1,0 +1,129 @@
+"""`--missed-cases` of fit and evaluate: what they say, what they write, what they refuse."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from cli.conftest import QUICK, Run, output_of, purchases
+from faults import refusal
+from rareclass.errors import ErrorKind
+from rareclass.metrics import average_precision
+from rareclass.model.model_file import load_model
+
+OF_FIT = ("--target", "fraud", *QUICK)
+
+
+def orders(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Purchases whose frauds stand apart; the same where every fourth lost its label."""
+    rows = purchases(600, seed).with_columns(amount=pl.col("amount") + 60.0 * is_fraud())
+    lost = is_fraud() & (is_fraud().cum_sum() % 4 == 0)
+    recorded = pl.when(lost).then(pl.lit("no")).otherwise("fraud").alias("fraud")
+    return rows, rows.with_columns(recorded)
+
+
+def is_fraud() -> pl.Expr:
+    return pl.col("fraud") == "yes"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows to train on, new rows, and the model of the recorded labels."""
+    folder = tmp_path_factory.mktemp("missed")
+    orders(0)[1].write_csv(folder / "train.csv")
+    true, recorded = orders(1)
+    true.write_csv(folder / "true.csv")
+    recorded.write_csv(folder / "new.csv")
+    return folder
+
+
+@pytest.mark.parametrize("asked", ["auto", "0.2"])
+def test_fit_says_how_many_were_missed_and_corrects_the_average_precision(
+    folder: Path, rareclass: Run, asked: str
+) -> None:
+    model, numbers = folder / f"{asked}.rareclass", folder / f"{asked}.json"
+    shown = output_of(
+        rareclass(
+            "fit", folder / "train.csv", *OF_FIT, "--missed-cases", asked, "--out", model,
+            "--json", numbers,
+        )
+    )  # fmt: skip
+    note = shown[shown.index("missed cases: an estimated") :]
+    number, *_ = (int(word) for word in note.split() if word.isdigit())
+    assert number == round(45 * 0.2 / 0.8) if asked == "0.2" else 5 <= number <= 40
+    assert ("95% interval" in note.partition(";")[0]) == (asked == "auto")
+    words = note.replace(".\n", " ").split()
+    measures = [float(word.rstrip(".")) for word in words if word.startswith("0.")][:2]
+    recorded = json.loads(numbers.read_text())["held_out"]["measures"]["average precision"]
+    assert measures[0] == pytest.approx(recorded["value"], abs=6e-4)
+    assert measures[0] < measures[1] <= 1.0
+    assert load_model(model).target == "fraud"
+
+
+@pytest.mark.parametrize("verb", ["fit", "evaluate"])
+@pytest.mark.parametrize("asked", ["0", "1", "-0.1", "20%", "some", "nan"])
+def test_what_is_no_share_is_refused(
+    folder: Path, fitted: Path, rareclass: Run, verb: str, asked: str
+) -> None:
+    words = {
+        "fit": (folder / "train.csv", *OF_FIT, "--out", folder / "none.rareclass"),
+        "evaluate": (fitted / "model.rareclass", folder / "new.csv"),
+    }
+    done = rareclass(verb, *words[verb], f"--missed-cases={asked}")
+    refusal(done, ErrorKind.SETTING, "--missed-cases", "auto", "0.2")
+    assert not (folder / "none.rareclass").exists()
+
+
+@pytest.mark.parametrize("asked", ["auto", "0.25"])
+def test_evaluate_corrects_to_the_measures_of_the_true_labels(
+    folder: Path, fitted: Path, rareclass: Run, asked: str
+) -> None:
+    numbers, words = folder / "e.json", ("evaluate", fitted / "model.rareclass", folder / "new.csv")
+    shown = output_of(rareclass(*words, "--missed-cases", asked, "--json", numbers, "--overwrite"))
+    written = json.loads(numbers.read_text())
+    found = written["missed_cases"]
+    model = load_model(fitted / "model.rareclass")
+    scores = model.score_samples(folder / "true.csv")
+    true = (pl.read_csv(folder / "true.csv")["fraud"] == "yes").to_numpy()
+    called = scores > model.threshold
+    for name, value in (
+        ("precision", true[called].mean()),
+        ("recall", called[true].mean()),
+        ("average_precision", average_precision(true, scores)),
+        ("n_rare", true.sum()),
+    ):
+        assert found[name]["low"] - 1e-9 <= value <= found[name]["high"] + 1e-9
+    of_area = found["average_precision"]
+    assert f"{of_area['value']:.3f} {of_area['low']:.3f} to {of_area['high']:.3f}" in shown
+    assert found["average_precision"]["value"] == pytest.approx(
+        average_precision(true, scores), abs=0.1
+    )
+    assert found["average_precision"]["value"] > written["measures"]["average precision"]["value"]
+    assert (found["missed"]["low"] == found["missed"]["high"]) == (asked != "auto")
+
+
+def test_by_default_labels_are_right(folder: Path, fitted: Path, rareclass: Run) -> None:
+    numbers = folder / "as-labelled.json"
+    words = ("evaluate", fitted / "model.rareclass", folder / "new.csv", "--json", numbers)
+    assert "Corrected" not in output_of(rareclass(*words))
+    assert json.loads(numbers.read_text())["missed_cases"] is None
+
+
+def test_checked_rows_and_levels_have_no_missed_cases(
+    folder: Path, fitted: Path, rareclass: Run, tmp_path: Path
+) -> None:
+    words = ("evaluate", fitted / "model.rareclass", folder / "new.csv", "--missed-cases", "auto")
+    done = rareclass(*words, "--journal", folder / "new.csv")
+    refusal(done, ErrorKind.COMBINATION, "--missed-cases", "--journal")
+    levels = tmp_path / "levels.rareclass"
+    rows = pl.read_csv(folder / "train.csv").with_columns(fraud=pl.col("items") % 3)
+    rows.write_csv(tmp_path / "levels.csv")
+    output_of(
+        rareclass(
+            "fit", tmp_path / "levels.csv", "--target", "fraud", "--method", "ordinal-rankrc",
+            "--levels", "0,1,2", "--lam", "1", "--out", levels,
+        )
+    )  # fmt: skip
+    done = rareclass("evaluate", levels, tmp_path / "levels.csv", "--missed-cases", "0.2")
+    refusal(done, ErrorKind.UNSUPPORTED, "levels")
