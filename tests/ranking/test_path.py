@@ -49,6 +49,12 @@ def prepared_problem(weight=None, held_out=None, block_rows=32, dtype=np.float64
     return prepared.problem(1.0, held_out)
 
 
+@pytest.fixture(autouse=True)
+def short_runs(monkeypatch):
+    """Parts of 32 rows in a row, so that small tables have parts."""
+    monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 32)
+
+
 @pytest.fixture
 def from_parts(monkeypatch):
     """Make every path start from a part, however few the rows."""
@@ -410,7 +416,10 @@ def test_a_part_is_a_small_share_of_the_rows():
     assert part_stride(4_000_000, 1000) == 133
 
 
-def test_one_lam_on_many_rows_of_few_features_keeps_the_kernel_of_the_part_only(from_parts):
+def test_one_lam_on_many_rows_of_few_features_keeps_the_kernel_of_the_part_only(
+    from_parts, monkeypatch
+):
+    monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 4)
     assert not kernel_is_worth_keeping(1_000_000, 1000, 40, several=False)
     assert kernel_is_worth_keeping(1_000_000, 1000, 40, several=True)
     assert kernel_is_worth_keeping(1_000_000, 1000, 500, several=False)

@@ -134,6 +134,7 @@ def test_from_a_part_of_the_rows_the_objective_is_that_of_all_rows(monkeypatch):
     import rareclass.ranking.ranking_data as ranking_data
 
     monkeypatch.setattr(ranking_data, "_MOST_BLOCK_ROWS", 32)
+    monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 32)
     wanted = [
         solution.at.value
         for solution in solve_paths([lambda: problem_of(10)[1]], [LAM, 0.1], 1e-9, 200)[0]

@@ -52,7 +52,8 @@ def test_many_blocks_run_in_many_threads():
     assert seen == {threading.get_ident()}
 
 
-def test_blocks_remember_within_the_budget_only():
+def test_blocks_remember_within_the_budget_only(monkeypatch):
+    monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 10)
     made = []
 
     def work(block):
@@ -74,11 +75,14 @@ def test_blocks_remember_within_the_budget_only():
     assert made[8:] == [20, 40]
 
 
-def test_a_part_is_every_so_many_blocks():
+@pytest.mark.parametrize("block_rows", [1, 4, 7, 8, 50])
+def test_a_part_is_every_so_many_runs_whatever_the_blocks(monkeypatch, block_rows):
+    monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 8)
     weight = np.arange(50.0)
-    rows = ArrayRows(as_source(X), np.arange(3, 53), weight, block_rows=7, n_jobs=2)
+    settings = {"block_rows": block_rows, "budget": Budget(10**6), "n_jobs": 2}
+    rows = ArrayRows(as_source(X), np.arange(3, 53), weight, **settings)
     part = rows.every(3)
-    chosen = np.concatenate([np.arange(k, min(k + 7, 50)) for k in range(0, 50, 21)])
+    chosen = np.concatenate([np.arange(k, min(k + 8, 50)) for k in range(0, 50, 24)])
     assert part.n_rows == len(chosen)
     np.testing.assert_array_equal(part.numbers, chosen)
     np.testing.assert_array_equal(part.weight, weight[chosen])
@@ -88,6 +92,11 @@ def test_a_part_is_every_so_many_blocks():
     np.testing.assert_allclose(total, weight[chosen] @ X[3:53][chosen], rtol=1e-12)
     assert rows_seen == len(chosen)
     np.testing.assert_array_equal(rows.every(1).weight, weight)
+    part.map(
+        lambda block: block.memo.put("seen", "key", 1, 8) or np.zeros(block.stop - block.start)
+    )
+    assert rows.every(3).share_remembering("seen") == 1.0  # blocks cut to a run are kept as well
+    assert rows.every(3, 1).share_remembering("seen") == 0.0
 
 
 def test_sums_do_not_change_what_a_function_returns():

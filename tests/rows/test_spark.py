@@ -170,7 +170,7 @@ def in_spark(X, edges, y):
 
 DENSE = contract.tables().filter(lambda table: not sparse.issparse(table[0]))
 THE_SAME = contract.test_rows_are_the_same_wherever_they_live.hypothesis.inner_test
-A_PART = contract.test_a_part_of_the_rows_is_some_blocks_of_them.hypothesis.inner_test
+A_PART = contract.test_a_part_has_the_same_rows_wherever_they_live.hypothesis.inner_test
 
 
 @thorough
@@ -183,8 +183,8 @@ def test_rows_are_the_same_wherever_they_live(spark, table, block_rows, budget, 
 @thorough
 @draws(1)
 @given(DENSE, st.integers(1, 7), st.integers(1, 4))
-def test_a_part_of_the_rows_is_some_blocks_of_them(spark, table, block_rows, stride):
-    A_PART(in_spark, table, block_rows, stride)
+def test_a_part_has_the_same_rows_wherever_they_live(spark, table, block_rows, stride):
+    A_PART(in_spark, table, block_rows, stride, 0, True)
 
 
 def test_types_of_columns(spark):

@@ -35,7 +35,8 @@ def started(monkeypatch):
     return names
 
 
-def test_passes_of_rows_and_their_parts_start_threads_once(started):
+def test_passes_of_rows_and_their_parts_start_threads_once(started, monkeypatch):
+    monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 1)
     rows = ArrayRows(as_source(X), block_rows=1, n_jobs=2)
     part = rows.every(2)
     for _ in range(10):

@@ -348,9 +348,12 @@ def width_of_rows(settings: KernelSettings, source: RowSource, labels: HeldRows)
 
 
 def block_rows(n_landmarks: int, dtype: np.dtype) -> int:
-    """Rows a block, so that its kernel block stays in cache."""
+    """Rows a block, a power of two, so that its kernel block stays in cache.
+
+    Blocks then lie within the runs of `Rows.every`, or are several of them.
+    """
     fitting = _BLOCK_BYTES // (max(n_landmarks, 1) * dtype.itemsize)
-    return int(min(max(fitting, _LEAST_BLOCK_ROWS), _MOST_BLOCK_ROWS))
+    return 2 ** int(min(max(fitting, _LEAST_BLOCK_ROWS), _MOST_BLOCK_ROWS)).bit_length() // 2
 
 
 def held_whole_bytes(n_landmarks: int, n_rare: int, itemsize: int) -> tuple[int, int]:

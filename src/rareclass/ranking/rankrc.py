@@ -172,7 +172,7 @@ class RankRC(RankScorer, KernelMachine):
     Notes
     -----
     Time O(rows x landmarks) a pass of the majority, plus O(landmarks^3) once. On many rows the
-    solver starts from a part of them (every so many blocks) and takes its steps from the part's
+    solver starts from a part of them (runs of 1,024 rows) and takes its steps from the part's
     curvature, which leaves a handful of passes of all rows. Memory: `memory`, up to about 200 MB
     while a preconditioner is built, and a few numbers a row; arrays are not copied. The kernel is
     stored in the dtype of X, or in `kernel_dtype`; sums are always in float64. Threads and memory

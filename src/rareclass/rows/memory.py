@@ -15,7 +15,7 @@ import numpy as np
 from rareclass.labels.two_classes import RowNumbers
 from rareclass.machine import blas_threads
 from rareclass.parameters import is_whole
-from rareclass.rows.protocol import Block, Budget, Memo, Rows
+from rareclass.rows.protocol import Block, Budget, Memo, Rows, runs
 from rareclass.rows.source import RowSource, stacked
 
 Piece = TypeVar("Piece")
@@ -175,26 +175,26 @@ class ArrayRows:
         # Of each block: the number of its stretch, and the places of its rows in it.
         starts = range(0, self.n_rows, block_rows)
         self._places = [(0, start, min(start + block_rows, self.n_rows)) for start in starts]
-        self._blocks = range(len(self._places))
         self.budget = budget or Budget(0)
         check_jobs(n_jobs)
         self._n_jobs = n_jobs
         self._memos = [Memo(self.budget) for _ in self._places]
         self._keeps_arrays, self._blocks_a_thread = keeps_arrays, blocks_a_thread
+        # Blocks of the parts that `every` made, by stride and first run.
+        self._parts: dict[tuple[int, int], tuple[list[tuple[int, int, int]], list[Memo]]] = {}
         self._workers = Workers()
 
     @classmethod
     def joined(cls, parts: Sequence["ArrayRows"]) -> "ArrayRows":
         """Some stretches of a whole as rows of their own, with what their blocks remember."""
         joined = object.__new__(cls)
-        joined.__dict__.update(parts[0].__dict__, _is_whole=False)
+        joined.__dict__.update(parts[0].__dict__, _is_whole=False, _parts={})
         joined._stretches = [stretch for part in parts for stretch in part._stretches]
         joined._memos = [memo for part in parts for memo in part._memos]
         joined._places, n_before = [], 0
         for part in parts:
             joined._places += [(k + n_before, start, stop) for k, start, stop in part._places]
             n_before += len(part._stretches)
-        joined._blocks = range(len(joined._places))
         joined.n_rows = sum(part.n_rows for part in parts)
         return joined
 
@@ -204,26 +204,40 @@ class ArrayRows:
         return self
 
     def every(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> "ArrayRows":
-        """Every `stride`-th block of these rows, remembering what they remember."""
+        """Every `stride`-th of the `runs` of these rows.
+
+        A block within a run is shared, with what it remembers; others are cut to the run.
+        """
         part = object.__new__(type(self))
-        blocks, keeps_arrays = self._blocks[first::stride], self._keeps_arrays or keeps_arrays
-        part.__dict__.update(self.__dict__, _blocks=blocks, _keeps_arrays=keeps_arrays)
-        part._is_whole = self._is_whole and len(part._blocks) == len(self._blocks)
-        part.n_rows = sum(stop - start for _, start, stop in part._chosen())
+        keeps_arrays = self._keeps_arrays or keeps_arrays
+        part.__dict__.update(self.__dict__, _keeps_arrays=keeps_arrays, _parts={})
+        if stride > 1 or first:
+            if (stride, first) not in self._parts:
+                self._parts[stride, first] = self._cut_to_runs(stride, first)
+            part._places, part._memos = self._parts[stride, first]
+            part.n_rows = sum(stop - start for _, start, stop in part._places)
+            part._is_whole = self._is_whole and part.n_rows == self.n_rows
         return part
 
-    def _chosen(self) -> Iterator[tuple[int, int, int]]:
-        return (self._places[number] for number in self._blocks)
+    def _cut_to_runs(self, stride: int, first: int) -> tuple[list[tuple[int, int, int]], list]:
+        """Return the blocks of some runs: their places, and what each remembers."""
+        places, memos = [], []
+        for (k, start, stop), memo in zip(self._places, self._memos, strict=True):
+            before = self._stretches[k].first
+            for begin, end in runs(before + start, before + stop, stride, first):
+                places.append((k, begin - before, end - before))
+                memos.append(memo if end - begin == stop - start else Memo(self.budget))
+        return places, memos
 
     @property
     def numbers(self) -> np.ndarray | slice:
         """Row numbers in the whole."""
         if self._is_whole:
             return slice(None)
-        if not len(self._blocks):
+        if not self._places:
             return np.empty(0, dtype=np.int64)
         firsts = [stretch.first for stretch in self._stretches]
-        each = [np.arange(start, stop) + firsts[k] for k, start, stop in self._chosen()]
+        each = [np.arange(start, stop) + firsts[k] for k, start, stop in self._places]
         return np.concatenate(each)
 
     @property
@@ -231,7 +245,7 @@ class ArrayRows:
         """Weight of each row, shape (n_rows,)."""
         if self._is_whole:
             return self._stretches[0].weights(0, self.n_rows)
-        weights = [self._stretches[k].weights(start, stop) for k, start, stop in self._chosen()]
+        weights = [self._stretches[k].weights(start, stop) for k, start, stop in self._places]
         return np.concatenate(weights) if weights else np.empty(0)
 
     @cached_property
@@ -241,13 +255,13 @@ class ArrayRows:
 
     def share_remembering(self, name: str) -> float:
         """Share of the blocks that remember something called `name`."""
-        return sum(name in self._memos[number] for number in self._blocks) / len(self._blocks)
+        return sum(name in memo for memo in self._memos) / len(self._memos)
 
     def remembered(self) -> dict[str, int]:
         """How many blocks remember something, by its name where that is a text."""
         counts: dict[str, int] = {}
-        for number in self._blocks:
-            for name in self._memos[number].names:
+        for memo in self._memos:
+            for name in memo.names:
                 if isinstance(name, str):
                     counts[name] = counts.get(name, 0) + 1
         return counts
@@ -255,11 +269,11 @@ class ArrayRows:
     @property
     def n_blocks(self) -> int:
         """Number of blocks."""
-        return len(self._blocks)
+        return len(self._places)
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """The blocks in row order, from the `first` of them on."""
-        for number in self._blocks[first:]:
+        for number in range(first, len(self._places)):
             k, start, stop = self._places[number]
             stretch = self._stretches[k]
             weight, take = stretch.weights(start, stop), partial(stretch.take, start, stop)
@@ -294,7 +308,7 @@ class ArrayRows:
         if self._is_whole:
             return self._stretches[0].pick(index)
         index = np.asarray(index, dtype=np.intp)
-        chosen = np.array(list(self._chosen()))
+        chosen = np.array(self._places)
         ends = np.cumsum(chosen[:, 2] - chosen[:, 1])
         of_block = np.searchsorted(ends, index, side="right")
         stretch, places = chosen[of_block, 0], index - ends[of_block] + chosen[of_block, 2]
@@ -311,7 +325,7 @@ class ArrayRows:
         Groups are handed to threads, not blocks: handing over costs as much as a small block.
         They depend on the number of blocks only, so that sums do not depend on the threads.
         """
-        n_blocks = len(self._blocks)
+        n_blocks = len(self._places)
         size = min(_MOST_BLOCKS_A_GROUP, -(-n_blocks // _GROUPS))
         groups = [islice(self.blocks(start), size) for start in range(0, n_blocks, size)]
         n_threads = n_blocks // self._blocks_a_thread

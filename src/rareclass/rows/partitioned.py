@@ -34,7 +34,7 @@ from rareclass.rows.places import (
     pack,
     pickled_for,
 )
-from rareclass.rows.protocol import Budget, LabelledRows, SentOnce
+from rareclass.rows.protocol import Budget, LabelledRows, SentOnce, runs
 from rareclass.rows.source import RowSource, stacked
 
 # A place that is lost takes one attempt; more in a row mean that something else is wrong.
@@ -365,18 +365,18 @@ class PartitionedRows:
         return self._source.take(index if self._index is None else self._index[index])
 
     def every(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> ArrayRows:
-        """Every `stride`-th block of these rows, brought here with one request."""
+        """Every `stride`-th of the `runs` of these rows, brought here with one request."""
         wanted = stride, first, keeps_arrays
         part = self._brought.get(wanted)
         if part is None:
-            blocks = self._view.blocks()[first::stride] or [(0, 0)]
-            part = self._brought[wanted] = self._bring(blocks, keeps_arrays)
+            stretches = runs(0, self.n_rows, stride, first) or [(0, 0)]
+            part = self._brought[wanted] = self._bring(stretches, keeps_arrays)
         return part
 
-    def _bring(self, blocks: Sequence[tuple[int, int]], keeps_arrays: bool) -> ArrayRows:
-        X = self.take(np.concatenate([np.arange(start, stop) for start, stop in blocks]))
+    def _bring(self, stretches: Sequence[tuple[int, int]], keeps_arrays: bool) -> ArrayRows:
+        X = self.take(np.concatenate([np.arange(start, stop) for start, stop in stretches]))
         parts, n_before = [], 0
-        for start, stop in blocks:
+        for start, stop in stretches:
             rows = ArrayRows(
                 RowSource.of_array(X[n_before : n_before + stop - start]),
                 None,

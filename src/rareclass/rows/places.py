@@ -213,15 +213,6 @@ class View(SentOnce):
         """View with the pieces of some parts only."""
         return View(self.settings, {k: self.pieces[k] for k in parts if k in self.pieces})
 
-    def blocks(self) -> list[tuple[int, int]]:
-        """First row and the one after the last of each block, in the numbers of all."""
-        size = self.settings.block_rows
-        return [
-            (start, min(start + size, piece.first + piece.n_rows))
-            for piece in self.pieces.values()
-            for start in range(piece.first, piece.first + piece.n_rows, size)
-        ]
-
 
 class Request(NamedTuple):
     """Question to a place."""

@@ -111,6 +111,28 @@ class Block:
         return self.take()
 
 
+# Rows of a part that follow one another: few enough for a small part to have several such runs, and
+# as many as a kernel block of a thousand landmarks or more has.
+RUN_ROWS = 1024
+
+
+def runs(start: int, stop: int, stride: int, first: int = 0) -> list[tuple[int, int]]:
+    """Return what rows ``start:stop`` have of every `stride`-th run of `RUN_ROWS` rows.
+
+    Runs are numbered from row 0 and `first` is the first one taken: a part has the same rows
+    whatever the blocks and wherever the rows live.
+
+    >>> runs(0, 2500, stride=2)
+    [(0, 1024), (2048, 2500)]
+    """
+    number = max(start // RUN_ROWS, first)
+    begin = (number + (first - number) % stride) * RUN_ROWS
+    return [
+        (max(start, each), min(each + RUN_ROWS, stop))
+        for each in range(begin, stop, stride * RUN_ROWS)
+    ]
+
+
 _numbers = itertools.count()
 
 
@@ -204,9 +226,9 @@ class Rows(Protocol):
         """Take a few rows by their number: ndarray or CSR of shape (len(index), n_features)."""
 
     def every(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> "Rows":
-        """Take every `stride`-th block from number `first`: a part of these rows, spread evenly.
+        """Take every `stride`-th of the `runs` of these rows from number `first`: an even part.
 
-        The blocks are shared; `keeps_arrays`, for many passes, lets them remember large arrays.
+        `keeps_arrays`, for many passes, lets blocks remember large arrays.
         """
 
     def share_remembering(self, name: str) -> float:

@@ -30,7 +30,7 @@ class Witnesses(NamedTuple):
 
     @classmethod
     def of(cls, problem: RankingProblem, stride: int) -> Self | None:
-        """Witnesses half-way between the blocks of the part that takes every `stride`-th one.
+        """Witnesses half-way between the runs of the part that takes every `stride`-th one.
 
         None where they would cost much of a pass, or one would have no rows that count.
         """
@@ -88,7 +88,7 @@ _MOST_PAIRS, _CURVED = 10, 1e-10
 
 
 def part_stride(n_rows: int, n_landmarks: int) -> int | None:
-    """Every how many-th block makes a good part; None when it would be most of the rows."""
+    """Every how many-th run of rows makes a good part; None when it would be most of the rows."""
     good = n_rows // max(_LEAST_ROWS, _ROWS_A_LANDMARK * n_landmarks)
     most = n_rows // max(_LEAST_ROWS, _LEAST_ROWS_A_LANDMARK * n_landmarks)
     return max(good, _LEAST_STRIDE) if most >= _LEAST_STRIDE else None
