@@ -22,7 +22,7 @@ from rareclass.ranking.fitting import PENALTIES
 from rareclass.stream.options import LEARNERS
 from registered import ESTIMATORS, MORE_ESTIMATORS, ONLINE
 
-ROOMS = ("decide", "ranking", "moments", "hyperball", "online", "ensemble")
+ROOMS = ("decide", "ranking", "moments", "hyperball", "online")
 
 
 def public_estimators():

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rareclass.ensemble import RareClassifier
+    from rareclass.ensemble.rare_classifier import RareClassifier
     from rareclass.hyperball import RACH, RACHCV
     from rareclass.model.kinds import SKOPS_TRUSTED
     from rareclass.model.to_onnx import to_onnx
@@ -62,7 +62,7 @@ _HOME = {
     ),
     **dict.fromkeys(("MIBC", "MIBCCV"), "rareclass.moments"),
     **dict.fromkeys(("RACH", "RACHCV"), "rareclass.hyperball"),
-    "RareClassifier": "rareclass.ensemble",
+    "RareClassifier": "rareclass.ensemble.rare_classifier",
     "load": "rareclass.opening",
     "SKOPS_TRUSTED": "rareclass.model.kinds",
     "to_onnx": "rareclass.model.to_onnx",

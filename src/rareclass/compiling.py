@@ -1,12 +1,15 @@
-"""numba's compiler: it works where compiled code cannot be cached, and what it takes is known."""
+"""numba's compiler: imported for the first call, without a cache where none can be written, timed.
 
+Importing numba and reading compiled code takes about half a second, in which NumPy scores some
+hundred rows: code that has a plain form beside the compiled one asks `pays` which of them to call.
+"""
+
+import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import cache, update_wrapper
 from typing import Any
-
-import numba
-from numba.core import event
 
 from rareclass.machine import tell
 
@@ -17,12 +20,20 @@ _EVERY_RUN = (
 )
 # What is compiled sooner is not worth a line.
 _LONG_SECONDS = 1.0
+# Steps of about 10 ns that take as long as to import numba and to read compiled code.
+_STEPS_OF_AN_IMPORT = 20_000_000
 # False where `njit` found no folder to write to.
 _is_cached = True
+_lock = threading.RLock()
+
+
+def pays(steps: float) -> bool:
+    """Return whether compiled code is quicker than so many steps of NumPy, its import included."""
+    return steps > _STEPS_OF_AN_IMPORT or "numba" in sys.modules
 
 
 def njit(**options: Any) -> Callable[[Callable], Any]:
-    """Compile as `numba.njit`; without a cache where ``cache=True`` finds no folder to write to.
+    """Compile as `numba.njit` at the first call; without a cache where there is no folder for it.
 
     numba caches beside the source or below HOME, and fails where it may write to neither, as in a
     read-only container. There each process compiles anew, which takes some seconds;
@@ -31,34 +42,79 @@ def njit(**options: Any) -> Callable[[Callable], Any]:
     A wrapper that C code could call is left out: it takes a tenth of the time.
     """
     options |= {"no_cfunc_wrapper": True}
-
-    def compiled(function: Callable) -> Any:
-        global _is_cached
-        try:
-            return numba.njit(**options)(function)
-        except RuntimeError:  # no locator available
-            if not options.get("cache"):
-                raise
-            _is_cached = False
-            return numba.njit(**options | {"cache": False})(function)
-
-    return compiled
+    return lambda function: _Compiled(function, options)
 
 
-class _CompileClock(event.Listener):
+class _Compiled:
+    """A function that is compiled when it is first called.
+
+    The compiled functions that it calls are global names beside it: numba wants its own objects
+    there.
+    """
+
+    def __init__(self, function: Callable, options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self._function, self._options = function, options
+        self._dispatcher: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self._dispatcher is None:
+            self.dispatcher()
+        return self._dispatcher(*args)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _by_name, (self._function.__module__, self._function.__name__)
+
+    def dispatcher(self) -> Any:
+        """Return numba's object for the function; nothing is compiled before it is called."""
+        with _lock:
+            if self._dispatcher is None:
+                self._dispatcher = _with_numba(self._function, self._options)
+                names = self._function.__globals__
+                for name, each in list(names.items()):
+                    if isinstance(each, _Compiled):
+                        names[name] = each.dispatcher()
+            return self._dispatcher
+
+
+def _by_name(module: str, name: str) -> Any:
+    return vars(sys.modules[module])[name]
+
+
+def _with_numba(function: Callable, options: dict[str, Any]) -> Any:
+    """Return numba's object for a function."""
+    global _is_cached
+    numba = _imported()
+    try:
+        return numba.njit(**options)(function)
+    except RuntimeError:  # no locator available
+        if not options.get("cache"):
+            raise
+        _is_cached = False
+        return numba.njit(**options | {"cache": False})(function)
+
+
+class _CompileClock:
     """Seconds during which some thread compiled, read compiled code, or waited for either."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running, self._since, self._before = 0, 0.0, 0.0
 
-    def on_start(self, event: event.Event) -> None:
+    def notify(self, event: Any) -> None:
+        """Take in an event of numba."""
+        if event.is_start:
+            self.on_start()
+        else:
+            self.on_end()
+
+    def on_start(self) -> None:
         with self._lock:
             if not self._running:
                 self._since = time.perf_counter()
             self._running += 1
 
-    def on_end(self, event: event.Event) -> None:
+    def on_end(self) -> None:
         with self._lock:
             self._running -= 1
             if not self._running:
@@ -78,12 +134,12 @@ class _FirstRunNotice(_CompileClock):
         super().__init__()
         self._is_told = False
 
-    def on_start(self, event: event.Event) -> None:
-        super().on_start(event)
+    def on_start(self) -> None:
+        super().on_start()
         self._tell_once()
 
-    def on_end(self, event: event.Event) -> None:
-        super().on_end(event)
+    def on_end(self) -> None:
+        super().on_end()
         self._tell_once()
 
     def _tell_once(self) -> None:
@@ -92,10 +148,22 @@ class _FirstRunNotice(_CompileClock):
             tell(_FIRST_RUN if _is_cached else _EVERY_RUN)
 
 
-_clock = _CompileClock()
-event.register("numba:compiler_lock", _clock)
-_notice = _FirstRunNotice()
-event.register("numba:compile", _notice)
+_clock, _notice = _CompileClock(), _FirstRunNotice()
+
+
+@cache
+def _imported() -> Any:
+    """Import numba, once, and listen to what it compiles."""
+    _clock.on_start()
+    try:
+        import numba
+        from numba.core import event
+    finally:
+        _clock.on_end()
+    event.Listener.register(_CompileClock)
+    event.register("numba:compiler_lock", _clock)
+    event.register("numba:compile", _notice)
+    return numba
 
 
 def compiled_seconds() -> float:

@@ -200,6 +200,29 @@ NOT_TO_SCORE = [
 ]
 
 
+# A combination of every kind of member, and of rows of numbers, scores few rows by NumPy alone.
+NOT_FOR_A_ROW = ("sklearn", "skrub", "pandas", "numba", "joblib", "scipy.stats", "scipy.linalg")
+
+
+def test_a_row_is_scored_without_scikit_learn_pandas_and_numba(
+    tmp_path: Path, rareclass: Run
+) -> None:
+    table = purchases().select("amount", "items", "fraud")
+    table.write_csv(tmp_path / "t.csv")
+    table.head(1).write_csv(tmp_path / "one.csv")
+    members = "extra trees,logistic regression,kernel on quantiles,smooth kernel on logarithms,mibc"
+    output_of(rareclass(
+        "fit", tmp_path / "t.csv", "-t", "fraud", "-o", tmp_path / "m.rareclass",
+        "--members", members, "--folds", "2",
+    ))  # fmt: skip
+    found = imported(
+        "score", tmp_path / "m.rareclass", tmp_path / "one.csv", "--out", tmp_path / "s.csv"
+    )
+    assert found & {*NOT_FOR_A_ROW} == set()
+    assert "rareclass.ensemble.tree_sum" in found
+    assert "rareclass.kernels.expansion" in found
+
+
 @pytest.mark.thorough
 def test_a_combination_is_scored_without_what_it_was_learned_by(
     tmp_path: Path, rareclass: Run

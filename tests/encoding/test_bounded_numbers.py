@@ -1,5 +1,7 @@
 """Numbers brought to one scale: against plain computations, and bounded by training."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 
 from draws import draws
+from rareclass.encoding import bounded_numbers
 from rareclass.encoding.bounded_numbers import (
     HOWS,
     BoundedNumbers,
@@ -111,6 +114,16 @@ def test_every_cell_of_the_grid_is_searched_right():
     new = np.concatenate([x, rng.normal(size=500) * 1e-9, rng.uniform(-1, 2e9, 500), [0.0]])
     wanted = np.interp(new, bounded.knots_, (bounded.heights_ - bounded.mean_) / bounded.scale_)
     np.testing.assert_allclose(bounded.transform(new[:, None])[:, 0], wanted, atol=1e-12)
+
+
+@draws(60)
+@given(column=COLUMN, others=COLUMN)
+def test_numpy_interpolates_to_the_same_bits(column, others):
+    bounded = BoundedNumbers().fit(np.array(column)[:, None])
+    new = np.array([*column, *others, np.inf, -np.inf])[:, None]
+    compiled = bounded.transform(new)
+    with mock.patch.object(bounded_numbers, "pays", return_value=False):
+        np.testing.assert_array_equal(bounded.transform(new), compiled)
 
 
 @draws(60)

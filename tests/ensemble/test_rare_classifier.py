@@ -16,7 +16,7 @@ from ensemble.quick_members import MeanDifference
 from faults import refused
 from rareclass import RareClassifier
 from rareclass.encoding import typed_table as table_reading
-from rareclass.ensemble import rare_classifier, training_rows
+from rareclass.ensemble import combined_ranking, training_rows
 from rareclass.ensemble.members.forests import ExtraTrees
 from rareclass.ensemble.members.machines import GaussianOnNumbers, LaplaceOnQuantiles
 from rareclass.errors import ErrorKind, InputError
@@ -348,7 +348,7 @@ def test_of_a_long_file_all_rare_rows_are_read_and_a_part_of_the_others(monkeypa
 def test_rows_are_scored_in_parts(monkeypatch):
     model = quick([MeanDifference(), KERNEL, TREES]).fit(X, Y)
     expected = model.score_samples(X)
-    monkeypatch.setattr(rare_classifier, "_SCORED_ROWS", 7)
+    monkeypatch.setattr(combined_ranking, "_SCORED_ROWS", 7)
     # The kernel is of 32 bits, and its products are rounded by the number of rows.
     np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-5)
 

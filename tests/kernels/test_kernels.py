@@ -1,5 +1,7 @@
 """Kernels, products of their blocks, whitening and the mean width."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from draws import draws
 from rareclass import RankRC
 from rareclass.findings import FindingKind, finding_of
+from rareclass.kernels import expansion, kernels
 from rareclass.kernels.expansion import expand, pull_back, whiten
 from rareclass.kernels.kernels import (
     KERNELS,
@@ -61,6 +64,25 @@ def test_gaussian_in_float32_is_exact_to_its_last_digits():
         np.testing.assert_allclose(K[true > 2e-38], true[true > 2e-38], rtol=3e-7)
     assert Gaussian(1e-15).block(X, Z)[0].tolist() == (Z[:, 0] == 0.0).tolist()
     assert (Gaussian(1e30).block(X, Z) == 1.0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", [Gaussian(1.7), Laplace(2.0)], ids=repr)
+@draws(40)
+@given(matrix)
+def test_numpy_makes_the_same_kernel_and_products(kernel, dtype, X):
+    X = X.astype(dtype)
+    coefficients = np.linspace(-1.0, 1.0, 2 * len(X)).reshape(len(X), 2)
+    compiled = kernel.block(X, X)
+    scores = expand(compiled, coefficients)
+    with (
+        mock.patch.object(kernels, "pays", return_value=False),
+        mock.patch.object(expansion, "pays", return_value=False),
+    ):
+        plain = kernel.block(X, X)
+        assert plain.dtype == dtype
+        np.testing.assert_allclose(plain, compiled, rtol=4 * np.finfo(dtype).eps, atol=1e-37)
+        np.testing.assert_allclose(expand(compiled, coefficients), scores, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("kernel", KINDS, ids=repr)

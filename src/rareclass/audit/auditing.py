@@ -13,9 +13,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.encoding.typed_table import TypedTable
-from rareclass.ensemble import RareClassifier
-from rareclass.ensemble.training_rows import in_memory
+from rareclass.encoding.typed_table import TypedTable, in_memory
+from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.errors import ErrorKind, InputError
 from rareclass.explain.explaining import explain, strongest_of
 from rareclass.explain.near_cases import case_features, nearest_of

@@ -119,7 +119,7 @@ def _native(setting: PeerSettings) -> Any:
 
 
 def _auto(setting: PeerSettings) -> Any:
-    from rareclass.ensemble import RareClassifier
+    from rareclass.ensemble.rare_classifier import RareClassifier
 
     return RareClassifier(time_budget=setting.seconds, random_state=setting.seed, pos_label=1)
 

@@ -5,9 +5,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
-from sklearn.base import BaseEstimator
 
-from rareclass.encoding._numbers_jit import interpolate_columns
+from rareclass.compiling import pays
+from rareclass.encoding._numbers_jit import interpolate_columns, interpolate_plainly
 
 How = Literal["quantiles", "asinh", "clipped"]
 HOWS: tuple[How, ...] = ("quantiles", "asinh", "clipped")
@@ -18,6 +18,7 @@ MOST_KNOTS = 512
 _RANK_MARGIN = 0.005
 _IQR_OF_NORMAL = 1.3489795003921634
 _BLOCK_ROWS = 4096
+_STEPS_A_NUMBER = 10  # of interpolation by NumPy
 # Deviations: a number of which few rows have another value does not outweigh all others.
 _FARTHEST = 5.0
 
@@ -142,7 +143,7 @@ def _quantile_of_normal(ranks: Floats) -> Floats:
     return np.asarray(ndtri(_RANK_MARGIN + (1.0 - 2.0 * _RANK_MARGIN) * ranks))
 
 
-class BoundedNumbers(BaseEstimator):
+class BoundedNumbers:
     """Brings numbers to mean 0 and variance 1, in one of three ways, and bounds them.
 
     A column x of training becomes this, then standardised on the rows that are not missing:
@@ -237,7 +238,10 @@ class BoundedNumbers(BaseEstimator):
         out = np.empty(X.shape)
         if self.how == "quantiles":
             knots = (self.knots_, self.heights_, self.starts_)
-            interpolate_columns(X.T, *knots, self.mean_, self.scale_, out)
+            interpolate = (
+                interpolate_columns if pays(X.size * _STEPS_A_NUMBER) else interpolate_plainly
+            )
+            interpolate(X.T, *knots, self.mean_, self.scale_, out)
             return out
         for begin in range(0, len(X), _BLOCK_ROWS):
             rows = slice(begin, begin + _BLOCK_ROWS)

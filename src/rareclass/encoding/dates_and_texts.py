@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
 Floats = NDArray[np.float64]
 
@@ -14,7 +13,7 @@ _DAY = 86400.0
 _THURSDAY = 3
 
 
-class RecurringDates(BaseEstimator):
+class RecurringDates:
     """Turns dates into numbers that rows of later years may have too.
 
     Of a date come the sine and cosine of the hour of the day, the day of the week and the month,
@@ -113,7 +112,7 @@ _BUCKETS = 1 << 15
 _MOST_TEXTS = 20_000
 
 
-class TextComponents(BaseEstimator):
+class TextComponents:
     """Turns texts into 30 numbers, the main directions of their groups of 3 and 4 letters.
 
     Groups are counted in 32,768 buckets, weighted by how few texts have them (tf-idf), and rows

@@ -7,9 +7,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.preprocessing import MaxAbsScaler, normalize
-from sklearn.utils.sparsefuncs import inplace_csr_column_scale
 
 from rareclass.encoding.dates_and_texts import COMPONENTS
 from rareclass.encoding.log_odds import CategoryStatistics
@@ -32,7 +29,7 @@ _BLOCK_ROWS = 16_384
 _DATE_PARTS = 7
 
 
-class TableEncoder(BaseEstimator):
+class TableEncoder:
     """Typed columns as the matrix of a `DenseView`, as members of `RareClassifier` have it.
 
     Unlike there, every number is a feature, a code too: no other member makes up for it. Rare rows
@@ -124,7 +121,7 @@ class TableEncoder(BaseEstimator):
         return X
 
 
-class LevelOdds(BaseEstimator):
+class LevelOdds:
     """Log-odds of levels of the target for the values of categories with many.
 
     Attributes
@@ -194,7 +191,7 @@ def encoded_width(column: Column) -> int:
     return min(column.n_distinct, MOST_VALUES_BOUNDED) + 2
 
 
-class SparseEncoder(BaseEstimator):
+class SparseEncoder:
     """Sparse rows scaled without centring, so that zeros stay zeros.
 
     Columns are divided by their largest absolute value. Rows that store fewer than a tenth of
@@ -226,15 +223,19 @@ class SparseEncoder(BaseEstimator):
         sample_weight: NDArray[np.float64] | None = None,
     ) -> sparse.csr_matrix:
         """Fit on sparse rows and return them scaled; classes and weights do not matter."""
-        self.largest_ = MaxAbsScaler().fit(X).scale_
+        largest = abs(X).max(axis=0).toarray().ravel()
+        self.largest_ = np.where(largest > 0.0, largest, 1.0)
         self.unit_rows_ = bool(X.nnz < SPARSE_SHARE * X.shape[0] * X.shape[1])
         return self.transform(X)
 
     def transform(self, X: sparse.csr_matrix) -> sparse.csr_matrix:
         """Return sparse rows scaled; features that training did not have are left out."""
         scaled = sparse.csr_matrix(X, copy=True)
-        inplace_csr_column_scale(scaled, 1.0 / self.largest_)
-        return normalize(scaled, copy=False) if self.unit_rows_ else scaled
+        scaled.data /= self.largest_[scaled.indices]
+        if self.unit_rows_:
+            lengths = np.sqrt(scaled.multiply(scaled).sum(axis=1).A1)
+            scaled.data /= np.repeat(np.where(lengths > 0.0, lengths, 1.0), np.diff(scaled.indptr))
+        return scaled
 
     @property
     def n_features_(self) -> int:
@@ -250,7 +251,7 @@ class SparseEncoder(BaseEstimator):
         return {}
 
 
-class TypedColumns(BaseEstimator):
+class TypedColumns:
     """Stands where an encoder does and hands typed columns on.
 
     Numbers stay float64 and dates datetimes. Words that are categories become a type that says so:

@@ -8,12 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator
 
 from rareclass.encoding.log_odds import CategoryStatistics, is_clear_gain, log_loss, rare_share
 
 
-class KnownWords(BaseEstimator):
+class KnownWords:
     """Words in an order, held as two arrays so that a model file of many words stays small.
 
     Their positions are levels 0 to k - 1; level k is missing, level k + 1 every other word.
@@ -91,7 +90,7 @@ _ERRORS_OF_CODES = 2.0
 _LEAST_GAIN = 0.005
 
 
-class KnownCodes(BaseEstimator):
+class KnownCodes:
     """The whole numbers of a column in increasing order, in up to 32 bins of about equal weight.
 
     Rare rows and others weigh as much together when bins are laid: rare rows often lie where few

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, expit, logit
-from sklearn.base import BaseEstimator
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer]
@@ -110,7 +109,7 @@ def is_clear_gain(
     return bool(mean > standard_errors * error and weight @ gain > least * (weight @ of_prior))
 
 
-class CategoryStatistics(BaseEstimator):
+class CategoryStatistics:
     """The smoothed log-odds of the rare class for each level of a coded column.
 
     A level's log-odds are ``log((r + a q) / (n - r + a (1 - q))) - log(p / (1 - p))`` with r of
@@ -259,7 +258,7 @@ _NEWTON_STEPS = 8
 _RIDGE = 1.0
 
 
-class PairStatistics(BaseEstimator):
+class PairStatistics:
     """The log-odds of the rare class for each pair of levels of two categories.
 
     They start from what both levels say one by one, ``q = sigmoid(b0 + b1 u + b2 v)`` with their

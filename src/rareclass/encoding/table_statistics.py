@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from rareclass.encoding.bounded_numbers import NumberSummaries, summarise_numbers
 from rareclass.encoding.dates_and_texts import RecurringDates, TextComponents
@@ -71,7 +70,7 @@ class EncodedTable:
         )
 
 
-class TableStatistics(BaseEstimator):
+class TableStatistics:
     """Learns of a typed table what its views share.
 
     Categories are the columns of words, and the columns of whole numbers whose single values tell

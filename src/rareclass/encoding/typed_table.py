@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.findings import Finding, FindingKind, warn
+from rareclass.rows import LabelledRows, RowSource
 from rareclass.tables import TableWarning
 from rareclass.tables.cells import is_text_type, type_name
 from rareclass.tables.columns import (
@@ -188,6 +189,16 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
             columns.append(typed)
     _check_not_empty(columns, remembered, frame.n_rows)
     return TypedTable(frame.n_rows, tuple(columns), remembered)
+
+
+def in_memory(X: Any, chosen: Any = slice(None)) -> Any:
+    """Return rows of a file, or those chosen, with their columns' names; other X as it is."""
+    names = X.feature_names if isinstance(X, LabelledRows) else None
+    source = X.source if isinstance(X, LabelledRows) else X
+    if not isinstance(source, RowSource):
+        return X
+    rows = source.take(chosen)
+    return rows if names is None else pa.table(dict(zip(names, rows.T, strict=True)))
 
 
 class _CodedText(NamedTuple):

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
 from rareclass.encoding.bounded_numbers import HOWS, BoundedNumbers
 from rareclass.encoding.dates_and_texts import COMPONENTS
@@ -27,7 +26,7 @@ _FIRST, _SECOND, _PAIR = (
 )
 
 
-class SparseView(BaseEstimator):
+class SparseView:
     """A table as a CSR matrix of indicators, for linear models with a penalty.
 
     A column stands for each value of a category that at least two rows have, of words and of codes
@@ -157,7 +156,7 @@ class _FeatureBlock(NamedTuple):
     seconds: list[int] | None = None  # of features of two columns, the other one
 
 
-class DenseView(BaseEstimator):
+class DenseView:
     """A table as a matrix of float64.
 
     Bounded numbers ("quantiles", "asinh", "clipped"; see `BoundedNumbers`), for distances and
@@ -377,7 +376,7 @@ class DenseView(BaseEstimator):
         return block._replace(values=(block.values - shares[shown]) * scale)
 
 
-class CentredColumns(BaseEstimator):
+class CentredColumns:
     """Centres columns and divides them by their deviation, unless that is small; bounded."""
 
     def fit(self, X: Floats, weight: Floats | None) -> "CentredColumns":

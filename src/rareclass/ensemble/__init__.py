@@ -1,5 +1,1 @@
-"""Many learners on one table, combined on the scale of their false-positive rates."""
-
-from rareclass.ensemble.rare_classifier import RareClassifier
-
-__all__ = ["RareClassifier"]
+"""`RareClassifier`: members, their training within a time budget, and their combination."""

@@ -1,47 +1,20 @@
 """Decisions, labels and probabilities where one class is rare, or several."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.estimators.estimator import RankScorer
 from rareclass.labels.two_classes import label_array, missing_labels, plain
 from rareclass.metrics import roc_auc
 
-if TYPE_CHECKING:
-    from rareclass.ensemble.which_class import WhichClass
-
 _LEAST = np.finfo(np.float64).tiny
 
 
-class ClassScorer(RankScorer):
-    """`RankScorer` for one rare class or several.
-
-    The score is of any rare class. Whoever inherits has ``score_and_classes`` besides what
-    `RankScorer` asks for, and ``which_class_``, None where one class is rare.
-    """
-
-    which_class_: "WhichClass | None"
-
-    @property
-    def has_several(self) -> bool:
-        """True where ``pos_label_`` is a tuple of several rare classes."""
-        return isinstance(self.pos_label_, tuple)
-
-    def score_and_classes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the score of every row, and P(k | rare, x) of shape (n_rows, n_rare_classes)."""
-        raise NotImplementedError
-
-    def class_probabilities(self, X: Any) -> np.ndarray:
-        """Probability of each rare class, were the row rare: (n_rows, n_rare_classes), sums of 1.
-
-        Columns are in the order of ``pos_label_``. Raises `AttributeError` where one class is rare.
-        """
-        check_is_fitted(self)
-        if not self.has_several:
-            raise AttributeError("one class is rare: there are no others that a row could be of.")
-        return self.score_and_classes(X)[1]
+class ClassScorer(CombinedRanking, RankScorer):
+    """`RankScorer` for one rare class or several; the score is of any rare class."""
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

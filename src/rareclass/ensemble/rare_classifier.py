@@ -1,6 +1,5 @@
 """RareClassifier: kernels, trees and linear models on one table, combined; nothing to tune."""
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,13 +9,12 @@ from threadpoolctl import threadpool_limits
 
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.ensemble.class_scorer import ClassScorer
-from rareclass.ensemble.training_rows import FitInput, FoldedRows, in_memory, read_training_rows
-from rareclass.ensemble.which_class import summed_rarity
+from rareclass.ensemble.training_rows import FitInput, FoldedRows, read_training_rows
 from rareclass.estimators.estimator import FitsRows, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.machine import track
 from rareclass.parameters import check_number, check_whole
-from rareclass.rows.memory import count_threads, in_order
+from rareclass.rows.memory import count_threads
 
 # Modules that only `fit` needs are imported there: a model is opened and scores without them.
 if TYPE_CHECKING:
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from rareclass.ensemble.combination import Combination
     from rareclass.ensemble.members.member import Member
     from rareclass.ensemble.race import Race, TimeBudget
-    from rareclass.ensemble.score_functions import LearnedMember
     from rareclass.ensemble.training_rows import TrainingViews
     from rareclass.estimators.search import Scoring
 
@@ -32,8 +29,6 @@ if TYPE_CHECKING:
 _ONE_THREAD_ROWS = 1_000
 # The part of the time kept for the steps after the members, and for telling rare classes apart.
 _AFTERWARDS, _FOR_CLASSES = 0.12, 0.2
-# Rows that a thread scores at a time: this bounds the memory of their views.
-_SCORED_ROWS = 20_000
 _LN_10 = float(np.log(10.0))
 
 
@@ -192,7 +187,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
     (True, (3,))
     """
 
-    columns_: list[Any]
     _calibrates = True
 
     def __init__(
@@ -316,61 +310,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         self._describe(race, combination, objective, budget)
         return self
 
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Score of every row: the common logarithm of one over its false-positive rate.
-
-        Higher is more like the rare class: about one majority row in 10 ** s scores s or more. X
-        has the columns of training, in any order where they have names. Raises `InputError` where a
-        column is missing, or a cell cannot be read as in training.
-        """
-        check_is_fitted(self)
-        return self.score_typed(self._typed(X))
-
-    def score_typed(self, table: "TypedTable") -> np.ndarray:
-        """`score_samples` of a table that was read already, as one of training."""
-        return -self.scale_(self._rarity(table, [self.members_])[:, 0]) / _LN_10
-
-    def score_and_classes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return `score_samples` and, of several rare classes, `class_probabilities`, at once.
-
-        X as of `score_samples`, or a typed table. With one rare class its probability is 1.
-        """
-        check_is_fitted(self)
-        rarity = self._rarity(self._typed(X), self._ensembles())
-        scores = -self.scale_(rarity[:, 0]) / _LN_10
-        if self.which_class_ is None:
-            return scores, np.ones((len(scores), 1))
-        return scores, self.which_class_.probabilities(rarity[:, 1:])
-
-    def _ensembles(self) -> "list[list[LearnedMember]]":
-        """Return the members of the ranking, and those of each of several rare classes."""
-        return [self.members_, *(self.which_class_.ensembles if self.which_class_ else [])]
-
-    def _rarity(self, table: "TypedTable", ensembles: "list[list[LearnedMember]]") -> np.ndarray:
-        """Return the summed rarity of every row, for each ensemble."""
-
-        def of_part(n_jobs: int | None, part: slice) -> np.ndarray:
-            encoded = self.statistics_.encode(table.take(part))
-            return summed_rarity(ensembles, self.views_, encoded, n_jobs)
-
-        firsts = range(0, table.n_rows, _SCORED_ROWS)
-        parts = [slice(first, first + _SCORED_ROWS) for first in firsts]
-        if len(parts) == 1:
-            return of_part(self.n_jobs, parts[0])
-        # A thread a part: within one, encoding would keep a single thread busy.
-        at_once = max(1, min(count_threads(self.n_jobs), len(parts)))
-        none = np.empty((0, len(ensembles)))
-        return np.concatenate([none, *in_order(partial(of_part, 1), parts, at_once)])
-
-    def outside(self, X: Any) -> dict[str, int]:
-        """Cells of each column that are unlike any of training: beyond its numbers, unseen words.
-
-        Counts by column name, of columns that have some. Such cells count as the nearest number of
-        training, or as a typical word.
-        """
-        check_is_fitted(self)
-        return self.statistics_.outside(self._typed(X))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
@@ -382,9 +321,8 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
     # -- inside ------------------------------------------------------------------------------
 
     def _typed(self, X: Any) -> "TypedTable":
-        from rareclass.encoding.typed_table import TypedTable, read_table
-
-        return X if isinstance(X, TypedTable) else read_table(in_memory(X), self.columns_)
+        check_is_fitted(self)
+        return super()._typed(X)
 
     def _read(self, given: FitInput, seed: int) -> FoldedRows:
         """Read the rows to learn from; keep the labels and columns."""

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
 
 from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.rare_classes import RareClasses, read_rare_classes
@@ -119,7 +118,7 @@ def read_training_rows(
 
     Raises `InputError` and `ValueError` as `RareClassifier.fit`.
     """
-    from rareclass.encoding.typed_table import read_table
+    from rareclass.encoding.typed_table import in_memory, read_table
     from rareclass.ensemble.folds import fold_numbers, with_equal_rows_together
 
     number, weight = _part_of_file(given, cv, pos_label, seed)
@@ -165,16 +164,6 @@ def read_training_rows(
         which=which,
     )
     return rows.part(kept, weight) if len(kept) < table.n_rows else rows, read
-
-
-def in_memory(X: Any, chosen: Any = slice(None)) -> Any:
-    """Return rows of a file, or those chosen, with their columns' names; other X as it is."""
-    names = X.feature_names if isinstance(X, LabelledRows) else None
-    source = X.source if isinstance(X, LabelledRows) else X
-    if not isinstance(source, RowSource):
-        return X
-    rows = source.take(chosen)
-    return rows if names is None else pa.table(dict(zip(names, rows.T, strict=True)))
 
 
 def _part_of_file(

@@ -15,9 +15,8 @@ from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.encoding.table_statistics import TableStatistics
-from rareclass.encoding.typed_table import TypedTable, read_table
-from rareclass.ensemble.rare_classifier import RareClassifier
-from rareclass.ensemble.training_rows import in_memory
+from rareclass.encoding.typed_table import TypedTable
+from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import read_features
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
@@ -168,14 +167,13 @@ def explain(
     from rareclass.hyperball.rach import BallClassifier
 
     model = estimator_of(model)
-    if isinstance(model, RareClassifier):
+    if isinstance(model, CombinedRanking):
         if typical is not None or groups is not None:
             raise InputError(
                 "A RareClassifier knows its columns and their typical cells itself.",
                 "Leave out typical and groups.",
                 ErrorKind.COMBINATION,
             )
-        check_is_fitted(model)
         return explain_columns(model, X)
     if not isinstance(model, BallClassifier | KernelModel | MIBC | OnlineRanker):
         raise TypeError(
@@ -354,22 +352,22 @@ def explain_ball(model: Any, rows: ExplainedRows) -> Explanation:
     return Explanation(depth, effects, rows.columns, radius**2)
 
 
-def explain_columns(model: RareClassifier, X: Any) -> Explanation:
+def explain_columns(model: CombinedRanking, X: Any) -> Explanation:
     """Return ``f(x) - f(x with the column's cell typical)``, exactly, of all members together.
 
     Typical is the median of a number, the commonest word of a category (or code), and an empty cell
     for dates and texts. Time: a scoring of the rows for each column, a batch of columns at a time.
     """
-    return _by_column(model, read_table(in_memory(X), model.columns_), model.score_typed)
+    return _by_column(model, model._typed(X), model.score_typed)
 
 
-def explain_class(model: RareClassifier, X: Any) -> Explanation:
+def explain_class(model: CombinedRanking, X: Any) -> Explanation:
     """Return why each row is of its most probable class, of several rare ones.
 
     Contributions as of `explain_columns`, to the log-odds of the class were the row rare,
     ``ln p / (1 - p)`` with ``p = P(k | rare, x)``. Raises `AttributeError` where one class is rare.
     """
-    table = read_table(in_memory(X), model.columns_)
+    table = model._typed(X)
     likely = model.class_probabilities(table).argmax(axis=1)
 
     def log_odds(rows: TypedTable) -> Floats:
@@ -383,7 +381,7 @@ def explain_class(model: RareClassifier, X: Any) -> Explanation:
 
 
 def _by_column(
-    model: RareClassifier, table: TypedTable, value_of: Callable[[TypedTable], Floats]
+    model: CombinedRanking, table: TypedTable, value_of: Callable[[TypedTable], Floats]
 ) -> Explanation:
     """Return by how much a value of each row falls as each of its columns becomes typical."""
     value = value_of(table)

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.encoding.table_statistics import TableStatistics
-from rareclass.ensemble.rare_classifier import RareClassifier
+from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.estimators.estimator import read_features
 from rareclass.explain.explaining import Floats, estimator_of, plain_kernel, strongest_of
 from rareclass.moments.mibc import MIBC
@@ -92,8 +92,7 @@ def case_features(model: Any, X: Any) -> Parts:
 
     Raises `TypeError` and `ValueError` as `nearest_cases`.
     """
-    if isinstance(model, RareClassifier):
-        check_is_fitted(model)
+    if isinstance(model, CombinedRanking):
         return parts_of(model, X)
     if not isinstance(model, KernelModel | MIBC | OnlineRanker):
         raise TypeError(
@@ -125,7 +124,7 @@ def nearest_of(model: Any, rows: Parts, cases: Parts, k: int) -> NearestCases:
 
 
 def _distances(model: Any, rows: Parts, cases: Parts) -> Floats:
-    if isinstance(model, RareClassifier):
+    if isinstance(model, CombinedRanking):
         return table_distances(model, rows, cases)
     X, Z = rows["features"], cases["features"]
     if isinstance(model, KernelModel):
@@ -138,7 +137,7 @@ def _distances(model: Any, rows: Parts, cases: Parts) -> Floats:
     return cdist(X * weight, Z * weight, "cityblock")
 
 
-def parts_of(model: RareClassifier, X: Any) -> Parts:
+def parts_of(model: CombinedRanking, X: Any) -> Parts:
     """Return the arrays of n_rows rows that rows are compared by.
 
     ``ranks``: of numbers among those of training, from 0 to 1, NaN where missing; ``cycles``: sines
@@ -153,7 +152,7 @@ def parts_of(model: RareClassifier, X: Any) -> Parts:
     }
 
 
-def table_distances(model: RareClassifier, rows: Parts, cases: Parts) -> Floats:
+def table_distances(model: CombinedRanking, rows: Parts, cases: Parts) -> Floats:
     r"""Return distances between rows and cases, from 0 to 1: shape (n_rows, n_cases).
 
     .. math:: d(x, z) = \sum_c \frac{1}{2} \Bigl( \frac{1}{p} + \frac{l_c}{\sum l} \Bigr) d_c(x, z)
@@ -192,7 +191,7 @@ def _features(known: TableStatistics) -> list[tuple[int, list[tuple[str, int]]]]
     return list(found.items())
 
 
-def _column_weights(model: RareClassifier) -> Floats:
+def _column_weights(model: CombinedRanking) -> Floats:
     used = [k for k, column in enumerate(model.columns_) if column.is_used]
     losses = np.maximum(np.nan_to_num(model.feature_importances_[used]), 0.0)
     alike = np.full(len(used), 1.0 / len(used))

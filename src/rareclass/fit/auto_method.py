@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rareclass.ensemble import RareClassifier
 from rareclass.ensemble.combination import OBJECTIVES, as_objective
+from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.ensemble.race import default_seconds
+from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.ensemble.training_rows import FOLDS
 from rareclass.errors import ErrorKind, InputError, nearest_name
 from rareclass.findings import Finding, FindingKind, warnings_as
@@ -172,9 +173,9 @@ class AutoMethod(Method[RareClassifier]):
             scores = -np.log10(1.0 - _PERCENTS / 100.0)
         return np.clip(scores, rates[0], rates[-1]).tolist()
 
-    def lighten(self, model: RareClassifier) -> None:
-        """Drop what the facts hold as well, and the scores of training rows."""
-        del model.leaderboard_, model.held_out_, model.missed_cases_
+    def as_stored(self, model: RareClassifier) -> CombinedRanking:
+        """Return what scores and explains rows: neither settings nor scores of training rows."""
+        return CombinedRanking.of(model)
 
 
 def method_for(file: TableFile | SvmlightFile, method: Method) -> Method:

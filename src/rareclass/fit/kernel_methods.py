@@ -105,9 +105,10 @@ class KernelMethod(Method):
             f"{how_chosen(self.lam, terms, self.chosen_on(terms))}",
         ]
 
-    def lighten(self, model: KernelMachine) -> None:
+    def as_stored(self, model: KernelMachine) -> KernelMachine:
         """Drop the whitener: only `transform` needs it, and it would be most of the file."""
         del model.whitener_
+        return model
 
     def given(self, rows: EncodedRows, n_rare: int, terms: Terms) -> dict[str, Any]:
         """Parameters of the machine that every fit has, for so many rare rows."""

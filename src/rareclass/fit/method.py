@@ -11,6 +11,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import FitsRows
 from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, places
 from rareclass.model.facts import MethodFacts, RareClassScores, ScoredRows
+from rareclass.model.parts import Ranker
 from rareclass.model.targets import FoundLabels, Target, rare_target
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.tables.columns import Column
@@ -202,6 +203,6 @@ class Method(Generic[Model]):
         """Return lines on the parameters for ``fit --details``; `terms` as in `facts`."""
         return []
 
-    def lighten(self, model: Model) -> None:
-        """Let go of what no verb needs of a model, in place, before it is saved."""
+    def as_stored(self, model: Model) -> Ranker:
+        """Return what the model file holds: what no command needs is left out, or dropped."""
         raise NotImplementedError

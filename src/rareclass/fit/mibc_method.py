@@ -116,9 +116,10 @@ class MIBCMethod(Method):
             f"duality gap {model.duality_gap_:.1e}",
         ]
 
-    def lighten(self, model: MIBC) -> None:
+    def as_stored(self, model: MIBC) -> MIBC:
         """Drop moments and rare rows: only learning more needs them."""
         model.forget_rows()
+        return model
 
 
 def _say(finding: Finding) -> str | None:

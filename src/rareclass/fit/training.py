@@ -186,12 +186,12 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     )
     summary = method.summary(model, chosen_on, thresholds)
     cases = rare_cases(encoder, model, trained_on, settings.seed, settings.id_column)
-    method.lighten(model)
     light = _light(judged, data, settings)
     if light is not None:
         light = light._replace(scores=to_saved(light.scores))
     calibration = getattr(model, "calibration_", None)
-    content = Model(encoder, model, facts, thresholds, calibration, held_out=light, cases=cases)
+    stored = method.as_stored(model)
+    content = Model(encoder, stored, facts, thresholds, calibration, held_out=light, cases=cases)
     if settings.prevalence is not None and calibration is None:
         notes.append("--prevalence has no effect: the model has no probabilities.")
     elif settings.prevalence is not None:

@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
+from rareclass.compiling import pays
 from rareclass.kernels import _kernels_jit as jit
 from rareclass.kernels.kernels import (
     CentredPoints,
@@ -103,7 +104,8 @@ class KernelExpansion(SentOnce):
 
 def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """Values ``K @ coefficients`` in float64; coefficients may have several columns."""
-    if K.dtype == np.float64 or coefficients.size > _FEW_COLUMNS * len(coefficients):
+    many_columns = coefficients.size > _FEW_COLUMNS * len(coefficients)
+    if K.dtype == np.float64 or many_columns or not pays(K.size):
         return K.astype(np.float64, copy=False) @ coefficients
     columns, fours = _in_fours(np.atleast_2d(coefficients.T))
     values = np.empty((len(columns), K.shape[0]))
@@ -187,6 +189,8 @@ def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """
     if not len(K):
         return np.empty((0, 0))
+    from scipy import linalg  # not for scoring, which reads no more of this file
+
     # By divide and conquer, LAPACK's fastest way.
     values, vectors = linalg.eigh(K, check_finite=False, driver="evd")
     values, vectors = values[::-1], vectors[:, ::-1]

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import hypergeom
 
 from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.table_statistics import TableStatistics
@@ -286,6 +285,8 @@ def _exceeds(now: float, n_now: float, then: float, n_then: float, level: float)
     """
     if now / n_now - then / n_then <= MOST_UNLIKE:
         return False
+    from scipy.stats import hypergeom  # takes as long to import as all else that scores a row
+
     known = round(n_then), round(then)
     tail = hypergeom.sf(
         round(now) - 1, known[0] + round(n_now), known[1] + round(now), round(n_now)

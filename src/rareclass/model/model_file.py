@@ -10,13 +10,13 @@ it on every part of a model, and looks at numbers.
 
 import zipfile
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.errors import ErrorKind, InputError
@@ -33,20 +33,18 @@ from rareclass.model.model import Model
 from rareclass.model.parts import Encoder, Ranker
 from rareclass.stored import Stored, pack, unpack
 
-FORMAT = 3
+FORMAT = 4
 # Files that the folder of a hunt holds: its summary, and the score of its list as a model file.
 HUNT_SUMMARY, HUNT_MODEL = "hunt.json", "score.rareclass"
 _MARK = "rareclass model"
 # Attributes of this package that say by NaN that there is nothing to say.
 _MAY_BE_NAN = {
     # No row is called rare above infinity, or every one.
-    ("RareClassifier", "offset_"),
     ("RankRC", "offset_"),
     ("MIBC", "offset_"),
     ("OrdinalRankRC", "thresholds_"),
     # What a training tells of itself; no score depends on it.
-    ("RareClassifier", "held_out_score_"),
-    ("RareClassifier", "feature_importances_"),
+    ("CombinedRanking", "feature_importances_"),
     ("MIBC", "C"),  # infinite: no rare row is given up
     # Infinite where a split parts missing values from all others; NaN is refused there.
     ("TreeSum", "threshold"),
@@ -199,7 +197,7 @@ def _walk(parts: tuple[Any, ...]) -> Iterator[tuple[str, Any, bool]]:
         yield where, value, is_learned_here
         is_container = isinstance(value, dict | list | tuple | set | frozenset | np.ndarray)
         is_ours = is_container or type(value).__module__.partition(".")[0] == "rareclass"
-        has_parameters = not is_container and isinstance(value, BaseEstimator)
+        has_parameters = not is_container and not is_dataclass(value)  # names of learned end in _
         for name, each in reversed(_held_by(value)):
             is_learned = is_ours and not (has_parameters and name == name.strip("_"))
             todo.append((f"{where}.{name}", each, is_learned_here and is_learned))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.encoding.target import labels_as_text
 from rareclass.encoding.training_table import read_as_trained
+from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.errors import ErrorKind, InputError
 from rareclass.explain.explaining import explain
@@ -237,7 +238,7 @@ def _trained(
     seed: int,
 ) -> RareClassifier:
     members: Sequence[str] = QUICK_MEMBERS
-    if model is not None and isinstance(model.estimator, RareClassifier):
+    if model is not None and isinstance(model.estimator, CombinedRanking):
         members = tuple(dict.fromkeys(each.name for each in model.estimator.members_))
     with warnings_as([]):
         return RareClassifier(

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
 
 from rareclass.errors import ErrorKind, InputError
 
@@ -203,6 +202,8 @@ def is_spark(X: Any) -> bool:
 
 
 def _array_source(X: Any) -> RowSource:
+    from sklearn.utils import check_array  # takes longer to import than a row to be scored
+
     X = check_array(
         X,
         accept_sparse="csr",

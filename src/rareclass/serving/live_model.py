@@ -169,7 +169,8 @@ class ServedModel:
                 ErrorKind.UNSUPPORTED,
             )
         if isinstance(content.encoder, TypedColumns):  # its estimator has threads of its own
-            alone = copy(content.estimator).set_params(n_jobs=1)  # type: ignore[attr-defined]
+            alone: Any = copy(content.estimator)
+            alone.n_jobs = 1
             content = replace(content, estimator=alone)
         # Errors sent to clients do not name the file.
         self._named, self._content = content, replace(content, file=None)

@@ -10,7 +10,7 @@ from onnx import helper
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration, PooledMap
 from rareclass.decide.calibration.calibration_map import BetaMap, LogisticMap, ScoreScale
 from rareclass.decide.calibration.isotonic import IsotonicMap
-from rareclass.ensemble.rare_classifier import RareClassifier
+from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.search import SearchCV
 from rareclass.model.onnx.functions import expanded
@@ -46,14 +46,14 @@ def export_estimator(model: Any) -> onnx.ModelProto:
     """An estimator of ours; see `rareclass.to_onnx`."""
     graph = Graph()
     inner = inner_model(model)
-    if isinstance(inner, RareClassifier):
+    if isinstance(inner, CombinedRanking):
         inputs = _inputs_of_combination(inner, graph)
     else:
         inputs = TableInputs(graph, Tensor(graph, "X"))
     return finished(inputs, outputs_of(model, inputs), getattr(model, "n_features_in_", 0))
 
 
-def _inputs_of_combination(model: RareClassifier, graph: Graph) -> TableInputs:
+def _inputs_of_combination(model: CombinedRanking, graph: Graph) -> TableInputs:
     """One matrix for what was learned from an array, else the columns."""
     names = [column.name for column in model.columns_]
     has_words = any(column.is_used and column.reads_as == "string" for column in model.columns_)
@@ -96,7 +96,7 @@ def outputs_of(model: Any, inputs: TableInputs) -> ModelOutputs:
     Raises `InputError` where it, or a part of it, has no form in ONNX.
     """
     inner = inner_model(model)
-    if isinstance(inner, RareClassifier) and inner.has_several:
+    if isinstance(inner, CombinedRanking) and inner.has_several:
         raise InputError(
             f"A RareClassifier of {len(inner.pos_label_)} rare classes has no form in ONNX.",
             "Fit one rare class: y == label, or np.isin(y, labels) for any of them.",
@@ -126,7 +126,7 @@ def score_of(model: Any, inputs: TableInputs) -> Tensor:
     Raises `InputError` where the model, or a part of it, has no form in ONNX.
     """
     inner = inner_model(model)
-    if isinstance(inner, RareClassifier):
+    if isinstance(inner, CombinedRanking):
         return combined(inputs, inner)
     if not isinstance(inner, KernelModel | MIBC | OnlineRanker):
         raise InputError(

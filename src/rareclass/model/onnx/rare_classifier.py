@@ -14,7 +14,7 @@ from rareclass.encoding.encoders import LevelOdds
 from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
 from rareclass.encoding.views import DenseView, SparseView
-from rareclass.ensemble.rare_classifier import RareClassifier
+from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.onnx.functions import function_scores, log_rate
 from rareclass.model.onnx.graph import (
@@ -31,7 +31,7 @@ _LN_10 = float(np.log(10.0))
 MOST_PAIRS = 1_000_000
 
 
-def combined(inputs: TableInputs, model: RareClassifier) -> Tensor:
+def combined(inputs: TableInputs, model: CombinedRanking) -> Tensor:
     """Scores of the combination, of shape (n_rows, 1).
 
     Raises `InputError` for columns of dates and texts, naming them.
