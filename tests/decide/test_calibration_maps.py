@@ -270,7 +270,7 @@ def test_one_more_rare_row_is_the_formula_and_stays_within_its_arrays():
         )
         for k in range(13)
     ]
-    found = with_one_rare_row.py_func(rare, rare + rest + 0.5)
+    found = with_one_rare_row.__wrapped__(rare, rare + rest + 0.5)
     np.testing.assert_allclose(found, wanted)
 
 

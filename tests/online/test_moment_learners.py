@@ -292,9 +292,9 @@ def test_the_step_of_low_rank_learners_is_that_of_whole_vectors(eta):
         spread = C[:3] - np.outer(draws, centre)
         curvature = lam * (g @ g) + (g @ (x - centre)) ** 2 + ((spread @ g) ** 2).sum() / (3 * n)
         of_class, products = (C @ C.T, draws, n), (C @ w, C @ x, w @ x, w @ w, x @ x)
-        found = _projected_step_length.py_func(eta, lam, pull, part, of_class, *products)
+        found = _projected_step_length.__wrapped__(eta, lam, pull, part, of_class, *products)
         assert found == pytest.approx(eta if eta < 1.0 else (g @ g) / curvature)
-    nothing = _projected_step_length.py_func(
+    nothing = _projected_step_length.__wrapped__(
         eta, lam, 0.0, np.zeros(4), of_class, np.zeros(4), C @ x, 0.0, 0.0, x @ x
     )
     assert nothing == 0.0
