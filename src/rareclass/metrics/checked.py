@@ -119,8 +119,9 @@ def checked_measures(
     as i. Numbers of rows are known and not estimated.
 
     Intervals are percentiles of replicates, with a fixed seed. Each gives a row's weight a gamma
-    distribution of the weight's mean and variance; half an unseen rare row of each weight is added
-    (Jeffreys' prior), so that an interval has width where no rare row was drawn.
+    distribution of the weight's mean and variance. Half an unseen row of each weight and class is
+    added (Jeffreys' prior), so that an interval has width where no rare row was drawn: to the upper
+    limit where such rows raise the measure, to the lower limit where they lower it.
 
     Parameters
     ----------
@@ -205,21 +206,23 @@ def _intervals(
     estimate: "_Estimate", sides: Sequence["_Side"], is_blind: list[bool], level: float
 ) -> tuple[Interval | None, ...]:
     """Return precision, recall, average precision and the number of rare rows; None: unknown."""
-    value, drawn = estimate.value(), estimate.replicates(N_REPLICATES)
-    tails, n_above = [(1.0 - level) / 2.0, (1.0 + level) / 2.0], int(sides[0].mask.sum())
+    value, tails = estimate.value(), ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
+    of_sums, of_ratios = estimate.replicates(N_REPLICATES)
+    n_above = int(sides[0].mask.sum())
 
-    def interval(of: Callable[[_Totals], FloatArray]) -> Interval:
+    def interval(of: Callable[[_Totals], FloatArray], drawn: _Replicates) -> Interval:
         middle = float(of(value)[0])
-        low, high = (float(each) for each in np.quantile(of(drawn), tails))
+        low, high = (float(np.quantile(of(each), q)) for each, q in zip(drawn, tails, strict=True))
         return Interval(middle, min(low, middle), max(high, middle))
 
     precision = None
     if n_above and not is_blind[0]:
-        precision = interval(lambda each: each.above / n_above)
+        precision = interval(lambda each: each.above / n_above, of_sums)
     if any(is_blind):
         return precision, None, None, None
-    recall, area = interval(lambda each: each.recall), interval(lambda each: each.area)
-    return precision, recall, area, interval(lambda each: each.above + each.below)
+    recall = interval(lambda each: each.recall, of_ratios)
+    area = interval(lambda each: each.area, of_ratios)
+    return precision, recall, area, interval(lambda each: each.above + each.below, of_sums)
 
 
 class _Side(NamedTuple):
@@ -329,6 +332,13 @@ class _Totals(NamedTuple):
     area: FloatArray  # average precision
 
 
+class _Replicates(NamedTuple):
+    """Replicates for the lower and for the upper limit of a measure."""
+
+    low: _Totals
+    high: _Totals
+
+
 class _Estimate:
     """Totals as functions of the weights of open rows; sums over the table are made once."""
 
@@ -399,16 +409,30 @@ class _Estimate:
             corrected.append(np.minimum(ratio / (1.0 + variance.sum() / total**2), 1.0))
         return found._replace(recall=corrected[0], area=corrected[1])
 
-    def replicates(self, n: int, seed: int = 0) -> _Totals:
-        """Return the estimates with corrections drawn from gamma distributions, n times."""
+    def replicates(self, n: int, seed: int = 0) -> tuple[_Replicates, _Replicates]:
+        """Draw the corrections from gamma distributions, n times; for sums, and for ratios.
+
+        Of the unseen rows those that raise a measure count for its upper limit, and those that
+        lower it for its lower limit: rare rows raise sums; above the threshold they raise ratios,
+        and below it they lower them.
+        """
         random, varying = np.random.default_rng(seed), self._varying
         scale = varying.variance / varying.mean
-        found, step = [], max(_BLOCK // max(len(scale), 1), 1)
+        is_seen, raises_sums = varying.kind != _UNSEEN, varying.sign > 0.0
+        raises_ratios = raises_sums == (np.arange(len(scale)) < self._n_above)
+        counted = [is_seen | each for up in (raises_sums, raises_ratios) for each in (~up, up)]
+        found: list[list[_Totals]] = [[] for _ in counted]
+        step = max(_BLOCK // max(len(scale), 1), 1)
         for start in range(0, n, step):
             shape = min(step, n - start), len(scale)
-            # The rows that a weight stands for are spread around its score: half lie above.
-            found.append(self._totals(random.gamma(varying.mean / scale, scale, shape), 0.5, 0.5))
-        return _Totals(*map(np.concatenate, zip(*found, strict=True)))
+            drawn = random.gamma(varying.mean / scale, scale, shape)
+            for mask, totals in zip(counted, found, strict=True):
+                # The rows that a weight stands for are spread around its score: half lie above.
+                totals.append(self._totals(np.where(mask, drawn, 0.0), 0.5, 0.5))
+        low, high, ratio_low, ratio_high = (
+            _Totals(*map(np.concatenate, zip(*each, strict=True))) for each in found
+        )
+        return _Replicates(low, high), _Replicates(ratio_low, ratio_high)
 
     def _totals(self, amount: FloatArray, itself: FloatArray | float, once: float) -> _Totals:
         n_above, correction = self._n_above, amount * self._varying.sign

@@ -1,0 +1,113 @@
+"""Changes of a table that say nothing new: the same ranking, or a documented reason.
+
+What may change scores, and why, is listed in docs/reliability.md.
+"""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import spearmanr
+from typer.testing import CliRunner
+
+from rareclass.cli.app import app
+
+N = 1000
+RNG = np.random.default_rng(0)
+IS_RARE = RNG.random(N) < 0.1
+TABLE = pl.DataFrame(
+    {
+        "amount": np.round(np.exp(RNG.normal(3, 1, N) + 0.8 * IS_RARE), 2),
+        "age": RNG.integers(18, 90, N),
+        "country": RNG.choice(["FI", "SE", "NO"], N, p=[0.5, 0.3, 0.2]),
+        "a": np.where(RNG.random(N) < 0.1, np.nan, np.round(RNG.normal(size=N) + IS_RARE, 4)),
+        "b": np.round(RNG.normal(size=N) * (1 + IS_RARE), 4),
+        "flag": RNG.random(N) < 0.2 + 0.3 * IS_RARE,
+        "shop": RNG.choice([f"s{k}" for k in range(30)], N),
+        "label": np.where(IS_RARE, "fraud", "ok"),
+    }
+).with_columns(pl.col("a").fill_nan(None))
+ORDER = RNG.permutation(N)
+METHODS = {
+    "auto": ["--members", "logistic regression,kernel on quantiles", "--time-budget", "100"],
+    "rankrc": ["--method", "rankrc"],
+    "mibc": ["--method", "mibc"],
+}
+
+
+def scores(folder, method, table, suffix=".csv", scored=None):
+    """Scores that a model of the table gives to the rows of a table."""
+    paths = [folder / f"{name}{suffix}" for name in ("train", "new")]
+    for each, path in zip((table, table if scored is None else scored), paths, strict=True):
+        (each.write_csv if suffix == ".csv" else each.write_parquet)(path)
+    model, out = folder / "m.rare", folder / "s.csv"
+    for command in (
+        ["fit", paths[0], "--target", "label", "--out", model, *METHODS[method]],
+        ["score", model, paths[1], "--out", out],
+    ):
+        result = CliRunner().invoke(app, [str(word) for word in command])
+        assert result.exit_code == 0, result.output
+    return pl.read_csv(out)["score"].to_numpy()
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """Scores of the table as it is, made once for each method."""
+    made = {}
+
+    def of(method):
+        if method not in made:
+            made[method] = scores(tmp_path_factory.mktemp("plain"), method, TABLE)
+        return made[method]
+
+    return of
+
+
+def text(name, ending):
+    return pl.col(name).cast(pl.String) + ending
+
+
+SAME = {
+    "columns renamed": TABLE.rename({name: "x_" + name for name in TABLE.columns[:-1]}),
+    "columns in another order": TABLE.select(TABLE.columns[::-1]),
+    "labels 1 and 0": TABLE.with_columns(label=(pl.col("label") == "fraud").cast(int)),
+    "label names swapped": TABLE.with_columns(
+        pl.col("label").replace({"fraud": "ok", "ok": "zebra"})
+    ),
+    "other units": TABLE.with_columns(pl.col("amount") * 1024, pl.col("b") / 1024),
+    "a constant column": TABLE.with_columns(k=pl.lit(3)),
+    "numbers as 1.0": TABLE.with_columns(age=text("age", ".0")),
+    "true and false as 1 and 0": TABLE.with_columns(pl.col("flag").cast(int)),
+}
+TYPED = {
+    "whole numbers as floats": TABLE.with_columns(pl.col("age").cast(float)),
+    "numbers as narrow types": TABLE.with_columns(pl.col("age").cast(pl.UInt8)),
+    "texts as categories": TABLE.with_columns(pl.col("country", "shop").cast(pl.Categorical)),
+}
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("change", [*SAME, *TYPED])
+def test_scores_stay(tmp_path, plain, change, method):
+    table, suffix = (SAME[change], ".csv") if change in SAME else (TYPED[change], ".parquet")
+    found = scores(tmp_path, method, table, suffix)
+    np.testing.assert_allclose(
+        found, plain(method), rtol=0, atol=1e-4 if method == "auto" else 1e-9
+    )
+
+
+OTHER_FOLDS = {
+    "rows in another order": TABLE[ORDER],
+    "every row twice": pl.concat([TABLE, TABLE]),
+    "a column twice": TABLE.with_columns(again=pl.col("amount")),
+}
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("change", OTHER_FOLDS)
+def test_rankings_stay_alike_where_folds_or_evidence_change(tmp_path, plain, change, method):
+    table = OTHER_FOLDS[change]
+    scored = TABLE if "again" not in table.columns else table
+    found = scores(tmp_path, method, table, scored=scored)
+    assert spearmanr(found, plain(method))[0] > 0.85
