@@ -9,7 +9,7 @@ either step. Both steps run one after the other on each stream: rows a second ca
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from statistics import NormalDist
 from typing import Any
@@ -30,7 +30,7 @@ MOST_ROWS = 200_000
 HEADER = ["learner", *(f"{m}, {k}" for m in ("AUC", "average precision", "rows/s") for k in KINDS)]
 
 
-def learners(X: np.ndarray, kind: str) -> Iterator[tuple[str, Callable[[], Any], np.ndarray]]:
+def learners(X: np.ndarray, kind: str) -> Iterator[tuple[str, Any, np.ndarray]]:
     """Name, learner and its rows."""
     bent = np.arcsinh(X)
     for weight, C in product((None, "balanced"), SIZES):

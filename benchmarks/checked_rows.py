@@ -72,10 +72,10 @@ def scored(name: str) -> Scored:
         score += 1e-9 * rng.normal(size=_ROWS)
         odds = np.exp(2.0 * score - 2.0) * _SHARE / (1.0 - _SHARE)
         return Scored(name, y, score, odds / (1.0 + odds))
-    file, left_out = hunt_hits._FILES[name]
+    file, left_out = hunt_hits.FILES[name]
     rows = hunt_hits.sample(pl.read_parquet(data_folder() / f"{file}.parquet").drop(left_out))
     y = (rows["target"].cast(pl.Float64).to_numpy() > 0.0).astype(int)
-    points = hunt_hits._as_usual(rows.drop("target"))
+    points = hunt_hits.as_usual(rows.drop("target"))
     model = HistGradientBoostingClassifier(max_iter=100, random_state=0)
     folds = StratifiedKFold(2, shuffle=True, random_state=0)
     chance = cross_val_predict(model, points, y, cv=folds, method="predict_proba")[:, 1]

@@ -388,7 +388,7 @@ def empty_passes(n_workers: int, threads: int = 1, limit: float = 600.0) -> dict
 
     with workers(n_workers) as client:
         parts = [delayed(np.zeros)((1000, 2)) for _ in range(n_workers)]
-        rows = rows_of(from_dask(parts, client=client).source)
+        rows: Any = rows_of(from_dask(parts, client=client).source)
         engine = rows._source.engine
         assert len(set(engine.place_of)) == n_workers
         for _ in range(30):

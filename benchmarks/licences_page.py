@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -77,7 +78,7 @@ def closure(asked: Iterable[Requirement]) -> tuple[dict[str, str], set[str]]:
 
 def licence(name: str) -> str:
     """The licence a distribution states: an SPDX expression, a line, or its classifiers."""
-    about = metadata.metadata(name)
+    about: Any = metadata.metadata(name)
     if expression := about.get("License-Expression"):
         return str(expression)
     classed = [
@@ -95,7 +96,7 @@ def licence(name: str) -> str:
 def _of_a_file(name: str) -> str:
     """The first line of its licence file, where that names the licence."""
     for path in metadata.files(name) or ():
-        if path.stem.upper() in ("LICENSE", "LICENCE", "COPYING") and path.locate().is_file():
+        if path.stem.upper() in ("LICENSE", "LICENCE", "COPYING") and Path(path.locate()).is_file():
             lines = path.read_text(encoding="utf-8").strip().splitlines()
             return f"{lines[0].strip()} (its {path.name})" if lines else ""
     return ""

@@ -82,10 +82,13 @@ def standings(runs: Runs, cases: Sequence[Case]) -> dict[str, Standing]:
             for k in range(len(methods))
         ]
 
-    parts = (column(macro, -1.0), column(recall, -1.0), column(lambda run: run["log_loss"], 1.0))
+    average_precision, recalls = column(macro, -1.0), column(recall, -1.0)
+    log_loss = column(lambda run: run["log_loss"], 1.0)
     return {
         method: Standing(
-            *(figure for part in parts for figure in part[k]),
+            *average_precision[k],
+            *recalls[k],
+            *log_loss[k],
             median(runs[case, method]["seconds"] for case in cases),
         )
         for k, method in enumerate(methods)
