@@ -39,7 +39,16 @@ def refusal(result: Result, kind: ErrorKind, *facts: object) -> InputError:
 
     Each of `facts` is a name, value, number or option that the printed message must carry.
     """
-    assert result.exit_code == 2, result.output
+    error, shown = cause_of(result), " ".join(result.stderr.split())
+    assert error.kind is kind, f"{error.kind!r}: {shown}"
+    for fact in facts:
+        assert str(fact) in shown, f"{fact} is not in: {shown}"
+    return error
+
+
+def cause_of(result: Result) -> InputError:
+    """Return the error for which a command ended with code 2 and a sentence."""
+    assert result.exit_code == 2, f"{result.exception!r} {result.output}"
     shown = " ".join(result.stderr.split())
     assert shown.startswith("Error: ")
     assert "Traceback" not in result.output
@@ -47,7 +56,4 @@ def refusal(result: Result, kind: ErrorKind, *facts: object) -> InputError:
     while error is not None and not isinstance(error, InputError):
         error = error.__context__
     assert error is not None, f"no InputError: {shown}"
-    assert error.kind is kind, f"{error.kind!r}: {shown}"
-    for fact in facts:
-        assert str(fact) in shown, f"{fact} is not in: {shown}"
     return error

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mutants.__main__ import ALL_ROOMS, ROOT, draw, read, write
 from mutants.changes import Change, changed, changes_of
 from mutants.reach import ANYTHING, COLLECTING, Reach
 
@@ -94,3 +95,20 @@ def test_what_runs_unseen_can_see_any(root: Path) -> None:
     first, alone = known(**{"t.py::other": frozenset({ANYTHING})}).order(fault, root)
     assert (first[0], alone) == ("t.py::other", True)
     assert not known(**{COLLECTING: frozenset({f"{MODULE}:4"})}).order(fault, root)[1]
+
+
+def test_verdicts_are_written_where_no_folder_is_yet(tmp_path: Path) -> None:
+    path = tmp_path / "build" / "mutants-7.json"
+    assert read(path, 7) == {}
+    write(path, 7, {"a": {"caught": True}})
+    write(path, 7, {"a": {"caught": True}, "b": {"caught": False}})
+    assert read(path, 7) == {"a": {"caught": True}, "b": {"caught": False}}
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("room", ALL_ROOMS)
+def test_each_room_has_faults_and_tests_to_catch_them(room: str) -> None:
+    drawn = draw(3, 7, [room]).values()
+    assert {each.path.split("/")[2] for each in drawn} == {room}
+    assert list((ROOT / "tests" / room).glob("test_*.py"))

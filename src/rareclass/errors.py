@@ -1,10 +1,16 @@
 """Errors about the input, with their kind, place, value and remedy."""
 
+import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from shlex import join, quote
 
+# Errors of the machine: no room, no right, a broken device, too many open files.
+_OF_THE_MACHINE = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EACCES, errno.EPERM, errno.EROFS,
+    errno.EMFILE, errno.ENFILE, errno.ENOMEM,
+}  # fmt: skip
 # Letters by which a name may differ from the one that was meant.
 _MOST_SLIPS = 3
 
@@ -84,6 +90,36 @@ class InputError(ValueError):
 
 class MissingPackageError(InputError, ImportError):
     """A package that a use needs and that `pip install rareclass` leaves out."""
+
+
+def is_system_fault(error: BaseException) -> bool:
+    """Return whether an error says that the machine refused something, not that a file is wrong."""
+    return isinstance(error, OSError) and error.errno in _OF_THE_MACHINE
+
+
+@contextmanager
+def system_faults() -> Iterator[None]:
+    """Raise `InputError` where the system refuses memory, room, a right or a device in the block.
+
+    Other errors, whose cause is not the machine, pass.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        raise InputError(
+            "The machine ran out of memory.",
+            "Use fewer rows or columns (--drop).",
+            ErrorKind.MEMORY,
+        ) from error
+    except OSError as error:
+        if not is_system_fault(error):
+            raise
+        where = f" for {error.filename}" if error.filename else ""
+        raise InputError(
+            f"The system reported an error{where}: {error.strerror}.",
+            "Check that the disk has room and that you may write to the folder.",
+            ErrorKind.UNWRITABLE,
+        ) from error
 
 
 @contextmanager

@@ -1,8 +1,12 @@
 """Files that are whole or absent: written aside and renamed, locked while they are written."""
 
 import atexit
+import ctypes
 import os
+import re
+import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,6 +20,10 @@ from rareclass.scratch_file import scratch_folder
 
 # Attempts to lock a file that others remove in between.
 _TRIES = 20
+# Attempts to remove a folder into which others still write, and seconds between them.
+_MOST_REMOVALS, _BETWEEN_REMOVALS = 100, 0.05
+# Arguments of Linux' renameat2: paths as they stand; exchange the two.
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 class Location(Protocol):
@@ -59,16 +67,93 @@ def replacing(path: Path | Destination) -> Iterator[Path]:
             except InputError as error:
                 raise _kept(temporary, error) from None
         return
-    with being_written(path):
+    with being_written(path), writing(path):
         temporary = _temporary_beside(path)
         try:
             yield temporary
             flush_to_disk(temporary)
             os.replace(temporary, path)
-        except OSError as error:
-            raise _unwritable(path, error) from error
+            sync_folder(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Yield a new folder beside `path`, which takes its place with all its files on success.
+
+    When the block raises, the new folder is removed and `path` is as it was. On Linux the two are
+    exchanged in one step. On other systems a process that is killed between two renames leaves the
+    former folder beside `path`, and the next call puts it back.
+
+    Raises `InputError` as `replacing` does.
+    """
+    target = path.resolve()
+    aside, former = _name_beside(target), target.with_name(f".{target.name}-former")
+    with being_written(path), writing(path):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if former.exists() and not target.exists():
+            os.replace(former, target)
+        try:
+            aside.mkdir()
+            yield aside
+            for file in aside.iterdir():
+                flush_to_disk(file)
+            if not (target.exists() and _exchange(aside, target)):
+                _rename_over(aside, target, former)
+            sync_folder(target.parent)
+        finally:
+            _remove_folder(aside)
+            if target.exists():
+                _remove_folder(former)
+
+
+@contextmanager
+def writing(
+    path: Location, remedy: str = "Choose a folder that you may write to, on a disk with room."
+) -> Iterator[None]:
+    """Raise `InputError` in place of an `OSError` of what the block does to a file or folder."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"Cannot write {path}: {error.strerror or error}.", remedy, ErrorKind.UNWRITABLE
+        ) from error
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step; return False where the system cannot."""
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):  # another system than Linux
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    return bool(rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0)
+
+
+def _rename_over(aside: Path, target: Path, former: Path) -> None:
+    """Rename a folder to `target`; one that is there becomes `former` until then."""
+    if target.exists():
+        _remove_folder(former)
+        os.replace(target, former)
+    try:
+        os.replace(aside, target)
+    except OSError:
+        if former.exists():
+            os.replace(former, target)
+        raise
+
+
+def _remove_folder(folder: Path) -> None:
+    """Remove a folder into which tasks that cannot be stopped may still be writing.
+
+    Once it is gone none of them makes it again.
+    """
+    for _ in range(_MOST_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_BETWEEN_REMOVALS)
 
 
 def sync_folder(folder: Path) -> None:
@@ -100,13 +185,23 @@ def _temporary_beside(path: Path) -> Path:
             f"Create it first: mkdir -p {folder}",
             ErrorKind.UNWRITABLE,
         )
-    temporary = folder / f".{path.stem}-{uuid.uuid4().hex[:12]}{path.suffix}"
-    try:
+    temporary = _name_beside(path)
+    with writing(path):
         # Not by `tempfile`, whose files only the owner may read.
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-    except OSError as error:
-        raise _unwritable(path, error) from error
     return temporary
+
+
+def _name_beside(path: Path) -> Path:
+    return path.with_name(f".{path.stem}-{uuid.uuid4().hex[:12]}{path.suffix}")
+
+
+def _remove_killed(path: Path) -> None:
+    """Remove what killed processes left of a file or folder that this process alone writes now."""
+    name = re.compile(rf"\.{re.escape(path.stem)}-[0-9a-f]{{12}}{re.escape(path.suffix)}")
+    with suppress(OSError):
+        for left in [each for each in path.parent.iterdir() if name.fullmatch(each.name)]:
+            _remove_folder(left) if left.is_dir() else left.unlink(missing_ok=True)
 
 
 def _kept(file: Path, error: InputError) -> InputError:
@@ -116,14 +211,6 @@ def _kept(file: Path, error: InputError) -> InputError:
     os.replace(file, name)
     return InputError(
         error.message, f"{error.remedy} What was to be written is in {name}.", error.kind
-    )
-
-
-def _unwritable(path: Path, error: OSError) -> InputError:
-    return InputError(
-        f"Cannot write {path}: {error.strerror or error}.",
-        "Choose a folder that you may write to, on a disk with room.",
-        ErrorKind.UNWRITABLE,
     )
 
 
@@ -142,7 +229,7 @@ def check_writable(path: Path, option: str = "--out") -> None:
             "Give the name of a regular file.",
             ErrorKind.UNWRITABLE,
         )
-    _temporary_beside(path).unlink()
+    _temporary_beside(path).unlink(missing_ok=True)
 
 
 def check_not_input(path: Path, option: str, inputs: Mapping[str, Location]) -> None:
@@ -207,7 +294,10 @@ def take_hold(path: Path, what: str = "") -> None:
     name = os.path.realpath(path)
     if name not in _locks:
         lock = path.parent / f".{path.name}.lock"
-        _locks[name] = _Lock(lock, lock_file(lock, what or str(path)), os.getpid())
+        held = _Lock(lock, lock_file(lock, what or str(path)), os.getpid())
+        if held.handle is not None:
+            _remove_killed(path)
+        _locks[name] = held
     _locks[name].times += 1
 
 
@@ -254,8 +344,9 @@ def lock_file(lock: Path, what: str) -> int | None:
         # Another process may have removed the file in the meantime.
         with suppress(OSError):
             if os.path.samestat(os.fstat(handle), os.stat(lock)):
-                os.truncate(handle, 0)
-                os.write(handle, str(os.getpid()).encode())
+                with suppress(OSError):  # without room for the number the lock holds all the same
+                    os.truncate(handle, 0)
+                    os.write(handle, str(os.getpid()).encode())
                 return handle
         os.close(handle)
     return None

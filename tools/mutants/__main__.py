@@ -7,6 +7,7 @@
 3. For each fault: write the module with it, run the room's tests until the first fails: those that
    call the function with the fault (`reach`). A fault is caught when a test fails, or hangs. With
    ``--whole``, those that survived are tried again with the tests of whole estimators.
+   ``--rooms`` names the rooms to draw from, by default those of the core.
 4. Write each verdict at once, so that a run that was stopped goes on where it was.
 5. Tell what survived, with the reasons that `explained.toml` gives: a fault is `equivalent` where
    no answer differs with it, of `speed` where only time or memory do. Others are gaps.
@@ -24,6 +25,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -34,6 +36,7 @@ from mutants.changes import Change, changed, changes_of
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("ranking", "online", "moments", "hyperball", "metrics", "decide")
+ALL_ROOMS = (*ROOMS, "encoding", "tables", "ensemble", "model")
 WHOLE_ROOM = "whole estimators"
 WHOLE = (
     "tests/model",
@@ -56,6 +59,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("--count", type=int, default=200, help="faults, of all rooms together")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rooms", nargs="+", choices=ALL_ROOMS, default=ROOMS)
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks/results/mutants.json")
     parser.add_argument("--whole", action="store_true", help="survivors again, by other tests")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after these")
@@ -63,7 +67,7 @@ def main() -> int:
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
     end = time.monotonic() + 60 * args.minutes
-    drawn = draw(args.count, args.seed)
+    drawn = draw(args.count, args.seed, args.rooms)
     verdicts = read(args.json, args.seed)
     for module in HEAVY:
         import_module(module)
@@ -88,10 +92,10 @@ def main() -> int:
     return 0
 
 
-def draw(count: int, seed: int) -> dict[str, Change]:
-    """Faults of all rooms by name, each place as likely as any other."""
+def draw(count: int, seed: int, rooms: Sequence[str] = ROOMS) -> dict[str, Change]:
+    """Faults of these rooms by name, each place as likely as any other."""
     package = ROOT / "src" / "rareclass"
-    paths = sorted(path for room in ROOMS for path in (package / room).rglob("*.py"))
+    paths = sorted(path for room in rooms for path in (package / room).rglob("*.py"))
     every, times = dict[str, Change](), Counter[str]()
     for change in (each for path in paths for each in changes_of(path, ROOT)):
         name = f"{change.path}: {change.before} -> {change.after}"
@@ -201,6 +205,7 @@ def read(path: Path, seed: int) -> dict[str, Any]:
 
 def write(path: Path, seed: int, verdicts: dict[str, Any]) -> None:
     """Keep what was found so far."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_suffix(".aside")
     aside.write_text(json.dumps({"seed": seed, "verdicts": verdicts}, indent=1) + "\n")
     aside.replace(path)
@@ -234,7 +239,7 @@ def told(verdicts: dict[str, dict[str, Any]], drawn: int) -> None:
             kinds[kind] += 1
             print(f"{kind}: {each['path']}:{each['line']} {each['before']} -> {each['after']}")
             print(f"  {why}")
-    for room in ROOMS:
+    for room in every:
         print(f"{room}: {caught[room]} of {every[room]} caught")
     n, judged = caught.total(), verdicts.values()
     late = sum(each["caught"] and each["tried"][-1] == WHOLE_ROOM for each in judged)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rareclass.cli.screen import be_quiet, file_text, output, print_fault, print_notes
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, system_faults
 from rareclass.files import Location
 from rareclass.remote import RemotePath, path_of
 from rareclass.tables import TableWarning
@@ -236,15 +236,12 @@ def command(verb: Callable[..., None]) -> Callable[..., None]:
                 show(message, category, *where)
 
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), system_faults():
                 warnings.simplefilter("always", TableWarning)
                 warnings.showwarning = note  # type: ignore[assignment]
                 verb(**given)
         except InputError as error:
             print_fault(error.message, error.remedy)
-            raise typer.Exit(BAD_INPUT) from None
-        except MemoryError:
-            print_fault("The machine ran out of memory.", "Use fewer rows or columns (--drop).")
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             print_fault("Stopped; nothing was left half-written.", "")

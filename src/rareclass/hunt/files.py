@@ -7,11 +7,8 @@ import json
 import math
 import os
 import re
-import secrets
-import shutil
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -23,7 +20,7 @@ import polars as pl
 
 from rareclass.encoding.hunt import Coordinate
 from rareclass.errors import ErrorKind, InputError
-from rareclass.files import being_written, flush_to_disk
+from rareclass.files import replacing_folder
 from rareclass.hunt.hunting import Hunt, HuntSettings
 from rareclass.hunt.table import HuntTable
 from rareclass.model.facts import HuntFacts, ModelFacts, RareClassFacts
@@ -97,7 +94,7 @@ def write_hunt(
     the files in reading order. Raises `InputError` when the folder cannot be written, or the disk
     is full.
     """
-    with _replacing_folder(out) as folder:
+    with replacing_folder(out) as folder:
         names = [_write_rows(folder, table, hunt)]
         description, values = describe_in_units(hunt), typical_values(table, hunt)
         (folder / DESCRIPTION).write_text(text_of(description, values), encoding="utf-8")
@@ -107,8 +104,6 @@ def write_hunt(
         summary = _summary(table, hunt, settings, options, names)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         names.append(SUMMARY)
-        for name in names:
-            flush_to_disk(folder / name)
     return [out / name for name in names]
 
 
@@ -353,32 +348,3 @@ def _summary(
         "version": version("rareclass"),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-@contextmanager
-def _replacing_folder(out: Path) -> Iterator[Path]:
-    """Yield a new folder beside `out` that takes its place when the block ends normally."""
-    target = out.resolve()
-    mark = secrets.token_hex(4)
-    aside = target.with_name(f".{target.name}-{mark}")
-    former = target.with_name(f".{target.name}-{mark}-former")
-    with being_written(out):
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            aside.mkdir()
-            yield aside
-            if target.exists():
-                os.replace(target, former)
-            os.replace(aside, target)
-        except OSError as error:
-            raise InputError(
-                f"Cannot write the folder {out}: {error.strerror or error}.",
-                "Choose a folder that you may write to, on a disk with room.",
-                ErrorKind.UNWRITABLE,
-            ) from error
-        finally:
-            if former.exists() and not target.exists():
-                with suppress(OSError):
-                    os.replace(former, target)
-            shutil.rmtree(aside, ignore_errors=True)
-            shutil.rmtree(former, ignore_errors=True)

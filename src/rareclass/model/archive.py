@@ -17,7 +17,7 @@ from typing import IO
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, is_system_fault
 from rareclass.files import replacing
 from rareclass.machine import available_memory
 from rareclass.stored import Stored, read_stored, write_stored
@@ -91,6 +91,8 @@ def read_archive(path: Path) -> Stored | None:
         with path.open("rb") as file:
             return read_stored(file)
     except _UNREADABLE as error:
+        if is_system_fault(error):
+            raise
         raise DamagedArchiveError("") from error
 
 
@@ -117,7 +119,8 @@ def check_archive(path: Path) -> set[str]:
 
 def seal(path: Path) -> None:
     """Write a digest of all members into a zip file, as its comment."""
-    with zipfile.ZipFile(path, "a") as archive:
+    # Opened here: where a file cannot be opened, `zipfile` would make it anew and lose its content.
+    with path.open("r+b") as file, zipfile.ZipFile(file, "a") as archive:
         archive.comment = _digest_of(archive)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -89,7 +89,7 @@ class Calls:
         """Write rows as CSV or Parquet, and return how many were called each code.
 
         Of alerts only, these are held in memory, to be sorted. The so many highest of all rows are
-        known at the end: until then rows wait in a Parquet file beside `path`.
+        known at the end: until then rows wait in a nameless file in the folder of `path`.
         """
         n_called = np.zeros(self.decision.n_codes, dtype=np.intp)
         frames = self._above(parts, n_called)
@@ -127,9 +127,9 @@ class Calls:
                 best.add(columns["score"].to_numpy(), rows)
                 yield columns
 
-        with tempfile.TemporaryDirectory(prefix=".scores-", dir=folder) as waiting:
-            path = Path(waiting) / "rows.parquet"
-            _write_frames(seen(), path, self.n_own)
+        # Without a name: nothing stays of it, however the process ends.
+        with tempfile.TemporaryFile(dir=folder) as waiting:
+            _write_parquet(seen(), waiting)
             n_called[:] = best.n_seen - len(best.places), len(best.places)
             if not best.n_seen:
                 return
@@ -138,7 +138,7 @@ class Calls:
             if self.explain is not None and best.rows is not None:
                 told = self.explain(best.rows[order])
             first = 0
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(waiting) as file:
                 for batch in file.iter_batches(_READ_ROWS):
                     begin, end = np.searchsorted(places, [first, first + batch.num_rows])
                     called = np.zeros(batch.num_rows, dtype=np.intp)
@@ -185,12 +185,16 @@ def _write_frames(frames: Iterable[pl.DataFrame], path: Path, n_own: int) -> Non
                 ours = [name for name in frame.columns[n_own:] if frame[name].dtype == pl.Boolean]
                 frame = frame.with_columns(pl.col(ours).cast(pl.Int8))
                 frame.write_csv(file, include_header=not number)
-        return
+    else:
+        _write_parquet(frames, path)
+
+
+def _write_parquet(frames: Iterable[pl.DataFrame], file: Path | IO[bytes]) -> None:
     writer: pq.ParquetWriter | None = None
     try:
         for frame in frames:
             table: pa.Table = frame.to_arrow()
-            writer = writer or pq.ParquetWriter(path, table.schema)
+            writer = writer or pq.ParquetWriter(file, table.schema)
             writer.write_table(table.cast(writer.schema))
     finally:
         if writer is not None:

@@ -1,7 +1,5 @@
 """``rareclass score --dask``: a table of Parquet to a folder of scores, by the workers of Dask."""
 
-import shutil
-import time
 from dataclasses import replace
 from fnmatch import fnmatch
 from functools import lru_cache
@@ -12,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.files import check_not_input, check_not_inside, check_writable, replacing
+from rareclass.files import (
+    check_not_input,
+    check_not_inside,
+    check_writable,
+    replacing,
+    replacing_folder,
+)
 from rareclass.model.drift import InputSummary
 from rareclass.model.model import Model
 from rareclass.model.score_file import Scorer, ScoreSettings, Scoring
@@ -52,9 +56,6 @@ def opened(name: str) -> StoredTable:
     return table
 
 
-_MOST_REMOVALS, _BETWEEN_REMOVALS = 100, 0.05
-
-
 def score_on_workers(
     content: Model, data: TablePlace, out: Path, settings: ScoreSettings, client: Any
 ) -> Scoring:
@@ -82,24 +83,12 @@ def score_on_workers(
     stretches = stretches_for(file, client)
     scorer = Scorer(content, settings)
     scorer.check_id(file, out / "part.parquet")
-    waiting = out.with_name(f".{out.name}.parts")
-    _remove(waiting)
-    waiting.mkdir()
-    try:
+    with replacing_folder(out) as folder:
         name = name_for_workers(file.path)
-        found = _scored_parts(content, settings, name, stretches, waiting.resolve(), client)
+        found = _scored_parts(content, settings, name, stretches, folder, client)
         n_called = np.sum([called for called, _ in found], axis=0)
         seen = found[0][1].joined([each for _, each in found[1:]]) if found else InputSummary()
-        outcome = scorer.outcome(n_called, seen, str(data))
-        old = out.with_name(f".{out.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
-        if out.exists():
-            out.rename(old)
-        waiting.rename(out)
-        shutil.rmtree(old, ignore_errors=True)
-    finally:
-        _remove(waiting)
-    return outcome
+        return scorer.outcome(n_called, seen, str(data))
 
 
 def check_score_folder(out: Path, data: TablePlace, overwrite: bool) -> None:
@@ -115,7 +104,7 @@ def check_score_folder(out: Path, data: TablePlace, overwrite: bool) -> None:
         )
     check_not_input(out, "--out", {"the file to be scored": data})
     check_not_inside(out, "--out", data)
-    check_writable(out.parent / f".{out.name}.parts.parquet")
+    check_writable(out.parent / f".{out.name}.parquet")
     there = [each.name for each in out.iterdir()] if out.is_dir() else []
     others = [name for name in there if not fnmatch(name, "part-*.parquet")]
     if others:
@@ -154,18 +143,6 @@ def _scored_parts(
         if client.status == "running":
             client.cancel(futures)
         raise
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder into which tasks that cannot be stopped may still be writing.
-
-    Once it is gone none of them makes it again.
-    """
-    for _ in range(_MOST_REMOVALS):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(_BETWEEN_REMOVALS)
 
 
 def _score_stretch(

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
-from rareclass.files import being_written, replacing
+from rareclass.files import being_written, replacing, writing
 from rareclass.findings import Finding, FindingKind
 from rareclass.labels.states import (
     UNKNOWN,
@@ -377,26 +377,21 @@ class ReviewJournal:
         if not lines:
             return
         content = "".join(line + "\n" for line in lines).encode(errors="backslashreplace")
-        try:
-            with self.path.open("r+b") as file:
-                file.truncate(self._length)  # what a crash left behind the last whole line
-                file.seek(self._length - 1)
-                if file.read(1) != b"\n":
-                    content = b"\n" + content
-                try:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                except OSError:
-                    with suppress(OSError):
-                        file.truncate(self._length)
-                    raise
-        except OSError as error:
-            raise InputError(
-                f"Cannot write {self.path}: {error.strerror}.",
-                "Make room on the disk, or choose a file that you may write to.",
-                ErrorKind.UNWRITABLE,
-            ) from error
+        # Without a buffer, which would write again what was taken back.
+        with writing(self.path), self.path.open("r+b", buffering=0) as file:
+            file.truncate(self._length)  # what a crash left behind the last whole line
+            file.seek(self._length - 1)
+            if file.read(1) != b"\n":
+                content = b"\n" + content
+            try:
+                left = memoryview(content)
+                while left:
+                    left = left[file.write(left) :]
+                os.fsync(file.fileno())
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(self._length)
+                raise
         self._read_on()
 
     def _check(self, verdict: Verdict, before: Verdict | None) -> None:

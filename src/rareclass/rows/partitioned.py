@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.files import let_go, take_hold
+from rareclass.files import let_go, replacing, take_hold, writing
 from rareclass.labels.two_classes import RowNumbers
 from rareclass.rows.memory import ArrayRows, count_threads
 from rareclass.rows.places import (
@@ -206,7 +206,8 @@ class Journal:
         """Read entries up to the first that is cut short; truncate the file there."""
         head = _MAGIC + self._of_rows
         if not self.path.exists():
-            self.path.write_bytes(head)
+            with replacing(self.path) as temporary:
+                temporary.write_bytes(head)
             return []
         data = self.path.read_bytes()
         if not data.startswith(_MAGIC):
@@ -233,7 +234,7 @@ class Journal:
         arrays = io.BytesIO()
         np.savez(arrays, *sums)
         entry = question + arrays.getvalue()
-        with self.path.open("ab") as file:
+        with writing(self.path), self.path.open("ab") as file:
             check = hashlib.blake2b(entry, digest_size=_DIGEST).digest()
             file.write(len(entry).to_bytes(8, "little") + check + entry)
             file.flush()

@@ -330,7 +330,8 @@ class LiveModel:
     """Holds the model that answers; a new file takes over once it has been opened and checked.
 
     A request is answered by the model that was there when its rows were read. A file that cannot
-    take over is left alone until it changes again. A model behind a URL is opened once.
+    take over is left alone until it changes again, unless the system refused to read it or had no
+    memory for it: then every look tries again. A model behind a URL is opened once.
     `open_path` opens and checks a model.
     """
 
@@ -367,6 +368,8 @@ class LiveModel:
                 self._live = Live(served, fingerprint(self.path))
             except Exception as error:  # whatever the fault, the old model goes on
                 reason = str(error) if isinstance(error, InputError) else ""
+                if isinstance(error, OSError | MemoryError):  # the machine's fault may pass
+                    self._tried = None
                 return Look("refused", type(error).__name__, reason)
             return Look("loaded")
 

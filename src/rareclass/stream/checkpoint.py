@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.files import lock_file, release_file, sync_folder
+from rareclass.files import lock_file, release_file, writing
 from rareclass.model.archive import DamagedArchiveError, in_brief, read_archive, write_archive
 from rareclass.stored import Kinds, pack, unpack
 from rareclass.tables.folders import STREAM_LOCK as LOCK
@@ -110,7 +110,6 @@ def save_checkpoint(folder: Path, rows: int, state: SavedStream) -> Path:
     """
     path = folder / f"checkpoint-{rows:015d}.npz"
     write_archive(path, pack({"format": FORMAT, "rows": rows, "state": state}, KINDS))
-    sync_folder(folder)
     for old in checkpoints_in(folder)[KEPT:]:
         old.unlink(missing_ok=True)
     return path
@@ -204,39 +203,35 @@ def claimed(folder: Path) -> Iterator[Path]:
 
     Raises `InputError` when it cannot be made, holds other files, such as or is in use.
     """
-    is_new = not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / LOCK).exists() and not checkpoints_in(folder):
-            # A stream removes and cuts files: those of others stay.
-            for other in sorted(folder.iterdir()):
-                raise InputError(
-                    f"--checkpoint {folder} holds other files, such as {other.name!r}.",
-                    "Give a new folder, or an empty one.",
-                    ErrorKind.EXISTING_FILE,
-                )
-        (folder / LOCK).touch()
-    except FileExistsError:
+    is_new, is_ours, handle = not folder.exists(), False, None
+    if not is_new and not folder.is_dir():
         raise InputError(
             f"--checkpoint {folder} is a file.",
             "Give the name of a folder.",
             ErrorKind.EXISTING_FILE,
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"Cannot use the folder {folder}: {error.strerror}.",
-            "Give another with --checkpoint.",
-            ErrorKind.UNWRITABLE,
-        ) from error
-    handle = lock_file(folder / LOCK, f"--checkpoint {folder}")
+        )
     try:
+        with writing(folder, "Give another with --checkpoint."):
+            folder.mkdir(parents=True, exist_ok=True)
+            if not (folder / LOCK).exists() and not checkpoints_in(folder):
+                # A stream removes and cuts files: those of others stay.
+                for other in sorted(folder.iterdir()):
+                    raise InputError(
+                        f"--checkpoint {folder} holds other files, such as {other.name!r}.",
+                        "Give a new folder, or an empty one.",
+                        ErrorKind.EXISTING_FILE,
+                    )
+            (folder / LOCK).touch()
+        handle = lock_file(folder / LOCK, f"--checkpoint {folder}")
+        is_ours = True
         for left_over in folder.glob(".checkpoint-*.npz"):  # of a process killed while it wrote
             left_over.unlink()
         yield folder
     finally:
-        if is_new and [path.name for path in folder.iterdir()] == [LOCK]:
+        if is_new and not {path.name for path in folder.glob("*")} - {LOCK}:
             with suppress(OSError):  # nothing stays of a stream that could not begin
-                (folder / LOCK).unlink()
+                if is_ours:
+                    (folder / LOCK).unlink(missing_ok=True)
                 folder.rmdir()
         if handle is not None:
             release_file(handle, folder / LOCK, remove=False)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.files import replacing, sync_folder
+from rareclass.files import replacing, writing
 from rareclass.tables.batch import Rejected
 
 __all__ = ["ParquetParts", "read_log", "read_scores"]  # names of the reference
@@ -58,6 +58,7 @@ SCORES_SCHEMA = pa.schema(
 )
 REJECTED, CONTRADICTED = "rejected.jsonl", "contradicted.jsonl"
 CLOCK_COLUMNS = ("rows_per_second", "time")
+_REMEDY = "Make room on the disk; the same command continues from the last checkpoint."
 _NAME = re.compile(r"part-(\d{15})\.parquet")
 
 
@@ -84,17 +85,11 @@ class ParquetParts:
         """Write what was added, if anything, as the part named `rows`; it is on disk on return."""
         if not self._waiting:
             return
-        try:
+        with writing(self.folder, _REMEDY):
             self.folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise InputError(
-                f"Cannot make the folder {self.folder}: {error.strerror}.",
-                kind=ErrorKind.UNWRITABLE,
-            ) from error
         with replacing(self.folder / f"part-{rows:015d}.parquet") as temporary:
             table = pa.Table.from_batches(self._waiting, self.schema).unify_dictionaries()
             pq.write_table(table, temporary)
-        sync_folder(self.folder)
         self._waiting.clear()
 
     def forget_after(self, rows: int) -> None:
@@ -124,13 +119,11 @@ class GrowingFile:
 
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path, self.length = path, length
-        try:
+        with writing(path, _REMEDY):
             self._file = path.open("ab")
             found = self._file.tell()
             if found > length:
                 self._file.truncate(length)
-        except OSError as error:
-            raise _unwritable(path, error) from error
         if found < length:
             self._file.close()
             raise InputError(
@@ -143,20 +136,16 @@ class GrowingFile:
         """Append text; it can be read at once and is safe after `sync`."""
         # Half a surrogate pair, which JSON lines may hold, has no place in UTF-8.
         content = text.encode(errors="backslashreplace")
-        try:
+        with writing(self.path, _REMEDY):
             self._file.write(content)
             self._file.flush()
-        except OSError as error:
-            raise _unwritable(self.path, error) from error
         self.length += len(content)
 
     def sync(self) -> None:
         """Flush to disk, before a checkpoint counts on it."""
-        try:
+        with writing(self.path, _REMEDY):
             self._file.flush()
             os.fsync(self._file.fileno())
-        except OSError as error:
-            raise _unwritable(self.path, error) from error
 
     def close(self) -> None:
         """Close the file; a full disk was reported when the text was appended."""
@@ -190,14 +179,6 @@ class RejectedFile(GrowingFile):
     def mark(self) -> FileMark:
         """Return what a checkpoint keeps."""
         return FileMark(self.count, self.length, self.last)
-
-
-def _unwritable(path: Path, error: OSError) -> InputError:
-    return InputError(
-        f"Cannot write {path}: {error.strerror}.",
-        "Make room on the disk; the same command continues from the last checkpoint.",
-        ErrorKind.UNWRITABLE,
-    )
 
 
 def read_log(folder: str | Path) -> pa.Table:

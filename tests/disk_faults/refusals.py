@@ -1,0 +1,157 @@
+"""Refusals of the operating system, put into a command at its n-th write, sync, rename or array."""
+
+import builtins
+import errno
+import io
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+# What a system may answer to each operation.
+ERRORS = {
+    "open": (errno.EACCES, errno.ENOSPC, errno.EMFILE, errno.EROFS),
+    "write": (errno.ENOSPC, errno.EIO, errno.EDQUOT),
+    "sync": (errno.EIO, errno.ENOSPC),
+    "rename": (errno.EACCES, errno.EIO, errno.ENOSPC),
+    "make folder": (errno.ENOSPC, errno.EACCES, errno.EIO),
+}
+_ARRAYS = ("empty", "zeros", "ones", "full", "concatenate", "empty_like", "zeros_like", "full_like")
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+class Refusals:
+    """Counts the operations on files below a folder, or new arrays, and refuses the n-th.
+
+    `at` is the number of the first that is refused, from 0; None refuses nothing. With `lasting`,
+    all later ones are refused as well, as a full disk does. `choice` picks among the errors that an
+    operation may meet.
+    """
+
+    def __init__(
+        self, folder: Path, at: int | None = None, lasting: bool = False, choice: int = 0
+    ) -> None:
+        self.folder, self.at, self.lasting, self.choice = str(folder), at, lasting, choice
+        self.seen: list[str] = []
+        self._lock = threading.Lock()
+
+    @property
+    def has_refused(self) -> bool:
+        return self.at is not None and len(self.seen) > self.at
+
+    def meet(self, operation: str, what: object) -> None:
+        """Count an operation; raise where it is to be refused."""
+        with self._lock:
+            number = len(self.seen)
+            self.seen.append(f"{operation} {what}")
+        if self.at is None or number < self.at or (number > self.at and not self.lasting):
+            return
+        if operation == "array":
+            raise MemoryError(f"refused: array {number}")
+        errors = ERRORS[operation]
+        code = errors[(number + self.choice) % len(errors)]
+        raise OSError(code, os.strerror(code), str(what))
+
+    def is_below(self, what: object) -> bool:
+        """Whether a path or an open file is below the folder."""
+        if isinstance(what, int):
+            try:
+                what = os.readlink(f"/proc/self/fd/{what}")
+            except OSError:
+                return False
+        return os.path.abspath(os.fsdecode(what)).startswith(self.folder)  # type: ignore[arg-type]
+
+
+class _Raw(io.FileIO):
+    """A file whose writes are counted."""
+
+    refusals: Refusals
+
+    def write(self, data: Any) -> Any:
+        self.refusals.meet("write", self.name)
+        return super().write(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        self.refusals.meet("write", self.name)
+        return super().truncate(size)
+
+
+def _counting(
+    refusals: Refusals,
+    file: Any,
+    mode: str,
+    buffering: int = -1,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+    closefd: bool = True,
+    opener: Any = None,
+) -> Any:
+    """Open a file as `open` does, over one whose writes are counted."""
+    if opener is None and not isinstance(file, int):
+        refusals.meet("open", file)
+    raw = _Raw(file, mode.replace("b", "").replace("t", ""), closefd, opener)
+    raw.refusals = refusals
+    if buffering == 0:
+        return raw
+    size = buffering if buffering > 1 else io.DEFAULT_BUFFER_SIZE
+    buffered: Any = (io.BufferedRandom if "+" in mode else io.BufferedWriter)(raw, size)
+    if "b" in mode:
+        return buffered
+    return io.TextIOWrapper(buffered, encoding or "utf-8", errors, newline, buffering == 1)
+
+
+@contextmanager
+def refusing_files(refusals: Refusals) -> Iterator[None]:
+    """Count, and refuse, what Python does to files below the folder."""
+    real_open, real_os_open = io.open, os.open
+
+    def opened(file: Any, mode: str = "r", *more: Any, **named: Any) -> Any:
+        if {*mode} & {*"wax+"} and refusals.is_below(file):
+            return _counting(refusals, file, mode, *more, **named)
+        return real_open(file, mode, *more, **named)
+
+    def os_opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if flags & _WRITES and refusals.is_below(path):
+            refusals.meet("open", path)
+        return real_os_open(path, flags, mode, dir_fd=dir_fd)
+
+    def counted(operation: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(what: Any, *more: Any, **named: Any) -> Any:
+            if refusals.is_below(what):
+                refusals.meet(operation, what)
+            return real(what, *more, **named)
+
+        return wrapped
+
+    operations = {"replace": "rename", "rename": "rename", "fsync": "sync", "mkdir": "make folder"}
+    operations |= dict.fromkeys(("write", "truncate", "ftruncate"), "write")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, operation in operations.items():
+            patch.setattr(os, name, counted(operation, getattr(os, name)))
+        patch.setattr(os, "open", os_opened)
+        patch.setattr(io, "open", opened)
+        patch.setattr(builtins, "open", opened)
+        yield
+
+
+@contextmanager
+def refusing_arrays(refusals: Refusals) -> Iterator[None]:
+    """Count, and refuse, new arrays of numpy."""
+
+    def counted(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*given: Any, **named: Any) -> Any:
+            refusals.meet("array", name)
+            return real(*given, **named)
+
+        return wrapped
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _ARRAYS:
+            patch.setattr(np, name, counted(name, getattr(np, name)))
+        yield

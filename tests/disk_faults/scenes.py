@@ -1,0 +1,298 @@
+"""The commands that write, on small tables, each with an earlier output in its place."""
+
+import atexit
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.conftest import QUICK, purchases
+from cli.test_hunt import FEW, payments
+from rareclass.cli.app import app
+from rareclass.model.model_file import load_model
+from rareclass.review import ReviewJournal
+from rareclass.stored import pack
+from rareclass.stream.checkpoint import KINDS, checkpoints_in
+from stream.messy_stream import messy_records, outcome, write_csv
+
+SCRATCH = "scratch"  # the folder of temporary files of a scene
+
+
+def run(*words: object) -> Result:
+    """Run the command line in this process."""
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def _succeed(*words: object) -> None:
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A command, its inputs and what it is to leave.
+
+    `outputs` are files and folders by name, each with a function that reads what must not depend
+    on the run. `prepare` writes the inputs, and the outputs of an earlier run, into a folder.
+    `slow` are functions that compute what the tests of writing do not need anew.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    outputs: dict[str, Callable[[Path], Any]]
+    prepare: Callable[[Path], None]
+    slow: tuple[str, ...] = ()
+    grows: frozenset[str] = field(default=frozenset())  # outputs to which a command adds
+
+    def run(self, folder: Path) -> Result:
+        """Run the command in a folder."""
+        return run(*(word.replace("@", f"{folder}/") for word in self.words))
+
+    def run_again(self, folder: Path) -> None:
+        """Run the command where it has failed before; it must succeed."""
+        result = self.run(folder)
+        assert result.exit_code == 0, f"again: {result.output} {result.exception!r}"
+
+    def read(self, folder: Path) -> dict[str, Any]:
+        """Return what is in each output."""
+        return {
+            name: read(folder / name) if (folder / name).exists() else None
+            for name, read in self.outputs.items()
+        }
+
+
+def scores_of(path: Path) -> list[float]:
+    """Scores that a model gives to rows it has not seen, with its thresholds."""
+    content = load_model(path)
+    return [*content.score_samples(purchases(40, seed=3)).tolist(), *map(float, content.thresholds)]
+
+
+def json_of(path: Path) -> Any:
+    """Numbers of a file of JSON without what the clock says."""
+    return _timeless(json.loads(path.read_text()))
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        clock = ("date", "seconds", "time", "trained", "model", "rows_per_second")
+        return {name: _timeless(each) for name, each in value.items() if name not in clock}
+    return [_timeless(each) for each in value] if isinstance(value, list) else value
+
+
+def folder_of(path: Path) -> Any:
+    """Files of a hunt."""
+    names = sorted(each.name for each in path.iterdir())
+    return names, (path / "found.csv").read_bytes(), json_of(path / "hunt.json")
+
+
+def stream_of(path: Path) -> Any:
+    """The state of a stream, as text; None where it could not begin."""
+    if not checkpoints_in(path):
+        return None
+    packed = pack(outcome(path), KINDS)
+    return json.dumps(packed.tree), {name: each.tobytes() for name, each in packed.arrays.items()}
+
+
+def journal_of(path: Path) -> Any:
+    """Rounds and verdicts without their times."""
+    journal = ReviewJournal(path)
+    assert not journal.findings
+    rounds = [(each.number, each.listed) for each in journal.rounds]
+    return rounds, {key: (each.label, each.round) for key, each in journal.verdicts.items()}
+
+
+def list_of(path: Path) -> Any:
+    """The rows of a list to check; a list that is written again lacks the scores' reasons."""
+    names = ("review row", "review reason", "review chance")
+    return pl.read_csv(path).select(names).rows()
+
+
+@cache
+def _models() -> Path:
+    """A folder with train.csv, new.csv, new.parquet, and a model."""
+    folder = Path(tempfile.mkdtemp(prefix="rareclass-test-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    purchases().write_csv(folder / "train.csv")
+    purchases(seed=1).write_csv(folder / "new.csv")
+    purchases(seed=1).write_parquet(folder / "new.parquet")
+    words = ("--target", "fraud", "--out", folder / "m.rareclass")
+    _succeed("fit", folder / "train.csv", *QUICK, *words)
+    _succeed(
+        "fit", folder / "train.csv", "--method", "mibc", *words[:2], "--out", folder / "k.rareclass"
+    )
+    return folder
+
+
+def _take(*names: str) -> Callable[[Path], None]:
+    def prepare(folder: Path) -> None:
+        for name in names:
+            source, _, target = name.partition(" as ")
+            shutil.copy(_models() / source, folder / (target or source))
+
+    return prepare
+
+
+def _with_text(prepare: Callable[[Path], None], *names: str) -> Callable[[Path], None]:
+    def also(folder: Path) -> None:
+        prepare(folder)
+        for name in names:
+            (folder / name).write_text("of an earlier run")
+
+    return also
+
+
+def _hunted(folder: Path) -> None:
+    payments().write_csv(folder / "pay.csv")
+    # The earlier hunt has more cases than the one to come.
+    payments(240).write_csv(folder / "less.csv")
+    _succeed("hunt", folder / "less.csv", *_CASES, "--out", folder / "found")
+
+
+def _streamed(folder: Path) -> None:
+    records = messy_records(300, n_sure=300)
+    write_csv(folder / "rows.csv", records[:100])
+    _succeed(*(word.replace("@", f"{folder}/") for word in _STREAM))
+    write_csv(folder / "rows.csv", records)
+
+
+def _reviewed(folder: Path) -> None:
+    known = pl.int_range(pl.len()) < 40
+    table = purchases().with_columns(pl.when(known).then(pl.col("fraud")))
+    table.write_csv(folder / "open.csv")
+    _succeed(*(word.replace("@", f"{folder}/") for word in _REVIEW), "--list", folder / "old.csv")
+    rows = pl.read_csv(folder / "old.csv")
+    truth = purchases().select("order", pl.col("fraud").alias("review verdict"))
+    filled = rows.drop("review verdict").join(truth, on="order", maintain_order="left")
+    filled.write_csv(folder / "filled.csv")
+    (folder / "old.csv").unlink()
+
+
+_CASES = ("--target", "checked", "--rare", "fraud", "--cleared", "ok", *FEW)
+_STREAM = (
+    "stream", "@rows.csv", "--target", "fraud", "--id", "id", "--checkpoint", "@run", "--learner",
+    "oam", "--every", "150", "--report-every", "100", "--window", "100", "--hold", "20",
+)  # fmt: skip
+_REVIEW = (
+    "review", "@open.csv", "-t", "fraud", "--id", "order", "--journal", "@j.jsonl", "--budget",
+    "12", "--time-budget", "2",
+)  # fmt: skip
+_AGAIN = ("--overwrite",)
+
+# The quicker ones stand where tests that are marked sampled(n) take their cases from.
+_SCENES = (
+    Scene(
+        "fit",
+        ("fit", "@train.csv", "--target", "fraud", "--method", "mibc", "--out", "@o.rareclass",
+         "--json", "@o.json", *_AGAIN),
+        {"o.rareclass": scores_of, "o.json": json_of},
+        _with_text(_take("train.csv", "m.rareclass as o.rareclass"), "o.json"),
+    ),
+    Scene(
+        "fit members",
+        ("fit", "@train.csv", "--target", "fraud", *QUICK, "--out", "@o.rareclass", *_AGAIN),
+        {"o.rareclass": scores_of},
+        _take("train.csv", "k.rareclass as o.rareclass"),
+    ),
+    Scene(
+        "audit",
+        ("audit", "@train.csv", "--target", "fraud", "--out", "@a.csv", "--json", "@a.json",
+         *_AGAIN),
+        {"a.csv": Path.read_bytes, "a.json": json_of},
+        _with_text(_take("train.csv"), "a.csv", "a.json"),
+        slow=("rareclass.audit.audit",),
+    ),
+    Scene(
+        "score csv",
+        ("score", "@m.rareclass", "@new.csv", "--out", "@s.csv", *_AGAIN),
+        {"s.csv": Path.read_bytes},
+        _with_text(_take("new.csv", "m.rareclass"), "s.csv"),
+    ),
+    Scene(
+        "threshold",
+        ("threshold", "@m.rareclass", "--max-fpr", "0.05", "--out", "@m.rareclass", "--json",
+         "@t.json", *_AGAIN),
+        {"m.rareclass": scores_of, "t.json": json_of},
+        _with_text(_take("m.rareclass"), "t.json"),
+    ),
+    Scene(
+        "evaluate",
+        ("evaluate", "@m.rareclass", "@new.csv", "--json", "@e.json", *_AGAIN),
+        {"e.json": json_of},
+        _with_text(_take("new.csv", "m.rareclass"), "e.json"),
+    ),
+    Scene(
+        "hunt",
+        ("hunt", "@pay.csv", *_CASES, "--out", "@found", *_AGAIN),
+        {"found": folder_of},
+        _hunted,
+        slow=("rareclass.hunt.hunting.hunt",),
+    ),
+    Scene(
+        "report",
+        ("report", "@m.rareclass", "@new.csv", "--out", "@r.html", "--json", "@r.json", *_AGAIN),
+        {"r.html": Path.read_bytes, "r.json": json_of},
+        _with_text(_take("new.csv", "m.rareclass"), "r.html", "r.json"),
+        slow=("rareclass.cli.report._of_models",),
+    ),
+    Scene(
+        "score top",
+        ("score", "@m.rareclass", "@new.csv", "--out", "@s.parquet", "--top", "5", *_AGAIN),
+        {"s.parquet": Path.read_bytes},
+        _with_text(_take("new.csv", "m.rareclass"), "s.parquet"),
+    ),
+    Scene("stream", _STREAM, {"run": stream_of}, _streamed, grows=frozenset({"run"})),
+    Scene(
+        "stream start",
+        _STREAM,
+        {"run": stream_of},
+        lambda folder: (_streamed(folder), shutil.rmtree(folder / "run"))[0],
+        grows=frozenset({"run"}),
+    ),
+    Scene(
+        "review list",
+        (*_REVIEW, "--verdicts", "@filled.csv", "--list", "@next.csv", *_AGAIN),
+        {"j.jsonl": journal_of, "next.csv": list_of},
+        _with_text(_reviewed, "next.csv"),
+        grows=frozenset({"j.jsonl"}),
+    ),
+    Scene(
+        "review start",
+        (*_REVIEW, "--list", "@next.csv", *_AGAIN),
+        {"j.jsonl": journal_of, "next.csv": list_of},
+        lambda folder: (_reviewed(folder), (folder / "j.jsonl").unlink())[0],
+        grows=frozenset({"j.jsonl"}),
+    ),
+)  # fmt: skip
+SCENES = {scene.name: scene for scene in _SCENES}
+
+
+@contextmanager
+def remembered(names: tuple[str, ...], known: dict[str, Any]) -> Iterator[None]:
+    """Compute the results of functions, by their full names, once for all runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in names:
+            patch.setattr(name, _Once(name, known))
+        yield
+
+
+class _Once:
+    """A function that computes its result when it is first called."""
+
+    def __init__(self, name: str, known: dict[str, Any]) -> None:
+        module, _, attribute = name.rpartition(".")
+        self._real = getattr(__import__(module, fromlist=[attribute]), attribute)
+        self._name, self._known = name, known
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        if self._name not in self._known:
+            self._known[self._name] = self._real(*given, **named)
+        return self._known[self._name]

@@ -1,0 +1,95 @@
+"""A folder in which a command is run again and again, and what it may leave there."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from disk_faults.scenes import SCENES, SCRATCH, Scene, remembered
+
+Snapshot = dict[str, bytes]
+
+
+class Stage(NamedTuple):
+    """A scene that was prepared and played once without a fault."""
+
+    scene: Scene
+    folder: Path
+    copy: Path  # of the folder before the command
+    read: dict[str, Any]  # outputs that the command leaves where nothing fails
+    known: dict[str, Any]  # results of the slow functions
+
+    def reset(self) -> Snapshot:
+        """Put the folder back as it was before the command, and return its files."""
+        for path in self.folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.copytree(self.copy, self.folder, dirs_exist_ok=True)
+        return self.snapshot()
+
+    def snapshot(self) -> Snapshot:
+        """Every file below the folder; folders as such where they are empty."""
+        found = dict[str, bytes]()
+        for path in self.folder.rglob("*"):
+            try:
+                if path.is_file() or not any(path.iterdir()):
+                    name = path.relative_to(self.folder).as_posix()
+                    found[name] = path.read_bytes() if path.is_file() else b""
+            except FileNotFoundError:  # of a process that runs
+                continue
+        return found
+
+    def check_outputs(self, before: Snapshot, where: str) -> None:
+        """Check that outputs are the old or the new ones, and no old line was lost."""
+        after = self.snapshot()
+        for output, read in self.scene.outputs.items():
+            old, new = (
+                {name: each for name, each in files.items() if name.partition("/")[0] == output}
+                for files in (before, after)
+            )
+            if old == new:
+                continue
+            found = read(self.folder / output)
+            if output not in self.scene.grows:
+                assert found == self.read[output], f"{output}: {where}"
+            elif output in old:  # a file to which lines are added
+                assert new[output].startswith(old[output]), f"{output}: {where}"
+
+    def check_others(self, before: Snapshot, where: str) -> None:
+        """Check that files other than the outputs are as they were, and no others came."""
+        after = self.snapshot()
+        for name in before.keys() | after.keys():
+            if name.partition("/")[0] not in self.scene.outputs:
+                assert after.get(name) == before.get(name), f"{name}: {where}"
+
+
+@cache
+def stage_of(name: str) -> Stage:
+    """Prepare a scene, once in a process, and play it without a fault."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk takes its time to sync
+    scene, root = SCENES[name], Path(tempfile.mkdtemp(prefix="rareclass-test-", dir=memory))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    folder, known = root / "stage", dict[str, Any]()
+    (folder / SCRATCH).mkdir(parents=True)
+    scene.prepare(folder)
+    shutil.copytree(folder, root / "copy")
+    with scratch_in(folder), remembered(scene.slow, known):
+        result = scene.run(folder)
+    assert result.exit_code == 0, result.output
+    return Stage(scene, folder, root / "copy", scene.read(folder), known)
+
+
+@contextmanager
+def scratch_in(folder: Path) -> Iterator[None]:
+    """Have temporary files below a folder, and no plain methods trained beside a model."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder / SCRATCH))
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
+        yield

@@ -1,0 +1,87 @@
+"""A file that may not grow, and a disk that is full, for what libraries write by themselves."""
+
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from disk_faults.scenes import SCENES, remembered
+from disk_faults.stage import Snapshot, Stage, scratch_in, stage_of
+from faults import cause_of
+
+_PAGE = 4096
+_DISK = 2**21
+
+
+def play(stage: Stage, before: Snapshot) -> bool:
+    """Run a command that may lack room, and check what is left; return whether it lacked it."""
+    result = stage.scene.run(stage.folder)
+    where = f"{stage.scene.name}, {result.output}"
+    stage.check_outputs(before, where)
+    stage.check_others(before, where)
+    if result.exit_code:
+        cause_of(result)
+    else:
+        assert stage.scene.read(stage.folder) == stage.read, where
+    return bool(result.exit_code)
+
+
+@contextmanager
+def longest_file(n_bytes: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("name", SCENES)
+def test_files_that_may_not_grow(name: str) -> None:
+    stage, n_bytes, lacks_room = stage_of(name), 0, True
+    while lacks_room:
+        before = stage.reset()
+        with scratch_in(stage.folder), remembered(stage.scene.slow, stage.known):
+            with longest_file(n_bytes):
+                lacks_room = play(stage, before)
+            stage.scene.run_again(stage.folder)
+        assert stage.scene.read(stage.folder) == stage.read
+        n_bytes = max(50, 3 * n_bytes)
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[None]:
+    """Mount a disk of 2 MiB in a folder; skip where that is not allowed."""
+    words = ["mount", "-t", "tmpfs", "-o", f"size={_DISK}", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(words, capture_output=True).returncode:
+        pytest.skip("only root may mount a disk")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("name", SCENES)
+def test_a_full_disk(name: str) -> None:
+    stage, n_pages, lacks_room = stage_of(name), 0, True
+    with small_disk(stage.folder):
+        while lacks_room:
+            stage.reset()
+            free = os.statvfs(stage.folder).f_bavail * _PAGE
+            ballast = stage.folder / "ballast"
+            ballast.write_bytes(bytes(max(free - n_pages * _PAGE, 0)))
+            before = stage.snapshot()
+            with scratch_in(stage.folder), remembered(stage.scene.slow, stage.known):
+                lacks_room = play(stage, before)
+                ballast.unlink()
+                stage.scene.run_again(stage.folder)
+            assert stage.scene.read(stage.folder) == stage.read
+            n_pages = max(1, 2 * n_pages)

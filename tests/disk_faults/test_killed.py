@@ -1,0 +1,74 @@
+"""A command that is killed at any moment leaves the last good state, and the next run succeeds."""
+
+import multiprocessing
+import os
+import random
+import shutil
+import sys
+import time
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+import pytest
+
+from disk_faults.scenes import SCENES, SCRATCH, remembered
+from disk_faults.stage import Stage, scratch_in, stage_of
+
+# Kills of one case, and cases of one command.
+_KILLS, _CASES = 25, 8
+
+
+@pytest.fixture(scope="module")
+def processes() -> ForkServerContext:
+    """Start processes that have imported the package already."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["disk_faults.scenes", "rareclass.ensemble.rare_classifier"])
+    return context
+
+
+def play(name: str, folder: Path) -> None:
+    """Run the command of a scene, as a process of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with scratch_in(folder):
+        os._exit(SCENES[name].run(folder).exit_code)
+
+
+def kill_once(stage: Stage, processes: ForkServerContext, moments: random.Random) -> None:
+    """Kill the command: at any moment, or soon after it has begun to write; then run it again."""
+    before = stage.reset()
+    process = processes.Process(target=play, args=(stage.scene.name, stage.folder))
+    process.start()
+    if moments.random() < 0.3:
+        process.join(moments.uniform(0.0, 0.5))
+    else:
+        while process.is_alive() and len(stage.snapshot()) == len(before):
+            time.sleep(0.0005)
+        process.join(moments.uniform(0.0, 0.05))
+    process.kill()
+    process.join()
+    assert process.exitcode in (0, -9)
+    where = f"{stage.scene.name} killed"
+    stage.check_outputs(before, where)
+    shutil.rmtree(stage.folder / SCRATCH)  # the system's to empty
+    (stage.folder / SCRATCH).mkdir()
+    with scratch_in(stage.folder), remembered(stage.scene.slow, stage.known):
+        stage.scene.run_again(stage.folder)
+    assert stage.scene.read(stage.folder) == stage.read
+    stage.check_others(before, where)
+    hidden = [path.name for path in stage.folder.rglob(".*")]
+    assert not hidden, where
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("name", SCENES)
+def test_a_kill(name: str, processes: ForkServerContext) -> None:
+    kill_once(stage_of(name), processes, random.Random(name))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("case", range(_CASES))
+@pytest.mark.parametrize("name", SCENES)
+def test_kills_at_random_moments(name: str, case: int, processes: ForkServerContext) -> None:
+    moments = random.Random(f"{name} {case}")
+    for _ in range(_KILLS):
+        kill_once(stage_of(name), processes, moments)

@@ -1,0 +1,182 @@
+"""The rules behind it: what is left over goes, folders change places, faults that pass pass."""
+
+import errno
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from disk_faults.refusals import Refusals, refusing_files
+from faults import cause_of, refused
+from rareclass import files
+from rareclass.cli.app import app
+from rareclass.errors import ErrorKind, system_faults
+from rareclass.files import being_written, replacing, replacing_folder
+from rareclass.model.archive import seal, write_archive
+from rareclass.serving import live_model
+from rareclass.serving.live_model import LiveModel, ServedModel
+from rareclass.stored import pack
+from rareclass.stream.checkpoint import load_newest
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_a_killed_process_left_goes_with_the_next_write(tmp_path: Path) -> None:
+    others = [".s-0123456789ab.parquet", ".s-0123456789a.csv", ".t-0123456789ab.csv", "s-1.csv"]
+    for name in [*others, ".s-0123456789ab.csv"]:
+        (tmp_path / name).write_text("half")
+    (tmp_path / ".found-0123456789ab").mkdir()
+    (tmp_path / ".found-0123456789ab" / "found.csv").write_text("half")
+    with replacing(tmp_path / "s.csv") as temporary:
+        temporary.write_text("whole")
+    with replacing_folder(tmp_path / "found") as folder:
+        (folder / "found.csv").write_text("whole")
+    assert names(tmp_path) == sorted([*others, "s.csv", "found"])
+
+
+def test_what_the_same_process_writes_stays(tmp_path: Path) -> None:
+    with being_written(tmp_path / "s.csv"), replacing(tmp_path / "s.csv") as outer:
+        with replacing(tmp_path / "s.csv") as inner:
+            inner.write_text("inner")
+        outer.write_text("outer")
+    assert (tmp_path / "s.csv").read_text() == "outer"
+    assert names(tmp_path) == ["s.csv"]
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+@pytest.mark.parametrize("fails", ["", "block", "rename"])
+def test_a_folder_takes_the_place_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_exchange: bool, fails: str
+) -> None:
+    out, real = tmp_path / "found", os.replace
+
+    def write(content: str) -> None:
+        with replacing_folder(out) as folder:
+            (folder / "a.csv").write_text(content)
+            if fails == "block" and content == "new":
+                raise OSError(errno.ENOSPC, "no room")
+
+    def replace(source: Any, target: Any) -> None:
+        if fails == "rename" and Path(target) == out and "former" not in str(source):
+            raise OSError(errno.EACCES, "no right")
+        real(source, target)
+
+    if not can_exchange:
+        monkeypatch.setattr(files, "_exchange", lambda *_: False)
+    write("old")
+    monkeypatch.setattr(os, "replace", replace)
+    is_refused = fails == "block" or (fails == "rename" and not can_exchange)
+    if is_refused:
+        with refused(ErrorKind.UNWRITABLE, says=str(out)):
+            write("new")
+    else:
+        write("new")
+    assert (out / "a.csv").read_text() == ("old" if is_refused else "new")
+    assert names(tmp_path) == ["found"]
+
+
+def test_a_folder_of_a_process_killed_between_two_renames_comes_back(tmp_path: Path) -> None:
+    (tmp_path / ".found-former").mkdir()
+    (tmp_path / ".found-former" / "a.csv").write_text("old")
+    with pytest.raises(ZeroDivisionError), replacing_folder(tmp_path / "found"):
+        raise ZeroDivisionError
+    assert (tmp_path / "found" / "a.csv").read_text() == "old"
+    assert names(tmp_path) == ["found"]
+
+
+def test_a_lock_needs_no_room(tmp_path: Path) -> None:
+    with refusing_files(Refusals(tmp_path, 1, lasting=True)), being_written(tmp_path / "s.csv"):
+        held = names(tmp_path)
+    assert held == [".s.csv.lock"]
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EACCES])
+def test_a_model_that_cannot_be_opened_to_be_sealed_stays(tmp_path: Path, code: int) -> None:
+    path = tmp_path / "m.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a", "content")
+    before = path.read_bytes()
+    choice = 2 if code == errno.EMFILE else 0
+    said = os.strerror(code)
+    with pytest.raises(OSError, match=said), refusing_files(Refusals(tmp_path, 0, choice=choice)):
+        seal(path)
+    assert path.read_bytes() == before
+
+
+def test_a_checkpoint_that_cannot_be_read_now_is_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "checkpoint-000000000000001.npz"
+    write_archive(path, pack({"format": 0}))
+
+    def unreadable(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("rareclass.model.archive.check_archive", unreadable)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        load_newest(tmp_path)
+    assert names(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("fault", [MemoryError(), OSError(errno.EMFILE, "too many open files")])
+def test_a_service_tries_again_after_a_fault_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    path, faults = tmp_path / "m.rareclass", [fault]
+
+    class Served(ServedModel):
+        target, columns = "y", ()
+
+        def __init__(self) -> None: ...
+
+    class Live:
+        def __init__(self, served: ServedModel, name: str) -> None:
+            self.served, self.name = served, name
+
+    def opened(_: Path) -> ServedModel:
+        if path.read_text() == "new" and faults:
+            raise faults.pop()
+        return Served()
+
+    monkeypatch.setattr(live_model, "Live", Live)
+    path.write_text("old")
+    model = LiveModel(path, opened)
+    before = model.now
+    path.write_text("new")
+    assert [model.look().outcome for _ in range(2)] == ["changing", "refused"]
+    assert model.now is before
+    assert [model.look().outcome for _ in range(2)] == ["loaded", "same"]
+    assert model.now is not before
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (MemoryError(), ErrorKind.MEMORY),
+        (OSError(errno.ENOSPC, "no room", "a.csv"), ErrorKind.UNWRITABLE),
+        (OSError(errno.EIO, "broken"), ErrorKind.UNWRITABLE),
+    ],
+)
+def test_a_fault_of_the_machine_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, fault: Exception, kind: ErrorKind
+) -> None:
+    with refused(kind), system_faults():
+        raise fault
+
+    def fail(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("rareclass.opening.describe", fail)
+    assert cause_of(CliRunner().invoke(app, ["show", "m.rareclass"])).kind is kind
+
+
+def test_other_errors_keep_their_place() -> None:
+    for fault in (FileNotFoundError(errno.ENOENT, "none"), BrokenPipeError(errno.EPIPE, "gone")):
+        with pytest.raises(type(fault)), system_faults():
+            raise fault
