@@ -4,7 +4,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 
@@ -118,10 +118,14 @@ def test_every_cell_of_the_grid_is_searched_right():
 
 @draws(60)
 @given(column=COLUMN, others=COLUMN)
-def test_numpy_interpolates_to_the_same_bits(column, others):
+@example(column=[0.0, 5e-324, 1e-320], others=[])
+def test_few_and_many_rows_and_numpy_interpolate_to_the_same_bits(column, others):
     bounded = BoundedNumbers().fit(np.array(column)[:, None])
     new = np.array([*column, *others, np.inf, -np.inf])[:, None]
     compiled = bounded.transform(new)
+    many = bounded.transform(np.resize(new, (300, 1)))
+    np.testing.assert_array_equal(many[: len(new)], compiled)
+    assert (np.isnan(compiled) == np.isnan(new)).all()
     with mock.patch.object(bounded_numbers, "pays", return_value=False):
         np.testing.assert_array_equal(bounded.transform(new), compiled)
 

@@ -11,7 +11,8 @@ _CELLS = 1024
 _BLOCK = 512
 # Of fewer rows a search among all knots takes less time than to lay a grid over them.
 _ROWS_OF_GRID = 256
-_ONE = np.uint64(1)
+_ONE = np.uint32(1)
+_STEEPEST = 1e300
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -22,38 +23,99 @@ def interpolate_columns(columns, knots, heights, starts, mean, scale, out):
     column of the table in each row; out (n_rows, n_columns). Column j has the increasing
     ``knots[starts[j]:starts[j + 1]]``, at least one, and as many heights. An even grid over the
     range of a column tells where among the knots to look: time O(n_rows * n_columns) where knots
-    are spread evenly, at worst times log2 of their number. Of few rows it has one cell.
+    are spread evenly, at worst times log2 of their number. A search is a step of a block of rows
+    in turn. Of few rows no grid is laid.
     """
     n_columns, n_rows = columns.shape
-    n_cells = _CELLS if n_rows >= _ROWS_OF_GRID else 1
-    first = np.empty((n_columns, n_cells), np.uint64)
-    widest = np.empty(n_columns, np.uint64)
+    if n_rows < _ROWS_OF_GRID:
+        _interpolate_few(columns, knots, heights, starts, mean, scale, out)
+        return
+    first = np.empty((n_columns, _CELLS), np.uint32)
+    widest = np.empty(n_columns, np.uint32)
+    base, slope = np.empty(len(knots)), np.zeros(len(knots))
     for j in range(n_columns):
         widest[j] = _lay_grid(knots[starts[j] : starts[j + 1]], first[j])
+        for k in range(starts[j], starts[j + 1]):
+            base[k] = (heights[k] - mean[j]) / scale[j]
+        for k in range(starts[j], starts[j + 1] - 1):
+            slope[k] = _slope(base[k + 1] - base[k], knots[k + 1] - knots[k])
+    inside, low = np.empty(_BLOCK), np.empty(_BLOCK, np.uint32)
     for begin in range(0, n_rows, _BLOCK):
         end = min(n_rows, begin + _BLOCK)
         for j in range(n_columns):
-            at = knots[starts[j] : starts[j + 1]]
-            height = heights[starts[j] : starts[j + 1]]
-            width = at[-1] - at[0]
-            per_unit = n_cells / width if width > 0.0 else 0.0
-            cells = first[j]
-            for i in range(begin, end):
-                z = _height_of(columns[j, i], at, height, cells, per_unit, widest[j])
-                out[i, j] = (z - mean[j]) / scale[j]
+            own = slice(starts[j], starts[j + 1])
+            at, own_base, own_slope = knots[own], base[own], slope[own]
+            _find_knots(columns[j, begin:end], at, first[j], widest[j], inside, low)
+            for i in range(end - begin):
+                k = low[i]
+                out[begin + i, j] = own_base[k] + (inside[i] - at[k]) * own_slope[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _find_knots(numbers, at, first, widest, inside_out, low_out):
+    """Write the numbers brought into the range of the knots, and the knot at or below each."""
+    lowest, highest = at[0], at[-1]
+    width = highest - lowest
+    per_unit = _CELLS / width if width > 0.0 else 0.0
+    for i in range(len(numbers)):
+        x = numbers[i]
+        x = lowest if x < lowest else x
+        x = highest if x > highest else x
+        inside_out[i] = x
+        cell = np.int64((x - lowest) * per_unit) if x == x else 0
+        # Places are unsigned: numba then leaves out what makes -1 the last of them.
+        low_out[i] = first[np.uint64(min(cell, _CELLS - 1))]
+    # A step is read from two entries: LLVM makes a branch of a choice, often guessed wrong.
+    size, steps = widest, np.zeros(2, np.uint32)
+    while size > _ONE:
+        half = np.uint32(size >> _ONE)
+        steps[1] = half
+        for i in range(len(numbers)):
+            low_out[i] += steps[np.uint64(at[low_out[i] + half] <= inside_out[i])]
+        size -= half
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _interpolate_few(columns, knots, heights, starts, mean, scale, out):
+    """Do the same number by number, to the last digit."""
+    for j in range(columns.shape[0]):
+        at, height = knots[starts[j] : starts[j + 1]], heights[starts[j] : starts[j + 1]]
+        last = len(at) - 1
+        for i in range(columns.shape[1]):
+            x = columns[j, i]
+            x = at[0] if x < at[0] else x
+            x = at[last] if x > at[last] else x
+            low, size = 0, last + 1
+            while size > 1:
+                half = size >> 1
+                low = low + half if at[low + half] <= x else low
+                size -= half
+            base, slope = (height[low] - mean[j]) / scale[j], 0.0
+            if low < last:
+                above = (height[low + 1] - mean[j]) / scale[j]
+                slope = _slope(above - base, at[low + 1] - at[low])
+            out[i, j] = base + (x - at[low]) * slope
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _slope(rise, width):
+    """Slope between two knots; 0 where knots are so near that it is beyond what floats hold."""
+    slope = rise / width
+    return slope if abs(slope) <= _STEEPEST else 0.0
 
 
 def interpolate_plainly(columns, knots, heights, starts, mean, scale, out):
     """Do the same by NumPy, to the last digit."""
     for j, x in enumerate(columns):
-        at, height = knots[starts[j] : starts[j + 1]], heights[starts[j] : starts[j + 1]]
+        own = slice(starts[j], starts[j + 1])
+        at, base = knots[own], (heights[own] - mean[j]) / scale[j]
         inside = np.clip(x, at[0], at[-1])
-        low = np.clip(np.searchsorted(at, inside, side="right") - 1, 0, max(len(at) - 2, 0))
+        low = np.clip(np.searchsorted(at, inside, side="right") - 1, 0, len(at) - 1)
         high = np.minimum(low + 1, len(at) - 1)
-        width = np.where(at[high] > at[low], at[high] - at[low], 1.0)
-        z = height[low] + (inside - at[low]) / width * (height[high] - height[low])
-        z = np.where(x >= at[-1], height[-1], np.where(x <= at[0], height[0], z))
-        out[:, j] = (z - mean[j]) / scale[j]
+        with np.errstate(all="ignore"):
+            slope = (base[high] - base[low]) / (at[high] - at[low])
+        slope = np.where(np.abs(slope) <= _STEEPEST, slope, 0.0)
+        out[:, j] = base[low] + (inside - at[low]) * slope
 
 
 @njit(cache=True, nogil=True)
@@ -75,26 +137,6 @@ def _lay_grid(at, first):
     for cell in range(n_cells):
         first[cell] = min(np.int64(first[cell]), last + 1 - widest)
     return widest
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _height_of(x, at, height, first, per_unit, size):
-    """The height of one number."""
-    last = len(at) - 1
-    if np.isnan(x):
-        return np.nan
-    if x <= at[0]:
-        return height[0]
-    if x >= at[last]:
-        return height[last]
-    # Places are unsigned: numba then leaves out what makes -1 the last of them.
-    low = first[np.uint64(min(int((x - at[0]) * per_unit), len(first) - 1))]
-    while size > _ONE:
-        half = size >> _ONE
-        low = low + half if at[low + half] <= x else low
-        size -= half
-    step = (x - at[low]) / (at[low + _ONE] - at[low])
-    return height[low] + step * (height[low + _ONE] - height[low])
 
 
 # What is done with scaled values far from 0.

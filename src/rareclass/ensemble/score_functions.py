@@ -104,23 +104,37 @@ class KernelFunction:
 
     def scores(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
         """Return f of every row, of shape (n_rows,): O(n_landmarks n_features) a row."""
-        scores, similarity = self.with_similarity(X, n_jobs).T
-        far = similarity < self.least
-        return np.where(far, np.minimum(scores, self.most), scores)
+        return self.bounded(*self.with_similarity(X, n_jobs).T)
 
-    def with_similarity(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
-        """Return the plain expansion and the sum of similarities of every row: (n_rows, 2)."""
+    def bounded(self, expanded: np.ndarray, similarity: np.ndarray) -> np.ndarray:
+        """Return f of rows of a plain expansion and a sum of similarities."""
+        return np.where(similarity < self.least, np.minimum(expanded, self.most), expanded)
+
+    @property
+    def matrix_key(self) -> tuple[Any, ...]:
+        """What the kernel between rows and landmarks depends on: equal for equal matrices."""
+        return self.kernel, self.width, id(self.landmarks), id(self.scales)
+
+    def with_similarity(
+        self, X: Any, n_jobs: int | None = 1, others: Sequence["KernelFunction"] = ()
+    ) -> np.ndarray:
+        """Return the plain expansion and the sum of similarities of every row: (n_rows, 2).
+
+        With `others` of the same kernel matrix there is a column for each of their expansions
+        between the two.
+        """
         X = np.asarray(X, dtype=np.float32)
         if not len(X):
-            return np.empty((0, 2))
+            return np.empty((0, 2 + len(others)))
         if self.scales is not None:
             X = X * self.scales.astype(np.float32)
         landmarks = np.asarray(self.landmarks, dtype=np.float32)
         expansion = KernelExpansion(make_kernel(self.kernel, self.width), landmarks)
         size = max(64, _BLOCK_ENTRIES // max(1, len(landmarks)))
         rows = ArrayRows(as_source(X), block_rows=size, n_jobs=n_jobs)
-        both = np.column_stack([self.coefficients, np.ones(len(self.coefficients))])
-        return rows.map(block_scores, expansion, both)
+        of_each = [each.coefficients for each in (self, *others)]
+        columns = np.column_stack([*of_each, np.ones(len(self.coefficients))])
+        return rows.map(block_scores, expansion, columns)
 
     @classmethod
     def mean_of(cls, functions: Sequence[Self]) -> Self:
@@ -144,6 +158,24 @@ class KernelFunction:
             first.least if same else least,
             float(np.mean([each.most for each in functions])),
         )
+
+
+def scores_of(
+    functions: Sequence[ScoreFunction], X: Any, n_jobs: int | None = 1
+) -> list[np.ndarray]:
+    """Return f of every row for each function: kernel functions of one matrix share it."""
+    found: dict[int, np.ndarray] = {}
+    together: dict[Any, list[KernelFunction]] = {}
+    for function in functions:
+        if isinstance(function, KernelFunction):
+            together.setdefault(function.matrix_key, []).append(function)
+        else:
+            found[id(function)] = function.scores(X, n_jobs)
+    for first, *others in together.values():
+        *expanded, similarity = first.with_similarity(X, n_jobs, others).T
+        for function, column in zip((first, *others), expanded, strict=True):
+            found[id(function)] = function.bounded(column, similarity)
+    return [found[id(function)] for function in functions]
 
 
 @dataclass(eq=False)

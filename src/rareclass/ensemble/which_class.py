@@ -94,15 +94,17 @@ def summed_rarity(
 
     Each view that a member needs is made once, for all ensembles.
     """
+    from rareclass.ensemble.score_functions import scores_of
+
     rarity = np.zeros((encoded.n_rows, len(ensembles)))
-    needed = {member.view for members in ensembles for member in members}
-    for name in (name for name in views if name in needed):
-        X = views[name].transform(encoded)
-        for column, members in enumerate(ensembles):
-            for member in members:
-                if member.view == name:
-                    scores = member.function.scores(X, n_jobs)
-                    rarity[:, column] -= member.weight * member.scale(scores)
+    every = [(k, member) for k, members in enumerate(ensembles) for member in members]
+    for name, view in views.items():
+        chosen = [(k, member) for k, member in every if member.view == name]
+        if chosen:
+            functions = [member.function for _, member in chosen]
+            scores = scores_of(functions, view.transform(encoded), n_jobs)
+            for (k, member), column in zip(chosen, scores, strict=True):
+                rarity[:, k] -= member.weight * member.scale(column)
     return rarity
 
 
