@@ -1,6 +1,7 @@
 """Functions of plain arrays: the expansion, the line, their means, and rows that are far."""
 
 import copy
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from draws import draws
-from rareclass.ensemble.score_functions import KernelFunction, LinearFunction
+from rareclass.ensemble import score_functions
+from rareclass.ensemble.score_functions import KernelFunction, LinearFunction, scores_of
+from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import make_kernel
 
 
@@ -33,6 +36,25 @@ def plain(kernel, width, landmarks, coefficients, scales, X):
     return make_kernel(kernel, width).block(X, landmarks.astype(np.float32).astype(float)) @ (
         coefficients
     )
+
+
+@given(expansions())
+@draws(30)
+def test_settings_of_one_member_share_their_kernel_matrix(parts):
+    kernel, width, landmarks, coefficients, scales, X = parts
+    one, other = (KernelFunction(kernel, width, landmarks, each, scales) for each in coefficients)
+    other.least, other.most = 1.0, 0.0
+    apart = KernelFunction(kernel, 2.0 * width, landmarks, coefficients[0], scales)
+    line = LinearFunction(np.ones(X.shape[1]))
+    functions = [one, line, other, apart]
+    with mock.patch.object(
+        KernelExpansion, "matrix", autospec=True, side_effect=KernelExpansion.matrix
+    ) as made:
+        found = scores_of(functions, X)
+    n_blocks = -(-len(X) // (score_functions._BLOCK_ENTRIES // len(landmarks)))
+    assert made.call_count == 2 * n_blocks
+    for function, scores in zip(functions, found, strict=True):
+        np.testing.assert_array_equal(scores, function.scores(X))
 
 
 @given(expansions())

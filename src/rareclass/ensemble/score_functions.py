@@ -112,7 +112,7 @@ class KernelFunction:
 
     @property
     def matrix_key(self) -> tuple[Any, ...]:
-        """What the kernel between rows and landmarks depends on: equal for equal matrices."""
+        """Key of the kernel matrix between rows and landmarks: equal for equal matrices."""
         return self.kernel, self.width, id(self.landmarks), id(self.scales)
 
     def with_similarity(

@@ -28,10 +28,10 @@ def add_to_cells(
     lose the small weights.
     """
     coarse = distinct[::_STRIDE].copy()
-    found = np.empty(_LANES, np.int64)
+    found, steps = np.empty(_LANES, np.int64), np.zeros(2, np.int64)
     for start in range(0, scores.shape[0], _LANES):
         lanes = min(_LANES, scores.shape[0] - start)
-        _search_lanes(distinct, coarse, scores, start, lanes, found)
+        _search_lanes(distinct, coarse, scores, start, lanes, steps, found)
         for k in range(lanes):
             cells[found[k]] += 1.0 if weight is None else weight[start + k]
 
@@ -51,10 +51,10 @@ def add_and_read(
     Score k is that of row ``row[k]`` of `weight` and of `out`.
     """
     coarse = distinct[::_STRIDE].copy()
-    found = np.empty(_LANES, np.int64)
+    found, steps = np.empty(_LANES, np.int64), np.zeros(2, np.int64)
     for start in range(0, scores.shape[0], _LANES):
         lanes = min(_LANES, scores.shape[0] - start)
-        _search_lanes(distinct, coarse, scores, start, lanes, found)
+        _search_lanes(distinct, coarse, scores, start, lanes, steps, found)
         for k in range(lanes):
             j = row[start + k]
             cells[found[k]] += 1.0 if weight is None else weight[j]
@@ -68,17 +68,18 @@ def _search_lanes(
     scores: NDArray[np.float64],
     start: int,
     lanes: int,
+    steps: NDArray[np.int64],
     found: NDArray[np.int64],
 ) -> None:
     """The cell of each lane's score."""
     d = distinct.shape[0]
     width = min(_STRIDE, d)
     found[:lanes] = 0
-    _narrow(coarse, scores, start, lanes, found, coarse.shape[0])
+    _narrow(coarse, scores, start, lanes, steps, found, coarse.shape[0])
     for k in range(lanes):
         # The last window is shifted down so that it, too, has `width` scores.
         found[k] = min(found[k] * _STRIDE, d - width)
-    _narrow(distinct, scores, start, lanes, found, width)
+    _narrow(distinct, scores, start, lanes, steps, found, width)
     for k in range(lanes):
         i, t = found[k], scores[start + k]
         cell = 2 * (i + (distinct[i] < t))
@@ -134,12 +135,12 @@ def _bucket_starts(
     """Where each bucket begins; fills in the bucket of each row."""
     first = distinct[:: -(-distinct.shape[0] // _BUCKETS)].copy()
     place = np.zeros(_BUCKETS + 1, np.int64)
-    found = np.empty(_LANES, np.int64)
+    found, steps = np.empty(_LANES, np.int64), np.zeros(2, np.int64)
     n = scores.shape[0]
     for start in range(0, n, _LANES):
         lanes = min(_LANES, n - start)
         found[:lanes] = 0
-        _narrow(first, scores, start, lanes, found, first.shape[0])
+        _narrow(first, scores, start, lanes, steps, found, first.shape[0])
         for k in range(lanes):
             bucket[start + k] = found[k]
             place[found[k] + 1] += 1
@@ -154,19 +155,22 @@ def _narrow(
     scores: NDArray[np.float64],
     start: int,
     lanes: int,
+    steps: NDArray[np.int64],
     found: NDArray[np.int64],
     length: int,
 ) -> None:
     """Move each search from the first of `length` entries to the last one not above its score.
 
-    Where all are above its score, it stays at the first.
+    Where all are above its score, it stays at the first. A step is read from the two entries of
+    `steps`, the first of which is 0: LLVM makes a branch of a choice, which is guessed wrong half
+    of the time and costs five times more.
     """
     while length > 1:
         half = length // 2
+        steps[1] = half
         for k in range(lanes):
-            low = found[k]
-            # One store either way: a branch, guessed wrong half of the time, costs four times more.
-            found[k] = low + half if table[low + half] <= scores[start + k] else low
+            is_above = table[np.uint64(found[k] + half)] <= scores[start + k]
+            found[k] += steps[np.uint64(is_above)]
         length -= half
 
 

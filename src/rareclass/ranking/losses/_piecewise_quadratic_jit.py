@@ -19,7 +19,7 @@ def _count_below(sorted_scores, scores, shift, counts_out):
     """For every score, how many sorted scores are below score + shift."""
     n_sorted, n = sorted_scores.shape[0], scores.shape[0]
     bound = np.empty(_LANES)
-    found = np.empty(_LANES, np.int64)
+    found, steps = np.empty(_LANES, np.uint64), np.zeros(2, np.uint64)
     for start in range(0, n, _LANES):
         lanes = min(_LANES, n - start)
         for k in range(lanes):
@@ -28,15 +28,16 @@ def _count_below(sorted_scores, scores, shift, counts_out):
         length = n_sorted
         while length > 1:
             half = length // 2
+            steps[1], last = half, np.uint64(half - 1)
             for k in range(lanes):
-                # Chosen, not branched: a branch would be guessed wrong half of the time. An
-                # unsigned place is not looked at for being counted from the end, which is one.
-                low = found[k]
-                is_below = sorted_scores[np.uint64(low + half - 1)] < bound[k]
-                found[k] = low + half if is_below else low
+                # Read from two entries: LLVM makes a branch of a choice, which is guessed wrong
+                # half of the time. An unsigned place is not looked at for being counted from the
+                # end.
+                found[k] += steps[np.uint64(sorted_scores[found[k] + last] < bound[k])]
             length -= half
         for k in range(lanes):
-            counts_out[start + k] = found[k] + (n_sorted > 0 and sorted_scores[found[k]] < bound[k])
+            is_below = n_sorted > 0 and sorted_scores[found[k]] < bound[k]
+            counts_out[start + k] = found[k] + np.uint64(is_below)
 
 
 @njit(cache=True, nogil=True)
