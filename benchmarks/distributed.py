@@ -17,7 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ def groups(args: argparse.Namespace) -> list[Group]:
     return [
         *_fits(args, args.rows, WHERE),
         *_fits(args, args.spark_rows, ("memory, 2 threads", "dask, 2 workers", SPARK)),
+        _ensembles(args),
         _moments(args),
         _aucs(args),
         _passes(args),
@@ -73,6 +74,26 @@ def _fits(args: argparse.Namespace, rows: int, places: tuple[str, ...]) -> Itera
             for place in places
         ],
         repeats=3,
+        preparations=[data_sets.preparation(data, args.scratch)],
+    )
+
+
+def _ensembles(args: argparse.Namespace) -> Group:
+    data = data_sets.simulated_name(args.rows, 40, args.rare)
+    return Group(
+        f"RareClassifier, {args.rows:,} x 40",
+        [
+            Cell(
+                f"ensemble {args.rows:,} / {place}",
+                "benchmarks.distributed:ensemble",
+                {"data": data, "scratch": str(args.scratch), "place": place},
+                estimate=100.0,
+                limit=args.limit,
+                about={"what": "RareClassifier", "rows": args.rows, "place": place},
+            )
+            for place in ("memory, 2 threads", "dask, 2 workers")
+        ],
+        repeats=1,
         preparations=[data_sets.preparation(data, args.scratch)],
     )
 
@@ -189,6 +210,52 @@ def fit(
         "load_seconds": loaded - start,
         **told,
         "auc": float(roc_auc_score(np.load(y_test), scores)),
+    }
+
+
+def ensemble(
+    data: str, scratch: str, place: str, threads: int = 1, limit: float = 600.0
+) -> dict[str, Any]:
+    """Seconds from files to a `RareClassifier` with defaults; from Dask it learns from a draw."""
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    from rareclass import RareClassifier
+
+    X, y, X_test, y_test = (
+        Path(scratch) / data / f"{name}.npy" for name in data_sets.DataSet._fields
+    )
+    model = RareClassifier(random_state=0)
+    with ExitStack() as until_read:
+        if place.startswith("dask"):
+            from dask import array, delayed
+
+            until_read.enter_context(workers(int(place.split()[1])))
+            n_rows = len(np.load(y, mmap_mode="r"))
+            cuts = np.linspace(0, n_rows, PARTS + 1).astype(int).tolist()
+            given = [
+                array.concatenate(
+                    [
+                        array.from_delayed(
+                            delayed(_slice)(str(path), a, b),
+                            (b - a, *stored.shape[1:]),
+                            stored.dtype,
+                        )
+                        for a, b in pairwise(cuts)
+                    ]
+                )
+                for path, stored in ((each, np.load(each, mmap_mode="r")) for each in (X, y))
+            ]
+        start = time.perf_counter()
+        if not place.startswith("dask"):
+            given = [np.load(X), np.load(y)]
+        with time_limit(limit):
+            model.fit(*given)
+        seconds = time.perf_counter() - start
+    scores, labels = model.decision_function(np.load(X_test)), np.load(y_test)
+    return {
+        "seconds": seconds,
+        "auc": float(roc_auc_score(labels, scores)),
+        "average_precision": float(average_precision_score(labels, scores)),
     }
 
 
@@ -405,7 +472,7 @@ def render(runs: list[Run]) -> str:
     """One line a place."""
     header = [
         "what", "rows", "place", "seconds", "reading s", "passes", "overhead a pass ms",
-        "sent a pass kB", "sent at most kB", "received a pass kB", "AUC",
+        "sent a pass kB", "sent at most kB", "received a pass kB", "AUC", "AP",
     ]  # fmt: skip
     body = [_line(run) for run in summaries(runs)]
     return (
@@ -418,7 +485,7 @@ def render(runs: list[Run]) -> str:
 def _line(run: Run) -> list[str]:
     name = [run["what"], f"{run['rows']:,}", run["place"]]
     if run["status"] != "ok":
-        return [*name, f"{run['status']}: {run.get('message', '')}", *[""] * 7]
+        return [*name, f"{run['status']}: {run.get('message', '')}", *[""] * 8]
 
     def cell(key: str, scale: float, form: str) -> str:
         return format(run[key] * scale, form) if key in run else ""
@@ -433,4 +500,5 @@ def _line(run: Run) -> list[str]:
         cell("most_sent_bytes", 1e-3, ",.0f"),
         cell("received_bytes", 1e-3, ",.1f"),
         cell("auc", 1.0, ".6f"),
+        cell("average_precision", 1.0, ".4f"),
     ]

@@ -156,7 +156,8 @@ def fit(
     if dask is not None and learner.reads_types:
         raise InputError(
             f"--dask: --method {learner.name} does not run on the workers of a cluster.",
-            "Give --method rankrc, mibc or ordinal-rankrc.",
+            "Give --method rankrc, mibc or ordinal-rankrc; in Python, RareClassifier().fit takes "
+            "Dask collections.",
             ErrorKind.COMBINATION,
         )
     read: dict[str, Location] = {"the training file": train}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.rows import LabelledRows, RowSource
+from rareclass.rows.source import is_dask
 from rareclass.tables import TableWarning
 from rareclass.tables.cells import is_text_type, type_name
 from rareclass.tables.columns import (
@@ -191,13 +192,17 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
     return TypedTable(frame.n_rows, tuple(columns), remembered)
 
 
-def in_memory(X: Any, chosen: Any = slice(None)) -> Any:
-    """Return rows of a file, or those chosen, with their columns' names; other X as it is."""
+def in_memory(X: Any, chosen: NDArray[np.intp] | None = None) -> Any:
+    """Return rows of a file or of Dask, or those chosen, with column names; other X as it is."""
+    if is_dask(X):
+        from rareclass.rows.dask import rows_here  # needs an extra
+
+        return rows_here(X, chosen)
     names = X.feature_names if isinstance(X, LabelledRows) else None
     source = X.source if isinstance(X, LabelledRows) else X
     if not isinstance(source, RowSource):
         return X
-    rows = source.take(chosen)
+    rows = source.take(slice(None) if chosen is None else chosen)
     return rows if names is None else pa.table(dict(zip(names, rows.T, strict=True)))
 
 

@@ -222,8 +222,9 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
 
         Parameters
         ----------
-        X : pandas, polars or pyarrow table, or array of shape (n_rows, n_features)
-            Numbers, truth values, strings, dates; cells may be missing.
+        X : pandas, polars, pyarrow or Dask table, or array of shape (n_rows, n_features)
+            Numbers, truth values, strings, dates; cells may be missing. Of a Dask collection of
+            more than 500,000 rows, all rare rows and a weighted draw of the others are learned.
         y : array-like of shape (n_rows,)
             Two labels of any type; or one frequent label and several rare ones.
         sample_weight : array-like of shape (n_rows,) or None

@@ -9,6 +9,7 @@ from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.rare_classes import RareClasses, read_rare_classes
 from rareclass.labels.two_classes import row_weights
 from rareclass.rows import LabelledRows, RowSource
+from rareclass.rows.source import is_dask
 
 if TYPE_CHECKING:
     from rareclass.encoding.typed_table import TypedTable
@@ -114,19 +115,22 @@ def draw_piece(is_rare: np.ndarray, seed: int) -> np.ndarray:
 def read_training_rows(
     given: FitInput, cv: Any, pos_label: Any, seed: int
 ) -> tuple[FoldedRows, RareClasses]:
-    """Read the rows; of a file too long to be read, all rare rows and a draw of the majority.
+    """Read the rows; of a long file or Dask collection, all rare rows and a draw of the majority.
 
     Raises `InputError` and `ValueError` as `RareClassifier.fit`.
     """
     from rareclass.encoding.typed_table import in_memory, read_table
     from rareclass.ensemble.folds import fold_numbers, with_equal_rows_together
 
-    number, weight = _part_of_file(given, cv, pos_label, seed)
+    given = FitInput(
+        given.X, *(in_memory(column) if is_dask(column) else column for column in given[1:])
+    )
+    number, weight = _drawn_part(given, cv, pos_label, seed)
     y, groups, time = (
         column if column is None or number is None else np.asarray(column)[number]
         for column in (given.y, given.groups, given.time)
     )
-    X = in_memory(given.X, slice(None) if number is None else number)
+    X = in_memory(given.X, number)
     table = read_table(X)
     read = read_rare_classes(y, weight, pos_label, table.n_rows)
     labels, which = read.labels, None
@@ -166,25 +170,35 @@ def read_training_rows(
     return rows.part(kept, weight) if len(kept) < table.n_rows else rows, read
 
 
-def _part_of_file(
+def _column_here(column: Any) -> Any:
+    """Return a column of Dask in this process; any other as it is."""
+    from rareclass.encoding.typed_table import in_memory
+
+    return in_memory(column) if is_dask(column) else column
+
+
+def _drawn_part(
     given: FitInput, cv: Any, pos_label: Any, seed: int
 ) -> tuple[np.ndarray | None, Any]:
-    """Draw row numbers and weights of a file too long to be read.
+    """Draw row numbers and weights of a file or Dask collection too long to be read.
 
     None and the weights as given where all rows are read, as for folds given by number of row.
     """
     source = given.X.source if isinstance(given.X, LabelledRows) else given.X
     if not isinstance(cv, (str, int, np.integer)):
         return None, given.weight
-    if not isinstance(source, RowSource) or source.n_rows <= _MOST_READ:
+    if not (isinstance(source, RowSource) or is_dask(source)):
         return None, given.weight
-    labels = read_rare_classes(given.y, given.weight, pos_label, source.n_rows).labels
+    n_rows = len(given.y) if is_dask(source) else source.n_rows
+    if n_rows <= _MOST_READ:
+        return None, given.weight
+    labels = read_rare_classes(given.y, given.weight, pos_label, n_rows).labels
     n_majority = max(_MOST_READ - len(labels.rare), _MOST_READ // 2)
     if n_majority >= len(labels.majority):
         return None, given.weight
-    is_rare = np.zeros(source.n_rows, dtype=bool)
+    is_rare = np.zeros(n_rows, dtype=bool)
     is_rare[labels.rare] = True
-    return draw_majority(is_rare, row_weights(given.weight, source.n_rows), n_majority, seed)
+    return draw_majority(is_rare, row_weights(given.weight, n_rows), n_majority, seed)
 
 
 class TrainingViews:

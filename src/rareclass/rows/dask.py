@@ -7,8 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from rareclass.errors import ErrorKind, InputError, needed_for
 from rareclass.rows.decoding import ColumnRoles
@@ -122,6 +125,38 @@ def from_dask(
             )
     engine = DaskEngine(client, parts, beside[0], beside[1], roles)
     return labelled(engine, engine.load(range(len(parts))), checkpoint)
+
+
+def rows_here(collection: Any, chosen: np.ndarray | None = None) -> Any:
+    """Bring rows of a collection to this process, as a table or an array, with a task a part.
+
+    `chosen` are increasing row numbers, None for all. Parts are read twice, first for their
+    lengths, unless the collection is persisted.
+    """
+    import dask
+
+    parts = delayed_parts(collection)
+    pieces = parts
+    if chosen is not None:
+        lengths = dask.compute(*[dask.delayed(len)(part) for part in parts])
+        edges = np.concatenate([[0], np.cumsum(lengths)])
+        ends = np.searchsorted(chosen, edges)
+        take = dask.delayed(_some_rows)
+        pieces = [
+            take(part, chosen[start:stop] - edge)
+            for part, (start, stop), edge in zip(parts, pairwise(ends), edges[:-1], strict=True)
+            if stop > start
+        ]
+    found = dask.compute(*pieces)
+    if hasattr(found[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(found, ignore_index=True)
+    return np.concatenate(found)
+
+
+def _some_rows(part: Any, places: np.ndarray) -> Any:
+    return part.iloc[places] if hasattr(part, "iloc") else part[places]
 
 
 class DaskEngine(Engine):
