@@ -156,6 +156,24 @@ def test_the_one_that_is_learned_whatever_it_takes_is_likely_to_end_in_time(cloc
     assert learned(model) == {"xgboost"}
 
 
+def test_the_first_member_has_a_tenth_of_the_time_where_reading_took_all_of_it(clock, monkeypatch):
+    read = rare_classifier.read_training_rows
+
+    def slowly(*given):
+        clock.now += 100.0
+        return read(*given)
+
+    monkeypatch.setattr(rare_classifier, "read_training_rows", slowly)
+    best = Slow("catboost", clock, 3.0, units=1e6)
+    with pytest.warns(UserWarning, match="catboost alone"):
+        model = fitted([best, Slow("quick", clock, 0.1)])
+    assert learned(model) == {"catboost"}
+    longer = Slow("xgboost", clock, 100.0, units=1e10)
+    with pytest.warns(UserWarning, match="quick alone"):
+        model = fitted([longer, Slow("quick", clock, 0.1)])
+    assert learned(model) == {"quick"}
+
+
 def test_an_interrupted_fit_ends_with_what_is_there(clock):
     members = [
         MeanDifference("first"),

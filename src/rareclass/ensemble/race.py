@@ -44,6 +44,8 @@ _FIRST_CALL_SECONDS = 5.0
 # The part of the time that the first member may be likely to take on all rows: the table is
 # thinned to as many. Each of the others then takes as many of these as it has time for.
 _FIRST_PART = 0.25
+# The part of all the time that the first member has, also where no time is left.
+_FIRST_LEAST_PART = 0.1
 
 # Seconds of one core for a unit of each member's `cost`, on a machine that others are measured by:
 # tables of 1,500 x 12 to 20,000 x 20, three folds (`python -m benchmarks.member_costs`); less for
@@ -207,13 +209,15 @@ class Race:
         """Learn members; those that are not likely to end in time are not.
 
         One is learned whatever it takes: the first that is likely to end in time, or else the
-        quickest.
+        quickest. It has a tenth of the whole time even where reading the table took more: a few
+        seconds late is better than a model of the quickest member alone.
         """
         pending = list(members)
         seconds = np.array([self._predicted(member, 0.0) or 0.0 for member in pending])
-        within = np.flatnonzero(seconds <= self.budget.left)
+        least = _FIRST_LEAST_PART * self.budget.seconds
+        within = np.flatnonzero(seconds <= max(self.budget.left, least))
         first = int(within[0] if len(within) else np.argmin(seconds))
-        self._learn(pending.pop(first), self._allowed(first, members))
+        self._learn(pending.pop(first), max(self._allowed(first, members), least))
         while pending:
             chosen = self._next(pending)
             if chosen is None:
