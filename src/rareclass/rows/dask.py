@@ -18,7 +18,7 @@ from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.partitioned import Engine, labelled
 from rareclass.rows.places import PartFacts, PartHolder, Reply, Request, read_part
 from rareclass.rows.protocol import LabelledRows
-from rareclass.rows.source import delayed_parts
+from rareclass.rows.source import delayed_parts, is_dask_array
 
 # Shares of a worker's memory for features and for values that blocks remember. Dask and the work
 # itself need the other half: a worker must neither spill nor pause.
@@ -148,15 +148,15 @@ def rows_here(collection: Any, chosen: np.ndarray | None = None) -> Any:
             if stop > start
         ]
     found = dask.compute(*pieces)
-    if hasattr(found[0], "iloc"):
-        import pandas as pd
+    if is_dask_array(collection):
+        return np.concatenate(found)
+    import pandas as pd
 
-        return pd.concat(found, ignore_index=True)
-    return np.concatenate(found)
+    return pd.concat(found, ignore_index=True)
 
 
 def _some_rows(part: Any, places: np.ndarray) -> Any:
-    return part.iloc[places] if hasattr(part, "iloc") else part[places]
+    return part[places] if isinstance(part, np.ndarray) else part.iloc[places]
 
 
 class DaskEngine(Engine):
