@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: audit automl-env demo docs fuzz outputs test test-alone test-browser test-mlflow test-oldest test-rest test-spark test-thorough test-wheel lint types unit install clean mutants
+.PHONY: audit automl-env demo docs fuzz outputs sbom test test-alone test-browser test-mlflow test-oldest test-rest test-spark test-thorough test-wheel lint types unit install clean mutants
 
 install: $(STAMP)
 
@@ -146,6 +146,13 @@ test-wheel: install
 	$(BIN)/python -m hatchling build -d build/dist
 	$(call demo_of,whl)
 	$(call demo_of,tar.gz)
+
+# A software bill of materials (CycloneDX) of what the lock installs, with licences: build/sbom.json.
+sbom: install
+	$(call environment,build/sbom,cyclonedx-bom==7.5.0)
+	build/sbom/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml \
+	  --output-reproducible --of JSON -o build/sbom.json
+	@echo "The bill of materials is in build/sbom.json"
 
 # MLflow pins other versions of what we test with: it has an environment of its own.
 test-mlflow: build/mlflow/.installed
