@@ -42,7 +42,8 @@ def play(name: str, refusing: Refusing, at: int, lasting: bool, choice: int = 0)
 @pytest.mark.parametrize("share", range(_SHARES))
 @pytest.mark.parametrize("name", SCENES)
 def test_each_operation_on_a_file(name: str, share: int) -> None:
-    for lasting in (False, True):
+    """One operation, or with every other case all operations from one on; both where thorough."""
+    for lasting in (False, True) if thorough() else (bool(share % 2),):
         for at in count(share, _SHARES):
             if not play(name, refusing_files, at, lasting, choice=share):
                 break

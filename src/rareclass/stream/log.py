@@ -8,6 +8,7 @@ Text files are cut back to the length that the checkpoint knows.
 import json
 import os
 import re
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -121,6 +122,7 @@ class GrowingFile:
         self.path, self.length = path, length
         with writing(path, _REMEDY):
             self._file = path.open("ab")
+            weakref.finalize(self, self._file.close)  # also where the stream cannot begin
             found = self._file.tell()
             if found > length:
                 self._file.truncate(length)
