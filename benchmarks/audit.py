@@ -1,10 +1,11 @@
 """Planted label errors: found, counted, allowed for; cleanlab too: `python -m benchmarks.audit`.
 
 5, 10, 20 and 40 percent of the rare training rows of a table get the label of the majority: drawn
-at random, or those that a model of the true labels scores lowest (the border). Training parts have
+at random, or those that a model of the true labels scores lowest (the border). In a third kind,
+both, as many majority rows as rare ones are drawn and get the rare label. Training parts have
 at most 700 majority and 80 rare rows, so that many draws are cheap; each draw has other rows.
 
-- found: planted rows among the first n majority rows listed, n the number planted, by
+- found: planted rows among the first n rows listed of the label, n the number planted, by
 
   - audit: as `rareclass.labels.audit` lists rows, by two models on one scale of all folds;
   - plain out-of-fold scores: those of the first model alone;
@@ -13,7 +14,8 @@ at most 700 majority and 80 rare rows, so that many draws are cheap; each draw h
   - cleanlab, defaults: the same of `CleanLearning()`, a logistic regression with five folds, of
     standardised numbers and values of categories one by one.
 
-- counted: the estimated number and its interval, from the scores of both models.
+- counted: the estimated number and its interval, from the scores of both models, and the count of
+  confident learning.
 - allowed for: average precision on test rows with true labels, of `RareClassifier` and of
   `RareClassifier(missed_cases="auto")`.
 
@@ -40,6 +42,7 @@ from sklearn.metrics import average_precision_score
 from benchmarks import record
 from benchmarks.hunt_hits import as_usual
 from benchmarks.markdown import table
+from benchmarks.pages.page import mean_of_each
 from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.tabular import sets
 
@@ -48,7 +51,8 @@ CONFIRMING = (
     "mammograph", "shuttle", "cod_rna", "kdd", "bank_marketing", "give_me_some_credit",
     "fraud_stream", "wine4", "scene", "contra2",
 )  # fmt: skip
-SHARES, KINDS = (0.05, 0.1, 0.2, 0.4), ("random", "border")
+SHARES, KINDS = (0.05, 0.1, 0.2, 0.4), ("random", "border", "both")
+BOTH = KINDS[2]
 MEMBERS = ("histogram boosting", "logistic regression")
 AUDIT, PLAIN = "audit", "plain out-of-fold scores"
 SAME, DEFAULTS = "cleanlab, same probabilities", "cleanlab, defaults"
@@ -82,13 +86,15 @@ def draw(name: str, folder: Path, seed: int) -> Draw:
 
 
 def planted(rare: np.ndarray, share: float, kind: str, scores: np.ndarray, seed: int) -> np.ndarray:
-    """Return the rows that lose their label: drawn, or those of the lowest score."""
+    """Return the rows with a wrong label: drawn, or the rare ones of the lowest score."""
     cases = np.flatnonzero(rare)
-    if kind == "random":
-        cases = np.random.default_rng([_SEED, seed, 1]).permutation(cases)
-    else:
-        cases = cases[np.argsort(scores[cases], kind="stable")]
-    return cases[: max(1, round(share * len(cases)))]
+    n, random = max(1, round(share * len(cases))), np.random.default_rng([_SEED, seed, 1])
+    if kind == "border":
+        return cases[np.argsort(scores[cases], kind="stable")][:n]
+    lost = random.permutation(cases)[:n]
+    if kind != BOTH:
+        return lost
+    return np.concatenate([lost, random.permutation(np.flatnonzero(~rare))[:n]])
 
 
 def score(X: pl.DataFrame, recorded: np.ndarray) -> Any:
@@ -100,29 +106,37 @@ def score(X: pl.DataFrame, recorded: np.ndarray) -> Any:
 
 
 def by_cleanlab(recorded: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """Return the majority rows as cleanlab orders them, given out-of-fold probabilities."""
+    """Return the rows as cleanlab orders them, given out-of-fold probabilities."""
     from cleanlab.filter import find_label_issues
     from cleanlab.rank import get_label_quality_scores
 
     labels, both = recorded.astype(int), np.column_stack([1.0 - probability, probability])
     issue = find_label_issues(labels, both, n_jobs=1)
-    return _ordered(recorded, issue, get_label_quality_scores(labels, both))
+    return np.lexsort((get_label_quality_scores(labels, both), ~issue))
 
 
 def by_cleanlab_alone(X: pl.DataFrame, recorded: np.ndarray) -> np.ndarray:
-    """Return the majority rows as cleanlab orders them with its own classifier."""
+    """Return the rows as cleanlab orders them with its own classifier."""
     from cleanlab.classification import CleanLearning
 
     learning = CleanLearning(verbose=False, find_label_issues_kwargs={"n_jobs": 1})
     found = learning.find_label_issues(as_usual(X), recorded.astype(int))
-    issue, quality = (found[name].to_numpy() for name in ("is_label_issue", "label_quality"))
-    return _ordered(recorded, issue, quality)
+    return np.lexsort((found["label_quality"], ~found["is_label_issue"].to_numpy(dtype=bool)))
 
 
-def _ordered(recorded: np.ndarray, issue: np.ndarray, quality: np.ndarray) -> np.ndarray:
-    """Return the majority rows, issues first, each by label quality."""
-    order = np.lexsort((quality, ~issue.astype(bool)))
-    return order[~recorded[order]]
+def listed_by(X: pl.DataFrame, recorded: np.ndarray, scores: Any) -> dict[str, list[np.ndarray]]:
+    """Return the majority rows, and the rare rows, as each method lists them."""
+    first = _held_out(scores.models[0], len(recorded))
+    order = np.argsort(-first, kind="stable")
+    order = order[~np.isnan(first[order])]
+    both = {AUDIT: [scores.suspects(), scores.suspects(of_rare=True)], PLAIN: [order, order[::-1]]}
+    if find_spec("cleanlab"):
+        both[SAME] = [by_cleanlab(recorded, scores.probability)] * 2
+        both[DEFAULTS] = [by_cleanlab_alone(X, recorded)] * 2
+    return {
+        name: [each[recorded[each] == of_rare] for of_rare, each in enumerate(pair)]
+        for name, pair in both.items()
+    }
 
 
 def measure(rows: Draw, recorded: np.ndarray, lost: np.ndarray) -> tuple[dict[str, Any], Any]:
@@ -131,14 +145,8 @@ def measure(rows: Draw, recorded: np.ndarray, lost: np.ndarray) -> tuple[dict[st
 
     start = time.process_time()
     scores = score(rows.X, recorded)
-    plain = scores.models[0]
-    first = np.full(len(recorded), -np.inf)
-    first[plain.held_out_["row"]] = plain.held_out_["score"]
-    first[recorded] = -np.inf
-    listed = {AUDIT: scores.suspects(), PLAIN: np.argsort(-first, kind="stable")}
-    if find_spec("cleanlab"):
-        listed[SAME] = by_cleanlab(recorded, scores.probability)
-        listed[DEFAULTS] = by_cleanlab_alone(rows.X, recorded)
+    plain, listed = scores.models[0], listed_by(rows.X, recorded, scores)
+    n_lost, n_false = int(rows.rare[lost].sum()), int((~rows.rare[lost]).sum())
     estimate, wrong = scores.estimate(), scores.estimate(of_rare=True)
     own = average_precision_score(rows.rare_test, plain.score_samples(rows.X_test))
     corrected, n_aside = own, 0
@@ -150,14 +158,23 @@ def measure(rows: Draw, recorded: np.ndarray, lost: np.ndarray) -> tuple[dict[st
         corrected = average_precision_score(rows.rare_test, model.score_samples(rows.X_test))
         n_aside = len(model.missed_cases_.rows)
     figures = {
-        "planted": len(lost),
+        "planted": n_lost,
+        "wrong_planted": n_false,
         "rare": int(rows.rare.sum()),
-        "found": {each: int(rows.rare[of[: len(lost)]].sum()) for each, of in listed.items()},
+        "found": {name: int(rows.rare[of[0][:n_lost]].sum()) for name, of in listed.items()},
+        "wrong_found": {
+            name: int((~rows.rare[of[1][:n_false]]).sum()) for name, of in listed.items()
+        },
         "estimate": estimate.number,
         "low": estimate.low,
         "high": estimate.high,
         "most": estimate.most,
+        "confident": scores.confident(),
+        "wrong_estimate": wrong.number,
         "wrong_low": wrong.low,
+        "wrong_high": wrong.high,
+        "wrong_most": wrong.most,
+        "wrong_confident": scores.confident(of_rare=True),
         "set_aside": n_aside,
         "plain": float(own),
         "corrected": float(corrected),
@@ -183,19 +200,24 @@ def measure_draw(name: str, folder: Path, seed: int) -> list[dict[str, Any]]:
             for share in SHARES:
                 lost = planted(rows.rare, share, kind, clean.score, seed)
                 recorded = rows.rare.copy()
-                recorded[lost] = False
+                recorded[lost] ^= True
                 figures, _ = measure(rows, recorded, lost)
                 cells.append({**about, "share": share, "kind": kind, **figures})
     return cells
 
 
-def found_lines(cells: Sequence[dict[str, Any]], names: Sequence[str]) -> list[list[str]]:
-    """Tabulate the planted rows found, mean over draws, shares and kinds, a line for each table."""
+def found_lines(
+    cells: Sequence[dict[str, Any]], names: Sequence[str], part: str = ""
+) -> list[list[str]]:
+    """Tabulate the planted rows found, mean over draws, shares and kinds, a line for each table.
+
+    `part` is "wrong_" for rare labels that are wrong.
+    """
     lines = []
     for name in names:
-        own = [c for c in cells if c["set"] == name and c["planted"]]
-        means = {each: fmean(c["found"][each] for c in own) for each in own[0]["found"]}
-        line = [name, f"{fmean(c['planted'] for c in own):.1f}"]
+        own = [c for c in cells if c["set"] == name and c[f"{part}planted"]]
+        means = mean_of_each(c[f"{part}found"] for c in own)
+        line = [name, f"{fmean(c[f'{part}planted'] for c in own):.1f}"]
         lines.append([*line, *(f"{mean:.2f}" for mean in means.values())])
     return lines
 
@@ -210,22 +232,25 @@ def n_at_least(cells: Sequence[dict[str, Any]], names: Sequence[str]) -> int:
     return n_tables
 
 
-def coverage(cells: Sequence[dict[str, Any]], kind: str, end: str = "high") -> float:
+def coverage(
+    cells: Sequence[dict[str, Any]], kind: str, end: str = "high", part: str = ""
+) -> float:
     """Return the share of draws whose number of planted rows lies in the interval."""
-    own = [cell for cell in cells if cell["kind"] == kind]
-    return fmean(cell["low"] <= cell["planted"] <= cell[end] for cell in own)
+    low, planted, high = (part + each for each in ("low", "planted", end))
+    return fmean(cell[low] <= cell[planted] <= cell[high] for cell in cells if cell["kind"] == kind)
 
 
-def interval_lines(cells: Sequence[dict[str, Any]]) -> list[list[str]]:
+def interval_lines(cells: Sequence[dict[str, Any]], part: str = "") -> list[list[str]]:
     """Tabulate estimates and coverage by kind and share."""
     lines = []
     for kind, share in [("none", 0.0), *((kind, share) for kind in KINDS for share in SHARES)]:
         own = [c for c in cells if c["kind"] == kind and c["share"] == share]
-        if not own:
+        if not own or (part and kind in KINDS and kind != BOTH):
             continue
-        means = [fmean(c[key] for c in own) for key in ("planted", "estimate", "low", "high")]
-        shares = [f"{100 * coverage(own, kind, end):.0f}" for end in ("high", "most")]
-        certain = 100 * fmean(c["low"] > 0.0 for c in own)
+        keys = ("planted", "confident", "estimate", "low", "high")
+        means = [fmean(c[part + key] for c in own) for key in keys]
+        shares = [f"{100 * coverage(own, kind, end, part):.0f}" for end in ("high", "most")]
+        certain = 100 * fmean(c[f"{part}low"] > 0.0 for c in own)
         line = [kind, f"{100 * share:.0f}", *(f"{mean:.1f}" for mean in means)]
         lines.append([*line, f"{certain:.0f}", *shares])
     return lines
@@ -267,18 +292,21 @@ def page(result: dict[str, Any]) -> str:
             continue
         n = n_at_least(cells, own)
         of_set = [cell for cell in cells if cell["set"] in own]
+        heads = ["errors", "share, %", "planted", "confident learning", "estimate", "low", "high",
+                 "certain, %", "in the interval, %", "up to most, %"]  # fmt: skip
         parts += [
             f"Tables that {title}; on {n} of {len(own)} the audit finds at least as many as every "
             "other list:",
             table(header, found_lines(cells, own)),
-            "Estimated number of missed cases, mean over tables and draws; share of estimates "
-            "above zero with certainty, and of intervals that hold the number planted, in percent "
-            "(up to `high`, and up to `most`):",
-            table(
-                ["errors", "share, %", "planted", "estimate", "low", "high", "certain, %",
-                 "in the interval, %", "up to most, %"],
-                interval_lines(of_set),
-            ),
+            "Rare labels that are wrong, found among as many rare rows as were planted (errors in "
+            "both directions):",
+            table(header, found_lines(cells, own, "wrong_")),
+            "Number of missed cases, mean over tables and draws: as planted, as confident learning "
+            "counts, and as estimated; share of estimates above zero with certainty, and of "
+            "intervals that hold the number planted, in percent (up to `high`, and up to `most`):",
+            table(heads, interval_lines(of_set)),
+            "Number of rare labels that are wrong, likewise:",
+            table(heads, interval_lines(of_set, "wrong_")),
             "Average precision on test rows with true labels, in percent, plain and with "
             '`missed_cases="auto"`:',
             table(

@@ -6,21 +6,28 @@ from benchmarks import audit
 
 
 def cell(name, kind="random", planted=4, low=0.0, high=5.0, **found):
-    return {
+    wrong = planted if kind == audit.BOTH else 0
+    of_wrong = {"planted": wrong, "found": found, "low": 0.0, "high": 9.0, "most": 9.0}
+    of_wrong |= {"estimate": 2.0, "confident": 3.0}
+    return {f"wrong_{key}": value for key, value in of_wrong.items()} | {
         "set": name, "draw": 0, "kind": kind, "share": 0.2 if planted else 0.0, "planted": planted,
         "found": found, "low": low, "high": high, "most": 2 * high, "estimate": 1.0,
-        "plain": 0.5, "corrected": 0.6, "set_aside": 1,
+        "confident": 7.0, "plain": 0.5, "corrected": 0.6, "set_aside": 1,
     }  # fmt: skip
 
 
 def test_errors_are_planted_in_rare_rows_at_random_or_where_scores_are_lowest():
     rare = np.arange(100) < 40
     scores = np.arange(100.0)
-    for kind in audit.KINDS:
+    for kind in ("random", "border"):
         lost = audit.planted(rare, 0.1, kind, scores, 0)
         assert len(lost) == len(set(lost)) == 4
         assert rare[lost].all()
     assert sorted(audit.planted(rare, 0.1, "border", scores, 0)) == [0, 1, 2, 3]
+    both = audit.planted(rare, 0.1, audit.BOTH, scores, 0)
+    assert sorted(both[:4]) == sorted(audit.planted(rare, 0.1, "random", scores, 0))
+    assert len(set(both)) == 8
+    assert rare[both].sum() == 4
 
 
 def test_a_list_counts_where_no_other_finds_more():
@@ -36,6 +43,12 @@ def test_coverage_is_that_of_one_kind_and_end():
 
 
 def test_the_page_names_the_tables_and_both_precisions():
-    shown = audit.page({"cells": [cell("kdd", audit=3, other=2)]})
+    cells = [cell("kdd", kind, audit=3, other=2) for kind in audit.KINDS]
+    shown = audit.page({"cells": cells})
     assert "kdd" in shown
     assert "50.00 | 60.00" in shown
+    of_both = [each for each in shown.splitlines() if each.startswith(f"| {audit.BOTH} | 20 |")]
+    assert [each.split(" | ")[2:5] for each in of_both[:2]] == [
+        ["4.0", "7.0", "1.0"],
+        ["4.0", "3.0", "2.0"],
+    ]

@@ -19,7 +19,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.explain.explaining import explain, strongest_of
 from rareclass.explain.near_cases import case_features, nearest_of
 from rareclass.labels.two_classes import label_column, missing_labels
-from rareclass.labels.wrong_labels import WrongLabels, count_wrong_labels
+from rareclass.labels.wrong_labels import WrongLabels, confident_count, count_wrong_labels
 from rareclass.parameters import check_whole
 
 Floats = NDArray[np.float64]
@@ -33,6 +33,8 @@ class SuspectRows:
     ----------
     estimate : WrongLabels
         How many such rows there are.
+    confident : float
+        The same by confident learning (`rareclass.labels.wrong_labels.confident_count`).
     row : ndarray of int of shape (n,)
         Their numbers in X.
     probability : ndarray of shape (n,)
@@ -50,6 +52,7 @@ class SuspectRows:
     """
 
     estimate: WrongLabels
+    confident: float
     row: NDArray[np.int64]
     probability: Floats
     score: Floats
@@ -101,6 +104,15 @@ class OutOfFold(NamedTuple):
             score[other], score[suspect], self.weight[other], self.weight[suspect]
         )
 
+    def confident(self, of_rare: bool = False) -> float:
+        """Count the same rows by confident learning."""
+        chance = 1.0 - self.probability if of_rare else self.probability
+        seen = ~np.isnan(chance)
+        suspect, other = (seen & (self.is_rare == value) for value in (of_rare, not of_rare))
+        return confident_count(
+            chance[other], chance[suspect], self.weight[other], self.weight[suspect]
+        )
+
     def suspects(self, of_rare: bool = False) -> NDArray[np.int64]:
         """Return the rows of one label, those that score most like the other one first."""
         score = -self.pooled if of_rare else self.pooled
@@ -127,8 +139,8 @@ def audit(
     """Find rows whose label is probably wrong, and estimate how many there are.
 
     The lists need no assumption. The estimates assume labels that are wrong at random, log-odds
-    that rise linearly with the score, and at most half of a class with the wrong label
-    (`rareclass.labels.wrong_labels`).
+    that rise linearly with the score, and at most half of a class with the wrong label; the counts
+    of confident learning assume calibrated probabilities (`rareclass.labels.wrong_labels`).
 
     Parameters
     ----------
@@ -276,6 +288,7 @@ def _suspects(
     strongest = strongest_of(sign * explanation.contributions, n_reasons)
     return SuspectRows(
         rows.estimate(of_rare),
+        rows.confident(of_rare),
         chosen,
         rows.probability[chosen],
         rows.pooled[chosen],

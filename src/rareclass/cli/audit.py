@@ -134,17 +134,23 @@ def audit(
     _print_suspects(console, "Rare rows that probably are not", found.wrong, rows)
     console.print(
         "\nThe estimates assume that labels are wrong at random, not more often where the classes "
-        "meet; most are the rows that score like the other class at all."
+        "meet; most are the rows that score like the other class at all. Confident "
+        "learning counts the rows whose probability reaches the mean of the other label, and "
+        "assumes that probabilities are calibrated."
     )
     print_notes(console, notes)
     console.print(f"\nSaved {file_text(out)}", soft_wrap=True)
     written.give(
         {
-            "missed": asdict(found.missed.estimate),
-            "wrong": asdict(found.wrong.estimate),
+            "missed": _counts(found.missed),
+            "wrong": _counts(found.wrong),
             "rows": frame.to_dicts(),
         }
     )
+
+
+def _counts(suspects: "SuspectRows") -> dict[str, float]:
+    return asdict(suspects.estimate) | {"confident": suspects.confident}
 
 
 def _table_rows(data: "TrainingSet", id_column: str | None) -> "TableRows":
@@ -166,7 +172,8 @@ def _print_suspects(
     console.print(title, style="bold")
     console.print(
         f"Estimated number: {estimate.number:,.0f} (95% interval {estimate.low:,.0f} to "
-        f"{estimate.high:,.0f}, at most {estimate.most:,.0f})"
+        f"{estimate.high:,.0f}, at most {estimate.most:,.0f}); by confident learning "
+        f"{suspects.confident:,.0f}"
     )
     table = new_table()
     table.add_column("Row")
