@@ -20,7 +20,7 @@ from rareclass.cli.door import (
 from rareclass.cli.fit_text import print_data
 from rareclass.cli.method import parse_seconds
 from rareclass.cli.screen import add_numbers, file_text, new_table, output, print_notes
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import counted
 
 if TYPE_CHECKING:
     from rareclass.audit import SuspectRows
@@ -86,21 +86,14 @@ def audit(
     from rareclass.fit.auto_method import AutoMethod, check_members
     from rareclass.fit.training_set import FitSettings, read_training_set
     from rareclass.machine import track
-    from rareclass.tables.svmlight_file import SvmlightFile
-    from rareclass.tables.table_file import open_table
+    from rareclass.tables.table_file import named_columns, open_table
 
     place = table.place(given, "DATA")
     check_output(out, "--out", written.overwrite, {"the file to be read": place})
     written.check({"the file to be read": place, "--out": out}, written.overwrite)
     seconds = None if time_budget is None else parse_seconds("--time-budget", time_budget)
     named = check_members(tuple(each.strip() for each in (members or "auto").split(",")))
-    file = open_table(place, table.character)
-    if isinstance(file, SvmlightFile):
-        raise InputError(
-            f"{place} is an svmlight file, whose rows have no named columns.",
-            "Give a table with named columns.",
-            ErrorKind.UNSUPPORTED,
-        )
+    file = named_columns(open_table(place, table.character))
     settings = FitSettings(
         target=target,
         positive=tuple(positive or ()),

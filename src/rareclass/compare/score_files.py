@@ -19,8 +19,7 @@ from rareclass.encoding.target import (
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.labels.two_classes import label_value
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks
-from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TablePlace, open_table
+from rareclass.tables.table_file import TablePlace, named_columns, open_table
 
 # Usual names of a column of scores; the first that exists is taken.
 _USUAL = ("score", "probability")
@@ -182,13 +181,7 @@ def _weights(cells: pl.Series, name: str) -> np.ndarray:
 
 
 def _read(path: TablePlace, files: ScoreFiles) -> ScoreTable:
-    file = open_table(path, files.separator)
-    if isinstance(file, SvmlightFile):
-        raise InputError(
-            f"{path} is an svmlight file.",
-            "Give scores as a table with a header.",
-            ErrorKind.FILE_FORMAT,
-        )
+    file = named_columns(open_table(path, files.separator))
     frames = list(file.batches())
     if not frames or not sum(frame.height for frame in frames):
         raise InputError(f"{path} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)

@@ -30,7 +30,7 @@ from rareclass.model.threshold import DecisionRule, times_of
 from rareclass.rows.source import equal_rows
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile
+from rareclass.tables.table_file import TableFile, named_columns
 
 Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
 
@@ -214,12 +214,7 @@ def check_beside(file: TableFile, settings: FitSettings) -> None:
         given += [("--cost", name) for name in settings.rule.columns]
     options = [(option, name) for option, name in given if name is not None]
     for option, name in options:
-        if name not in file.columns:
-            raise InputError(
-                f"{option}: there is no column {name!r}.",
-                name_hint(name, file.columns),
-                ErrorKind.MISSING_COLUMN,
-            )
+        named_columns(file, [name], option)
         if name == settings.target or name in settings.drop:
             other = "--target" if name == settings.target else "--drop"
             raise InputError(
@@ -328,11 +323,7 @@ def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
         named["--cost"] = tuple(settings.rule.columns)
     for option, given in named.items():
         if given:
-            raise InputError(
-                f"{option} {given[0]}: an svmlight file has no named columns.",
-                "",
-                ErrorKind.UNSUPPORTED,
-            )
+            named_columns(file, given, f"{option} {given[0]}")
     batch, zero_based = file.read()
     if not len(batch.labels):
         raise InputError(

@@ -14,8 +14,7 @@ from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.fit.memory_plan import ENCODED_COPIES, plan_memory
 from rareclass.machine import size_text
 from rareclass.tables.columns import Column, facts_of
-from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 
 # Label of a row without a label.
 UNLABELLED = ""
@@ -76,13 +75,7 @@ def read_hunt_table(
     `memory` is the most bytes that may be taken; a larger table is refused. Raises `InputError` for
     whatever is wrong with the file, its columns or its labels.
     """
-    file = open_table(path, separator)
-    if isinstance(file, SvmlightFile):
-        raise InputError(
-            f"{path} is an svmlight file, which has no unlabelled rows.",
-            "Give CSV, JSON lines or Parquet; rareclass.hyperball.RACH takes sparse rows.",
-            ErrorKind.UNSUPPORTED,
-        )
+    file = named_columns(open_table(path, separator))
     plan = plan_reading(file, target, drop, categories, keep)
     if memory is not None:
         _check_memory(file, memory)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from rareclass.decide.alert_budget import PeriodBudget, covered_periods
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.labels.wrong_labels import check_missed_cases
 from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
 from rareclass.metrics.interval import exact_interval
@@ -265,18 +264,7 @@ def evaluate_file(
 
 
 def _times(file: TableFile | SvmlightFile, time: str) -> NDArray[Any]:
-    if isinstance(file, SvmlightFile):
-        raise InputError(
-            "--time: an svmlight file has no named columns.", "Leave it out.", ErrorKind.UNSUPPORTED
-        )
-    if time not in file.columns:
-        raise InputError(
-            f"--time: there is no column {time!r}.",
-            name_hint(time, file.columns),
-            ErrorKind.MISSING_COLUMN,
-            column=time,
-        )
-    column = columns_beside(file, [time])[time]
+    column = columns_beside(file, [time], "--time")[time]
     moments = times_of(column, np.arange(1, len(column) + 1), "--time")
     check_days(moments, f"--time {time}", time)
     return moments

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.errors import ErrorKind, InputError
 from rareclass.files import check_not_input, check_not_inside, check_writable, replacing
 from rareclass.model.calls import Calls, Part
 from rareclass.model.class_probability import called_class
@@ -23,7 +23,7 @@ from rareclass.model.threshold import no_rows
 from rareclass.tables.cells import type_name
 from rareclass.tables.databases.result_table import ResultTable
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
 _LOW, _HIGH = "probability_low", "probability_high"
@@ -126,16 +126,7 @@ class Scorer:
 
     def _check_id(self, name: str, file: TableFile | SvmlightFile, out: Path | ResultTable) -> None:
         content, settings = self._content, self._settings
-        if isinstance(file, SvmlightFile):
-            raise InputError(
-                "--id: an svmlight file has no named columns.", "", ErrorKind.UNSUPPORTED
-            )
-        if name not in file.columns:
-            raise InputError(
-                f"--id: there is no column {name!r}.",
-                name_hint(name, file.columns),
-                ErrorKind.MISSING_COLUMN,
-            )
+        file = named_columns(file, [name], "--id")
         reasons = [] if settings.explain is None else told_names(content, settings.explain)
         sure = [_SURE] if isinstance(content.facts.method, HuntFacts) else []
         sure += [_LIKELY, _CALLED] if content.rare_classes else []

@@ -13,7 +13,7 @@ from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand
 from rareclass.decide.constraints import LeastCost
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.errors import ErrorKind, InputError
 from rareclass.folds.dealing import read_times
 from rareclass.labels.two_classes import label_value
 from rareclass.model.decisions import RareDecision
@@ -23,7 +23,7 @@ from rareclass.tables.cells import shown
 from rareclass.tables.columns import reading_of_type
 from rareclass.tables.reading import read_dates
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 from rareclass.tables.text_columns import CellProfile, reading_of_text
 
 if TYPE_CHECKING:
@@ -315,22 +315,11 @@ def _held_out(model: "Model", rule: DecisionRule | None) -> ScoredRows:
     return model.held_out
 
 
-def columns_beside(file: TableFile | SvmlightFile, names: list[str]) -> pl.DataFrame:
+def columns_beside(
+    file: TableFile | SvmlightFile, names: list[str], option: str = ""
+) -> pl.DataFrame:
     """Read columns of a file beside those that the model learned from."""
-    if isinstance(file, SvmlightFile):
-        raise InputError(
-            f"{file.path} is an svmlight file, which has no column {names[0]!r}.",
-            "",
-            ErrorKind.MISSING_COLUMN,
-        )
-    for name in names:
-        if name not in file.columns:
-            raise InputError(
-                f"{file.path} has no column {name!r}.",
-                name_hint(name, file.columns),
-                ErrorKind.MISSING_COLUMN,
-            )
-    return pl.concat(list(file.batches(names)))
+    return pl.concat(list(named_columns(file, names, option).batches(names)))
 
 
 def budget_time(model: "Model") -> str | None:

@@ -10,16 +10,22 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare, labels_as_text
-from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import CheckedMeasures, checked_measures
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassFacts, RareClassScores
 from rareclass.model.model import Model
-from rareclass.model.threshold import budget_time, check_days, costs_of, times_of
+from rareclass.model.threshold import (
+    budget_time,
+    check_days,
+    columns_beside,
+    costs_of,
+    times_of,
+)
 from rareclass.report.columns_section import CopyCounter
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 
 Floats = NDArray[np.float64]
 # Highest rows that are kept, to explain their scores.
@@ -215,25 +221,10 @@ def _columns_beside(file: TableFile | SvmlightFile, options: ReportOptions) -> d
     """Columns of time, groups and costs, which the model does not look at."""
     wanted = [("--time", options.time), ("--groups", options.groups), ("--id", options.id_column)]
     wanted += [("--cost", cost) for cost in (options.costs or {}).values() if isinstance(cost, str)]
-    named = [(option, name) for option, name in wanted if name is not None]
-    if not named:
-        return {}
-    if isinstance(file, SvmlightFile):
-        raise InputError(
-            f"{named[0][0]}: {file.path} is an svmlight file, which has no named columns.",
-            kind=ErrorKind.UNSUPPORTED,
-        )
-    for option, name in named:
-        if name not in file.columns:
-            raise InputError(
-                f"{option}: {file.path} has no column {name!r}.",
-                name_hint(name, file.columns),
-                ErrorKind.MISSING_COLUMN,
-                column=name,
-            )
-    names = list(dict.fromkeys(name for _, name in named))
-    frame = pl.concat(list(file.batches(names)))
-    return {name: frame[name] for name in names}
+    named = {name: option for option, name in wanted if name is not None}
+    for name, option in named.items():
+        named_columns(file, [name], option)
+    return dict(zip(named, columns_beside(file, list(named)), strict=True)) if named else {}
 
 
 def _ids(

@@ -19,8 +19,7 @@ from rareclass.model.model import Model
 from rareclass.review.journal import ReviewJournal
 from rareclass.review.records import Header, Listed, Round, Verdict
 from rareclass.review.table import read_review_table
-from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import open_rows
+from rareclass.tables.table_file import named_columns, open_rows
 
 KEY, LABEL, REASON, CHANCE = "row", "label", "reason", "chance"
 _REASONS = {"alert": CheckReason.SCORE, **{str(each): each for each in CheckReason}}
@@ -159,9 +158,7 @@ def import_checks(
 
 def _read_checks(checks: Any, facts: RareClassFacts, separator: str | None) -> pl.DataFrame:
     """Read key, label, reason and chance of checked rows; refuse cells that cannot be."""
-    file = open_rows(checks, separator)
-    if isinstance(file, SvmlightFile):
-        raise InputError(f"{file.path} is an svmlight file.", "Give a CSV.", ErrorKind.FILE_FORMAT)
+    file = named_columns(open_rows(checks, separator))
     cells = pl.concat(list(file.batches()), how="vertical_relaxed")
     names = [name for name in cells.columns if name not in (LABEL, REASON, CHANCE)]
     if len(names) != 1 or not {LABEL, REASON} <= {*cells.columns}:

@@ -27,7 +27,8 @@ from rareclass.model.model import Model
 from rareclass.review.journal import ReviewJournal
 from rareclass.review.records import Listed, Round, Verdict
 from rareclass.review.selection import Shares, lean_to_cases, log_rank, select_rows
-from rareclass.review.table import ReviewTable, open_cells
+from rareclass.review.table import ReviewTable
+from rareclass.tables.table_file import named_columns, open_rows
 
 Floats = NDArray[np.float64]
 # Fewest rare and other rows that a model is trained on; with fewer, rows are scored as in a hunt.
@@ -168,16 +169,8 @@ def read_verdicts(sheet: Any, corrects: bool = False) -> list[Verdict]:
     corrects : bool, default=False
         Whether these verdicts may replace others.
     """
-    file = open_cells(sheet)
     names = [f"review {name}" for name in (ROW, VERDICT)]
-    for name in names:
-        if name not in file.columns:
-            raise InputError(
-                f"The sheet has no column {name!r}.",
-                "Fill in the list that rareclass review --list writes.",
-                ErrorKind.MISSING_COLUMN,
-                column=name,
-            )
+    file = named_columns(open_rows(sheet), names, "--verdicts")
     note = f"review {NOTE}"
     names += [note] if note in file.columns else []
     cells = pl.concat(list(file.batches(names)))

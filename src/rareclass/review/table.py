@@ -17,8 +17,7 @@ from rareclass.model.model import Model
 from rareclass.review.journal import ReviewJournal
 from rareclass.review.records import Header, fingerprint_of
 from rareclass.tables.columns import Column, facts_of
-from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, open_rows
+from rareclass.tables.table_file import TableFile, named_columns, open_rows
 
 
 @dataclass(frozen=True)
@@ -54,18 +53,6 @@ class ReviewTable:
         return codes.fill_null(UNKNOWN).to_numpy()
 
 
-def open_cells(table: Any, separator: str | None = None) -> TableFile:
-    """Open a table with named columns; raises `InputError` for an svmlight file."""
-    file = open_rows(table, separator)
-    if isinstance(file, SvmlightFile):
-        raise InputError(
-            f"{file.path} is an svmlight file, whose rows a person cannot read.",
-            "Give a table with named columns.",
-            ErrorKind.UNSUPPORTED,
-        )
-    return file
-
-
 def read_review_table(
     table: Any,
     target: str,
@@ -79,17 +66,19 @@ def read_review_table(
 
     Raises `InputError` for whatever is wrong with the file, its columns or its keys.
     """
-    file = open_cells(table, separator)
+    file = named_columns(open_rows(table, separator))
     if target not in file.columns:
         unknown = pl.lit(None, pl.String).alias(target)
-        file = open_cells(pl.concat(list(file.batches())).with_columns(unknown))
-    if key is not None and (key not in file.columns or key == target):
+        file = named_columns(open_rows(pl.concat(list(file.batches())).with_columns(unknown)))
+    if key == target:
         raise InputError(
-            f"--id: there is no column {key!r} of keys.",
-            name_hint(key, file.columns),
-            ErrorKind.MISSING_COLUMN,
+            f"--id: column {key!r} holds the labels.",
+            "Name a column whose values differ in all rows, or none.",
+            ErrorKind.COMBINATION,
             column=key,
         )
+    if key is not None:
+        named_columns(file, [key], "--id")
     left_out = [*drop, *({key} - {*drop} if key else ())]
     plan = plan_reading(file, target, left_out, categories, keep)
     batches = list(plan.typed_batches())

@@ -1,7 +1,7 @@
 """Tables on disk, read in batches of rows in file order: one file, or a folder of them."""
 
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.remote import RemotePath, path_of
 from rareclass.tables.byte_streams import StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvFile
@@ -283,6 +283,31 @@ class _HeldTable:
 
 # A table with named columns, wherever it is.
 TableFile: TypeAlias = StoredTable | QueryTable | _HeldTable
+
+
+def named_columns(
+    file: TableFile | SvmlightFile, names: Iterable[str] = (), option: str = ""
+) -> TableFile:
+    """Return a table that has all these columns; `option` says who asks for them.
+
+    Raises `InputError` for an svmlight file, whose columns have no names, and for a missing column.
+    """
+    asks = f"{option}: " if option else ""
+    if isinstance(file, SvmlightFile):
+        raise InputError(
+            f"{asks}{file.path} is an svmlight file, which has no named columns.",
+            "Give a table with named columns.",
+            ErrorKind.UNSUPPORTED,
+        )
+    for name in names:
+        if name not in file.columns:
+            raise InputError(
+                f"{asks}{file.path} has no column {name!r}.",
+                name_hint(name, file.columns),
+                ErrorKind.MISSING_COLUMN,
+                column=name,
+            )
+    return file
 
 
 def open_rows(table: Any, separator: str | None = None) -> TableFile | SvmlightFile:
