@@ -148,10 +148,6 @@ FINDINGS: dict[F, Entry] = {
         "The last line of a journal was cut short by a crash, and is dropped.",
         "Give its verdict again; no verdict that was confirmed is lost.",
     ),
-    F.ROUND_INCOMPLETE: Entry(
-        "Listed rows of a round have no verdict yet; estimates leave the round out.",
-        "Give the missing verdicts.",
-    ),
 }
 
 ERRORS: dict[E, Entry] = {

@@ -64,7 +64,6 @@ class FindingKind(StrEnum):
     NONE_HELD_OUT = "none held out"
     # reviews
     LINE_CUT_SHORT = "line cut short"
-    ROUND_INCOMPLETE = "round incomplete"  # listed rows without a verdict
 
 
 @dataclass(frozen=True)

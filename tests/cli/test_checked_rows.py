@@ -12,7 +12,7 @@ from cli.conftest import Run, output_of, purchases
 from faults import refusal, refused
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.errors import ErrorKind
-from rareclass.metrics import CheckedSample, checked_measures
+from rareclass.metrics import checked_measures
 from rareclass.model.model_file import load_model
 from rareclass.report.checked_section import checked_section
 from rareclass.report.reading import ReportOptions, read_rows
@@ -259,10 +259,10 @@ def test_a_rare_class_that_the_model_does_not_know_is_refused(month: Month) -> N
         evaluate_checked(month.model, month.table, journal.path)
 
 
-def test_states_of_a_journal_make_the_same_sample(month: Month) -> None:
+def test_states_of_a_journal_weigh_the_whole_table(month: Month) -> None:
     journal = month.journal()
     journal.add_round(month.listed())
     journal.add(month.verdicts())
-    sample = CheckedSample.of_states(journal.states(month.keys))
-    assert sample.weight.sum() == pytest.approx(600)
-    assert (sample.y[month.rows] == month.y[month.rows]).all()
+    states = journal.states(month.keys)
+    assert states.weight.sum() == pytest.approx(600)
+    assert (states.code[month.rows] == month.y[month.rows]).all()

@@ -193,7 +193,7 @@ def _print_known(console: Console, journal: "ReviewJournal", table: "ReviewTable
     """Print the verdicts so far, and what the journal lacks."""
     found = Counter(verdict.label for verdict in journal.verdicts.values())
     labels = ", ".join(f"{label}: {n:,}" for label, n in found.most_common())
-    n_open = sum(len(each.values["rows"]) for each in journal.missing())
+    n_open = sum(map(len, journal.missing().values()))
     console.print(
         f"{journal.path.name} has {counted(len(journal.verdicts), 'verdict')}"
         f"{f' ({labels})' if labels else ''}; {counted(n_open, 'listed row')} without one",

@@ -49,11 +49,6 @@ class LabelStates:
     weight: Floats
     spread: Floats
 
-    @property
-    def n_random(self) -> int:
-        """Number of checked rows that were drawn at random."""
-        return int(np.count_nonzero(self.reason == CheckReason.RANDOM))
-
 
 class ListedRows(NamedTuple):
     """Rows that one round of a review listed."""
@@ -63,18 +58,7 @@ class ListedRows(NamedTuple):
     chance: Floats  # of being drawn, of the rows at random; 1 for the others
 
 
-class CheckWeights(NamedTuple):
-    """Weight of each row, and rows of each round that have no verdict yet."""
-
-    weight: Floats
-    n_missing: tuple[int, ...]
-
-
-def check_weights(
-    known_after: NDArray[np.integer],
-    rounds: Sequence[ListedRows],
-    missing_at_random: bool = False,
-) -> CheckWeights:
+def check_weights(known_after: NDArray[np.integer], rounds: Sequence[ListedRows]) -> Floats:
     r"""Weigh the rows with known labels, so that weighted sums estimate sums over the table.
 
     A round that draws row i at random with chance :math:`\pi_i` estimates the sum of any f by
@@ -82,9 +66,9 @@ def check_weights(
     .. math:: \sum_{known\ before} f_i + \sum_{by\ rule} f_i + \sum_{at\ random} f_i / \pi_i,
 
     which is unbiased given what was known before. Rounds are averaged by their numbers of random
-    rows, so that each row has one weight. Rounds without random rows estimate nothing beyond their
-    own rows; where all rounds are such, or there are none, each known row counts once. So it does
-    where every label is known.
+    rows, so that each row has one weight. A round does not count where a listed label is unknown,
+    or no row is at random: it estimates nothing beyond its own rows. Where no round counts, each
+    known row counts once. So it does where every label is known.
 
     Parameters
     ----------
@@ -92,50 +76,25 @@ def check_weights(
         Number of rounds that were listed before the label became known: 0 for recorded labels;
         -1 for unknown labels.
     rounds : sequence of ListedRows
-    missing_at_random : bool, default=False
-        Whether rows without a verdict count as missing at random among the rows of their round
-        with the same chance. By default a round in which a listed label is unknown does not count.
 
     Examples
     --------
     >>> drawn = ListedRows(np.array([3]), np.array([True]), np.array([0.25]))
-    >>> check_weights(np.array([0, -1, -1, 1, -1]), [drawn]).weight
+    >>> check_weights(np.array([0, -1, -1, 1, -1]), [drawn])
     array([1., 0., 0., 4., 0.])
     """
-    known = known_after >= 0
-    missing = tuple(int(np.count_nonzero(~known[each.rows])) for each in rounds)
-    weight, n_drawn = np.zeros(len(known)), 0
-    for number, listed in enumerate(rounds):
-        n_random = int(np.count_nonzero(listed.at_random))
-        each = _round_weights(known, known_after, number, listed)
-        if n_random and (missing_at_random or not missing[number]) and each is not None:
-            weight += n_random * each
-            n_drawn += n_random
-    if known.all() or not n_drawn:
-        return CheckWeights(known.astype(np.float64), missing)
-    return CheckWeights(weight / n_drawn, missing)
+    known, counted = known_after >= 0, _that_count(known_after, rounds)
+    if known.all() or not counted:
+        return known.astype(np.float64)
+    weight = np.zeros(len(known))
+    for number, n_random, (rows, at_random, chance) in counted:
+        by_round = (known & (known_after <= number)).astype(np.float64)
+        by_round[rows] = np.where(at_random, 1.0 / chance, 1.0)
+        weight += n_random * by_round
+    return weight / sum(n_random for _, n_random, _ in counted)
 
 
-def _round_weights(
-    known: NDArray[np.bool_], known_after: NDArray[np.integer], number: int, listed: ListedRows
-) -> Floats | None:
-    """Return the weights by one round; None where no row with some chance has a label."""
-    weight = (known & (known_after <= number)).astype(np.float64)
-    chance = np.where(listed.at_random, listed.chance, 2.0)  # those by rule apart
-    for value in np.unique(chance):
-        rows = listed.rows[chance == value]
-        answered = rows[known[rows]]
-        if not len(answered):
-            return None
-        weight[answered] = len(rows) / len(answered) / min(value, 1.0)
-    return weight
-
-
-def check_spreads(
-    known_after: NDArray[np.integer],
-    rounds: Sequence[ListedRows],
-    missing_at_random: bool = False,
-) -> Floats:
+def check_spreads(known_after: NDArray[np.integer], rounds: Sequence[ListedRows]) -> Floats:
     r"""Return a number for each row: sums weighed by `check_weights` vary by ``sum spread f**2``.
 
     The errors of rounds are uncorrelated, as each is 0 on average given what was known before.
@@ -148,19 +107,24 @@ def check_spreads(
     >>> check_spreads(np.array([0, -1, -1, 1, -1]), [drawn])
     array([ 0.,  0.,  0., 12.,  0.])
     """
-    spread, n_drawn = np.zeros(len(known_after)), 0
-    if (known_after >= 0).all():
+    spread, counted = np.zeros(len(known_after)), _that_count(known_after, rounds)
+    if (known_after >= 0).all() or not counted:
         return spread
-    for number, (rows, at_random, chance) in enumerate(rounds):
-        n_random, answered = int(at_random.sum()), known_after[rows] >= 0
-        if not (missing_at_random or answered.all()) or not answered[at_random].any():
-            continue
+    for number, n_random, (rows, at_random, chance) in counted:
         later = np.where(known_after < 0, -1, np.maximum(known_after - number, 0))
-        weight = check_weights(later, rounds[number:], missing_at_random).weight
         odds = np.full(len(spread), float((1.0 / chance[at_random]).mean()) - 1.0)
-        share = answered[at_random].mean()
-        odds[rows] = np.where(at_random, 1.0 / (chance * share), 1.0) - 1.0
+        odds[rows] = np.where(at_random, 1.0 / chance, 1.0) - 1.0
         odds[(known_after >= 0) & (known_after <= number)] = 0.0
-        spread += n_random**2 * odds * weight
-        n_drawn += n_random
-    return spread / max(n_drawn, 1) ** 2
+        spread += n_random**2 * odds * check_weights(later, rounds[number:])
+    return spread / sum(n_random for _, n_random, _ in counted) ** 2
+
+
+def _that_count(
+    known_after: NDArray[np.integer], rounds: Sequence[ListedRows]
+) -> list[tuple[int, int, ListedRows]]:
+    """Return number, random rows and rows of each round with such rows and all verdicts."""
+    return [
+        (number, int(np.count_nonzero(each.at_random)), each)
+        for number, each in enumerate(rounds)
+        if each.at_random.any() and (known_after[each.rows] >= 0).all()
+    ]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.labels.states import LabelStates, ListedRows, check_spreads, check_weights
+from rareclass.labels.states import ListedRows, check_spreads, check_weights
 from rareclass.metrics.interval import Interval, normal_quantile
 from rareclass.metrics.scored_classes import FloatArray, score_column
 from rareclass.parameters import check_number
@@ -53,20 +53,11 @@ class CheckedSample(NamedTuple):
         code: ArrayLike,
         known_after: ArrayLike,
         rounds: Sequence[ListedRows],
-        missing_at_random: bool = False,
     ) -> Self:
         """Weigh the known rows of a review by `check_weights` and `check_spreads`."""
-        given = np.asarray(known_after), rounds, missing_at_random
-        return cls(_signs(code), check_weights(*given).weight, check_spreads(*given))
-
-    @classmethod
-    def of_states(cls, states: LabelStates) -> Self:
-        """Take the known labels of a table with a journal."""
-        return cls(_signs(states.code), states.weight, states.spread)
-
-
-def _signs(code: ArrayLike) -> NDArray[np.int8]:
-    return np.sign(np.asarray(code)).astype(np.int8)
+        given = np.asarray(known_after), rounds
+        signs = np.sign(np.asarray(code)).astype(np.int8)
+        return cls(signs, check_weights(*given), check_spreads(*given))
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def read_checked(
     scores = np.concatenate(
         [b.scores for b in model.score_batches(open_rows(data, separator), [], seen)]
     )
-    incomplete = tuple(each.values["round"] for each in kept.missing())
+    incomplete = tuple(kept.missing())
     name = Path(data).name if isinstance(data, str | Path) else "the table"
     return CheckedTable(name, scores, sample, incomplete)
 
@@ -214,24 +214,15 @@ def _check_labels(journal: ReviewJournal, facts: RareClassFacts) -> None:
 
 
 def _check_rounds(journal: ReviewJournal) -> None:
-    """Refuse chances that are none, and a journal whose random rows all wait for verdicts."""
-    chances = [row.chance for each in journal.rounds for row in each.listed]
-    odd = [each for each in chances if not 0.0 < each <= 1.0]
-    if odd:
-        raise InputError(
-            f"{journal.path} has a row with the chance {odd[0]}.",
-            "A chance is above 0, and at most 1.",
-            ErrorKind.SETTING,
-            value=odd[0],
-        )
-    missing = {each.values["round"]: len(each.values["rows"]) for each in journal.missing()}
+    """Refuse a journal whose random rows all wait for verdicts."""
+    missing = journal.missing()
     random = [
         each.number
         for each in journal.rounds
         if any(row.reason == CheckReason.RANDOM for row in each.listed)
     ]
     if random and missing.keys() >= {*random}:
-        n_rows = missing[random[-1]]
+        n_rows = len(missing[random[-1]])
         raise InputError(
             f"No round of {journal.path} counts: {counted(n_rows, 'row')} of round {random[-1]} "
             "have no verdict.",

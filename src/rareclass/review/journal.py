@@ -29,7 +29,7 @@ from rareclass.labels.states import (
     check_spreads,
     check_weights,
 )
-from rareclass.review.records import FORMAT, Header, Round, Verdict, line_of, record_of
+from rareclass.review.records import FORMAT, Header, Listed, Round, Verdict, line_of, record_of
 
 # Seconds to wait for another process that appends, and between tries.
 _PATIENCE, _PAUSE = 5.0, 0.05
@@ -112,14 +112,7 @@ class ReviewJournal:
         meanwhile, a row is listed twice, or a chance is not above 0 and at most 1.
         """
         with self._appending() as append:
-            odd = [row.chance for row in new.listed if not 0.0 < row.chance <= 1.0]
-            if odd:
-                raise InputError(
-                    f"A row is listed with the chance {odd[0]}.",
-                    "A chance is above 0, and at most 1.",
-                    ErrorKind.SETTING,
-                    value=odd[0],
-                )
+            self._check_chances(new)
             is_next = new.number == len(self.rounds) + 1
             if not is_next or len({row.key for row in new.listed}) < len(new.listed):
                 raise InputError(
@@ -207,7 +200,6 @@ class ReviewJournal:
         self,
         keys: Sequence[str],
         recorded: NDArray[np.integer] | None = None,
-        missing_at_random: bool = False,
     ) -> LabelStates:
         """Return the state of the label of each row of a table.
 
@@ -218,8 +210,6 @@ class ReviewJournal:
         recorded : ndarray of int, optional
             Codes of the labels in the table, as in `LabelStates`; they count as known before the
             first round. By default all are unknown.
-        missing_at_random : bool, default=False
-            As for `rareclass.labels.states.check_weights`.
 
         Raises
         ------
@@ -249,25 +239,20 @@ class ReviewJournal:
             )
             for each in self.rounds
         ]
-        weight = check_weights(known_after, rounds, missing_at_random).weight
-        spread = check_spreads(known_after, rounds, missing_at_random)
+        weight, spread = check_weights(known_after, rounds), check_spreads(known_after, rounds)
         return LabelStates(code, checked, reason, number, weight, spread)
 
     def code_of(self, label: str) -> int:
         """Return the code of a label of the journal: 0 for the rest, k for the k-th rare one."""
         return self.header.rare.index(label) + 1 if label in self.header.rare else 0
 
-    def missing(self) -> list[Finding]:
-        """Return ``ROUND_INCOMPLETE`` for each round in which listed rows lack a verdict."""
+    def missing(self) -> dict[int, list[Listed]]:
+        """Return the rows without a verdict of each round that has such rows, by its number."""
         rows = {
-            each.number: tuple(row.key for row in each.listed if row.key not in self.verdicts)
+            each.number: [row for row in each.listed if row.key not in self.verdicts]
             for each in self.rounds
         }
-        return [
-            Finding(FindingKind.ROUND_INCOMPLETE, {"round": number, "rows": keys})
-            for number, keys in rows.items()
-            if keys
-        ]
+        return {number: listed for number, listed in rows.items() if listed}
 
     def _places(self, keys: Sequence[str]) -> dict[str, int]:
         place = {key: k for k, key in enumerate(keys)}
@@ -330,6 +315,7 @@ class ReviewJournal:
 
     def _take_round(self, line: dict[str, Any]) -> None:
         new = record_of(Round, line)
+        self._check_chances(new)
         if new.number != len(self.rounds) + 1:
             raise ValueError(f"round {new.number} is not the next")
         self.rounds.append(new)
@@ -393,6 +379,16 @@ class ReviewJournal:
                     file.truncate(self._length)
                 raise
         self._read_on()
+
+    def _check_chances(self, new: Round) -> None:
+        odd = [row.chance for row in new.listed if not 0.0 < row.chance <= 1.0]
+        if odd:
+            raise InputError(
+                f"{self.path}: a row of round {new.number} has the chance {odd[0]}.",
+                "A chance is above 0, and at most 1.",
+                ErrorKind.SETTING,
+                value=odd[0],
+            )
 
     def _check(self, verdict: Verdict, before: Verdict | None) -> None:
         """Refuse a verdict that cannot be kept."""

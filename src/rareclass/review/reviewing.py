@@ -148,11 +148,9 @@ def next_rows(
 
 def open_list(table: ReviewTable, journal: ReviewJournal) -> ReviewList | None:
     """Return the rows of the last round that have no verdict yet; None where all have one."""
-    if not journal.rounds:
-        return None
-    last = journal.rounds[-1]
-    listed = tuple(row for row in last.listed if row.key not in journal.verdicts)
-    if not listed:
+    last = journal.rounds[-1] if journal.rounds else None
+    listed = journal.missing().get(len(journal.rounds))
+    if last is None or listed is None:
         return None
     place = {key: k for k, key in enumerate(table.keys)}
     rows = np.array([place[row.key] for row in listed])
