@@ -153,7 +153,7 @@ def by_hunt(rows: Table, drawn: Draw) -> Floats:
     roles = LabelRoles(("case",), ("cleared",) if len(drawn.cleared) else ())
     labels = sort_labels(pl.Series("status", status.tolist()), "status", roles)
     scores = np.full(len(rows.rare), -np.inf)
-    found = score_unlabelled(rows.points, labels, 1, drawn.seed)
+    found = score_unlabelled(rows.points, labels.code, 1, drawn.seed)
     scores[labels.unlabelled] = found.by_value[:, 0]
     return scores
 

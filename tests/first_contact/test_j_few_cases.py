@@ -99,8 +99,10 @@ def test_cases_that_are_all_there_twice_change_nothing(cleared: int) -> None:
     X = np.random.default_rng(1).normal(size=(300, 3))
     X[:4] += 2.0
     y = ["a"] * 4 + ["b"] * cleared + [""] * (296 - cleared)
-    once = score_unlabelled(X, labelled(y), 1, 0).by_value[:, 0]
-    twice = score_unlabelled(np.vstack([X[:4], X]), labelled(["a"] * 4 + y), 1, 0).by_value[:, 0]
+    once = score_unlabelled(X, labelled(y).code, 1, 0).by_value[:, 0]
+    twice = score_unlabelled(np.vstack([X[:4], X]), labelled(["a"] * 4 + y).code, 1, 0).by_value[
+        :, 0
+    ]
     assert np.corrcoef(once, twice)[0, 1] > 0.98
     assert np.isfinite(twice).all()
 

@@ -31,7 +31,7 @@ def two_groups(seed: int, n_values: int = 1) -> tuple[np.ndarray, HuntLabels]:
 
 
 def ordered(X: np.ndarray, labels: HuntLabels) -> tuple[ListOrder, ScoredUnlabelled]:
-    scored = score_unlabelled(X, labels, 4, 0)
+    scored = score_unlabelled(X, labels.code, 4, 0)
     score = scored.by_value.max(axis=1)
     share = sureness(len(score), scored.of_cases)
     return ListOrder(scored.score, CumulativeCounts.of(-score), share, float(score.min())), scored
@@ -59,7 +59,7 @@ def test_scores_are_their_formula_and_do_not_depend_on_blocks(
     n_values: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, labels = two_groups(4, n_values)
-    score = score_unlabelled(X, labels, 1, 0).score
+    score = score_unlabelled(X, labels.code, 1, 0).score
     known = [X[labels.y == value] for value in (*labels.rare, "good")]
 
     def nearness(x: np.ndarray, k: int) -> float:
@@ -90,7 +90,7 @@ def test_scores_are_their_formula_and_do_not_depend_on_blocks(
 def test_scores_are_least_where_the_objective_says(n_values: int) -> None:
     """Gradient of the penalised log loss, at the weights that the module promises: zero."""
     X, labels = two_groups(5, n_values)
-    score = score_unlabelled(X, labels, 1, 0).score
+    score = score_unlabelled(X, labels.code, 1, 0).score
     spread = X[np.append(np.flatnonzero(labels.y != ""), labels.unlabelled)]
     assert score.scale == pytest.approx(np.sqrt(spread.var(axis=0).sum()))
     for k, value in enumerate(labels.rare):
@@ -114,7 +114,7 @@ def test_held_out_cases_stand_where_a_model_without_their_label_puts_them(n_valu
     """With a fold for each case: learn without it, and count the rows that are as sure."""
     X, labels = two_groups(3, n_values)
     most = max(labels.n_rare.values())
-    scored = score_unlabelled(X, labels, most, 0)
+    scored = score_unlabelled(X, labels.code, most, 0)
     assert len(scored.of_cases) == 8
     assert (np.diff(scored.of_cases) >= 0).all()
     if n_values == 2:
@@ -123,7 +123,7 @@ def test_held_out_cases_stand_where_a_model_without_their_label_puts_them(n_valu
     for row in np.flatnonzero(labels.y == "bad"):
         kept = np.arange(len(X)) != row
         others = HuntLabels(labels.y[kept], labels.rare, {"bad": 7}, 10, 0, labels.n_unlabelled)
-        alone = score_unlabelled(X[kept], others, 1, 0)
+        alone = score_unlabelled(X[kept], others.code, 1, 0)
         places.append(max(int((alone.by_value[:, 0] >= alone.score(X[row : row + 1])).sum()), 1))
     # The scale of the kernel is that of all rows, or of all but one: a place may move by little.
     np.testing.assert_allclose(scored.of_cases, np.sort(places), atol=2)

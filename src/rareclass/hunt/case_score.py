@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import pairwise_distances_argmin
 
-from rareclass.hunt.table import UNLABELLED, HuntLabels
 from rareclass.kernels.expansion import whiten
 from rareclass.kernels.kernels import Gaussian
 
@@ -72,8 +71,8 @@ class CaseScore(NamedTuple):
         nearest = np.partition(similar, -nth, axis=1)[:, -nth]
         others = -np.log(np.clip(nearest, _LEAST, 1.0))
         if len(self.cleared):
-            others = np.minimum(others, _to_nearest(rows, self.cleared) / self.scale**2)
-        to_case = np.column_stack([_to_nearest(rows, cases) for cases in self.cases])
+            others = np.minimum(others, to_nearest(rows, self.cleared) / self.scale**2)
+        to_case = np.column_stack([to_nearest(rows, cases) for cases in self.cases])
         return np.asarray(np.log(others + _SAME)[:, None] - np.log(to_case / self.scale**2 + _SAME))
 
     def __call__(self, X: NDArray[Any]) -> Floats:
@@ -106,19 +105,21 @@ class ScoredUnlabelled(NamedTuple):
 
 
 def score_unlabelled(
-    X: NDArray[Any], labels: HuntLabels, n_folds: int, seed: int
+    X: NDArray[Any], code: NDArray[np.integer], n_folds: int, seed: int
 ) -> ScoredUnlabelled:
     """Learn the cases of each rare value against all other rows, and score the unlabelled ones.
 
-    The cases of a fold are held out of another such model: their places in its list are those of
-    cases that nobody has labelled. Cost: `n_folds` + 1 logistic regressions on at most 50,000
-    rows, and one pass over all rows, with 200 distances each.
+    `code` is k for a case of the k-th value, 0 for a cleared row and -1 without a label. The cases
+    of a fold are held out of another such model: their places in its list are those of cases that
+    nobody has labelled. Cost: `n_folds` + 1 logistic regressions on at most 50,000 rows, and one
+    pass over all rows, with 200 distances each.
     """
     rng = np.random.default_rng(seed)
-    known, unlabelled = np.flatnonzero(labels.y != UNLABELLED), labels.unlabelled
+    known, unlabelled = np.flatnonzero(code >= 0), np.flatnonzero(code < 0)
+    code, values = code[known], range(1, int(code.max()) + 1)
     most = min(_MOST_LEARNED, _MOST_NUMBERS // (X.shape[1] + _N_LANDMARKS))
     drawn = rng.permutation(unlabelled)[:most]
-    fold = _folds(labels.y[known], labels, n_folds, rng)
+    fold = _folds(code, n_folds, rng)
     rows = np.asarray(X[np.concatenate([known, drawn])], dtype=np.float64)
     scale = float(np.sqrt(rows.var(axis=0).sum())) or 1.0
     points = rows[len(known) :][:_N_LANDMARKS]
@@ -126,9 +127,9 @@ def score_unlabelled(
     to_span = whiten(kernel.block(points, points), np.dtype(np.float64))
     features = np.hstack([rows / scale, kernel.block(rows, points) @ to_span])
     functions = [
-        (labels.y[known] == value, fold == held_out)
+        (code == value, fold == held_out)
         for held_out in range(-1, int(fold.max(initial=-1)) + 1)
-        for value in labels.rare
+        for value in values
     ]
     learned = [_learn(features, is_case, left_out) for is_case, left_out in functions]
     intercept, coefficients = (np.array(each) for each in zip(*learned, strict=True))
@@ -140,22 +141,21 @@ def score_unlabelled(
         coefficients[:, :width].T,
         to_span @ coefficients[:, width:].T,
         tuple(of_known[is_case & ~left_out] for is_case, left_out in functions),
-        of_known[~np.isin(labels.y[known], labels.rare)],
+        of_known[code == 0],
     )
-    n_values = len(labels.rare)
+    n_values = len(values)
     scores = every.by_value(X[unlabelled])
     of_cases = _places(every.by_value(of_known), scores, fold, n_values)
     return ScoredUnlabelled(_first(every, n_values), scores[:, :n_values].copy(), of_cases)
 
 
-def _folds(
-    y: NDArray[np.str_], labels: HuntLabels, n_folds: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _folds(code: NDArray[np.integer], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Deal the cases out to folds; -2 for rows that are never held out, as where `n_folds` is 1."""
-    fold = np.full(len(y), -2, dtype=np.int64)
-    for value, count in labels.n_rare.items():
-        if count > 1 and n_folds > 1:
-            fold[rng.permutation(np.flatnonzero(y == value))] = np.arange(count) % n_folds
+    fold = np.full(len(code), -2, dtype=np.int64)
+    for value in range(1, int(code.max()) + 1):
+        cases = np.flatnonzero(code == value)
+        if len(cases) > 1 and n_folds > 1:
+            fold[rng.permutation(cases)] = np.arange(len(cases)) % n_folds
     return fold
 
 
@@ -203,7 +203,9 @@ def _first(score: CaseScore, n: int) -> CaseScore:
     )
 
 
-def _to_nearest(rows: Floats, known: Floats) -> Floats:
-    """Return the squared distance of every row to the nearest known one: 0 to an equal one."""
+def to_nearest(rows: Floats, known: Floats) -> Floats:
+    """Return the squared distance of every row to the nearest known one: inf where none is."""
+    if not len(known) or not len(rows):
+        return np.full(len(rows), np.inf)
     apart = rows - known[pairwise_distances_argmin(rows, known)]
     return np.asarray(np.einsum("ij,ij->i", apart, apart))

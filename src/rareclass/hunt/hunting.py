@@ -204,7 +204,7 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
     model, estimate, by = fit_balls(points, labels, settings, notes)
     distances = _distances(model, X, labels.unlabelled)
     with track("Ranking"):
-        scored = score_unlabelled(X, labels, settings.folds, settings.seed)
+        scored = score_unlabelled(X, labels.code, settings.folds, settings.seed)
     n_cases = None if settings.share is None else settings.share * len(distances)
     # Without cleared rows nothing but a known share bounds how many of the first rows are cases.
     bounded = can_hold_out(labels) or n_cases is not None

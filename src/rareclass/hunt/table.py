@@ -9,9 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare, label_counts, one_spelling
-from rareclass.encoding.training_table import plan_reading
+from rareclass.encoding.training_table import ReadingPlan, plan_reading
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.fit.memory_plan import ENCODED_COPIES, plan_memory
+from rareclass.labels.states import UNKNOWN
 from rareclass.machine import size_text
 from rareclass.tables.columns import Column, facts_of
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
@@ -42,6 +43,13 @@ class HuntLabels:
     n_cleared: int
     n_ignored: int
     n_unlabelled: int  # rows without a label, ignored rows included
+
+    @property
+    def code(self) -> NDArray[np.int64]:
+        """State of each row: k for the k-th rare value, 0 if cleared, -1 without a label."""
+        places = {value: place for place, value in enumerate(self.rare, start=1)}
+        known, row = np.unique(self.y, return_inverse=True)
+        return np.array([places.get(y, 0 if y else UNKNOWN) for y in known.tolist()])[row]
 
     @property
     def unlabelled(self) -> NDArray[np.int64]:
@@ -79,13 +87,18 @@ def read_hunt_table(
     plan = plan_reading(file, target, drop, categories, keep)
     if memory is not None:
         _check_memory(file, memory)
+    frame, columns, labels = read_typed(plan)
+    return HuntTable(file, frame, columns, sort_labels(labels, target, roles))
+
+
+def read_typed(plan: ReadingPlan) -> tuple[pl.DataFrame, list[Column], pl.Series]:
+    """Return the used columns of a table, all columns described, and the labels as text."""
     batches = list(plan.typed_batches())
-    labels = sort_labels(pl.concat([named for _, named in batches]), target, roles)
+    labels = pl.concat([named for _, named in batches], rechunk=True)
     frame = pl.concat([typed for typed, _ in batches], rechunk=True)
     del batches
     columns = plan.describe(facts_of(cells) for cells in frame)
-    used = [column.name for column in columns if column.is_used]
-    return HuntTable(file, frame.select(used), columns, labels)
+    return frame.select([each.name for each in columns if each.is_used]), columns, labels
 
 
 def sort_labels(labels: pl.Series, target: str, roles: LabelRoles) -> HuntLabels:

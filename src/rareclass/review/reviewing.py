@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances_argmin
 
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.encoding.target import labels_as_text
@@ -20,7 +21,6 @@ from rareclass.explain.explaining import explain
 from rareclass.findings import warnings_as
 from rareclass.hunt.case_score import score_unlabelled
 from rareclass.hunt.files import rows_of
-from rareclass.hunt.table import UNLABELLED, HuntLabels
 from rareclass.labels.states import UNKNOWN, LabelStates
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
@@ -210,10 +210,9 @@ def _score(
         return _Scored(np.asarray(model.score_samples(_cells(table)), np.float64), "model")
     if not n_rare:
         return _Scored(None, "nothing")
-    labels = _as_in_a_hunt(states)
     scores = np.full(len(points), np.nan)
-    found = score_unlabelled(points, labels, 1, seed).by_value[:, 0]
-    scores[labels.unlabelled] = found
+    found = score_unlabelled(points, np.sign(states.code), 1, seed)
+    scores[states.code == UNKNOWN] = found.by_value[:, 0]
     return _Scored(scores, "cases")
 
 
@@ -235,13 +234,6 @@ def _trained(
         return RareClassifier(
             seconds, members=list(members), random_state=seed, pos_label=1, verbose=False
         ).fit(rows, is_rare.astype(int))
-
-
-def _as_in_a_hunt(states: LabelStates) -> HuntLabels:
-    y = np.full(len(states.code), UNLABELLED, "<U4")
-    y[states.code > 0], y[states.code == 0] = "rare", "rest"
-    n_rare, n_cleared = (int((y == label).sum()) for label in ("rare", "rest"))
-    return HuntLabels(y, ("rare",), {"rare": n_rare}, n_cleared, 0, len(y) - n_rare - n_cleared)
 
 
 # -- what a person sees ----------------------------------------------------------------------------
@@ -277,8 +269,7 @@ def _reasons(
                     part += [] if name is None else [f"{name} = {_shown(value)}"]
     rare = np.flatnonzero(states.code > 0)
     if len(rare):
-        apart = ((points[rows][:, None] - points[rare][None]) ** 2).sum(axis=2)
-        for k, nearest in enumerate(rare[apart.argmin(axis=1)]):
+        for k, nearest in enumerate(rare[pairwise_distances_argmin(points[rows], points[rare])]):
             parts[k].append(f"nearest rare row: {table.keys[nearest]}")
     return ["; ".join(part) for part in parts]
 

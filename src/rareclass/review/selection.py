@@ -9,17 +9,15 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from rareclass.errors import ErrorKind, InputError
+from rareclass.hunt.case_score import Floats, to_nearest
 from rareclass.labels.states import CheckReason
 
-Floats = NDArray[np.float64]
 # Rows looked at for each one that teaches: those that come next in the order of scores.
 _SHORTLIST = 20
 # Strata of the rows at random, by score; each holds so many times the rows of the one above.
 _MOST_STRATA, _GROWTH = 5, 3.0
 # Weight of nearness to cases, and squared distances that are as good as none, of the variance.
 _NEARNESS, _SAME = 0.25, 1e-3
-# Points compared with at a time.
-_BLOCK = 256
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def lean_to_cases(scores: Floats, points: Floats, cases: Floats, others: Floats)
     ratio of squared distances, to the nearest known other row by that to the nearest case.
     """
     least = _SAME * points.var(axis=0).sum() or 1.0
-    ratio = np.log((_to_nearest(points, others) + least) / (_to_nearest(points, cases) + least))
+    ratio = np.log((to_nearest(points, others) + least) / (to_nearest(points, cases) + least))
     return log_rank(scores) + _NEARNESS * log_rank(ratio)
 
 
@@ -123,23 +121,13 @@ def log_rank(scores: Floats) -> Floats:
 
 def farthest(points: Floats, known: Floats, n: int) -> NDArray[np.intp]:
     """Choose n points in turn, each the farthest from the known ones and those chosen before."""
-    near = _to_nearest(points, known)
+    near = to_nearest(points, known)
     chosen: list[int] = []
     while len(chosen) < min(n, len(points)):
         chosen.append(int(np.argmax(near)))
-        near = np.minimum(near, _to_nearest(points, points[chosen[-1:]]))
+        near = np.minimum(near, to_nearest(points, points[chosen[-1:]]))
         near[chosen] = -np.inf
     return np.array(chosen, np.intp)
-
-
-def _to_nearest(points: Floats, others: Floats) -> Floats:
-    """Return the squared distance of each point to the nearest of others; inf without any."""
-    length, near = (points**2).sum(axis=1), np.full(len(points), np.inf)
-    for first in range(0, len(others), _BLOCK):
-        block = others[first : first + _BLOCK]
-        apart = length[:, None] - 2.0 * points @ block.T + (block**2).sum(axis=1)
-        near = np.minimum(near, apart.min(axis=1))
-    return np.asarray(np.maximum(near, 0.0))
 
 
 def draw_by_strata(

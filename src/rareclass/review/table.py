@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from rareclass.encoding.target import label_counts, one_spelling, positives, rare_class_among
 from rareclass.encoding.training_table import plan_reading
 from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.hunt.table import read_typed
 from rareclass.labels.states import UNKNOWN
 from rareclass.model.model import Model
 from rareclass.review.journal import ReviewJournal
 from rareclass.review.records import Header, fingerprint_of
-from rareclass.tables.columns import Column, facts_of
+from rareclass.tables.columns import Column
 from rareclass.tables.table_file import TableFile, named_columns, open_rows
 
 
@@ -81,15 +82,12 @@ def read_review_table(
         named_columns(file, [key], "--id")
     left_out = [*drop, *({key} - {*drop} if key else ())]
     plan = plan_reading(file, target, left_out, categories, keep)
-    batches = list(plan.typed_batches())
-    frame = pl.concat([typed for typed, _ in batches], rechunk=True)
-    labels = pl.concat([named for _, named in batches], rechunk=True)
-    used = [each for each in plan.describe(facts_of(cells) for cells in frame) if each.is_used]
+    frame, columns, labels = read_typed(plan)
     keys, parts = _keys(file, key, [name for name in file.columns if name != target])
     return ReviewTable(
         file,
-        frame.select([column.name for column in used]),
-        used,
+        frame,
+        [each for each in columns if each.is_used],
         target,
         key,
         keys,
