@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rareclass as package
-from cli.conftest import Run
+from cli.conftest import Run, output_of
 from faults import refusal
 from rareclass.errors import ErrorKind
 from rareclass.model.facts import facts_as_json
@@ -60,6 +60,13 @@ def test_each_class_has_measures(fitted: Path) -> None:
     assert mean == pytest.approx(np.mean([each["value"] for each in precisions]))
     facts = load_model(fitted / "model.rareclass").facts
     assert json.loads(json.dumps(facts_as_json(facts))) == facts_as_json(facts)
+
+
+def test_compare_says_that_it_measures_any_rare_class(fitted: Path, rareclass: Run) -> None:
+    words = ("compare", fitted / "train.csv", "-t", "failure", "--methods", "logistic")
+    shown = output_of(rareclass(*words, "--folds", "2"))
+    assert "any rare class" in shown
+    assert "60 of them rare" in shown
 
 
 def test_scores_say_which_class_is_likely(fitted: Path, rareclass: Run, tmp_path: Path) -> None:

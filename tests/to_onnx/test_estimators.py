@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+import faults
 from draws import draws
 from rareclass import (
     MIBC,
@@ -21,10 +22,11 @@ from rareclass import (
     RankRC,
     RankRCCV,
     RankSVM,
+    RareClassifier,
     StochasticRankRC,
     to_onnx,
 )
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp
 from to_onnx.sessions import answers, differences
 
@@ -142,6 +144,17 @@ def test_what_cannot_be_converted_says_why():
     assert "FunctionTransformer" in refused(steps)
     with pytest.raises(NotFittedError):
         to_onnx(RankRC())
+
+
+def test_several_rare_classes_are_refused_with_what_to_fit_instead():
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    y = np.repeat([0, 1, 2], [80, 20, 20])
+    X[y > 0, y[y > 0] - 1] += 2.0
+    model = RareClassifier(members="logistic regression", n_jobs=1, verbose=False)
+    with faults.refused(ErrorKind.UNSUPPORTED, says="2 rare classes") as told:
+        to_onnx(model.fit(X, y))
+    assert "y == label" in told.value.remedy
+    assert len(to_onnx(model.fit(X, y == 1)).graph.output) == 3
 
 
 def test_a_missing_package_is_named(monkeypatch):

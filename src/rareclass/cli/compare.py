@@ -215,6 +215,9 @@ def _compare_methods(
     if data.n_copies:
         rows = counted(data.n_copies, "duplicate row was", "duplicate rows were")
         print_notes(console, [f"{rows} merged (with weights)."])
+    if data.which is not None:
+        said = "methods are compared on any rare class against the majority, not class by class."
+        print_notes(console, [said])
     if sys.stdout.isatty():
         console.print("Ctrl-C stops it and compares the methods that have finished.")
     board = compare_on(data, settings)

@@ -1,7 +1,6 @@
 """``rareclass hunt``: from a few labelled rows to the unlabelled ones that belong with them."""
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -20,7 +19,7 @@ from rareclass.cli.door import (
     file_or_url,
     on_this_machine,
 )
-from rareclass.cli.method import parse_strength
+from rareclass.cli.method import parse_number
 from rareclass.cli.screen import NARROW, file_text, new_table, output, print_notes
 from rareclass.errors import ErrorKind, InputError, counted
 
@@ -107,14 +106,17 @@ class BallOptions:
         """Return how to hunt; raises `InputError` on options that do not go together."""
         from rareclass.hunt.hunting import HuntSettings
 
+        remedy, yes_or_no = "Give a whole number above zero, or auto.", {"yes": True, "no": False}
         settings = HuntSettings(
             kernel=None if self.kernel is None else self.kernel.value,
-            c1=parse_strength("--c1", self.c1),
-            c2=parse_strength("--c2", self.c2),
-            width=parse_strength("--width", self.width),
+            c1=parse_number("--c1", self.c1),
+            c2=parse_number("--c2", self.c2),
+            width=parse_number("--width", self.width),
             share=self.share,
-            n_balls=None if self.balls is None else parse_balls(self.balls),
-            filter=parse_filter(self.filter_rows),
+            n_balls=parse_number("--balls", self.balls, {"auto": "auto"}, remedy, is_whole=True),
+            filter=parse_number(
+                "--filter", self.filter_rows, yes_or_no, "Give yes, no or a number."
+            ),
             folds=self.folds,
             top=self.top,
             seed=self.seed,
@@ -211,45 +213,6 @@ def hunt(
         for path in files:
             console.print(file_text(path), markup=False, soft_wrap=True)
     written.give(json.loads((out / SUMMARY).read_text(encoding="utf-8")))
-
-
-def parse_balls(text: str) -> int | str:
-    """Read ``--balls``: a number, or "auto".
-
-    >>> parse_balls("2"), parse_balls("auto")
-    (2, 'auto')
-    """
-    if text.strip().lower() == "auto":
-        return "auto"
-    if text.strip().isdecimal() and int(text) >= 1:
-        return int(text)
-    raise InputError(
-        f"--balls {text} is not a number of balls.",
-        "Give a whole number above zero, or auto.",
-        ErrorKind.SETTING,
-    )
-
-
-def parse_filter(text: str) -> bool | float:
-    """Read ``--filter``: yes, no or a number above zero.
-
-    >>> parse_filter("yes"), parse_filter("no"), parse_filter("4.5")
-    (True, False, 4.5)
-    """
-    word = text.strip().lower()
-    if word in ("yes", "no"):
-        return word == "yes"
-    try:
-        margin = float(word)
-    except ValueError:
-        margin = math.nan
-    if not 0.0 < margin < math.inf:
-        raise InputError(
-            f"--filter {text} is neither yes, no nor a number above zero.",
-            "Give one of these; yes stands for 3.",
-            ErrorKind.SETTING,
-        )
-    return margin
 
 
 class _Line(NamedTuple):

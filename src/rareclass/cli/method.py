@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +14,7 @@ import typer
 from rareclass.errors import ErrorKind, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rareclass.fit.method import Method
 
@@ -183,16 +184,20 @@ class MethodOptions:
                 )
         if self.method is MethodName.auto:
             return self._auto()
+        words: dict[str, Any] = {"auto": None}
         if self.method is MethodName.mibc:
             from rareclass.fit.mibc_method import MIBCMethod
 
             kept = None if self.covariance is None else self.covariance.value.replace("-", "_")
-            return MIBCMethod(parse_strength("--cost", cost, may_be_infinite=True), kept)
+            remedy = "Give auto, a number such as 0.1 or 10^-2, or inf."
+            return MIBCMethod(parse_number("--cost", cost, words | {"inf": inf}, remedy), kept)
         from rareclass.fit.kernel_methods import OrdinalMethod, RankRCMethod
 
-        lam = parse_strength("--lam", self.lam)
+        lam = parse_number("--lam", self.lam)
         if self.method is MethodName.rankrc:
-            return RankRCMethod(lam, parse_width(self.width))
+            remedy = "Give auto, mean, or a number such as 2.5."
+            width = parse_number("--width", self.width, words | {"mean": "mean"}, remedy)
+            return RankRCMethod(lam, width)
         return OrdinalMethod(lam, parse_levels(self.levels))
 
     def _auto(self) -> "Method":
@@ -268,40 +273,28 @@ def parse_seconds(option: str, text: str) -> float:
     return seconds
 
 
-def parse_width(text: str | None) -> float | str | None:
-    """Return the width that ``--width`` stands for, None for "auto" and for none given.
+def parse_number(
+    option: str,
+    text: str | None,
+    words: "Mapping[str, Any]" = MappingProxyType({"auto": None}),
+    remedy: str = "Give auto, or one such as 0.01 or 2^-8.",
+    is_whole: bool = False,
+) -> Any:
+    """Return the number above zero that an option stands for, or what a word means; None for None.
 
-    >>> [parse_width(text) for text in ("2.5", "mean", "auto", None)]
-    [2.5, 'mean', None, None]
-    """
-    if text is not None and text.strip().lower() == "mean":
-        return "mean"
-    try:
-        return parse_strength("--width", text)
-    except InputError as error:
-        raise InputError(
-            error.message, "Give auto, mean, or a number such as 2.5.", ErrorKind.SETTING
-        ) from None
-
-
-def parse_strength(option: str, text: str | None, may_be_infinite: bool = False) -> float | None:
-    """Return the number that an option stands for, None for "auto" and for none given.
-
-    >>> [parse_strength("--lam", text) for text in ("2^-8", "2**-1", "1e-3", "auto", None)]
+    >>> [parse_number("--lam", text) for text in ("2^-8", "2**-1", "1e-3", "auto", None)]
     [0.00390625, 0.5, 0.001, None, None]
+    >>> parse_number("--filter", "Yes", {"yes": True, "no": False})
+    True
     """
-    if text is None or text.strip().lower() == "auto":
-        return None
-    power = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)\s*", text)
+    word = "" if text is None else text.strip().lower()
+    if text is None or word in words:
+        return words.get(word)
+    power = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)", word)
     try:
-        value = float(power[1]) ** float(power[2]) if power else float(text)
+        value = float(power[1]) ** float(power[2]) if power else float(word)
     except (ValueError, OverflowError):
         value = float("nan")
-    if not (0 < value < inf or (may_be_infinite and value == inf)):
-        example = "0.01 or 2^-8" if not may_be_infinite else "0.1 or 10^-2, or inf"
-        raise InputError(
-            f"{option} {text} is not a number above zero.",
-            f"Give auto, or one such as {example}.",
-            ErrorKind.SETTING,
-        )
-    return value
+    if not 0 < value < inf or (is_whole and not value.is_integer()):
+        raise InputError(f"{option} {text} is not a number above zero.", remedy, ErrorKind.SETTING)
+    return int(value) if is_whole else value

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -302,44 +302,36 @@ class ReviewJournal:
             kind = line.pop("kind")
             if (kind == "header") != (self._n_lines == 1):
                 raise ValueError("the header is not the first line")
-            self._TAKES[kind](self, line)
+            if kind == "header":
+                if line.pop("format") != FORMAT:
+                    raise ValueError(f"the format is not {FORMAT}")
+                self.header = record_of(Header, line)
+            elif kind == "round":
+                self._take_round(record_of(Round, line))
+            elif kind == "verdict":
+                self._take_verdict(record_of(Verdict, line))
+            elif kind == "label":
+                new, ours, is_rare = (str(line["label"]),), self.header, bool(line["is_rare"])
+                rare, rest = ours.rare + new * is_rare, ours.rest + new * (not is_rare)
+                self.header = replace(ours, rare=rare, rest=rest)
+            else:
+                raise ValueError(f"{kind!r} is no kind of line")
         except InputError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise self._damaged(self._n_lines, str(error)) from error
 
-    def _take_header(self, line: dict[str, Any]) -> None:
-        if line.pop("format") != FORMAT:
-            raise ValueError(f"the format is not {FORMAT}")
-        self.header = record_of(Header, line)
-
-    def _take_round(self, line: dict[str, Any]) -> None:
-        new = record_of(Round, line)
+    def _take_round(self, new: Round) -> None:
         self._check_chances(new)
         if new.number != len(self.rounds) + 1:
             raise ValueError(f"round {new.number} is not the next")
         self.rounds.append(new)
         self._listed_in |= {row.key: new.number for row in new.listed}
 
-    def _take_verdict(self, line: dict[str, Any]) -> None:
-        verdict = record_of(Verdict, line)
+    def _take_verdict(self, verdict: Verdict) -> None:
         self._check(verdict, self.verdicts.get(verdict.key))
         self._known_after.setdefault(verdict.key, len(self.rounds))
         self.verdicts[verdict.key] = verdict
-
-    def _take_label(self, line: dict[str, Any]) -> None:
-        new, ours = (str(line["label"]),), self.header
-        if line["is_rare"]:
-            self.header = replace(ours, rare=ours.rare + new)
-        else:
-            self.header = replace(ours, rest=ours.rest + new)
-
-    _TAKES: ClassVar[dict[str, Callable[..., None]]] = {
-        "header": _take_header,
-        "round": _take_round,
-        "verdict": _take_verdict,
-        "label": _take_label,
-    }
 
     # -- appending -----------------------------------------------------------------------------
 
