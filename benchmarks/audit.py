@@ -16,6 +16,9 @@ at most 700 majority and 80 rare rows, so that many draws are cheap; each draw h
 
 - counted: the estimated number and its interval, from the scores of both models, and the count of
   confident learning.
+- evaluated: the same share of the rare test rows loses its label at random; number and average
+  precision as `rareclass evaluate --missed-cases auto` estimates them, by the model of the first
+  deal of folds.
 - allowed for: average precision on test rows with true labels, of `RareClassifier` and of
   `RareClassifier(missed_cases="auto")`.
 
@@ -53,6 +56,8 @@ CONFIRMING = (
 )  # fmt: skip
 SHARES, KINDS = (0.05, 0.1, 0.2, 0.4), ("random", "border", "both")
 BOTH = KINDS[2]
+# Kinds of errors that planted rare labels, and labels of test rows.
+_KINDS_OF = {"": KINDS, "wrong_": (BOTH,), "new_": ("random",)}
 MEMBERS = ("histogram boosting", "logistic regression")
 AUDIT, PLAIN = "audit", "plain out-of-fold scores"
 SAME, DEFAULTS = "cleanlab, same probabilities", "cleanlab, defaults"
@@ -139,6 +144,30 @@ def listed_by(X: pl.DataFrame, recorded: np.ndarray, scores: Any) -> dict[str, l
     }
 
 
+def on_new_rows(model: Any, rows: Draw, share: float, seed: int) -> dict[str, Any]:
+    """Return estimates from test rows of which a share of the rare ones lost its label."""
+    from rareclass.labels.wrong_labels import confident_count
+    from rareclass.metrics import average_precision, missed_case_measures
+
+    scores, recorded = model.score_samples(rows.X_test), rows.rare_test.copy()
+    lost = planted(recorded, share, "random", scores, seed) if share else np.zeros(0, dtype=int)
+    recorded[lost] = False
+    found, chance = missed_case_measures(recorded, scores, np.inf), model.calibration_(scores)
+    value, low, high = found.average_precision
+    return {
+        "new_planted": len(lost),
+        "new_confident": confident_count(chance[recorded], chance[~recorded]),
+        "new_estimate": found.missed.number,
+        "new_low": found.missed.low,
+        "new_high": found.missed.high,
+        "new_most": found.missed.most,
+        "new_recorded": float(average_precision(recorded, scores)),
+        "new_corrected": value,
+        "new_ends": [low, high],
+        "new_true": float(average_precision(rows.rare_test, scores)),
+    }
+
+
 def measure(rows: Draw, recorded: np.ndarray, lost: np.ndarray) -> tuple[dict[str, Any], Any]:
     """Return the figures of one scenario, and its scores."""
     from rareclass import RareClassifier
@@ -195,13 +224,16 @@ def measure_draw(name: str, folder: Path, seed: int) -> list[dict[str, Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         figures, clean = measure(rows, rows.rare, np.zeros(0, dtype=int))
+        figures |= on_new_rows(clean.models[0], rows, 0.0, seed)
         cells = [{**about, "share": 0.0, "kind": "none", **figures}]
         for kind in KINDS:
             for share in SHARES:
                 lost = planted(rows.rare, share, kind, clean.score, seed)
                 recorded = rows.rare.copy()
                 recorded[lost] ^= True
-                figures, _ = measure(rows, recorded, lost)
+                figures, scores = measure(rows, recorded, lost)
+                if kind in _KINDS_OF["new_"]:
+                    figures |= on_new_rows(scores.models[0], rows, share, seed)
                 cells.append({**about, "share": share, "kind": kind, **figures})
     return cells
 
@@ -245,7 +277,7 @@ def interval_lines(cells: Sequence[dict[str, Any]], part: str = "") -> list[list
     lines = []
     for kind, share in [("none", 0.0), *((kind, share) for kind in KINDS for share in SHARES)]:
         own = [c for c in cells if c["kind"] == kind and c["share"] == share]
-        if not own or (part and kind in KINDS and kind != BOTH):
+        if not own or kind not in ("none", *_KINDS_OF[part]):
             continue
         keys = ("planted", "confident", "estimate", "low", "high")
         means = [fmean(c[part + key] for c in own) for key in keys]
@@ -253,6 +285,21 @@ def interval_lines(cells: Sequence[dict[str, Any]], part: str = "") -> list[list
         certain = 100 * fmean(c[f"{part}low"] > 0.0 for c in own)
         line = [kind, f"{100 * share:.0f}", *(f"{mean:.1f}" for mean in means)]
         lines.append([*line, f"{certain:.0f}", *shares])
+    return lines
+
+
+def evaluated_lines(cells: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """Tabulate average precision on test rows that lost labels: recorded, corrected and true."""
+    lines = []
+    for share in (0.0, *SHARES):
+        own = [c for c in cells if c["share"] == share and "new_true" in c]
+        if not own:
+            continue
+        keys = "new_recorded", "new_corrected", "new_true"
+        means = [f"{100 * fmean(c[key] for c in own):.1f}" for key in keys]
+        errors = [f"{100 * fmean(abs(c[k] - c['new_true']) for c in own):.1f}" for k in keys[:2]]
+        held = fmean(c["new_ends"][0] <= c["new_true"] <= c["new_ends"][1] for c in own)
+        lines.append([f"{100 * share:.0f}", *means, *errors, f"{100 * held:.0f}"])
     return lines
 
 
@@ -307,6 +354,14 @@ def page(result: dict[str, Any]) -> str:
             table(heads, interval_lines(of_set)),
             "Number of rare labels that are wrong, likewise:",
             table(heads, interval_lines(of_set, "wrong_")),
+            "Missed cases of test rows, as `rareclass evaluate --missed-cases auto` counts them, "
+            "and average precision, in percent, with the mean distance from the true one:",
+            table(heads, interval_lines(of_set, "new_")),
+            table(
+                ["share, %", "recorded", "corrected", "true", "recorded, off by",
+                 "corrected, off by", "true in the interval, %"],
+                evaluated_lines(of_set),
+            ),
             "Average precision on test rows with true labels, in percent, plain and with "
             '`missed_cases="auto"`:',
             table(

@@ -9,7 +9,9 @@ def cell(name, kind="random", planted=4, low=0.0, high=5.0, **found):
     wrong = planted if kind == audit.BOTH else 0
     of_wrong = {"planted": wrong, "found": found, "low": 0.0, "high": 9.0, "most": 9.0}
     of_wrong |= {"estimate": 2.0, "confident": 3.0}
-    return {f"wrong_{key}": value for key, value in of_wrong.items()} | {
+    new = {"new_recorded": 0.3, "new_corrected": 0.5, "new_true": 0.4, "new_ends": [0.3, 0.6]}
+    new |= {f"new_{key}": value for key, value in of_wrong.items()}
+    return new | {f"wrong_{key}": value for key, value in of_wrong.items()} | {
         "set": name, "draw": 0, "kind": kind, "share": 0.2 if planted else 0.0, "planted": planted,
         "found": found, "low": low, "high": high, "most": 2 * high, "estimate": 1.0,
         "confident": 7.0, "plain": 0.5, "corrected": 0.6, "set_aside": 1,
@@ -47,6 +49,7 @@ def test_the_page_names_the_tables_and_both_precisions():
     shown = audit.page({"cells": cells})
     assert "kdd" in shown
     assert "50.00 | 60.00" in shown
+    assert "| 20 | 30.0 | 50.0 | 40.0 | 10.0 | 10.0 | 100 |" in shown
     of_both = [each for each in shown.splitlines() if each.startswith(f"| {audit.BOTH} | 20 |")]
     assert [each.split(" | ")[2:5] for each in of_both[:2]] == [
         ["4.0", "7.0", "1.0"],

@@ -24,26 +24,30 @@ def scored(n_rare=300, n_lost=0, n_majority=3_000, apart=4.0, seed=0):
 
 
 @given(
-    st.floats(-3, 3), st.floats(-2, 2), st.floats(-9, -1.2), SCORES, st.floats(0.4, 1.0),
+    st.floats(-3, 3), st.floats(-2, 2), st.floats(-2, 2), st.floats(-9, -1.2), SCORES,
+    st.floats(0.4, 1.0),
     st.integers(0, 10**6),
 )  # fmt: skip
 def test_the_likelihood_is_the_sum_over_rows_and_its_gradient_that_of_differences(
-    a, log_b, log_d, scores, most, seed
+    a, log_b, log_e, log_d, scores, most, seed
 ):
     rng = np.random.default_rng(seed)
     own, other = rng.integers(0, 4, (2, len(scores))).astype(float)
-    score, at = np.array(scores), np.array([a, log_b, log_d])
+    score, at = np.array(scores), np.array([a, log_b, log_e, log_d])
+    first, last = min(scores), max(scores)
     loss, gradient = loss_of_curve(at, score, own, other, most)
-    slow = 0.0
+    slow = (log_e - log_b) ** 2 / 20.0
     for s, n, m in zip(score, own, other, strict=True):
-        of_class = 1.0 / (1.0 + np.exp(-(a + np.exp(log_b) * s)))
+        # The slope goes evenly from exp(log_b) to exp(log_e): a trapezium below it.
+        end = np.exp(log_b) + (np.exp(log_e) - np.exp(log_b)) * (s - first) / (last - first or 1.0)
+        of_class = 1.0 / (1.0 + np.exp(-(a + (s - first) * (np.exp(log_b) + end) / 2.0)))
         share = most * of_class + np.exp(log_d) * (1.0 - of_class)
         slow -= n * np.log(share) + (m * np.log1p(-share) if m else 0.0)
     if not slow < 1e3:  # differences of large numbers say nothing
         return
     assert loss == pytest.approx(slow, rel=1e-7, abs=1e-7)
-    for k in range(3):
-        step = 1e-6 * np.eye(3)[k]
+    for k in range(4):
+        step = 1e-6 * np.eye(4)[k]
         ends = [loss_of_curve(at + sign * step, score, own, other, most)[0] for sign in (1.0, -1.0)]
         assert gradient[k] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-3, abs=1e-3)
 

@@ -139,7 +139,7 @@ def audit(
     """Find rows whose label is probably wrong, and estimate how many there are.
 
     The lists need no assumption. The estimates assume labels that are wrong at random, log-odds
-    that rise linearly with the score, and at most half of a class with the wrong label; the counts
+    that rise evenly with the score, and at most half of a class with the wrong label; the counts
     of confident learning assume calibrated probabilities (`rareclass.labels.wrong_labels`).
 
     Parameters

@@ -7,9 +7,10 @@ number, each weak enough for one sentence:
   a sample of the class, and at every score t the other label has at least as many rows above t as
   lost rows would be there: :math:`N \le M(t) / S(t)`, with M the number of rows of the other label
   and S the share of the rows that kept theirs. This gives the upper end of the interval.
-- *Rising*: the log-odds of the class rise linearly with the score. Then the share of the label
-  rises from that of wrong labels of the other class to :math:`c = n / (n + N)`, and a share that
-  stops rising below 1 is a share of lost labels. This gives the number and the lower end.
+- *Rising*: the log-odds of the class rise with the score, by a slope that changes evenly from the
+  lowest score to the highest, and rather little. Then the share of the label rises from that of
+  wrong labels of the other class to :math:`c = n / (n + N)`, and a share that stops rising below 1
+  is a share of lost labels. This gives the number and the lower end.
 - *Most are labelled*: N is at most n. A share that stops rising below one half is taken for an
   overlap of the classes, and the number is then not identified: 0, from 0 to the upper end.
 
@@ -36,7 +37,9 @@ _LEAST, _MOST_RATIO, _N_NUMBERS = 0.2, 4.0, 40
 # Thresholds that bound the number, from the highest twentieth of the labelled rows on.
 _N_THRESHOLDS, _LEAST_SHARE, _LEAST_ROWS = 25, 0.05, 3
 _LOWEST_SHARE = 0.05  # of the rows of the class, which no row needs to outrank to look like it
-_LOG_SLOPES = (-5.0, 5.0)  # of scores in standard deviations
+_LOG_SLOPES = (-8.0, 5.0)  # of scores in standard deviations
+# Weight of half the squared logarithm of the ratio of both slopes: one that doubles costs 0.02.
+_BENT = 0.1
 _LOG_LEAST, _MOST_AT_BOTTOM = -16.0, 0.3  # share of the label among rows of the other class
 
 
@@ -132,9 +135,10 @@ def count_wrong_labels(
         The number maximises the likelihood of
 
         .. math:: P(\text{label} \mid s) = \frac{n}{n + N} \, q(s) + d (1 - q(s)),
-            \qquad q(s) = \frac{1}{1 + e^{-(a + b s)}}, \quad b > 0,
+            \qquad q(s) = \frac{1}{1 + e^{-h(s)}}
 
-        over a, b, d (wrong labels of the other class) and N. The interval begins where the
+        over h (a parabola that rises between the lowest and the highest score), d (wrong labels of
+        the other class) and N. The interval begins where the
         likelihood-ratio interval of N does. It ends where that ends, or at the bound for labels
         that are wrong at random, whichever is larger. O((n + m) log m).
 
@@ -270,37 +274,52 @@ def _profile(bins: _Bins) -> tuple[Floats, Floats]:
             (bins.score, bins.own, bins.other, n_own / (n_own + number)),
             method="L-BFGS-B",
             jac=True,
-            bounds=[(None, None), _LOG_SLOPES, (_LOG_LEAST, np.log(_MOST_AT_BOTTOM))],
+            bounds=[(None, None), *[_LOG_SLOPES] * 2, (_LOG_LEAST, np.log(_MOST_AT_BOTTOM))],
         )
 
-    odds = np.log(n_own / n_other) - 1.0
-    starts = [np.array([odds, 0.0, low]) for low in (_LOG_LEAST, np.log(0.05 * n_own / n_other))]
+    odds, few = np.log(n_own / n_other) - 1.0, np.log(0.05 * n_own / n_other)
+    starts = [
+        np.array([odds + bent, -0.5 * bent, bent, low])
+        for low in (_LOG_LEAST, few)
+        for bent in (0.0, -2.0)  # alike at both ends, or flat at the top
+    ]
     best = min((fitted(0.0, start) for start in starts), key=lambda found: found.fun)
-    losses = np.empty(len(numbers))
-    for k, number in enumerate(numbers):
-        best = fitted(number, best.x)
-        losses[k] = best.fun
+    losses = np.full(len(numbers), np.inf)
+    for k in (*range(len(numbers)), *reversed(range(len(numbers)))):
+        best = fitted(numbers[k], best.x)
+        losses[k] = min(losses[k], best.fun)
     return numbers, losses
 
 
 def loss_of_curve(
     parameters: Floats, score: Floats, own: Floats, other: Floats, most: float
 ) -> tuple[float, Floats]:
-    r"""Return minus the log likelihood of a share of the label, and its gradient.
+    r"""Return minus the penalised log likelihood of a share of the label, and its gradient.
 
-    The share is :math:`p = c q + d (1 - q)` with :math:`q = 1 / (1 + e^{-(a + b s)})`, c the `most`
-    and `parameters` a, log b and log d. A row with the label adds :math:`-\log p`, another
-    :math:`-\log (1 - p)`.
+    The share is :math:`p = c q + d (1 - q)` with c the `most` and q the chance whose log-odds are
+
+    .. math:: h(s) = a + (s_1 - s_0) (b_0 (t - t^2 / 2) + b_1 t^2 / 2),
+        \quad t = \frac{s - s_0}{s_1 - s_0},
+
+    of slope :math:`b_0` at the lowest score and :math:`b_1` at the highest. The `parameters` are a,
+    log b_0, log b_1 and log d. A row with the label adds :math:`-\log p`, another
+    :math:`-\log (1 - p)`, and slopes that differ :math:`(\log b_1 / b_0)^2 / 20`.
     """
     from scipy.special import expit
 
-    slope, least = np.exp(parameters[1]), np.exp(parameters[2])
-    odds = parameters[0] + slope * score
+    low, high, least = np.exp(parameters[1:])
+    width = float(np.ptp(score)) or 1.0
+    place = (score - score.min()) / width
+    by_high = width * np.square(place) / 2.0
+    by_low = width * place - by_high
+    odds = parameters[0] + low * by_low + high * by_high
     above, below = expit(odds), expit(-odds)
     share = np.maximum(most * above + least * below, 1e-300)
     none = np.maximum((1.0 - most) * above + (1.0 - least) * below, 1e-300)
-    loss = -(own @ np.log(share) + other @ np.log(none))
+    change = parameters[2] - parameters[1]
+    loss = -(own @ np.log(share) + other @ np.log(none)) + _BENT * change**2 / 2.0
     by_share = other / none - own / share
     by_odds = by_share * (most - least) * above * below
-    gradient = [by_odds.sum(), by_odds @ score * slope, by_share @ below * least]
-    return float(loss), np.array(gradient)
+    of_low, of_high = by_odds @ by_low * low, by_odds @ by_high * high
+    of_slopes = of_low - _BENT * change, of_high + _BENT * change
+    return float(loss), np.array([by_odds.sum(), *of_slopes, by_share @ below * least])
