@@ -14,19 +14,38 @@ own JSON; everything else is a dictionary with the key "/", which names its kind
 Kinds are our names and no module paths: moving a class changes no file, and nothing in a file can
 execute or choose what is imported. An object that occurs twice is stored once and comes back as
 one object. Cost: O(bytes), no copies of arrays.
+
+`read_fields` makes a typed record of plain JSON.
 """
 
 import json
 import math
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
 from operator import attrgetter
-from typing import IO, Any, NamedTuple, Protocol, Self, runtime_checkable
+from types import NoneType, UnionType
+from typing import (
+    IO,
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    runtime_checkable,
+)
 
 import numpy as np
+
+T = TypeVar("T")
 
 _KIND = "/"
 _JSON = "json"
@@ -275,3 +294,63 @@ _PLAIN: dict[str, Callable[[Any], Any]] = {
 
 def _made(kind: str, **parts: Any) -> dict[str, Any]:
     return {_KIND: kind, **parts}
+
+
+def required(told: Mapping[str, Any], name: str) -> Any:
+    """Return an entry; raises `ValueError` where it is missing."""
+    if name not in told:
+        raise ValueError(f"{name} is missing from its facts")
+    return told[name]
+
+
+def read_fields(kind: type[T], told: Any, where: str = "") -> T:
+    """Read a dataclass or a NamedTuple from a dictionary with its fields; other keys may be there.
+
+    A NamedTuple may also be a list, as `json.dumps` writes it. Raises `ValueError` where a field
+    without a default is missing, or has another type.
+    """
+    if not isinstance(told, dict):
+        raise ValueError(f"{where or kind.__name__} of its facts is not a dictionary")
+    hints = get_type_hints(kind)
+    if is_dataclass(kind):
+        optional = {
+            each.name
+            for each in fields(kind)
+            if each.default is not MISSING or each.default_factory is not MISSING
+        }
+        names = [each.name for each in fields(kind)]
+    else:
+        optional, names = {*kind._field_defaults}, [*kind._fields]  # type: ignore[attr-defined]
+    return kind(
+        **{
+            name: typed_value(hints[name], required(told, name), name)
+            for name in names
+            if name in told or name not in optional
+        }
+    )
+
+
+def typed_value(hint: Any, value: Any, name: str) -> Any:
+    """Return a value of JSON as the type that a hint names; `ValueError` where it is another."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        hint = next(each for each in arguments if each is not NoneType)
+        return None if value is None else typed_value(hint, value, name)
+    if origin is Literal and value in arguments:
+        return value
+    if origin is tuple and isinstance(value, list):
+        return tuple(typed_value(arguments[0], each, name) for each in value)
+    if origin in (dict, Mapping) and isinstance(value, dict):
+        return {key: typed_value(arguments[1], each, name) for key, each in value.items()}
+    if hint is Any or hint is type(value) or (hint is float and type(value) is int):
+        return value
+    if isinstance(hint, type) and issubclass(hint, StrEnum) and isinstance(value, str):
+        return hint(value)
+    if isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, tuple)):
+        if isinstance(value, list) and issubclass(hint, tuple):  # as JSON writes a NamedTuple
+            names = hint._fields  # type: ignore[attr-defined]
+            value = dict(zip(names, value, strict=len(value) > len(names)))
+        return read_fields(hint, value, name)
+    in_words = {int: "whole number", float: "number", str: "text", bool: "truth value"}
+    wanted = "list" if origin is tuple else in_words.get(hint, str(hint))
+    raise ValueError(f"{name} of its facts is {str(value)[:40]!r}, which is no {wanted}")

@@ -242,7 +242,6 @@ def test_a_damaged_line_before_the_last_is_named(tmp_path_factory, data):
     [
         {"kind": "verdict", "key": 3, "label": "bad"},
         {"kind": "verdict", "key": "row 1"},
-        {"kind": "verdict", "key": "row 1", "label": "bad", "more": 1},
         {"kind": "round", "number": 3, "listed": []},
         {"kind": "round", "number": 2, "listed": [["row 1", "whim", 1.0, 0.5]]},
         {"kind": "header", "format": 1},

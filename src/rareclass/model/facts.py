@@ -6,21 +6,9 @@ A model file, ``--json`` and ``rareclass show`` hold the same flat JSON object. 
 `facts_from_json` are the only places that know its keys; everybody else reads attributes.
 """
 
-from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from types import NoneType, UnionType
-from typing import (
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +16,8 @@ from numpy.typing import NDArray
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import counted
 from rareclass.metrics.interval import Interval
+from rareclass.stored import read_fields, required, typed_value
 from rareclass.tables.columns import Column
-
-T = TypeVar("T")
 
 TableFormat = Literal["table", "svmlight", "stream"]
 
@@ -354,18 +341,20 @@ def facts_from_json(told: Any) -> ModelFacts:
     if not isinstance(told, dict):
         raise ValueError("its facts are not a dictionary")
     rule = told.get("rule")
-    quantiles = _typed(tuple[float, ...], _key(told, "quantiles"), "quantiles")
+    quantiles = typed_value(tuple[float, ...], required(told, "quantiles"), "quantiles")
     if not quantiles or not np.isfinite(quantiles).all() or (np.diff(quantiles) < 0).any():
         raise ValueError("quantiles are not increasing numbers")
     return ModelFacts(
-        format=_typed(TableFormat, _key(told, "format"), "format"),
+        format=typed_value(TableFormat, required(told, "format"), "format"),
         target=_one_of(_TARGETS, "target_kind", told),
-        columns=_typed(tuple[Column, ...], _key(told, "columns"), "columns"),
+        columns=typed_value(tuple[Column, ...], required(told, "columns"), "columns"),
         quantiles=quantiles,
-        training=_read(TrainingFacts, told) if "n_rows" in told else None,
+        training=read_fields(TrainingFacts, told) if "n_rows" in told else None,
         method=None if "method" not in told else _one_of(_METHODS, "method", told),
-        rule=None if rule is None else _read(ChosenThreshold, rule),
-        class_rules=_typed(dict[str, ChosenThreshold], told.get("class_rules", {}), "class_rules"),
+        rule=None if rule is None else read_fields(ChosenThreshold, rule),
+        class_rules=typed_value(
+            dict[str, ChosenThreshold], told.get("class_rules", {}), "class_rules"
+        ),
     )
 
 
@@ -382,64 +371,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _key(told: Mapping[str, Any], name: str) -> Any:
-    if name not in told:
-        raise ValueError(f"{name} is missing from its facts")
-    return told[name]
-
-
 def _one_of(kinds: dict[str, type[Any]], mark: str, told: dict[str, Any]) -> Any:
     """Read the dataclass of the kind that the facts name under `mark`."""
-    named = _key(told, mark)
+    named = required(told, mark)
     if not isinstance(named, str) or named not in kinds:
         raise ValueError(f"{mark} of its facts is {str(named)[:40]!r}, which is unknown")
-    return _read(kinds[named], told)
-
-
-def _read(kind: type[T], told: Any, where: str = "") -> T:
-    """Read a dataclass or a NamedTuple from a dictionary with its fields; other keys may be there.
-
-    Raises `ValueError` where a field without a default is missing, or has another type.
-    """
-    if not isinstance(told, dict):
-        raise ValueError(f"{where or kind.__name__} of its facts is not a dictionary")
-    hints = get_type_hints(kind)
-    if is_dataclass(kind):
-        optional = {
-            each.name
-            for each in fields(kind)
-            if each.default is not MISSING or each.default_factory is not MISSING
-        }
-        names = [each.name for each in fields(kind)]
-    else:
-        optional, names = {*kind._field_defaults}, [*kind._fields]  # type: ignore[attr-defined]
-    return kind(
-        **{
-            name: _typed(hints[name], _key(told, name), name)
-            for name in names
-            if name in told or name not in optional
-        }
-    )
-
-
-def _typed(hint: Any, value: Any, name: str) -> Any:
-    """Return a value of JSON as the type that a hint names; `ValueError` where it is another."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        hint = next(each for each in arguments if each is not NoneType)
-        return None if value is None else _typed(hint, value, name)
-    if origin is Literal and value in arguments:
-        return value
-    if origin is tuple and isinstance(value, list):
-        return tuple(_typed(arguments[0], each, name) for each in value)
-    if origin in (dict, Mapping) and isinstance(value, dict):
-        return {key: _typed(arguments[1], each, name) for key, each in value.items()}
-    if hint is Any or hint is type(value) or (hint is float and type(value) is int):
-        return value
-    if isinstance(hint, type) and issubclass(hint, StrEnum) and isinstance(value, str):
-        return hint(value)
-    if isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, tuple)):
-        return _read(hint, value, name)
-    names = {int: "whole number", float: "number", str: "text", bool: "truth value"}
-    wanted = "list" if origin is tuple else names.get(hint, str(hint))
-    raise ValueError(f"{name} of its facts is {str(value)[:40]!r}, which is no {wanted}")
+    return read_fields(kinds[named], told)

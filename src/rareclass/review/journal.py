@@ -29,7 +29,8 @@ from rareclass.labels.states import (
     check_spreads,
     check_weights,
 )
-from rareclass.review.records import FORMAT, Header, Listed, Round, Verdict, line_of, record_of
+from rareclass.review.records import FORMAT, Header, Listed, Round, Verdict, line_of
+from rareclass.stored import read_fields
 
 # Seconds to wait for another process that appends, and between tries.
 _PATIENCE, _PAUSE = 5.0, 0.05
@@ -305,11 +306,11 @@ class ReviewJournal:
             if kind == "header":
                 if line.pop("format") != FORMAT:
                     raise ValueError(f"the format is not {FORMAT}")
-                self.header = record_of(Header, line)
+                self.header = read_fields(Header, line)
             elif kind == "round":
-                self._take_round(record_of(Round, line))
+                self._take_round(read_fields(Round, line))
             elif kind == "verdict":
-                self._take_verdict(record_of(Verdict, line))
+                self._take_verdict(read_fields(Verdict, line))
             elif kind == "label":
                 new, ours, is_rare = (str(line["label"]),), self.header, bool(line["is_rare"])
                 rare, rest = ours.rare + new * is_rare, ours.rest + new * (not is_rare)
@@ -323,6 +324,8 @@ class ReviewJournal:
 
     def _take_round(self, new: Round) -> None:
         self._check_chances(new)
+        if {row.reason for row in new.listed} - {*CheckReason}:
+            raise ValueError(f"round {new.number} has a reason that is none")
         if new.number != len(self.rounds) + 1:
             raise ValueError(f"round {new.number} is not the next")
         self.rounds.append(new)

@@ -3,11 +3,8 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
-from types import UnionType
-from typing import Any, NamedTuple, TypeVar
-
-from rareclass.labels.states import CheckReason
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 FORMAT = 1
 
@@ -56,31 +53,10 @@ class Verdict:
     at: str = ""  # time in UTC; of now where it is not given
 
 
-Line = TypeVar("Line", Header, Round, Verdict)
-
-
 def line_of(kind: str, record: Header | Round | Verdict) -> str:
     """Return a record as a line of JSON."""
     facts = {"kind": kind} | ({"format": FORMAT} if kind == "header" else {}) | asdict(record)
     return json.dumps(facts, ensure_ascii=False)
-
-
-def record_of(kind: type[Line], line: dict[str, Any]) -> Line:
-    """Make a record of the facts of a line; raises `TypeError` or `ValueError` for wrong ones."""
-    for name in {"rare", "rest"} & {*line}:
-        line = line | {name: tuple(str(label) for label in line[name])}
-    if "listed" in line:
-        rows = (Listed(*row) for row in line["listed"])
-        listed = (
-            Listed(str(row.key), CheckReason(row.reason), float(row.chance), row.score)
-            for row in rows
-        )
-        line = line | {"listed": tuple(listed)}
-    for each in fields(kind):
-        is_plain = each.name in line and isinstance(each.type, type | UnionType)
-        if is_plain and not isinstance(line[each.name], each.type):  # type: ignore[arg-type]
-            raise ValueError(f"{each.name} is {line[each.name]!r}")
-    return kind(**line)
 
 
 def fingerprint_of(parts: Iterable[str]) -> str:
