@@ -211,6 +211,8 @@ def test_methods_on_the_same_folds(
     named = cli_compare.compare.__annotations__["methods"].__metadata__[0].help
     assert all(name in named for name in peers.PEERS)
     assert "Rare class: fraud = yes, 24 rows" in done
+    plan = done.index("Plan: 2 methods on the same 2 folds")
+    assert plan < done.index("mibc: average precision 0.") < done.index("By average precision")
     assert "240 rows, 24 of them rare" in done
     assert "pip install catboost" in done
     board = pl.read_csv(out)

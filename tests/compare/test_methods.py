@@ -18,6 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from faults import refused
 from rareclass import RankRC
 from rareclass.compare import compare_methods, compare_scores, out_of_fold
+from rareclass.compare import methods as methods_module
 from rareclass.compare.out_of_fold import fit_on, take_rows
 from rareclass.errors import ErrorKind
 
@@ -132,7 +133,48 @@ def test_a_method_that_is_too_slow_is_stopped():
     found = compare_methods(X, y, {"a": GaussianNB()}, time_budget=1e-9, **QUICK)
     assert (found.runs[0].status, found.runs[0].n_folds) == ("stopped", 1)
     assert found.comparison is None
-    assert found.says() == ["a: stopped after 1e-09 s."]
+    assert found.says()[0].startswith("a: stopped: it needs about ")
+
+
+@pytest.mark.parametrize(
+    ("limit", "seconds", "passed", "is_stopped"),
+    [
+        (None, [5.0], 5.0, False),
+        (10.0, [], 9.0, False),
+        (10.0, [], 11.0, True),
+        (10.0, [2.9], 2.9, False),  # needs 14.5, which may turn out less
+        (10.0, [3.1], 3.1, True),
+        (10.0, [1.0, 5.1], 6.1, True),
+        (10.0, [2.0] * 4, 10.5, True),
+        (10.0, [9.0] * 5, 45.0, False),  # it is done
+    ],
+)
+def test_a_method_stops_when_its_folds_foretell_too_much(limit, seconds, passed, is_stopped):
+    assert bool(out_of_fold.why_stopped(limit, seconds, 5, passed)) == is_stopped
+
+
+def test_quick_methods_leave_their_time_to_those_that_follow():
+    times = methods_module._Times.of(["a", "b", "c", "d"], {"b": 7.0}, 60.0)
+    shares = []
+    for name, n_left, spent in (("a", 4, 0.0), ("b", 3, 30.0), ("c", 2, 7.0), ("d", 1, 18.0)):
+        shares.append(times.limit(name, n_left))
+        times.spend(spent)
+    assert shares == [15.0, 7.0, 15.0, 23.0]
+    assert times.limit("e", 1) == 5.0
+    times.spend(5.0)
+    assert times.limit("f", 1) == pytest.approx(1.2)  # too late: a little is left to each
+
+
+def test_each_method_is_told_as_it_ends():
+    X, y = rows()
+    told = []
+    methods = {"bayes": GaussianNB(), "wrong": Wrong()}
+    found = compare_methods(
+        X, y, methods, measures=["average_precision"], total_time=60.0, progress=False,
+        report=lambda run, value: told.append((run.name, run.status, value)),
+    )  # fmt: skip
+    best = found.comparison.by("average precision").best
+    assert told == [("bayes", "ok", pytest.approx(best.value)), ("wrong", "failed", None)]
 
 
 class Inline:

@@ -1,6 +1,7 @@
 """``rareclass compare``: the best ranking, and the significance of its lead."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,7 @@ from rareclass.errors import ErrorKind, InputError, counted
 if TYPE_CHECKING:
     from rareclass.compare import Standing, Standings
     from rareclass.compare.leaderboard import CompareSettings, Leaderboard
+    from rareclass.compare.out_of_fold import MethodRun
     from rareclass.compare.score_files import ComparedFiles, ScoreFiles
     from rareclass.tables.table_file import TablePlace
 
@@ -68,7 +70,7 @@ def compare(
             help="Methods to compare, separated by commas: auto, rankrc, mibc, lightgbm, "
             "xgboost, catboost, hgb, forest, balanced-forest, extra-trees, easy-ensemble, "
             "logistic, svm.",
-            show_default="all that are installed",
+            show_default="the quick ones; all for all that are installed",
         ),
     ] = None,
     positive: Positive = None,
@@ -101,7 +103,7 @@ def compare(
         str | None,
         typer.Option(
             help="Time for each method, all folds together: seconds, or one such as 5m.",
-            show_default="120",
+            show_default="40 s for all methods together",
         ),
     ] = None,
     k: Annotated[
@@ -161,13 +163,11 @@ def compare(
         )  # fmt: skip
         written.give(_compare_files(files, seed))
         return
-    from rareclass.compare.leaderboard import DEFAULT_SECONDS, CompareSettings
+    from rareclass.compare.leaderboard import CompareSettings
     from rareclass.compare.peers import check_methods
 
     named = tuple(name.strip() for name in (methods or "").split(",") if name.strip())
-    seconds = DEFAULT_SECONDS
-    if time_budget is not None:
-        seconds = parse_seconds("--time-budget", time_budget)
+    seconds = None if time_budget is None else parse_seconds("--time-budget", time_budget)
     settings = CompareSettings(
         target, check_methods(named), tuple(positive or ()), **columns.settings, groups=groups,
         time=time, folds=folds or 5, seconds=seconds, seed=seed, ks=ks,
@@ -218,13 +218,22 @@ def _compare_methods(
     if data.which is not None:
         said = "methods are compared on any rare class against the majority, not class by class."
         print_notes(console, [said])
+    console.print(settings.plan())
     if sys.stdout.isatty():
         console.print("Ctrl-C stops it and compares the methods that have finished.")
-    board = compare_on(data, settings)
+    board = compare_on(data, settings, report=partial(_print_run, console))
     console.print()
     console.print(board.found.basis())
     _print_leaderboard(console, board, settings.time is not None)
     return board
+
+
+def _print_run(console: Console, run: "MethodRun", found: float | None) -> None:
+    """Print how a method did, as soon as it has finished."""
+    told = run.why_not()
+    if found is not None:
+        told = f"{run.name}: average precision {found:.3f}, {run.seconds:.1f} s"
+    console.print(Text(told, style="dim"))
 
 
 def _compare_files(files: "ScoreFiles", seed: int) -> dict[str, Any]:

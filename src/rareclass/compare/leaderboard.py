@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rareclass.compare.methods import MethodComparison, compare_methods
+from rareclass.compare.methods import MethodComparison, Report, compare_methods
 from rareclass.compare.out_of_fold import MethodRun
 from rareclass.compare.peers import PEERS, PeerSettings, prepared, why_not
 from rareclass.compare.score_columns import Standings
@@ -19,7 +19,9 @@ from rareclass.machine import available_memory
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 
-DEFAULT_SECONDS = 120.0
+# Of learning, for all methods together, where no time for each was given: about a minute with the
+# start of their processes. The second is the share of a method that keeps a time by itself.
+DEFAULT_SECONDS, _OWN_SHARE = 40.0, 0.4
 # Methods that keep a time by themselves may take this many times as long.
 _GRACE = 1.5
 ORDERED_BY = "average_precision"
@@ -39,9 +41,25 @@ class CompareSettings:
     groups: str | None = None
     time: str | None = None
     folds: int = 5
-    seconds: float = DEFAULT_SECONDS  # for a method, all folds together
+    seconds: float | None = None  # for a method, all folds together; None: all in DEFAULT_SECONDS
     seed: int = 0
     ks: tuple[float, ...] = ()  # beside the number of rare rows
+
+    @property
+    def own_seconds(self) -> float:
+        """Return the seconds of a method that keeps a time by itself, all folds together."""
+        return _OWN_SHARE * DEFAULT_SECONDS if self.seconds is None else self.seconds
+
+    def plan(self) -> str:
+        """Return what is going to be done, and how long it may take."""
+        names = [name for name in self.methods if not why_not(name)]
+        what = f"Plan: {counted(len(names), 'method')} on the same {self.folds} folds"
+        if self.seconds is None:
+            return (
+                f"{what}, {DEFAULT_SECONDS:g} s of learning in all; a method that needs more than "
+                f"its share is stopped. {', '.join(names)}."
+            )
+        return f"{what}, up to {self.seconds:g} s each. {', '.join(names)}."
 
 
 @dataclass(frozen=True)
@@ -156,15 +174,18 @@ def compare_on(
     settings: CompareSettings,
     progress: bool | str = "auto",
     isolate: bool = True,
+    report: Report | None = None,
 ) -> Leaderboard:
     """Compare methods on the folds of a training set, each in a process of its own.
+
+    `report` is called after each method, as `compare_methods` calls it.
 
     Raises `InputError` with the reasons where no method has scores.
     """
     setting = PeerSettings(
         tuple(column for column in data.columns if column.is_used),
         settings.seed,
-        max(settings.seconds / settings.folds, _LEAST_SECONDS),
+        max(settings.own_seconds / settings.folds, _LEAST_SECONDS),
         available_memory() // 4,
         data.zero_based,
     )
@@ -193,9 +214,9 @@ def compare_on(
         sample_weight=data.weight,
         k=[None, *sorted(settings.ks)],
         pos_label=1,
-        time_budget={
-            name: settings.seconds * (_GRACE if PEERS[name].has_budget else 1.0) for name in methods
-        },
+        time_budget=_limits(list(methods), settings),
+        total_time=DEFAULT_SECONDS if settings.seconds is None else None,
+        report=report,
         isolate=isolate,
         random_state=settings.seed,
         progress=progress,
@@ -205,6 +226,12 @@ def compare_on(
     if found.comparison is None:
         raise InputError("No method finished.", _reasons(list(found.runs)), ErrorKind.UNSUPPORTED)
     return Leaderboard(found, data.n_rows, n_rare, label)
+
+
+def _limits(methods: list[str], settings: CompareSettings) -> dict[str, float]:
+    """Return the seconds of each method that has a limit of its own."""
+    own = {name: _GRACE * settings.own_seconds for name in methods if PEERS[name].has_budget}
+    return own if settings.seconds is None else dict.fromkeys(methods, settings.seconds) | own
 
 
 def _reasons(runs: list[MethodRun]) -> str:

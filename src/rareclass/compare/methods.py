@@ -1,9 +1,9 @@
 """Comparison of methods on the same folds: out-of-fold scores, seconds, memory and tests."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,16 +16,22 @@ from rareclass.compare.out_of_fold import (
     MethodRun,
     OwnProcesses,
     fold_scores,
+    why_stopped,
 )
 from rareclass.compare.score_columns import DEFAULT, Comparison, chosen_measures, compare_scores
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import days_of, rare_rows, read_times
+from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.labels.two_classes import label_array, row_weights
 from rareclass.machine import track
+from rareclass.metrics import average_precision
 from rareclass.parameters import check_number, check_whole, is_whole
 
+# A method may always take this share of the total time.
+_LEAST_SHARE = 0.02
 Run = Callable[[Any, float | None, Advance], MethodOutcome]
+Report = Callable[[MethodRun, float | None], None]
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,8 @@ def compare_methods(
     k: float | Sequence[float | None] | None = None,
     pos_label: Any = None,
     time_budget: float | Mapping[str, float] | None = None,
+    total_time: float | None = None,
+    report: Report | None = None,
     isolate: bool = False,
     level: float = 0.95,
     random_state: int = 0,
@@ -137,6 +145,13 @@ def compare_methods(
     time_budget : float or mapping of names to float, optional
         Seconds for each method, all folds together: one that needs more is stopped and has no
         place. With ``isolate=False`` only between folds.
+    total_time : float, optional
+        Seconds of learning for all methods together: each may take an equal share of what is left,
+        unless `time_budget` names it, and is stopped as soon as its first fold shows that it needs
+        half as much again. Quick methods first leave more to slow ones.
+    report : callable, optional
+        Called after each method with its `MethodRun` and the average precision of its out-of-fold
+        scores, None where it has none.
     isolate : bool, default False
         Run each method in a process of its own: its memory is measured, and a crash is its own. It
         and X must be such as pickle can send.
@@ -178,13 +193,7 @@ def compare_methods(
         raise InputError(
             "methods= is empty.", "Give a mapping of names to estimators.", ErrorKind.SHAPE
         )
-    limits: dict[str, float] = {}
-    if isinstance(time_budget, Mapping):
-        limits = dict(time_budget)
-    elif time_budget is not None:
-        limits = dict.fromkeys(methods, time_budget)
-    for seconds in limits.values():
-        check_number("time_budget", seconds)
+    times = _Times.of(methods, time_budget, total_time)
     check_whole("random_state", random_state, "a whole number of at least 0", 0)
     rows, words = _fold_rows(X, y, cv, groups, time, sample_weight, pos_label, random_state)
     tested = np.concatenate([test for _, test in rows.folds])
@@ -193,8 +202,17 @@ def compare_methods(
     weight = np.ones(len(is_rare)) if rows.weight is None else rows.weight[tested]
     # Refuses measures that cannot be taken, before anything is learned.
     chosen_measures(measures, k, 1.0, float(weight[is_rare].sum()), float(weight.sum()))
+
+    def done(name: str, outcome: MethodOutcome) -> None:
+        if report is not None:
+            found = None
+            if outcome.scores is not None:
+                rates = on_scale_of_folds(is_rare, outcome.scores, fold, weight)
+                found = average_precision(is_rare, rates, weight)
+            report(outcome.run(name), found)
+
     with _runner(rows, isolate) as run:
-        outcomes = _outcomes(methods, run, limits, len(rows.folds), progress)
+        outcomes = _outcomes(methods, run, times, len(rows.folds), progress, done)
     statuses = {outcome.status for outcome in outcomes.values()}
     if "interrupted" in statuses and "ok" not in statuses:
         raise KeyboardInterrupt
@@ -300,8 +318,8 @@ def _runner(rows: FoldRows, isolate: bool) -> Iterator[Run]:
                 seconds.append(fold.seconds)
                 scores.append(fold.scores)
                 advance()
-                if limit is not None and sum(seconds) > limit and len(seconds) < len(rows.folds):
-                    return MethodOutcome("stopped", f"stopped after {limit:g} s", seconds)
+                if why := why_stopped(limit, seconds, len(rows.folds), sum(seconds)):
+                    return MethodOutcome("stopped", why, seconds)
         except Exception as error:
             message = " ".join(f"{type(error).__name__}: {error}".split())
             return MethodOutcome("failed", message, seconds)
@@ -310,12 +328,43 @@ def _runner(rows: FoldRows, isolate: bool) -> Iterator[Run]:
     yield run
 
 
+class _Times:
+    """Seconds that each method may take, in the order in which they ask."""
+
+    def __init__(self, limits: Mapping[str, float], total: float | None) -> None:
+        self._limits, self._total, self._spent = limits, total, 0.0
+
+    @classmethod
+    def of(
+        cls, names: Iterable[str], each: float | Mapping[str, float] | None, total: float | None
+    ) -> Self:
+        """Return the times of `time_budget` and `total_time`; raises `ValueError` on others."""
+        if total is not None:
+            check_number("total_time", total)
+        limits = each if isinstance(each, Mapping) else dict.fromkeys(names, each)
+        known = {name: seconds for name, seconds in limits.items() if seconds is not None}
+        for seconds in known.values():
+            check_number("time_budget", seconds)
+        return cls(known, total)
+
+    def limit(self, name: str, n_left: int) -> float | None:
+        """Return the limit of a method by name, or its share with those that follow it."""
+        if name in self._limits or self._total is None:
+            return self._limits.get(name)
+        return max((self._total - self._spent) / n_left, _LEAST_SHARE * self._total)
+
+    def spend(self, seconds: float) -> None:
+        """Take in what a method has used."""
+        self._spent += seconds
+
+
 def _outcomes(
     methods: Mapping[str, Any],
     run: Run,
-    limits: Mapping[str, float],
+    times: _Times,
     n_folds: int,
     progress: bool | str,
+    done: Callable[[str, MethodOutcome], None],
 ) -> dict[str, MethodOutcome]:
     """Outcome of every method; "interrupted" for those not done when Ctrl-C came."""
     outcomes: dict[str, MethodOutcome] = {}
@@ -323,15 +372,16 @@ def _outcomes(
         for place, (name, estimator) in enumerate(methods.items()):
             advance(0, note=name)
             try:
-                outcomes[name] = run(
-                    estimator, limits.get(name), lambda name=name: advance(note=name)
-                )
+                limit = times.limit(name, len(methods) - place)
+                outcomes[name] = run(estimator, limit, lambda name=name: advance(note=name))
             except InputError as error:
                 outcomes[name] = MethodOutcome("failed", str(error), [])
             except KeyboardInterrupt:
                 for left in list(methods)[place:]:
                     outcomes[left] = MethodOutcome("interrupted", "ended by Ctrl-C", [])
                 break
+            times.spend(sum(outcomes[name].seconds) or limit or 0.0)
+            done(name, outcomes[name])
             n_left = n_folds - len(outcomes[name].seconds)
             if n_left:
                 advance(n_left)
