@@ -10,6 +10,7 @@ ROOMS = (
     (
         "errors",
         "findings",
+        "lazy_names",
         "compiling",
         "remote",
         "files",

@@ -7,8 +7,9 @@ The rare class is held whole, the majority is only ever summed: see ``docs/``.
 0.01
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rareclass.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from rareclass.ensemble.rare_classifier import RareClassifier
@@ -47,9 +48,16 @@ __all__ = [
     "to_onnx",
 ]
 
-_HOME = {
-    **dict.fromkeys(
-        (
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".ensemble.rare_classifier": ["RareClassifier"],
+        ".hyperball": ["RACH", "RACHCV"],
+        ".model.kinds": ["SKOPS_TRUSTED"],
+        ".model.to_onnx": ["to_onnx"],
+        ".moments": ["MIBC", "MIBCCV"],
+        ".opening": ["load"],
+        ".ranking": [
             "OrdinalRankRC",
             "OrdinalRankRCCV",
             "RankRC",
@@ -57,24 +65,6 @@ _HOME = {
             "RankSVM",
             "StochasticRankRC",
             "rankrc_path",
-        ),
-        "rareclass.ranking",
-    ),
-    **dict.fromkeys(("MIBC", "MIBCCV"), "rareclass.moments"),
-    **dict.fromkeys(("RACH", "RACHCV"), "rareclass.hyperball"),
-    "RareClassifier": "rareclass.ensemble.rare_classifier",
-    "load": "rareclass.opening",
-    "SKOPS_TRUSTED": "rareclass.model.kinds",
-    "to_onnx": "rareclass.model.to_onnx",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use, so that the command line starts quickly."""
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'rareclass' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+        ],
+    },
+)

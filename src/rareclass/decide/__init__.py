@@ -1,9 +1,9 @@
 """From scores to decisions."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rareclass.decide.threshold import balanced_accuracy_threshold, level_thresholds
+from rareclass.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from rareclass.decide.calibrated_ranker import CalibratedRanker
@@ -25,21 +25,13 @@ __all__ = [
     "level_thresholds",
 ]
 
-_HOME = {
-    "CalibratedRanker": "calibrated_ranker",
-    "DecisionClassifier": "decision_classifier",
-    **dict.fromkeys(("Calibration", "at_prevalence"), "calibration"),
-    **dict.fromkeys(("ChosenBand", "ReviewBand", "ThresholdRule"), "threshold_rule"),
-    "ChosenThreshold": "chosen_threshold",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use: estimators here bring all of scikit-learn."""
-    if name in _HOME:
-        return getattr(import_module(f"rareclass.decide.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'rareclass.decide' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".calibrated_ranker": ["CalibratedRanker"],
+        ".calibration.calibration": ["Calibration", "at_prevalence"],
+        ".chosen_threshold": ["ChosenThreshold"],
+        ".decision_classifier": ["DecisionClassifier"],
+        ".threshold_rule": ["ChosenBand", "ReviewBand", "ThresholdRule"],
+    },
+)

@@ -1,13 +1,8 @@
 """Labels of rows: two classes, ordered levels, partly unknown, arriving, or wrong."""
 
-from importlib import import_module
-from typing import Any
+from rareclass.lazy_names import lazy_names
 
 __all__ = ["audit"]
 
-
-def __getattr__(name: str) -> Any:
-    """Import `audit` on first use: it needs the rooms above this one."""
-    if name == "audit":
-        return import_module("rareclass.audit").audit
-    raise AttributeError(f"module 'rareclass.labels' has no attribute {name!r}")
+# It needs the rooms above this one.
+__getattr__, __dir__ = lazy_names(__name__, {"rareclass.audit": ["audit"]})

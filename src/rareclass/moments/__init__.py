@@ -1,7 +1,8 @@
 """MIBC: the majority as two moments, the rare rows one by one."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rareclass.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from rareclass.moments.mibc import MIBC
@@ -9,15 +10,10 @@ if TYPE_CHECKING:
 
 __all__ = ["MIBC", "MIBCCV"]
 
-_HOME = {"MIBC": "mibc", "MIBCCV": "mibc_cv"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use: compiled loops load only when they run."""
-    if name in _HOME:
-        return getattr(import_module(f"rareclass.moments.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'rareclass.moments' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".mibc": ["MIBC"],
+        ".mibc_cv": ["MIBCCV"],
+    },
+)

@@ -1,7 +1,8 @@
 """Online bipartite ranking: learners that see a row once and hold a bounded part of the stream."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rareclass.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from rareclass.online.cbr import CBR
@@ -24,25 +25,15 @@ __all__ = [
     "as_river",
 ]
 
-_HOME = {
-    "CBR": "cbr",
-    "OAM": "oam",
-    "OPAUC": "opauc",
-    "AdaOAM": "opauc",
-    "OnlineLogistic": "univariate",
-    "OnlineMixture": "mixture",
-    "OnlineRanker": "ranker",
-    "UniExp": "univariate",
-    "as_river": "river_adapter",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use: compiled loops load only when they run."""
-    if name in _HOME:
-        return getattr(import_module(f"rareclass.online.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'rareclass.online' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".cbr": ["CBR"],
+        ".mixture": ["OnlineMixture"],
+        ".oam": ["OAM"],
+        ".opauc": ["OPAUC", "AdaOAM"],
+        ".ranker": ["OnlineRanker"],
+        ".river_adapter": ["as_river"],
+        ".univariate": ["OnlineLogistic", "UniExp"],
+    },
+)

@@ -5,8 +5,9 @@ drawn. Plots need matplotlib, which `rareclass[cli]` brings. The pages of ``rare
 made of them.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rareclass.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from rareclass.report.ball_display import BallDisplay, draw_ball
@@ -47,26 +48,25 @@ __all__ = [
     "draw_feature_scales",
 ]
 
-_HOMES = {
-    "ball_display": ("BallDisplay", "draw_ball"),
-    "drawing": ("RankingDisplay",),
-    "ranking_section": ("GainsDisplay", "PrecisionRecallDisplay", "RocDisplay"),
-    "scores_section": (
-        "Reliability", "ReliabilityDisplay", "ScoreDistribution", "ScoreDistributionDisplay",
-    ),
-    "threshold_section": ("AlertsDisplay", "CostDisplay"),
-    "threshold_table": ("ThresholdTable",),
-}  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = next((room for room, names in _HOMES.items() if name in names), "kernel_displays")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".ball_display": ["BallDisplay", "draw_ball"],
+        ".drawing": ["RankingDisplay"],
+        ".kernel_displays": [
+            "FeatureScalesDisplay",
+            "LamPathDisplay",
+            "LandmarkMapDisplay",
+            "draw_feature_scales",
+        ],
+        ".ranking_section": ["GainsDisplay", "PrecisionRecallDisplay", "RocDisplay"],
+        ".scores_section": [
+            "Reliability",
+            "ReliabilityDisplay",
+            "ScoreDistribution",
+            "ScoreDistributionDisplay",
+        ],
+        ".threshold_section": ["AlertsDisplay", "CostDisplay"],
+        ".threshold_table": ["ThresholdTable"],
+    },
+)

@@ -1,8 +1,8 @@
 """Rows of a table that a person should check next, and the journal of the verdicts."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rareclass.lazy_names import lazy_names
 from rareclass.review.journal import ReviewJournal
 from rareclass.review.records import Header, Listed, Round, Verdict, fingerprint_of
 
@@ -27,16 +27,12 @@ __all__ = [
     "read_review_table",
     "read_verdicts",
 ]
-# A journal is read without what trains models.
-_HOME = {
-    **dict.fromkeys(("ReviewTable", "open_journal", "read_review_table"), "table"),
-    **dict.fromkeys(("ReviewList", "next_rows", "open_list", "read_verdicts"), "reviewing"),
-    "Shares": "selection",
-}
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name on first use."""
-    if name in _HOME:
-        return vars(import_module(f"rareclass.review.{_HOME[name]}"))[name]
-    raise AttributeError(f"module 'rareclass.review' has no attribute {name!r}")
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".reviewing": ["ReviewList", "next_rows", "open_list", "read_verdicts"],
+        ".selection": ["Shares"],
+        ".table": ["ReviewTable", "open_journal", "read_review_table"],
+    },
+)
