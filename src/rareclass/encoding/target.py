@@ -5,7 +5,7 @@ label, and so are 1 and 1.0. Who finds several spellings of one says so.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -275,7 +275,18 @@ def _asked_for(positive: str, counts: dict[str, int]) -> str:
     same = [label for label in counts if label_value(label) == label_value(positive)]
     if len(same) == 1:
         return same[0]
-    hint = name_hint(positive, counts, "The target's values are")
-    raise InputError(
-        f"--positive: no row has the target value {positive!r}.", hint, ErrorKind.LABELS
+    raise absent_label("--positive", positive, counts)
+
+
+def absent_label(
+    option: str, label: str, known: Iterable[str], column: str | None = None
+) -> InputError:
+    """Return the error for an option that names a label which no row has."""
+    where = "the target" if column is None else f"column {column!r}"
+    return InputError(
+        f"{option}: no row has {label!r} in {where}.",
+        name_hint(label, known, "Its values are"),
+        ErrorKind.LABELS,
+        column=column,
+        value=label,
     )

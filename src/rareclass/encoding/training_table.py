@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import ErrorKind, InputError, column_hint
+from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, warn
 from rareclass.rows.decoding import MOST_LABELS
 from rareclass.scratch_file import Scratch
@@ -31,7 +31,7 @@ from rareclass.tables.columns import (
     reading_of_type,
 )
 from rareclass.tables.reading import CellReading, read_cells
-from rareclass.tables.table_file import BATCH_ROWS, TableFile, batch_rows_for
+from rareclass.tables.table_file import BATCH_ROWS, TableFile, batch_rows_for, named_columns
 from rareclass.tables.text_columns import (
     CellProfile,
     ColumnNote,
@@ -169,10 +169,10 @@ def plan_reading(
     `categories` are taken as such whatever they hold, `keep` is learned from even if it looks like
     identifiers. Raises `InputError` for unknown column names, text that cannot be used, or no rows.
     """
-    _check_names(file.columns, [target], "--target")
-    _check_names(file.columns, drop, "--drop")
-    _check_names(file.columns, categories, "--category")
-    _check_names(file.columns, keep, "--keep")
+    named_columns(file, [target], "--target")
+    named_columns(file, drop, "--drop")
+    named_columns(file, categories, "--category")
+    named_columns(file, keep, "--keep")
     if target in drop:
         raise InputError(
             f"Column {target!r} is both --target and --drop.", "", ErrorKind.COMBINATION
@@ -235,16 +235,6 @@ def _are_as_trained(batch: pl.DataFrame, columns: list[Column]) -> bool:
         and all(dtype == pl.Float64 for dtype in batch.dtypes)
         and are_plain(batch)
     )
-
-
-def _check_names(known: Sequence[str], wanted: Sequence[str], option: str) -> None:
-    for name in wanted:
-        if name not in known:
-            raise InputError(
-                f"{option}: there is no column {name!r}.",
-                column_hint(name, known, option),
-                ErrorKind.MISSING_COLUMN,
-            )
 
 
 def _profile(

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import is_rare, label_counts, one_spelling
+from rareclass.encoding.target import absent_label, is_rare, label_counts, one_spelling
 from rareclass.encoding.training_table import ReadingPlan, plan_reading
-from rareclass.errors import ErrorKind, InputError, counted, name_hint
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.fit.memory_plan import ENCODED_COPIES, plan_memory
 from rareclass.labels.states import UNKNOWN
 from rareclass.machine import size_text
@@ -164,7 +164,7 @@ def _as_written(target: str, roles: LabelRoles, known: dict[str, int]) -> LabelR
         for value in wanted:
             same = values.filter(pl.Series(is_rare(values, value.strip())))
             if must_occur and same.is_empty():
-                raise _absent(option, value, target, known)
+                raise absent_label(option, value, known, target)
             for label in same:
                 if taken.setdefault(label, option) != option:
                     raise InputError(
@@ -183,12 +183,6 @@ def _as_written(target: str, roles: LabelRoles, known: dict[str, int]) -> LabelR
         # A list of values to ignore may be longer than this file needs.
         written("--ignore", roles.ignored, False),
     )
-
-
-def _absent(option: str, value: str, target: str, known: dict[str, int]) -> InputError:
-    hint = name_hint(value, known, "Its values are")
-    message = f"{option}: no row has {value!r} in column {target!r}."
-    return InputError(message, hint, ErrorKind.LABELS, column=target, value=value)
 
 
 def _check_neither(

@@ -9,7 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import label_counts, one_spelling, positives, rare_class_among
+from rareclass.encoding.target import (
+    absent_label,
+    label_counts,
+    one_spelling,
+    positives,
+    rare_class_among,
+)
 from rareclass.encoding.training_table import plan_reading
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.hunt.table import read_typed
@@ -175,13 +181,7 @@ def _labels(
         )
     absent = [label for label in named if counts and label not in counts and label not in of_model]
     if absent:
-        raise InputError(
-            f"--positive: no row has {absent[0]!r} in column {table.target!r}.",
-            name_hint(absent[0], counts, "Its labels are"),
-            ErrorKind.LABELS,
-            column=table.target,
-            value=absent[0],
-        )
+        raise absent_label("--positive", absent[0], counts, table.target)
     others = [label for label in (*rest, *counts) if label not in rare or label in rest]
     if model is not None and model.rare_class.rest_label not in rare:
         others.append(model.rare_class.rest_label)

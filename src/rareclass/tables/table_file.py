@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, column_hint
 from rareclass.remote import RemotePath, path_of
 from rareclass.tables.byte_streams import StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvFile
@@ -301,9 +301,10 @@ def named_columns(
         )
     for name in names:
         if name not in file.columns:
+            where = f"{option}: there is" if option else f"{file.path} has"
             raise InputError(
-                f"{asks}{file.path} has no column {name!r}.",
-                name_hint(name, file.columns),
+                f"{where} no column {name!r}.",
+                column_hint(name, file.columns, option),
                 ErrorKind.MISSING_COLUMN,
                 column=name,
             )
