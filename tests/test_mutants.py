@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mutants.__main__ import ALL_ROOMS, ROOT, draw, read, write
+from mutants.__main__ import ALL_ROOMS, BESIDES, ROOT, draw, read, write
 from mutants.changes import Change, changed, changes_of
 from mutants.reach import ANYTHING, COLLECTING, Reach
 
@@ -112,3 +112,4 @@ def test_each_room_has_faults_and_tests_to_catch_them(room: str) -> None:
     drawn = draw(3, 7, [room]).values()
     assert {each.path.split("/")[2] for each in drawn} == {room}
     assert list((ROOT / "tests" / room).glob("test_*.py"))
+    assert all((ROOT / path).exists() for path in BESIDES.get(room, ()))

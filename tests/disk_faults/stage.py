@@ -57,7 +57,7 @@ class Stage(NamedTuple):
                 continue
             found = read(self.folder / output)
             if output not in self.scene.grows:
-                assert found == self.read[output], f"{output}: {where}"
+                assert found == self.read[output], f"{output}: {where} {str(found)[:200]}"
             elif output in old:  # a file to which lines are added
                 assert new[output].startswith(old[output]), f"{output}: {where}"
 

@@ -36,7 +36,17 @@ from mutants.changes import Change, changed, changes_of
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("ranking", "online", "moments", "hyperball", "metrics", "decide")
-ALL_ROOMS = (*ROOMS, "encoding", "tables", "ensemble", "model")
+# Rooms whose tests are in part those of what uses them, which run as well.
+BESIDES = {
+    "encoding": ("tests/hunt/test_hunt_table.py", "tests/hunt/test_hunting.py", "tests/stream"),
+    "tables": (
+        "tests/first_contact/test_d_spellings.py",
+        "tests/first_contact/test_e_spellings.py",
+    ),
+    "ensemble": (),
+    "model": ("tests/fit", "tests/cli/test_score.py", "tests/cli/test_threshold.py"),
+}
+ALL_ROOMS = (*ROOMS, *BESIDES)
 WHOLE_ROOM = "whole estimators"
 WHOLE = (
     "tests/model",
@@ -122,7 +132,8 @@ class House:
 
     def judge(self, change: Change, room: str) -> dict[str, Any]:
         """Whether a room's tests catch a fault, and after how many seconds."""
-        tests = WHOLE if room == WHOLE_ROOM else (f"tests/{room}", f"src/rareclass/{room}")
+        own = (f"tests/{room}", f"src/rareclass/{room}", *BESIDES.get(room, ()))
+        tests = WHOLE if room == WHOLE_ROOM else own
         if room not in self.seconds:
             self.seconds[room] = self._unharmed(tests, room)
         first, alone = self.reach[room].order(change, self.folder)
