@@ -16,6 +16,9 @@ from collections.abc import Iterator
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
+# Where it is there compiled code is what runs, for few rows as well: in every test alike. Tests of
+# the forms in NumPy ask for these.
+import numba  # noqa: E402, F401
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
