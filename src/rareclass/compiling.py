@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cache, update_wrapper
+from importlib import import_module
 from typing import Any
 
 from rareclass.machine import tell
@@ -78,7 +79,7 @@ class _Compiled:
 
 
 def _by_name(module: str, name: str) -> Any:
-    return vars(sys.modules[module])[name]
+    return vars(import_module(module))[name]
 
 
 def _with_numba(function: Callable, options: dict[str, Any]) -> Any:
