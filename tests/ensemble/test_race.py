@@ -222,6 +222,7 @@ def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypa
     model, calls = learned_rows(10_000.0)
     assert calls[1][0] == pytest.approx((0.88 * 10_000 - 400) / 3, rel=0.03)
     assert calls[1][1] == 120
+    assert len(model.held_out_["row"]) == calls[1][0]  # no more are drawn than are learned
     # Five folds, where there is time for them.
     assert learned_rows(30_000.0, cv="auto")[1][1][2] == 3
     assert learned_rows(40_000.0, cv="auto")[1][1] == (6000, 120, 5)
