@@ -430,3 +430,13 @@ def test_no_command_suggests_the_target_for_an_age(
     found = run(*words)
     assert found.exit_code == BAD_INPUT
     assert "Did you mean" not in found.output
+
+
+@pytest.mark.parametrize(("a_day", "is_good"), [(1, False), (2, True)])
+def test_two_rows_a_day_are_enough_for_days(a_day: int, is_good: bool) -> None:
+    days = np.datetime64("2026-01-01") + np.repeat(np.arange(30), a_day)
+    if is_good:
+        check_days(days, "--time", "day")
+    else:
+        with refused(ErrorKind.SETTING, column="day", says="30 different days"):
+            check_days(days, "--time", "day")
