@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.rows import LabelledRows, RowSource
-from rareclass.rows.source import is_dask
 from rareclass.tables import TableWarning
 from rareclass.tables.cells import is_text_type, type_name
 from rareclass.tables.columns import (
@@ -193,11 +192,7 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
 
 
 def in_memory(X: Any, chosen: NDArray[np.intp] | None = None) -> Any:
-    """Return rows of a file or of Dask, or those chosen, with column names; other X as it is."""
-    if is_dask(X):
-        from rareclass.rows.dask import rows_here  # needs an extra
-
-        return rows_here(X, chosen)
+    """Return rows of a file, or those chosen, with their columns' names; other X as it is."""
     names = X.feature_names if isinstance(X, LabelledRows) else None
     source = X.source if isinstance(X, LabelledRows) else X
     if not isinstance(source, RowSource):

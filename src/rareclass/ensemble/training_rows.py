@@ -119,18 +119,16 @@ def read_training_rows(
 
     Raises `InputError` and `ValueError` as `RareClassifier.fit`.
     """
-    from rareclass.encoding.typed_table import in_memory, read_table
+    from rareclass.encoding.typed_table import read_table
     from rareclass.ensemble.folds import fold_numbers, with_equal_rows_together
 
-    given = FitInput(
-        given.X, *(in_memory(column) if is_dask(column) else column for column in given[1:])
-    )
+    given = FitInput(given.X, *map(_here, given[1:]))
     number, weight = _drawn_part(given, cv, pos_label, seed)
     y, groups, time = (
         column if column is None or number is None else np.asarray(column)[number]
         for column in (given.y, given.groups, given.time)
     )
-    X = in_memory(given.X, number)
+    X = _here(given.X, number)
     table = read_table(X)
     read = read_rare_classes(y, weight, pos_label, table.n_rows)
     labels, which = read.labels, None
@@ -170,11 +168,15 @@ def read_training_rows(
     return rows.part(kept, weight) if len(kept) < table.n_rows else rows, read
 
 
-def _column_here(column: Any) -> Any:
-    """Return a column of Dask in this process; any other as it is."""
+def _here(X: Any, chosen: np.ndarray | None = None) -> Any:
+    """Return rows of a file or of a Dask collection, or those chosen, in memory."""
+    if is_dask(X):
+        from rareclass.rows.dask import rows_here  # needs an extra
+
+        return rows_here(X, chosen)
     from rareclass.encoding.typed_table import in_memory
 
-    return in_memory(column) if is_dask(column) else column
+    return in_memory(X, chosen)
 
 
 def _drawn_part(
