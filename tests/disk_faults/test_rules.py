@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -174,6 +176,21 @@ def test_a_fault_of_the_machine_is_a_sentence(
 
     monkeypatch.setattr("rareclass.opening.describe", fail)
     assert cause_of(CliRunner().invoke(app, ["show", "m.rareclass"])).kind is kind
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that has no room")
+@pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["--version"]])
+def test_help_without_room_is_a_sentence(words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rareclass", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: ")
+    assert "Traceback" not in done.stderr
 
 
 def test_other_errors_keep_their_place() -> None:

@@ -23,8 +23,10 @@ def main() -> None:
     try:
         sys.unraisablehook = _interrupt_once_more
         from rareclass.cli.app import app
+        from rareclass.errors import system_faults
 
-        app()
+        with system_faults():  # commands have their own: this is for help and version
+            app()
     except ModuleNotFoundError as error:
         absent = (error.name or "").partition(".")[0]
         if absent not in _EXTRA:
@@ -36,11 +38,16 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         _stop()
-    except Exception:
+    except Exception as error:
         # What is missed by whoever waited for the callback, as numba for what it was to compile.
-        if not _was_interrupted.is_set():
+        if _was_interrupted.is_set():
+            _stop()
+        from rareclass.errors import InputError
+
+        if not isinstance(error, InputError):
             raise
-        _stop()
+        sys.stderr.write(f"Error: {error}\n")
+        sys.exit(2)
     finally:
         gc.freeze()  # what the process takes with it needs no search for cycles
 
