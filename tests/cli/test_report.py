@@ -130,7 +130,7 @@ def test_from_the_rows_held_out_at_training(tmp_path: Path, rareclass: Run) -> N
     ("words", "said"),
     [
         (("--target", "nothing"), "lacks the target column 'nothing'"),
-        (("--time", "nothing"), "--time: {data} has no column 'nothing'"),
+        (("--time", "nothing"), "--time: there is no column 'nothing'"),
         (("--time", "country"), "--time country: 'DE' at row 1 is not a time"),
         (("--groups", "contry"), "Did you mean 'country'?"),
         (("--cost", "fn=country"), "'DE' at row 1 is not a cost"),

@@ -394,7 +394,8 @@ def test_the_progress_line_says_what_is_in_memory(monkeypatch):
 
 
 @pytest.mark.sampled(0)
-def test_what_fit_holds_does_not_grow_with_the_rows(from_parts):
+def test_what_fit_holds_does_not_grow_with_the_rows(from_parts, monkeypatch):
+    monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 1024)
     peaks = []
     for copies in (40, 120):  # more than 100,000 rows both: in float32
         wide, y = np.tile(X, (copies, 1)), np.tile(Y, copies)

@@ -21,8 +21,8 @@ LAMS = [1.0, 2.0**-6, 2.0**-12]
 @pytest.fixture
 def many(monkeypatch):
     """Treat these rows as a million: short runs, every tenth in the part, tol="auto" loose."""
-    monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 64)
-    monkeypatch.setattr(ranking_data, "_MOST_BLOCK_ROWS", 64)
+    monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 100)
+    monkeypatch.setattr(ranking_data, "_MOST_BLOCK_ROWS", 100)
     for module in (path, ranking_data):
         monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 10)
     monkeypatch.setattr(fitting, "_MANY_ROWS", 1000)
