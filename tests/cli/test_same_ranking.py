@@ -91,9 +91,10 @@ TYPED = {
 def test_scores_stay(tmp_path, plain, change, method):
     table, suffix = (SAME[change], ".csv") if change in SAME else (TYPED[change], ".parquet")
     found = scores(tmp_path, method, table, suffix)
-    np.testing.assert_allclose(
-        found, plain(method), rtol=0, atol=1e-4 if method == "auto" else 1e-9
-    )
+    # Logistic regression stops within its tolerance, elsewhere for columns in another order.
+    is_reordered = method == "auto" and change == "columns in another order"
+    atol = 1e-4 if is_reordered else 1e-9
+    np.testing.assert_allclose(found, plain(method), rtol=0, atol=atol)
 
 
 OTHER_FOLDS = {

@@ -68,7 +68,7 @@ class Refusals:
         raise OSError(code, os.strerror(code), str(what))
 
     def is_below(self, what: object) -> bool:
-        """Whether a path or an open file is below the folder."""
+        """Say whether a path or an open file is below the folder."""
         if isinstance(what, int):
             try:
                 what = os.readlink(f"/proc/self/fd/{what}")
