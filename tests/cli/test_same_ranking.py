@@ -83,6 +83,7 @@ TYPED = {
     "numbers as narrow types": TABLE.with_columns(pl.col("age").cast(pl.UInt8)),
     "texts as categories": TABLE.with_columns(pl.col("country", "shop").cast(pl.Categorical)),
 }
+OTHER_PLACES = {"columns in another order", "true and false as 1 and 0"}
 
 
 @pytest.mark.sampled(3)
@@ -91,9 +92,8 @@ TYPED = {
 def test_scores_stay(tmp_path, plain, change, method):
     table, suffix = (SAME[change], ".csv") if change in SAME else (TYPED[change], ".parquet")
     found = scores(tmp_path, method, table, suffix)
-    # Logistic regression stops within its tolerance, elsewhere for columns in another order.
-    is_reordered = method == "auto" and change == "columns in another order"
-    atol = 1e-4 if is_reordered else 1e-9
+    # The kernel's distances are sums in float32: features that change places change the last digits.
+    atol = 1e-4 if method == "auto" and change in OTHER_PLACES else 1e-9
     np.testing.assert_allclose(found, plain(method), rtol=0, atol=atol)
 
 
