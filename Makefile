@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: audit automl-env demo docs fuzz outputs sbom test test-alone test-browser test-mlflow test-oldest test-rest test-spark test-thorough test-wheel lint types unit install clean mutants
+.PHONY: audit automl-env demo docs fuzz outputs sbom test test-alone test-browser test-mlflow test-oldest test-rest test-service test-spark test-thorough test-wheel lint types unit install clean mutants
 
 install: $(STAMP)
 
@@ -157,6 +157,16 @@ sbom: install
 # MLflow pins other versions of what we test with: it has an environment of its own.
 test-mlflow: build/mlflow/.installed
 	build/mlflow/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . tests/with_mlflow
+
+# A running service, asked from its OpenAPI for so many minutes. ASK_SEED=7 draws other requests.
+ASK_SEED ?= 0
+test-service: install build/service/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python tests/with_schemathesis/ask_the_service.py \
+	  --schemathesis $(abspath build/service/bin/schemathesis) --minutes $(MINUTES) --seed $(ASK_SEED)
+
+build/service/.installed: requirements-service.lock
+	$(call environment,build/service,-r $<)
+	@touch $@
 
 # AutoGluon and FLAML, which `python -m benchmarks.run tabular` asks: AutoGluon pins other versions of
 # what we use. Without its neural networks, which need PyTorch.

@@ -118,6 +118,16 @@ def test_imports_go_down_only():
     assert not upward
 
 
+def test_compiled_functions_see_files_of_their_folder_only():
+    """A change elsewhere would leave compiled code of before in its file."""
+    for name, others in imports().items():
+        folder, _, file = name.rpartition(".")
+        if file.endswith("_jit"):
+            near = {other for other in others if other.rpartition(".")[0] == folder}
+            assert others - near <= {"compiling"}, name
+            assert all(other.endswith("_jit") for other in near), name
+
+
 def test_no_files_import_each_other():
     assert a_circle(imports()) is None
 

@@ -4,12 +4,16 @@ Importing numba and reading compiled code takes about half a second, in which Nu
 hundred rows: code that has a plain form beside the compiled one asks `pays` which of them to call.
 """
 
+import hashlib
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, update_wrapper
+from glob import escape
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from rareclass.machine import tell
@@ -31,6 +35,11 @@ _lock = threading.RLock()
 def pays(steps: float) -> bool:
     """Return whether compiled code is quicker than so many steps of NumPy, its import included."""
     return steps > _STEPS_OF_AN_IMPORT or "numba" in sys.modules
+
+
+def compile_now() -> None:
+    """Have `pays` answer yes from now on: what compiles does so at the start, not in a request."""
+    _imported()
 
 
 def njit(**options: Any) -> Callable[[Callable], Any]:
@@ -56,6 +65,7 @@ class _Compiled:
     def __init__(self, function: Callable, options: dict[str, Any]) -> None:
         update_wrapper(self, function)
         self._function, self._options = function, options
+        self._sources = _sources_beside(function.__code__.co_filename)
         self._dispatcher: Any = None
 
     def __call__(self, *args: Any) -> Any:
@@ -70,29 +80,102 @@ class _Compiled:
         """Return numba's object for the function; nothing is compiled before it is called."""
         with _lock:
             if self._dispatcher is None:
-                self._dispatcher = _with_numba(self._function, self._options)
-                names = self._function.__globals__
-                for name, each in list(names.items()):
-                    if isinstance(each, _Compiled):
-                        names[name] = each.dispatcher()
+                self._make_with_others()
             return self._dispatcher
+
+    def _make_with_others(self) -> None:
+        """Make numba's objects for all compiled functions of the module, then show them at once.
+
+        Another thread may call one of them as soon as it sees it, which compiles those it names.
+        """
+        names = self._function.__globals__
+        named = {name: each for name, each in names.items() if isinstance(each, _Compiled)}
+        made = dict[_Compiled, Any]()
+        for each in {self, *named.values()}:
+            is_here = each._function.__globals__ is names
+            made[each] = each._made() if is_here else each.dispatcher()
+        names.update({name: made[each] for name, each in named.items()})
+        for each, dispatcher in made.items():
+            each._dispatcher = dispatcher
+
+    def _made(self) -> Any:
+        """Return numba's object for the function, made if it is not there."""
+        global _is_cached
+        if self._dispatcher is not None:
+            return self._dispatcher
+        options = {name: value for name, value in self._options.items() if name != "cache"}
+        dispatcher = _imported().njit(**options)(self._function)
+        if self._options.get("cache"):
+            try:
+                dispatcher._cache = _kept_code()(self._function, self._sources)
+            except RuntimeError:  # no locator available
+                _is_cached = False
+        return dispatcher
 
 
 def _by_name(module: str, name: str) -> Any:
     return vars(import_module(module))[name]
 
 
-def _with_numba(function: Callable, options: dict[str, Any]) -> Any:
-    """Return numba's object for a function."""
-    global _is_cached
-    numba = _imported()
-    try:
-        return numba.njit(**options)(function)
-    except RuntimeError:  # no locator available
-        if not options.get("cache"):
-            raise
-        _is_cached = False
-        return numba.njit(**options | {"cache": False})(function)
+@cache
+def _sources_beside(file: str) -> str:
+    """Digest of the compiled functions' source files in a folder, when one of them is imported.
+
+    They call each other and nothing else of the package (`tests/test_import_graph.py`). Later is
+    too late: a file that is edited meanwhile is not what this process compiles.
+    """
+    found = hashlib.sha256()
+    for path in sorted({Path(file), *Path(file).parent.glob("_*_jit.py")}):
+        with suppress(OSError):  # in a zip file
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+@cache
+def _kept_code() -> Any:
+    """Class of numba's caches that processes may write, read and delete at the same time.
+
+    numba numbers the files of a function's code, and an index says which is of which types. Two
+    processes that compile it for different types may both write number 1, and a process killed
+    between both files leaves an index that names older code: then code runs on types or from
+    sources that it was not compiled for. Here a file's name tells its sources and types, and there
+    is no index. numba compares only the function's own file with the one that was compiled.
+    """
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+    class Files(IndexDataCacheFile):
+        def save(self, key: Any, data: Any) -> None:
+            folder, name = Path(self._cache_path), self._name_of(key)
+            self._save_data(name, (key, data))
+            function, sources, *_ = name.rsplit(".", 3)
+            for path in folder.glob(f"{escape(function)}.*"):
+                if not path.name.startswith(f"{function}.{sources}."):
+                    path.unlink(missing_ok=True)
+
+        def load(self, key: Any) -> Any:
+            try:
+                found, data = self._load_data(self._name_of(key))
+            except Exception:  # none, or cut short as the machine went down
+                return None
+            return data if found == key else None
+
+        def _name_of(self, key: Any) -> str:
+            made_of = (self._version, self._source_stamp)
+            digests = (hashlib.sha256(repr(each).encode()).hexdigest() for each in (made_of, key))
+            function = self._index_name.removesuffix(".nbi")
+            return ".".join([function, *(digest[:16] for digest in digests), "nbc"])
+
+    class Kept(FunctionCache):
+        def __init__(self, function: Callable, sources: str) -> None:
+            super().__init__(function)
+            stamp = (sources, self._cache_file._source_stamp)
+            self._cache_file = Files(self.cache_path, self._impl.filename_base, stamp)
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            with suppress(OSError):  # no room, or the folder was deleted: the code is in memory
+                super().save_overload(sig, data)
+
+    return Kept
 
 
 class _CompileClock:

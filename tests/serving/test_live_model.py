@@ -7,9 +7,15 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import purchases
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.model.model_file import load_model, save_model
-from rareclass.serving.live_model import LiveModel, check_can_replace, open_served
+from rareclass.serving.live_model import (
+    LiveModel,
+    ServedModel,
+    check_can_replace,
+    fingerprint,
+    open_served,
+)
 from serving.conftest import ROW, Serve, fit
 
 
@@ -65,6 +71,28 @@ def test_it_is_looked_at_at_once_where_asked(serve: Serve, watched: LiveModel) -
     told = client.get("/metrics").text
     assert 'rareclass_model_loads_total{outcome="loaded"} 1.0' in told
     assert 'rareclass_model_loads_total{outcome="refused"} 1.0' in told
+
+
+def test_a_file_that_changes_while_it_is_read_waits_for_the_next_look(
+    watched: LiveModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, opened = watched.now.name, []
+
+    def open_and_change(path: Path) -> ServedModel:
+        served = open_served(path)
+        opened.append(path)
+        if len(opened) < 3:
+            change(path, float(len(opened)))
+        if len(opened) == 2:
+            raise InputError("half of it", "", ErrorKind.DAMAGED_FILE)
+        return served
+
+    monkeypatch.setattr(watched, "_open", open_and_change)
+    assert [watched.look(at_once=True).outcome for _ in range(2)] == ["changing", "changing"]
+    assert watched.now.name == before
+    assert [watched.look().outcome for _ in range(3)] == ["changing", "loaded", "same"]
+    assert watched.now.name == fingerprint(watched.path)
+    assert watched.now.served.facts["thresholds"] == [2.0]
 
 
 def test_a_model_of_other_columns_or_another_target_does_not_take_over(

@@ -1,18 +1,18 @@
 """The service as a process: it listens, takes a new model, and stops without losing a request."""
 
+import hashlib
+import http.client
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.request import urlopen
 
 import pytest
 from typer.testing import CliRunner
@@ -21,59 +21,22 @@ from faults import refusal
 from rareclass.cli.app import app
 from rareclass.errors import ErrorKind
 from rareclass.model.model_file import load_model, save_model
-from serving.conftest import ROW
+from serving.conftest import ROW, fit
+from serving.service_process import ServiceProcess
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 
-class Process:
-    """A service that was started by the command line."""
-
-    def __init__(self, model: Path) -> None:
-        words = [sys.executable, "-m", "rareclass.cli.main", "serve", str(model), "--port", "0"]
-        self.process = subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout is not None
-        found = re.search(r"http://127\.0\.0\.1:\d+", self.process.stdout.readline())
-        assert found, self.process.stderr
-        self.url = found[0]
-        self.wait_for(lambda: self.get("/readyz")["ready"])
-
-    def get(self, path: str) -> dict:
-        with urlopen(self.url + path, timeout=20) as answer:
-            return json.load(answer)
-
-    def score(self, rows: list, query: str = "") -> dict:
-        headers = {"Content-Type": "application/json"}
-        request = Request(self.url + "/score" + query, json.dumps(rows).encode(), headers)
-        with urlopen(request, timeout=20) as answer:
-            return json.load(answer)
-
-    def wait_for(self, is_so) -> None:
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
-            try:
-                if is_so():
-                    return
-            except URLError:
-                pass
-            time.sleep(0.05)
-        raise AssertionError("it took too long")
-
-
 @pytest.fixture
-def service(fitted: Path, tmp_path: Path) -> Iterator[Process]:
-    started = Process(Path(shutil.copy(fitted, tmp_path / "m.rareclass")))
-    yield started
-    started.process.kill()
-    started.process.communicate()
+def service(fitted: Path, tmp_path: Path) -> Iterator[ServiceProcess]:
+    with ServiceProcess(Path(shutil.copy(fitted, tmp_path / "m.rareclass"))) as started:
+        yield started
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_it_scores_reloads_and_stops_when_all_are_answered(
-    service: Process, tmp_path: Path
+    service: ServiceProcess, tmp_path: Path
 ) -> None:
     before = service.score([ROW])
     assert before["rows"][0]["decision"] == "yes"
@@ -98,15 +61,107 @@ def test_it_scores_reloads_and_stops_when_all_are_answered(
     service.process.send_signal(signal.SIGTERM)
     for thread in threads:
         thread.join()
-    _, error = service.process.communicate(timeout=20)
+    service.process.communicate(timeout=20)
     assert service.process.returncode == 0
-    lines = [json.loads(line) for line in error.splitlines()]
+    lines = service.log()
     scored = [line for line in lines if line.get("rows") == 100]
     answers = [each for each in found if isinstance(each, dict)]
     assert len(scored) == len(answers) > 0  # what was taken was answered, to the last byte
     assert all(len(each["rows"]) == 100 for each in answers)
     assert lines[-1]["event"] == "stopped"
     assert [line["event"] for line in lines].count("model loaded") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_new_models_take_over_while_clients_ask(service: ServiceProcess, tmp_path: Path) -> None:
+    path, files = tmp_path / "m.rareclass", dict[str, bytes]()
+    content = load_model(path)
+    for decision, threshold in (("yes", -1e9), ("no", 1e9)):
+        save_model(path, content.with_thresholds(threshold))
+        files[decision] = path.read_bytes()
+    decisions = {hashlib.sha256(each).hexdigest()[:12]: word for word, each in files.items()}
+    names, found, stops = list(decisions), list[dict](), threading.Event()
+
+    def ask() -> None:
+        while not stops.is_set():
+            found.append(service.score([ROW]))
+
+    clients = [threading.Thread(target=ask) for _ in range(4)]
+    for k in range(6):  # a new file is renamed into place; the next one is cut short
+        (tmp_path / "new").write_bytes(files[decisions[names[k % 2]]])
+        os.replace(tmp_path / "new", path)
+        service.process.send_signal(signal.SIGHUP)
+        service.wait_for(lambda k=k: service.get("/readyz")["model"] == names[k % 2])
+        if not k:
+            for client in clients:
+                client.start()
+        path.write_bytes(files[decisions[names[k % 2 - 1]]][: 1000 * k])
+        service.process.send_signal(signal.SIGHUP)
+        service.wait_for(lambda k=k: _refused(service) == k + 1)
+    stops.set()
+    for client in clients:
+        client.join()
+    assert {each["model"] for each in found} == decisions.keys()
+    assert all(each["rows"][0]["decision"] == decisions[each["model"]] for each in found)
+    log = service.stop()
+    asked = [line["status"] for line in log if line.get("path") == "/score"]
+    assert asked == [200] * len(found)
+
+
+def _refused(service: ServiceProcess) -> float:
+    with urlopen(service.url + "/metrics", timeout=20) as answer:
+        lines = answer.read().decode().splitlines()
+    name = 'rareclass_model_loads_total{outcome="refused"}'
+    return next((float(line.split()[-1]) for line in lines if line.startswith(name)), 0.0)
+
+
+_COMPILED = """
+import sys
+from pathlib import Path
+import polars as pl
+from rareclass.serving.live_model import open_served
+
+def compiled():
+    modules = [module for name, module in sys.modules.items() if name.endswith("_jit")]
+    found = [each for module in modules for each in vars(module).values()]
+    return sum(len(each.signatures) for each in found if type(each).__name__ == "CPUDispatcher")
+
+served = open_served(Path(sys.argv[1]))
+before = compiled()
+for n_rows in (1, 2, 40, 700, 5_000):
+    served.answer(pl.DataFrame({name: [cell] * n_rows for name, cell in served.example.items()}))
+print(before, compiled())
+"""
+
+
+def test_what_is_compiled_is_compiled_before_the_first_request(tmp_path: Path) -> None:
+    """Compiling takes longer than a request may, on a machine that has not done it yet."""
+    model = fit(tmp_path, "--members", "extra trees", "--folds", "2")
+    words = [sys.executable, "-c", _COMPILED, str(model)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    before, after = done.stdout.split()
+    assert before == after
+    assert int(before) > 0
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory as Linux tells it")
+@pytest.mark.parametrize("words", [("--method", "rankrc", "--lam", "0.1"), ("--time-budget", "5")])
+def test_memory_stays_flat_over_thousands_of_requests(tmp_path: Path, words: tuple) -> None:
+    """Beyond the first thousands, whose memory the allocator keeps, less than 1 KB a request."""
+    bodies = [[ROW], [ROW] * 20, [{}], [{**ROW, "amount": "many"}], {"columns": 3}, [ROW] * 300]
+    with ServiceProcess(fit(tmp_path, *words)) as service:
+        client = http.client.HTTPConnection("127.0.0.1", service.port, timeout=20)
+        held = []
+        for k in range(9_001):
+            if k % 3_000 == 0:
+                held.append(service.memory())
+            query = "?reasons=2" if k % 10 == 0 else ""
+            headers = {"Content-Type": "application/json"}
+            client.request("POST", "/score" + query, json.dumps(bodies[k % 6]), headers)
+            assert client.getresponse().read()
+        client.close()
+    assert held[-1] - held[1] < 6_000 * 1024, held
 
 
 def test_what_cannot_be_served_is_said_on_one_line(

@@ -53,6 +53,7 @@ def test_every_form_of_the_same_rows(client: TestClient) -> None:
     others = [
         {"json": {"rows": NEW.to_dicts()}},
         {"json": {"columns": NEW.to_dict(as_series=False)}},
+        {"json": {"columns": {**NEW.to_dict(as_series=False), "order": "left out"}}},
         {"json": [{"order": "left out", **row} for row in NEW.to_dicts()]},
         {"content": streamed(NEW.to_arrow()), "headers": {"content-type": ARROW}},
         {
@@ -146,6 +147,8 @@ def test_rows_without_the_columns_are_named(client: TestClient) -> None:
     answer = client.post("/score", json={"columns": uneven})
     assert answer.status_code == 422
     assert "has 2 cells, and 'amount' 1" in faults(answer)[0]["message"]
+    answer = client.post("/score", json={"columns": {**uneven, "items": 2}})
+    assert [fault["column"] for fault in faults(answer)] == ["items"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.compiling import compile_now
 from rareclass.encoding.encoders import TypedColumns
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.encoding.training_table import read_as_trained
@@ -42,6 +43,8 @@ _SCORE_PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9)
 WINDOW_ROWS = 10_000
 # Rows that are counted together: counting one alone takes longer than scoring it.
 _LOOK_ROWS = 250
+# Rows that are scored in every form that a model has for many of them.
+_MANY_ROWS = 1_000
 
 
 class ScoreCounts:
@@ -248,10 +251,12 @@ class ServedModel:
         """Score the example row, alone and with others.
 
         Raises `InputError` where the model fails, or gives scores that are no numbers.
+        What the model compiles is compiled here, before a request waits for it.
         """
-        cells = {name: [cell] * 3 for name, cell in self.example.items()}
+        compile_now()
+        cells = {name: [cell] * _MANY_ROWS for name, cell in self.example.items()}
         typed = read_as_trained(pl.DataFrame(cells), self.columns, 1)
-        for rows in (typed.head(1), typed):
+        for rows in (typed.head(1), typed.head(3), typed):
             self._named.score_encoded(self._named.encode(rows))
             self.answer(rows)
 
@@ -365,13 +370,17 @@ class LiveModel:
             try:
                 served = self._open(self.path)
                 check_can_replace(self._live.served, served)
-                self._live = Live(served, fingerprint(self.path))
+                taken, found = Live(served, fingerprint(self.path)), Look("loaded")
             except Exception as error:  # whatever the fault, the old model goes on
                 reason = str(error) if isinstance(error, InputError) else ""
                 if isinstance(error, OSError | MemoryError):  # the machine's fault may pass
                     self._tried = None
-                return Look("refused", type(error).__name__, reason)
-            return Look("loaded")
+                taken, found = self._live, Look("refused", type(error).__name__, reason)
+            if signature(self.path) != here:  # changed while it was read: neither file was seen
+                self._tried = None
+                return Look("changing")
+            self._live = taken
+            return found
 
 
 def check_can_replace(before: ServedModel, after: ServedModel) -> None:

@@ -335,10 +335,14 @@ def _hint(name: str, found: Any, names: Sequence[str]) -> str:
 
 
 def _by_column(found: Any, columns: Sequence[Column], most_rows: int) -> RequestRows:
-    if not isinstance(found, dict) or not all(isinstance(each, list) for each in found.values()):
-        message = '"columns" is not an object of lists.'
-        raise schema_error(Fault(None, None, message, 'Give {"columns": {"column": [...]}}.'))
+    lists = 'Give {"columns": {"column": [...]}}.'
+    if not isinstance(found, dict):
+        raise schema_error(Fault(None, None, '"columns" is not an object of lists.', lists))
     _check_names(list(found), columns)
+    for column in columns:
+        if not isinstance(found[column.name], list):
+            message = f"Column {column.name!r} is not a list."
+            raise schema_error(Fault(None, column.name, message, lists))
     n_rows = len(found[columns[0].name])
     for column in columns:
         if len(found[column.name]) != n_rows:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -19,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import rareclass
 from rareclass.errors import ErrorKind, InputError
+from rareclass.serving.connections import Connection
 from rareclass.serving.description import openapi_of, page_of
 from rareclass.serving.lanes import Lanes, ScoreRequest
 from rareclass.serving.live_model import LiveModel, Look
@@ -261,6 +263,21 @@ class _Server(uvicorn.Server):
             )
 
 
+def server_config(service: FastAPI, limits: Limits, idle: float = _KEEP_ALIVE) -> uvicorn.Config:
+    """Make the settings of the server; `idle` are seconds without a request."""
+    return uvicorn.Config(
+        service,
+        http=partial(Connection, head_seconds=limits.seconds, idle_seconds=idle),  # type: ignore[arg-type]
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=_GRACE,
+    )
+
+
 def serve(
     model: LiveModel,
     address: Address,
@@ -276,16 +293,7 @@ def serve(
     Raises `InputError` where nothing can listen at the address.
     """
     start_log(with_requests)
-    config = uvicorn.Config(
-        service_of(model, settings, rareclass.__version__),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=_GRACE,
-    )
+    config = server_config(service_of(model, settings, rareclass.__version__), settings.limits)
     with listening_at(address) as listening, threadpool_limits(1), _ignoring_sigterm():
         announce(replace(address, port=listening.getsockname()[1]))
         sys.setswitchinterval(_SWITCH_SECONDS)

@@ -1,0 +1,91 @@
+"""The service as a process of its own."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+
+class ServiceProcess:
+    """A service that was started by the command line, on any free port.
+
+    Its log goes to a file, which never fills up as a pipe does.
+    """
+
+    def __init__(self, model: Path, *words: str) -> None:
+        command = [sys.executable, "-m", "rareclass.cli.main", "serve", str(model), "--port", "0"]
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [*command, *words], stdout=subprocess.PIPE, stderr=self._log, text=True
+        )
+        assert self.process.stdout is not None
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", self.process.stdout.readline())
+        assert found, self._lines()
+        self.url, self.port = found[0], int(found[1])
+        self.wait_for(lambda: self.get("/readyz")["ready"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.process.kill()
+        self.process.communicate()
+        self._log.close()
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Answer of a path, as plain data."""
+        with urlopen(self.url + path, timeout=20) as answer:
+            return json.load(answer)
+
+    def score(self, rows: list, query: str = "") -> dict[str, Any]:
+        """Answer to rows."""
+        headers = {"Content-Type": "application/json"}
+        request = Request(self.url + "/score" + query, json.dumps(rows).encode(), headers)
+        with urlopen(request, timeout=20) as answer:
+            return json.load(answer)
+
+    def wait_for(self, is_so: Callable[[], Any], seconds: float = 20.0) -> None:
+        """Wait until something is so; fails after some seconds."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                if is_so():
+                    return
+            except URLError:
+                pass
+            time.sleep(0.05)
+        raise AssertionError("it took too long")
+
+    def memory(self) -> int:
+        """Bytes of memory that the process has now; Linux only."""
+        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
+        return int(pages) * 4096
+
+    def stop(self) -> list[dict[str, Any]]:
+        """Stop the service by SIGTERM, and return its log; it must end without an error."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=60)
+        assert self.process.returncode == 0
+        return self.log()
+
+    def log(self) -> list[dict[str, Any]]:
+        """Lines of the log so far."""
+        return [json.loads(line) for line in self._lines()]
+
+    def _lines(self) -> list[str]:
+        self._log.seek(0)
+        return self._log.read().decode().splitlines()

@@ -1,0 +1,193 @@
+"""Clients that are slow, many, gone or endless keep nobody else waiting."""
+
+import json
+import resource
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, NamedTuple
+from urllib.request import Request, urlopen
+
+import pytest
+import uvicorn
+
+from rareclass.serving.live_model import LiveModel
+from rareclass.serving.middleware import Limits
+from rareclass.serving.service import (
+    Address,
+    Settings,
+    listening_at,
+    server_config,
+    service_of,
+)
+from serving.conftest import ROW
+
+BODY = json.dumps([ROW]).encode()
+JSON = {"Content-Type": "application/json"}
+HEAD = b"POST /score HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n"
+
+
+class Listening(NamedTuple):
+    """A service behind a real socket, in a thread of this process."""
+
+    port: int
+
+    def connect(self) -> socket.socket:
+        """Connect a new client."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=20)
+
+    def score(self) -> dict[str, Any]:
+        """Answer to a row, of another client."""
+        request = Request(f"http://127.0.0.1:{self.port}/score", BODY, JSON)
+        with urlopen(request, timeout=20) as answer:
+            return json.load(answer)
+
+    def metric(self, name: str) -> float:
+        """Value of a measure."""
+        with urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=20) as answer:
+            lines = answer.read().decode().splitlines()
+        return next(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+    def has_ended(self, within: float = 20.0) -> None:
+        """Wait until no request is answered but the one that asks."""
+        end = time.monotonic() + within
+        while self.metric("rareclass_requests_in_flight") > 1:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+
+Listen = Callable[..., Listening]
+
+
+@pytest.fixture
+def listen(model: LiveModel) -> Iterator[Listen]:
+    """Start services with the given limits."""
+    stack = ExitStack()
+
+    def start(idle: float = 75.0, **limits: Any) -> Listening:
+        return stack.enter_context(_listening(model, idle, Limits(**limits)))
+
+    with stack:
+        yield start
+
+
+@contextmanager
+def _listening(model: LiveModel, idle: float, limits: Limits) -> Iterator[Listening]:
+    service = service_of(model, Settings(limits, look_seconds=0.0), "0")
+    server = uvicorn.Server(server_config(service, limits, idle))
+    with listening_at(Address(port=0)) as listening:
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        yield Listening(listening.getsockname()[1])
+        server.should_exit = True
+        thread.join()
+        listening.detach()  # closed by uvloop, of which Python's object knows nothing
+
+
+def answer_of(client: socket.socket) -> bytes:
+    """All that comes until the service closes the connection."""
+    parts = list[bytes]()
+    try:
+        while part := client.recv(1 << 16):
+            parts.append(part)
+    except ConnectionResetError:  # it has closed, and bytes were on their way to it
+        pass
+    return b"".join(parts)
+
+
+def send_slowly(client: socket.socket, content: bytes) -> bool:
+    """Send a byte at a time until something comes back; False where all was sent before."""
+    for k in range(len(content)):
+        try:
+            client.send(content[k : k + 1])
+        except (BrokenPipeError, ConnectionResetError):
+            return True
+        if select.select([client], [], [], 0.02)[0]:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("sent", [b"", HEAD % 9 + b"\r\n[" + b" " * 200])
+def test_a_head_a_byte_at_a_time_is_given_up(listen: Listen, sent: bytes) -> None:
+    service = listen(seconds=0.2)
+    with service.connect() as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n" if sent else b"")
+        if sent:
+            assert client.recv(1 << 16).startswith(b"HTTP/1.1 200")  # and once more on the same
+        assert send_slowly(client, b"POST /score HTTP/1.1\r\n" + b"X-Header: value\r\n" * 200)
+        assert answer_of(client) == b""
+    assert service.score()["rows"]
+
+
+def test_a_body_a_byte_at_a_time_is_given_up(listen: Listen) -> None:
+    service = listen(seconds=0.2)
+    with service.connect() as client:
+        client.sendall(HEAD % 1000 + b"\r\n")
+        assert send_slowly(client, b" " * 1000)
+        assert client.recv(1 << 16).startswith(b"HTTP/1.1 408")
+    assert service.score()["rows"]
+    service.has_ended()
+
+
+def test_a_body_that_nobody_reads_gives_no_more_time(listen: Listen) -> None:
+    service = listen(idle=0.2)
+    with service.connect() as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n")
+        assert client.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        assert send_slowly(client, b" " * 1000)
+        assert answer_of(client) == b""
+
+
+def test_a_head_without_end_is_refused(listen: Listen) -> None:
+    service = listen()
+    with service.connect() as client:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            client.sendall(b"GET / HTTP/1.1\r\n" + b"X-Header: value\r\n" * (1 << 16))
+        assert b"200" not in answer_of(client)[:20]
+    assert service.score()["rows"]
+
+
+def test_500_idle_connections_keep_nobody_waiting(listen: Listen) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
+    service = listen(idle=1.0, seconds=1.0, requests=4)
+    with ExitStack() as stack:
+        idle = [stack.enter_context(service.connect()) for _ in range(500)]
+        for client in idle[::2]:
+            client.sendall(b"POST /sc")
+        assert service.score()["rows"]
+        assert all(answer_of(client) == b"" for client in idle)  # closed after a second
+
+
+@pytest.mark.parametrize("is_chunked", [True, False])
+def test_a_body_without_end_is_refused_before_it_has_come(listen: Listen, is_chunked: bool) -> None:
+    service = listen(body_bytes=1000)
+    how = b"Transfer-Encoding: chunked\r\n\r\n" if is_chunked else b"\r\n"
+    head = HEAD.replace(b"Content-Length: %d\r\n", b"") if is_chunked else HEAD % (1 << 40)
+    with service.connect() as client:
+        client.sendall(head + how)
+        if is_chunked:
+            client.sendall(b"400\r\n" + b" " * 1024 + b"\r\n")
+        answer = answer_of(client)
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert b"connection: close" in answer.lower()
+    assert service.score()["rows"]
+
+
+@pytest.mark.parametrize("n_bytes", [0, 1, len(BODY)])
+def test_clients_that_hang_up_leave_their_place(listen: Listen, n_bytes: int) -> None:
+    service = listen(requests=2)
+    for _ in range(5):
+        with service.connect() as client:
+            client.sendall(HEAD % len(BODY) + b"\r\n" + BODY[:n_bytes])
+        service.has_ended()
+    assert service.score()["rows"]
+    assert (
+        service.metric(
+            'rareclass_errors_total{kind="failed"}' if False else "rareclass_requests_in_flight"
+        )
+        == 1
+    )

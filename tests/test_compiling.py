@@ -1,0 +1,198 @@
+"""Compiled code that is kept in files is never that of other types or older sources."""
+
+import importlib
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rareclass import compiling
+
+_PARTS = """
+from rareclass.compiling import njit
+
+@njit(cache=True)
+def part(x):
+    return x + {number}
+"""
+_WHOLE = """
+from rareclass.compiling import njit
+from {folder}._parts_jit import part
+
+@njit(cache=True)
+def whole(x):
+    return 10 * part(x)
+
+@njit(cache=True)
+def first(x):
+    return x[0]
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ModuleType]]:
+    """Write a package of two files of compiled functions, and import it as a new process does."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # changed within the second
+    folder = tmp_path / "compiled_here"
+    folder.mkdir()
+
+    def imported(number: int = 1) -> ModuleType:
+        (folder / "_parts_jit.py").write_text(_PARTS.format(number=number))
+        (folder / "_whole_jit.py").write_text(_WHOLE.format(folder=folder.name))
+        compiling._sources_beside.cache_clear()
+        for name in [name for name in sys.modules if name.startswith(folder.name)]:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        return importlib.import_module(f"{folder.name}._whole_jit")
+
+    yield imported
+    for name in [name for name in sys.modules if name.startswith(folder.name)]:
+        del sys.modules[name]
+
+
+def kept(module: ModuleType) -> list[Path]:
+    """Files of compiled code beside a module."""
+    return sorted(Path(module.__file__ or "").parent.glob("__pycache__/*.nb?*"))
+
+
+def hits(function: Any) -> int:
+    """Times that code of a function came from a file."""
+    return sum(function._cache_hits.values())
+
+
+def test_code_is_read_by_the_next_process_until_a_file_beside_it_changes(
+    package: Callable[..., ModuleType],
+) -> None:
+    assert package().whole(1) == 20
+    again = package()
+    assert again.whole(1) == 20
+    assert hits(again.whole) == 1
+    changed = package(number=2)
+    assert changed.whole(1) == 30
+    assert hits(changed.whole) == 0
+    # Nothing of the older sources stays.
+    assert len(kept(changed)) == len({path.name.split(".")[1] for path in kept(changed)})
+
+
+class Killed(BaseException):
+    """Ends a process where it is raised."""
+
+
+@pytest.mark.parametrize("n", range(3))
+def test_a_kill_at_any_write_leaves_no_code_of_older_sources(
+    package: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    package().whole(1)
+    left, replace = [n], os.replace
+
+    def counted(source: Any, target: Any) -> None:
+        if str(target).endswith((".nbc", ".nbi")):
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", counted)
+        with suppress(Killed):
+            package(number=2).whole(1)
+    assert package(number=2).whole(1) == 30
+
+
+def test_two_processes_that_compile_for_different_types_at_once(
+    package: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers, words = np.array([1.5, 2.5]), np.array([3, 4])
+    one, other = package().first, package().first
+    replace, late = os.replace, dict[str, bytes]()
+    is_one = [False]
+
+    def interrupted(source: Any, target: Any) -> None:
+        """Let the one compile when the other begins to write; its code arrives last."""
+        if is_one[0] and str(target).endswith(".nbc"):
+            late[str(target)] = Path(source).read_bytes()
+            return
+        if not is_one[0] and not late:
+            is_one[0] = True
+            assert one(numbers) == 1.5
+            is_one[0] = False
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", interrupted)
+        assert other(words) == 3
+    assert late
+    for target, content in late.items():
+        Path(target).write_bytes(content)
+    third = package()
+    assert (third.first(words), third.first(numbers)) == (3, 1.5)
+
+
+@pytest.mark.parametrize("size", [0, 10, None])
+def test_damaged_files_are_compiled_anew(
+    package: Callable[..., ModuleType], size: int | None
+) -> None:
+    before = package()
+    before.whole(1)
+    assert kept(before)
+    for path in kept(before):
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) // 2 if size is None else size])
+    again = package()
+    assert again.whole(1) == 20
+    assert hits(again.whole) == 0
+    third = package()
+    assert third.whole(1) == 20
+    assert hits(third.whole) == 1
+
+
+@pytest.mark.parametrize("is_writable", [True, False])
+def test_the_folder_goes_while_the_process_runs(
+    package: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch, is_writable: bool
+) -> None:
+    module = package()
+    module.whole.dispatcher()  # finds the folder
+    folder = Path(module.__file__ or "").parent / "__pycache__"
+    shutil.rmtree(folder)
+    if not is_writable:
+        folder.write_text("a file where the folder was")
+    assert module.whole(1) == 20
+    assert bool(kept(module)) == is_writable
+
+
+def test_threads_that_call_functions_of_one_file_first(
+    package: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = compiling._Compiled._made
+
+    def slow(self: Any) -> Any:
+        time.sleep(0.05)
+        return make(self)
+
+    monkeypatch.setattr(compiling._Compiled, "_made", slow)
+    module, found = package(), dict[int, Any]()
+
+    def call(k: int) -> None:
+        time.sleep(0.02 * k)
+        try:
+            found[k] = module.whole(k)
+        except Exception as error:
+            found[k] = error
+
+    threads = [threading.Thread(target=call, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {k: 10 * k + 10 for k in range(8)}
