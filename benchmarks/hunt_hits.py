@@ -46,7 +46,7 @@ from benchmarks.markdown import table
 from benchmarks.paper_tables.protocol import data_folder
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.hunt.case_score import score_unlabelled
-from rareclass.hunt.table import LabelRoles, read_hunt_table, sort_labels
+from rareclass.review.table import read_review_table
 
 CHOOSING = ("mammography", "payments", "thyroid", "bank_marketing", "kdd", "satimage")
 CONFIRMING = (
@@ -123,8 +123,8 @@ def _as_in_a_hunt(features: pl.DataFrame, rare: np.ndarray) -> Floats:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         features.with_columns(status).write_parquet(path)
-        read = read_hunt_table(path, "status", LabelRoles(("case",)))
-        return HuntEncoder([c for c in read.columns if c.is_used]).fit_transform(read.frame)
+        read = read_review_table(path, "status")
+        return HuntEncoder(read.used).fit_transform(read.frame)
 
 
 def as_usual(features: pl.DataFrame) -> Floats:
@@ -148,13 +148,10 @@ def draw(rare: np.ndarray, n_cases: int, n_cleared: int, seed: int) -> Draw:
 
 def by_hunt(rows: Table, drawn: Draw) -> Floats:
     """Score every row as `rareclass hunt` does; rows with a label have no score."""
-    status = np.full(len(rows.rare), None, dtype=object)
-    status[drawn.cases], status[drawn.cleared] = "case", "cleared"
-    roles = LabelRoles(("case",), ("cleared",) if len(drawn.cleared) else ())
-    labels = sort_labels(pl.Series("status", status.tolist()), "status", roles)
+    code = np.full(len(rows.rare), -1)
+    code[drawn.cases], code[drawn.cleared] = 1, 0
     scores = np.full(len(rows.rare), -np.inf)
-    found = score_unlabelled(rows.points, labels.code, 1, drawn.seed)
-    scores[labels.unlabelled] = found.by_value[:, 0]
+    scores[code < 0] = score_unlabelled(rows.points, code, 1, drawn.seed).by_value[:, 0]
     return scores
 
 

@@ -21,6 +21,7 @@ from cli.conftest import Run, message, output_of
 from faults import refusal
 from rareclass import machine as progress
 from rareclass.errors import ErrorKind
+from rareclass.review import ReviewJournal
 
 FEW = ("--kernel", "none", "--c1", "1", "--c2", "1e-4", "--folds", "3")
 
@@ -85,13 +86,14 @@ def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run)
     assert "\x1b[" not in shown
     folder = data.parent / "found"
     assert {path.name for path in folder.iterdir()} == {
-        "found.csv", "description.txt", "description.csv", "ball.png", "score.rareclass",
+        "found.csv", "description.csv", "ball.png", "score.rareclass",
         "hunt.json",
     }  # fmt: skip
     found = pl.read_csv(folder / "found.csv")
-    assert (np.array(found["row"][:19]) % 12 == 6).all()
+    assert (np.array(found["review row"][:19]) % 12 == 6).all()
     assert found.height == 100
-    assert found["checked"].null_count() == found.height
+    assert "checked" not in found.columns
+    assert found["review verdict"].null_count() == found.height
     for name in ("found.csv", "ball.png", "hunt.json"):
         assert str(folder / name) in shown
     summary = json.loads((folder / "hunt.json").read_text())
@@ -115,8 +117,10 @@ def test_formats_find_the_same_rows(data: Path, rareclass: Run) -> None:
         read = pl.read_parquet if is_parquet else pl.read_csv
         found.append(read(out / ("found.parquet" if is_parquet else "found.csv")))
     for other in found[1:]:
-        assert other["row"].to_list() == found[0]["row"].to_list()
-        np.testing.assert_allclose(other["depth"], found[0]["depth"], rtol=1e-6, atol=1e-9)
+        assert other["review row"].cast(str).to_list() == found[0]["review row"].cast(str).to_list()
+        np.testing.assert_allclose(
+            other["review depth"], found[0]["review depth"], rtol=1e-6, atol=1e-9
+        )
 
 
 @pytest.mark.sampled(0)
@@ -126,7 +130,7 @@ def test_no_line_is_wider_than_a_narrow_terminal(
     monkeypatch.setenv("COLUMNS", "60")
     result = rareclass(*words(data, "--cleared", "ok", *FEW))
     paths = [line for line in result.stdout.splitlines() if str(data.parent) in line]
-    assert len(paths) == 6
+    assert len(paths) == 5
     others = [line for line in result.stdout.splitlines() if line not in paths]
     assert max(map(len, others)) <= 60
 
@@ -153,7 +157,7 @@ def test_two_kinds_with_long_names_fit_a_narrow_terminal(
     assert result.exit_code == 0, result.output
     assert f"Ball of {kind}:" in " ".join(result.stdout.split())
     paths = [line for line in result.stdout.splitlines() if str(data.parent) in line]
-    assert len(paths) == 7
+    assert len(paths) == 6
     assert max(len(line) for line in result.stdout.splitlines() if line not in paths) <= 60
     folder = data.parent / "found"
     pictures = list(folder.glob("*.png"))
@@ -161,10 +165,10 @@ def test_two_kinds_with_long_names_fit_a_narrow_terminal(
     assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
     described = pl.read_csv(folder / "description.csv")
     assert set(described["ball"]) == {"fraud", kind}
-    text = (folder / "description.txt").read_text()
-    assert "Typical values in the ball of fraud:" in text
     found = pl.read_csv(folder / "found.csv")
-    assert (np.array(found.filter(pl.col("ball") == kind)["row"]) % 5 == 1).mean() > 0.9
+    assert (
+        np.array(found.filter(pl.col("review ball") == kind)["review row"]) % 5 == 1
+    ).mean() > 0.9
 
 
 @pytest.mark.thorough
@@ -173,7 +177,7 @@ def test_several_values_make_a_picture_each(data: Path, rareclass: Run) -> None:
     output_of(rareclass(*words(data, "--rare", "fraud", "--rare", "a/b", "--cleared", "ok", *FEW)))
     names = {path.name for path in (data.parent / "found").glob("*.png")}
     assert names == {"ball-fraud.png", "ball-a_b.png"}
-    assert set(pl.read_csv(data.parent / "found" / "found.csv")["ball"]) == {"fraud", "a/b"}
+    assert set(pl.read_csv(data.parent / "found" / "found.csv")["review ball"]) == {"fraud", "a/b"}
 
 
 @pytest.mark.sampled(0)
@@ -181,7 +185,7 @@ def test_top_says_how_many_rows_are_written(data: Path, rareclass: Run) -> None:
     result = output_of(rareclass(*words(data, "--cleared", "ok", *FEW, "--top", 40)))
     found = pl.read_csv(data.parent / "found" / "found.csv")
     assert found.height == 40
-    n_inside = int(found["found"].sum())
+    n_inside = int(found["review found"].sum())
     assert 0 < n_inside < 40
     listed = next(line for line in " ".join(result.split()).split("List: ")[1:])
     assert re.findall(r"\d+", listed)[:3] == ["40", "270", str(n_inside)]
@@ -200,7 +204,7 @@ def test_one_class_without_cleared_rows_works_with_a_warning(data: Path, rarecla
         assert fact in shown
     found = pl.read_csv(data.parent / "found" / "found.csv")
     assert found.height == 100
-    assert (np.array(found["row"][:15]) % 12 == 6).all()
+    assert (np.array(found["review row"][:15]) % 12 == 6).all()
     assert [found["first"] for found in summary["refound"]] == [10, 50, 100]
     for found in summary["refound"]:
         assert f"{found['cases']} in the first {found['first']} rows" in shown
@@ -421,3 +425,57 @@ def test_filter_reaches_the_ball(data: Path, rareclass: Run) -> None:
         summary = json.loads((data.parent / "found" / "hunt.json").read_text())
         n_weighed[word] = summary["balls"][0]["n_weighed"]
     assert n_weighed["0.5"] < n_weighed["yes"] <= n_weighed["no"] == 270
+
+
+def test_verdicts_on_a_list_count_in_the_next_hunt_and_elsewhere(
+    data: Path, rareclass: Run, tmp_path: Path
+) -> None:
+    journal, table = tmp_path / "j.jsonl", tmp_path / "payments.csv"
+    more = ("--cleared", "ok", *FEW, "--top", 20, "--journal", journal)
+    assert "20 listed rows without one" in output_of(rareclass(*words(data, *more)))
+    sheet = tmp_path / "found" / "found.csv"
+    listed = pl.read_csv(sheet)
+    is_fraud = pl.col("review row") % 12 == 6
+    said = pl.when(is_fraud).then(pl.lit("fraud")).otherwise(pl.lit("ok"))
+    # The person looked at the first 15 rows.
+    said = pl.when(pl.int_range(pl.len()) < 15).then(said)
+    listed.with_columns(said.alias("review verdict")).write_csv(sheet)
+    again = (*more, "--verdicts", sheet, "--overwrite")
+    shown = output_of(rareclass(*words(data, *again)))
+    assert "15 new verdicts" in shown
+    n_new = int(listed.head(15).select(is_fraud.sum()).item())
+    assert f"rare fraud ({6 + n_new}), cleared {24 + 15 - n_new}, unlabelled 255" in shown
+    second = pl.read_csv(sheet)
+    assert not {*second["review row"]} & {*listed["review row"].head(15)}
+    kept = ReviewJournal(journal)
+    assert [len(each.listed) for each in kept.rounds] == [20, 20]
+    assert kept.rounds[1].listed[0].key == str(second["review row"][0])
+    # A review takes the journal on: its open rows are those of the hunt, and labels are written.
+    known, words_ = tmp_path / "known.csv", ("review", data, "-t", "checked", "-j", journal)
+    output_of(rareclass(*words_, "--labelled", known, "--list", tmp_path / "open.csv"))
+    rows = pl.read_csv(tmp_path / "open.csv")["review row"].to_list()
+    assert rows == second["review row"].to_list()
+    labels = pl.read_csv(known)["checked"]
+    assert (labels.len() - labels.null_count(), (labels == "fraud").sum()) == (45, 6 + n_new)
+    assert pl.read_csv(known).drop("checked").equals(pl.read_csv(table).drop("checked"))
+    # And the reverse: the verdicts of a review count in a hunt.
+    filled = pl.read_csv(tmp_path / "open.csv").with_columns(pl.lit("ok").alias("review verdict"))
+    filled.write_csv(tmp_path / "open.csv")
+    output_of(rareclass(*words_, "--verdicts", tmp_path / "open.csv"))
+    shown = output_of(rareclass(*words(data, *more, "--overwrite")))
+    assert f"cleared {24 + 35 - n_new}, unlabelled 235" in shown
+
+
+def test_a_journal_that_does_not_go_with_a_hunt(data: Path, rareclass: Run) -> None:
+    refusal(
+        hunt_in_vain(rareclass, data, "--cleared", "ok", "--verdicts", data),
+        ErrorKind.COMBINATION,
+        "--journal",
+    )
+    journal = data.parent / "j.jsonl"
+    words_ = ("review", data, "-t", "checked", "--journal", journal, "--budget", 5)
+    output_of(rareclass(*words_, "--positive", "ok"))
+    before = journal.read_bytes()
+    more = ("--cleared", "ok", "--journal", journal)
+    refusal(hunt_in_vain(rareclass, data, *more), ErrorKind.LABELS, "'fraud'", str(journal))
+    assert journal.read_bytes() == before

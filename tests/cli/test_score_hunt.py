@@ -47,20 +47,20 @@ def test_scores_fall_down_the_list_of_the_hunt(
     scores = scored(tmp_path, rareclass)
     assert scores.columns == ["row", "score", "sure", "called_rare", "percentile"]
     assert len(found) == 120
-    assert 0 < found["found"].sum() < 120
-    at = scores[(found["row"] - 1).to_numpy()]
+    assert 0 < found["review found"].sum() < 120
+    at = scores[(found["review row"] - 1).to_numpy()]
     steps = np.diff(at["score"].to_numpy())
     assert (steps <= 1e-12).all()
     assert (steps < -1e-12).sum() > 80
     assert (np.diff(at["percentile"].to_numpy()) <= 1e-9).all()
-    np.testing.assert_allclose(at["score"], found["score"], rtol=1e-9)
+    np.testing.assert_allclose(at["score"], found["review score"], rtol=1e-9)
     assert at["called_rare"].all()
     assert scores["called_rare"].sum() >= 120
     assert not scores.filter(pl.col("score") < at["score"].min() - 1e-9)["called_rare"].any()
     # Of equal ones the hunt tells each its place; a new row is as sure as the last of them.
-    last = pl.DataFrame({"score": at["score"].round(9), "sure": found["sure"]})
+    last = pl.DataFrame({"score": at["score"].round(9), "sure": found["review sure"]})
     least = last.select(pl.col("sure").min().over("score")).to_series()
-    assert (at["sure"] <= found["sure"] + 1e-9).all()
+    assert (at["sure"] <= found["review sure"] + 1e-9).all()
     assert (at["sure"] >= least - 1e-9)[:119].all()  # those after the 120th are not in the file
     assert len(set(at["sure"])) > 20
     top = scored(tmp_path, rareclass, "--top", 7).filter("called_rare")

@@ -1,6 +1,7 @@
 """A label is its value, however the cells write it, in every command."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +24,12 @@ from rareclass.encoding.target import (
 )
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, finding_of
-from rareclass.hunt.table import LabelRoles, sort_labels
+from rareclass.hunt.table import HuntTable
 from rareclass.labels.two_classes import label_value
 from rareclass.model.decisions import RareDecision
 from rareclass.model.facts import RareClassFacts
+from rareclass.review.roles import LabelRoles
+from rareclass.review.table import read_review_table
 from rareclass.tables import TableWarning
 
 # Spellings of one label, and another label.
@@ -80,10 +83,11 @@ def test_a_stream_and_a_hunt_do_too(spellings, other):
     labels, wrong = read_rare_or_rest(cells, spellings[-1])
     assert labels.tolist() == [0.0, *[1.0] * len(spellings)]
     assert not wrong.any()
-    with pytest.warns(TableWarning):
-        found = sort_labels(
-            pl.Series([None, other, *spellings]), "y", LabelRoles((spellings[0],), (other,))
-        )
+    y = pl.Series([None, other, *spellings])
+    table = pl.DataFrame({"x": pl.int_range(len(y), eager=True) % 2, "y": y})
+    with warnings.catch_warnings(action="ignore", category=TableWarning):
+        rows = read_review_table(table, "y")
+    found = HuntTable.of(rows, LabelRoles((spellings[0],), (other,))).labels
     assert len(found.rare) == 1
     assert found.n_rare[found.rare[0]] == len(spellings)
     assert found.n_cleared == 1

@@ -8,7 +8,9 @@ import pytest
 
 from rareclass.hunt.case_score import score_unlabelled
 from rareclass.hunt.hunting import Hunt, HuntSettings, hunt
-from rareclass.hunt.table import HuntLabels, LabelRoles, read_hunt_table
+from rareclass.hunt.table import HuntLabels, HuntTable
+from rareclass.review.roles import LabelRoles
+from rareclass.review.table import read_review_table
 
 ROWS, RARE = 800, range(0, 800, 20)  # 40 rare rows
 
@@ -37,7 +39,7 @@ def hunt_in(
     table.with_columns(status=pl.Series(status.tolist())).write_parquet(path)
     roles = LabelRoles(("fault",), ("fine",) if cleared else ())
     settings = HuntSettings(kernel="none", c1=1.0, c2=0.0, n_balls=1, folds=3, top=top)
-    return hunt(read_hunt_table(path, "status", roles), settings)
+    return hunt(HuntTable.of(read_review_table(path, "status"), roles), settings)
 
 
 def hits(outcome: Hunt, first: int = 40) -> int:
@@ -88,9 +90,8 @@ def test_units_do_not_matter(tmp_path: Path, unit: float) -> None:
 
 
 def labelled(y: list[str]) -> HuntLabels:
-    known = np.array(y)
-    n_cases, n_cleared = int((known == "a").sum()), int((known == "b").sum())
-    return HuntLabels(known, ("a",), {"a": n_cases}, n_cleared, 0, int((known == "").sum()))
+    code = {"a": 1, "b": 0, "": -1}
+    return HuntLabels(np.array([code[label] for label in y]), ("a",))
 
 
 @pytest.mark.parametrize("cleared", [0, 10])
@@ -166,7 +167,7 @@ def test_labels_of_the_first_rows_lead_to_more(tmp_path: Path) -> None:
     status[looked_at[~is_case]] = "fine"
     path = tmp_path / "again.parquet"
     machines().with_columns(status=pl.Series(status.tolist())).write_parquet(path)
-    table = read_hunt_table(path, "status", LabelRoles(("fault",), ("fine",)))
+    table = HuntTable.of(read_review_table(path, "status"), LabelRoles(("fault",), ("fine",)))
     settings = HuntSettings(kernel="none", c1=1.0, c2=0.0, n_balls=1, folds=3)
     second = hunt(table, settings)
     assert not set(second.ranking.rows.tolist()) & {*cases, *looked_at.tolist()}

@@ -10,7 +10,9 @@ import pytest
 from faults import refused
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.errors import ErrorKind
-from rareclass.hunt.table import HuntTable, LabelRoles, read_hunt_table, sort_labels
+from rareclass.hunt.table import HuntLabels, HuntTable
+from rareclass.review import read_review_table
+from rareclass.review.roles import LabelRoles
 from rareclass.tables import TableWarning
 
 LABELS = ErrorKind.LABELS
@@ -31,8 +33,14 @@ def cases(n_rows: int = 60) -> pl.DataFrame:
     )
 
 
-def labels_of(values: list[object]) -> pl.Series:
-    return pl.Series("case", [None if value is None else str(value) for value in values])
+def read_hunt_table(path: Path | pl.DataFrame, roles: LabelRoles, *ignored: str) -> HuntTable:
+    return HuntTable.of(read_review_table(path, "case", ignored=ignored), roles)
+
+
+def labels_of(values: list[object], roles: LabelRoles, *ignored: str) -> HuntLabels:
+    text = pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
+    table = pl.DataFrame({"amount": [k % 7 + 0.5 for k in range(len(values))], "case": text})
+    return read_hunt_table(table, roles, *ignored).labels
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
@@ -44,13 +52,14 @@ def test_every_row_is_kept_and_columns_are_chosen_as_fit_does(tmp_path: Path, su
         path.write_bytes(gzip.compress(table.write_csv().encode()))
     else:
         table.write_csv(path)
-    read = read_hunt_table(path, "case", YES_NO)
-    assert read.frame.columns == ["amount", "country"]
-    assert read.frame.height == 60
-    assert read.labels.y.tolist() == table["case"].to_list()
+    read = read_hunt_table(path, YES_NO)
+    assert read.rows.frame.columns == ["amount", "country"]
+    assert read.rows.frame.height == 60
+    written = [{"yes": 1, "no": 0}.get(label, -1) for label in table["case"]]
+    assert read.labels.code.tolist() == written
     assert read.labels.n_rare == {"yes": 12}
-    assert (read.labels.n_cleared, read.labels.n_unlabelled) == (12, 36)
-    kinds = {column.name: column.kind for column in read.columns}
+    assert (read.labels.n_cleared, len(read.labels.unlabelled)) == (12, 36)
+    kinds = {column.name: column.kind for column in read.rows.columns}
     assert kinds["order"] == "id-like"
     assert kinds["always"] == "constant"
     assert "case" not in kinds
@@ -65,7 +74,7 @@ def test_values_are_compared_as_the_column_holds_them(
     table = cases().with_columns(case=pl.Series([1, 0, None, None, None] * 12).cast(dtype))
     table.write_parquet(tmp_path / "t.parquet")
     asked = LabelRoles((written,), ("0",))
-    read = read_hunt_table(tmp_path / "t.parquet", "case", asked)
+    read = read_hunt_table(tmp_path / "t.parquet", asked)
     assert read.labels.n_rare == {"1": 12}
     assert read.labels.n_cleared == 12
 
@@ -73,19 +82,18 @@ def test_values_are_compared_as_the_column_holds_them(
 def test_truth_values(tmp_path: Path) -> None:
     table = cases().with_columns(case=pl.Series([True, False, None, None, None] * 12))
     table.write_parquet(tmp_path / "t.parquet")
-    read = read_hunt_table(tmp_path / "t.parquet", "case", LabelRoles(("True",), ("FALSE",)))
+    read = read_hunt_table(tmp_path / "t.parquet", LabelRoles(("True",), ("FALSE",)))
     assert (read.labels.n_rare, read.labels.n_cleared) == ({"true": 12}, 12)
 
 
 def test_several_values_of_each_kind() -> None:
-    found = sort_labels(
-        labels_of(["a", "b", "ok", "fine", "later", None, "a"]),
-        "case",
-        LabelRoles(("a", "b"), ("ok", "fine"), ("later", "never")),
-    )
-    assert found.y.tolist() == ["a", "b", "ok", "ok", "", "", "a"]
+    labels = ["a", "b", "ok", "fine", "later", None, "a"]
+    roles = LabelRoles(("a", "b"), ("ok", "fine"))
+    found = labels_of(labels, roles, "later", "never")
+    assert found.y.tolist() == ["a", "b", "not a or b", "not a or b", "", "", "a"]
+    assert found.code.tolist() == [1, 2, 0, 0, -1, -1, 1]
     assert found.n_rare == {"a": 2, "b": 1}
-    assert (found.n_cleared, found.n_ignored, found.n_unlabelled) == (2, 1, 2)
+    assert (found.n_cleared, len(found.unlabelled)) == (2, 2)
     assert found.unlabelled.tolist() == [4, 5]
 
 
@@ -104,7 +112,7 @@ def test_several_values_of_each_kind() -> None:
             "--cleared",
         ),
         ([1, None], LabelRoles(("1",), ("1.0",)), ErrorKind.COMBINATION, "1", None, "--cleared"),
-        ([None, None], YES_NO, LABELS, None, None, "2 rows"),
+        ([None, None], YES_NO, LABELS, None, None, "No row of 2"),
         (["yes", "no"], YES_NO, LABELS, None, None, "rareclass fit"),
     ],
 )
@@ -112,12 +120,12 @@ def test_labels_that_cannot_be_used(
     labels: list[object], roles: LabelRoles, kind: ErrorKind, value: str, row: int, says: str
 ) -> None:
     with refused(kind, column="case", value=value, row=row, says=says):
-        sort_labels(labels_of(labels), "case", roles)
+        labels_of(labels, roles)
 
 
 def test_a_value_without_a_role_is_told_with_all_remedies() -> None:
     with refused(LABELS) as caught:
-        sort_labels(labels_of(["yes", None, "no", "may be", "?"]), "case", YES_NO)
+        labels_of(["yes", None, "no", "may be", "?"], YES_NO)
     error = caught.value
     assert "(and 1 more such value)" in error.message
     for option in ("--cleared", "--rare", "--ignore"):
@@ -126,7 +134,7 @@ def test_a_value_without_a_role_is_told_with_all_remedies() -> None:
 
 def test_one_value_in_two_spellings_cannot_be_rare_and_cleared() -> None:
     with pytest.warns(TableWarning), refused(ErrorKind.COMBINATION, column="case"):
-        sort_labels(labels_of(["a", "A", None]), "case", LabelRoles(("a",), ("A",)))
+        labels_of(["a", "A", None], LabelRoles(("a",), ("A",)))
 
 
 def test_table_larger_than_memory_is_refused_before_it_is_read(tmp_path: Path) -> None:
@@ -134,14 +142,14 @@ def test_table_larger_than_memory_is_refused_before_it_is_read(tmp_path: Path) -
     table = table.with_columns(case=pl.Series([1.0, 0.0] + [None] * 119_998))
     table.write_parquet(tmp_path / "t.parquet")
     with refused(ErrorKind.MEMORY, says="120,000 rows"):
-        read_hunt_table(tmp_path / "t.parquet", "case", LabelRoles(("1",), ("0",)), memory=40 << 20)
+        read_review_table(tmp_path / "t.parquet", "case", memory=40 << 20)
 
 
 def encoded(tmp_path: Path, table: pl.DataFrame) -> tuple[HuntEncoder, np.ndarray, HuntTable]:
     table.write_parquet(tmp_path / "t.parquet")
-    read = read_hunt_table(tmp_path / "t.parquet", "case", YES_NO)
-    encoder = HuntEncoder([column for column in read.columns if column.is_used])
-    return encoder, encoder.fit_transform(read.frame), read
+    read = read_hunt_table(tmp_path / "t.parquet", YES_NO)
+    encoder = HuntEncoder(read.rows.used)
+    return encoder, encoder.fit_transform(read.rows.frame), read
 
 
 def messy(n_rows: int = 400) -> pl.DataFrame:
@@ -163,7 +171,7 @@ def messy(n_rows: int = 400) -> pl.DataFrame:
 
 def test_every_column_counts_about_as_much_as_one_number(tmp_path: Path) -> None:
     encoder, X, read = encoded(tmp_path, messy())
-    used = [column.name for column in read.columns if column.is_used]
+    used = [column.name for column in read.rows.used]
     assert "seldom" in used
     assert "shop" in used
     share = dict.fromkeys(used, 0.0)
@@ -182,7 +190,7 @@ def test_two_values_of_a_category_are_as_far_apart_as_two_numbers(
 ) -> None:
     encoder, X, read = encoded(tmp_path, messy())
     own = [k for k, feature in enumerate(encoder.coordinates_) if feature.column == column]
-    cells = read.frame[column].cast(pl.String).to_numpy()
+    cells = read.rows.frame[column].cast(pl.String).to_numpy()
     differ = cells[:, None] != cells[None, :]
     apart = ((X[:, None, own] - X[None, :, own]) ** 2).sum(axis=2)
     np.testing.assert_allclose(apart, 2.0 * differ, atol=1e-5)

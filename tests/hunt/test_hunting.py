@@ -24,12 +24,15 @@ from rareclass.hunt.hunting import (
     of_balls,
     words_of,
 )
-from rareclass.hunt.table import HuntTable, LabelRoles, read_hunt_table
+from rareclass.hunt.table import HuntTable
 from rareclass.hyperball.ball import sentence
+from rareclass.review.roles import LabelRoles
+from rareclass.review.table import read_review_table
 
 ASKED = LabelRoles(("bad",), ("good",))
 QUICK = HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3)
 RARE_ROWS = range(0, 600, 15)
+LISTED = ("row", "score", "sure", "ball", "found", "depth", "distance", "verdict", "note")
 
 
 def ships(n_labelled: int = 8) -> pl.DataFrame:
@@ -52,9 +55,19 @@ def ships(n_labelled: int = 8) -> pl.DataFrame:
     )
 
 
-def read(folder: Path, table: pl.DataFrame, asked: LabelRoles = ASKED) -> HuntTable:
+def read(
+    folder: Path, table: pl.DataFrame, asked: LabelRoles = ASKED, ignored: tuple[str, ...] = ()
+) -> HuntTable:
     table.write_parquet(folder / "ships.parquet")
-    return read_hunt_table(folder / "ships.parquet", "status", asked)
+    path = folder / "ships.parquet"
+    return HuntTable.of(read_review_table(path, "status", ignored=ignored), asked)
+
+
+def written(
+    out: Path, table: HuntTable, outcome: Hunt, options: dict[str, str] | None = None
+) -> list[Path]:
+    described = describe_in_units(table, outcome)
+    return write_hunt(out, table, outcome, described, QUICK, options or {})
 
 
 def kinds_of(outcome: Hunt) -> list[str]:
@@ -93,7 +106,7 @@ def test_rows_are_ranked_by_how_sure_they_are_and_depth_is_what_it_says(
     assert (np.diff(ranking.sure) <= 0).all()
     assert 0 < ranking.sure[-1] < ranking.sure[0] <= 1
     assert (np.diff(ranking.score) <= 0).all()
-    X = outcome.encoder.fit_transform(table.frame)
+    X = outcome.encoder.fit_transform(table.rows.frame)
     np.testing.assert_allclose(ranking.score, outcome.order.score(X[ranking.rows]), rtol=1e-9)
     others = np.setdiff1d(table.labels.unlabelled, ranking.rows)
     assert outcome.order.score(X[others]).max() <= ranking.score[-1] + 1e-9
@@ -113,7 +126,7 @@ def test_found_is_what_the_model_predicts_for_rows_that_shaped_it_or_not(tmp_pat
     table = read(tmp_path, pl.DataFrame(cells | {"status": status}))
     settings = HuntSettings(kernel="none", c1=0.01, c2=5e-4, n_balls=1, top=774)
     outcome = hunt(table, settings)
-    X = outcome.encoder.fit_transform(table.frame)[26:]
+    X = outcome.encoder.fit_transform(table.rows.frame)[26:]
     called = outcome.model.balls_[0].depth(X) >= 0
     assert 50 < called.sum() < 500
     inside = outcome.ranking.rows[outcome.ranking.found]
@@ -126,7 +139,7 @@ def test_so_many_of_the_surest_rows_are_written_as_were_asked_for(
 ) -> None:
     table, outcome = hunted
     more = hunt(table, replace(QUICK, top=1_000))
-    assert len(more.ranking.rows) == table.labels.n_unlabelled
+    assert len(more.ranking.rows) == table.labels.unlabelled.size
     assert more.n_found == outcome.n_found == more.ranking.found.sum()
     assert more.ranking.rows[:100].tolist() == outcome.ranking.rows.tolist()
     few = hunt(table, replace(QUICK, top=5))
@@ -134,7 +147,7 @@ def test_so_many_of_the_surest_rows_are_written_as_were_asked_for(
     assert few.order.offset_ < few.ranking.score[-1]
     assert few.order.offset_ >= outcome.ranking.score[5]
     shared = hunt(table, replace(QUICK, share=0.05))
-    assert len(shared.ranking.rows) == round(0.05 * table.labels.n_unlabelled)
+    assert len(shared.ranking.rows) == round(0.05 * table.labels.unlabelled.size)
 
 
 @pytest.mark.parametrize(
@@ -161,10 +174,10 @@ def test_too_few_labels_make_a_modest_ball_and_say_so(
 def test_without_cleared_rows_it_is_told_which_cases_would_be_found_again(
     tmp_path: Path, n_labelled: int
 ) -> None:
-    labelled = LabelRoles(
-        ("bad",), ("good",) if n_labelled == 1 else (), ("good",) * (n_labelled > 1)
-    )
-    outcome = hunt(read(tmp_path, ships(n_labelled), labelled), HuntSettings())
+    good = ("good",)
+    labelled = LabelRoles(("bad",), good if n_labelled == 1 else ())
+    table = read(tmp_path, ships(n_labelled), labelled, good if n_labelled > 1 else ())
+    outcome = hunt(table, HuntSettings())
     assert len(outcome.ranking.rows) == 100
     assert outcome.estimate is None
     assert np.isnan(outcome.ranking.sure).all()
@@ -218,15 +231,18 @@ def test_cases_in_two_far_groups_get_two_balls(tmp_path: Path) -> None:
 
 def test_description_speaks_the_language_of_the_table(hunted: tuple[HuntTable, Hunt]) -> None:
     table, outcome = hunted
-    by_name = {row["feature"]: row for row in describe_in_units(outcome).table}
-    assert set(by_name) == {"tonnes", "knots"}
+    by_name = {
+        row["feature"]: row for row in describe_in_units(table, outcome).lines.iter_rows(named=True)
+    }
+    assert set(by_name) == {"tonnes", "knots", "flag"}
     assert 850 < by_name["tonnes"]["inside_low"] < by_name["tonnes"]["inside_high"] < 950
     assert by_name["knots"]["inside_high"] < 6 < by_name["knots"]["outside_low"]
     assert by_name["tonnes"]["center"] == pytest.approx(900, abs=40)
     (value,) = typical_values(table, outcome)
-    assert (value.column, value.value) == ("flag", "XX")
-    assert value.inside > 0.95
-    assert value.outside < 0.05
+    assert (value["feature"], value["value"]) == ("flag", "XX")
+    assert value["share_inside"] > 0.95
+    assert value["share_outside"] < 0.05
+    assert by_name["flag"]["overlap"] == value["overlap"] < 0.1
 
 
 @pytest.mark.sampled(0)
@@ -235,30 +251,30 @@ def test_files_hold_the_rows_as_they_are_in_the_table(tmp_path: Path, suffix: st
     source = ships().rename({"tonnes": "depth"})
     path = tmp_path / f"ships.{suffix}"
     source.write_csv(path) if suffix == "csv" else source.write_parquet(path)
-    table = read_hunt_table(path, "status", ASKED)
+    table = HuntTable.of(read_review_table(path, "status"), ASKED)
     outcome = hunt(table, QUICK)
-    files = write_hunt(tmp_path / "found", table, outcome, QUICK, {"data": str(path)})
+    files = written(tmp_path / "found", table, outcome, {"data": str(path)})
     assert sorted(file.name for file in files) == sorted(
         file.name for file in (tmp_path / "found").iterdir()
     )
     read_back = pl.read_csv if suffix == "csv" else pl.read_parquet
     found = read_back(tmp_path / "found" / f"found.{suffix}")
     assert found.columns == [
-        *("row", "score", "sure", "ball", "found", "hunt_depth", "distance"),
-        *source.columns,
+        *(f"review {name}" for name in LISTED),
+        *source.drop("status").columns,
     ]
-    assert found["row"].to_list() == (outcome.ranking.rows + 1).tolist()
+    assert found["review row"].cast(pl.Int64).to_list() == (outcome.ranking.rows + 1).tolist()
     assert found["ship"].to_list() == source["ship"][outcome.ranking.rows].to_list()
     summary = json.loads((tmp_path / "found" / "hunt.json").read_text())
     assert summary["counts"]["rows"] == 600
     assert summary["counts"]["rare"] == {"bad": 8}
     assert summary["counts"]["found"] == outcome.n_found
     assert [one["first"] for one in summary["expected"]] == [10, 50, 100]
-    assert [one["share"] for one in summary["expected"]] == found["sure"][[9, 49, -1]].to_list()
+    assert [one["share"] for one in summary["expected"]] == found["review sure"][
+        [9, 49, -1]
+    ].to_list()
     assert summary["held_out"]["f1"] == outcome.estimate.f1  # type: ignore[union-attr]
     assert set(summary["files"]) | {"hunt.json"} == {file.name for file in files}
-    assert "tonnes" not in (text := (tmp_path / "found" / "description.txt").read_text())
-    assert "flag = XX" in text
     assert (tmp_path / "found" / "ball.png").read_bytes().startswith(b"\x89PNG")
     table_of_it = pl.read_csv(tmp_path / "found" / "description.csv")
     assert set(table_of_it["feature"]) == {"depth", "knots", "flag"}
@@ -276,7 +292,7 @@ def test_nothing_is_left_when_writing_fails(
 ) -> None:
     table, outcome = hunted
     out = tmp_path / "found"
-    write_hunt(out, table, outcome, QUICK, {})
+    written(out, table, outcome)
     before = (out / "hunt.json").read_text()
 
     def full_disk(*_: object) -> list[str]:
@@ -285,12 +301,12 @@ def test_nothing_is_left_when_writing_fails(
     monkeypatch.setattr(hunt_files, "_draw", full_disk)
     for target in (out, tmp_path / "new" / "found"):
         with pytest.raises(InputError, match="No space left on device"):
-            write_hunt(target, table, outcome, QUICK, {})
+            written(target, table, outcome)
     assert (out / "hunt.json").read_text() == before
     assert {path.name for path in tmp_path.iterdir()} <= {"found", "new"}
     monkeypatch.setattr(hunt_files, "_draw", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        write_hunt(out, table, outcome, QUICK, {})
+        written(out, table, outcome)
     assert (out / "hunt.json").read_text() == before
 
 
@@ -298,10 +314,10 @@ def test_nothing_is_left_when_writing_fails(
 def test_folder_is_replaced_as_a_whole(tmp_path: Path, hunted: tuple[HuntTable, Hunt]) -> None:
     table, outcome = hunted
     out = tmp_path / "found"
-    write_hunt(out, table, outcome, QUICK, {})
+    written(out, table, outcome)
     (out / "ball-old.png").write_bytes(b"")
     check_folder(out, overwrite=True)
-    write_hunt(out, table, outcome, QUICK, {})
+    written(out, table, outcome)
     assert not (out / "ball-old.png").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["found"]
 
@@ -359,11 +375,13 @@ def test_coordinates_called_as_a_column_is_are_told_apart(
     owner = {feature.name: feature.column for feature in outcome.encoder.coordinates_}
     assert owner[name] == name
     assert owner[f"{name} (2)"] != name
-    by_name = {row["feature"]: row for row in describe_in_units(outcome).table}
-    outside = np.quantile(table.frame[name].to_numpy(), [0.05, 0.95])
+    by_name = {
+        row["feature"]: row for row in describe_in_units(table, outcome).lines.iter_rows(named=True)
+    }
+    outside = np.quantile(table.rows.frame[name].to_numpy(), [0.05, 0.95])
     assert by_name[name]["outside_low"] == pytest.approx(outside[0], abs=0.2)
     assert by_name[name]["outside_high"] == pytest.approx(outside[1], abs=0.2)
-    files = write_hunt(tmp_path / "found", table, outcome, QUICK, {})
+    files = written(tmp_path / "found", table, outcome)
     assert all(file.exists() for file in files)
 
 
@@ -445,7 +463,7 @@ def test_a_hunt_says_what_findings_are_about_in_options(
 ) -> None:
     found = [FAR, SHARE, ASIDE]
     monkeypatch.setattr("rareclass.hyperball.rach.ball_findings", lambda *_: list(found))
-    table = read(tmp_path, ships(1), LabelRoles(("bad",), (), ("good",)))
+    table = read(tmp_path, ships(1), LabelRoles(("bad",)), ("good",))
     outcome = hunt(table, HuntSettings())
     assert outcome.findings[:3] == found
     assert outcome.notes[:3] == [sentence(finding, in_options) for finding in found]

@@ -20,14 +20,12 @@ def two_groups(seed: int, n_values: int = 1) -> tuple[np.ndarray, HuntLabels]:
     second = np.arange(12) % 2 == 1
     X[:12] = np.where(second[:, None], 3.0, -3.0) + 0.4 * X[:12]
     X[2] = X[0]  # a case that is another one
-    y = np.full(120, "", dtype="U4")
-    y[:8] = "bad"
+    code = np.full(120, -1)
+    code[:8] = 1
     if n_values == 2:
-        y[np.flatnonzero(second[:8])] = "ugly"
-    y[110:] = "good"
-    names = ("bad", "ugly")[:n_values]
-    counts = {name: int((y == name).sum()) for name in names}
-    return X, HuntLabels(y, names, counts, 10, 0, int((y == "").sum()))
+        code[np.flatnonzero(second[:8])] = 2
+    code[110:] = 0
+    return X, HuntLabels(code, ("bad", "ugly")[:n_values])
 
 
 def ordered(X: np.ndarray, labels: HuntLabels) -> tuple[ListOrder, ScoredUnlabelled]:
@@ -60,7 +58,7 @@ def test_scores_are_their_formula_and_do_not_depend_on_blocks(
 ) -> None:
     X, labels = two_groups(4, n_values)
     score = score_unlabelled(X, labels.code, 1, 0).score
-    known = [X[labels.y == value] for value in (*labels.rare, "good")]
+    known = [X[labels.code == code] for code in (*range(1, n_values + 1), 0)]
 
     def nearness(x: np.ndarray, k: int) -> float:
         case, cleared = (((rows - x) ** 2).sum(axis=1).min() for rows in (known[k], known[-1]))
@@ -120,9 +118,9 @@ def test_held_out_cases_stand_where_a_model_without_their_label_puts_them(n_valu
     if n_values == 2:
         return
     places = []
-    for row in np.flatnonzero(labels.y == "bad"):
+    for row in np.flatnonzero(labels.code == 1):
         kept = np.arange(len(X)) != row
-        others = HuntLabels(labels.y[kept], labels.rare, {"bad": 7}, 10, 0, labels.n_unlabelled)
+        others = HuntLabels(labels.code[kept], labels.rare)
         alone = score_unlabelled(X[kept], others.code, 1, 0)
         places.append(max(int((alone.by_value[:, 0] >= alone.score(X[row : row + 1])).sum()), 1))
     # The scale of the kernel is that of all rows, or of all but one: a place may move by little.

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -20,15 +20,15 @@ from rareclass.cli.door import (
     on_this_machine,
 )
 from rareclass.cli.method import parse_number
+from rareclass.cli.review import VerdictOptions, print_known
 from rareclass.cli.screen import NARROW, file_text, new_table, output, print_notes
 from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
     from rareclass.files import Location
-    from rareclass.hunt.files import TypicalValue
+    from rareclass.hunt.files import Described
     from rareclass.hunt.hunting import ChosenParameters, Hunt, HuntSettings
     from rareclass.hunt.table import HuntTable
-    from rareclass.hyperball.description import Description
 
 _MOST_FEATURES = 10
 _MOST_LEFT_OUT = 8
@@ -163,6 +163,15 @@ def hunt(
     ignore: Annotated[
         list[str] | None, typer.Option(help="Label to treat as unlabelled. Many times.")
     ] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(
+            "--journal",
+            "-j",
+            help="Journal of verdicts, as of rareclass review; the list is its next round.",
+        ),
+    ] = None,
+    said: VerdictOptions,
     columns: ColumnOptions,
     how: BallOptions,
     written: OutputOptions,
@@ -170,19 +179,22 @@ def hunt(
 ) -> None:
     """Find unlabelled rows of DATA that resemble a few confirmed cases.
 
-    Writes the rows that are most likely cases, the columns that set them apart, and a picture.
+    Writes the rows that are most likely cases, the columns that set them apart, and a picture. With
+    --journal its verdicts count as labels.
     """
     from rareclass.files import being_written, check_not_inside
     from rareclass.hunt.files import (
         SUMMARY,
         check_folder,
         describe_in_units,
-        typical_values,
+        round_of,
         write_hunt,
     )
     from rareclass.hunt.hunting import hunt as hunt_in
-    from rareclass.hunt.table import LabelRoles, read_hunt_table
+    from rareclass.hunt.table import HuntTable
     from rareclass.machine import available_memory, track
+    from rareclass.review.roles import HUNT_OPTIONS, LabelRoles
+    from rareclass.review.table import open_journal, read_review_table
 
     character = table.character
     on_this_machine(out, "--out")
@@ -191,54 +203,58 @@ def hunt(
     check_not_inside(out, "--out", data)
     check_folder(out, written.overwrite)
     written.check({"the file to be read": data, "--out": out}, written.overwrite)
-    roles = LabelRoles(tuple(rare), tuple(cleared or ()), tuple(ignore or ()))
+    roles = LabelRoles(tuple(rare), tuple(cleared or ()))
+    said.check(journal)
     console = output()
     with being_written(out, f"--out {out}"):
         with track(f"Reading {data.name}"):
-            read = read_hunt_table(
+            rows = read_review_table(
                 data,
                 target,
-                roles,
+                said.key,
                 **columns.settings,
+                ignored=tuple(ignore or ()),
                 separator=character,
                 memory=available_memory(),
             )
+        kept = None
+        if journal is not None:
+            kept = open_journal(journal, rows, None, roles.rare, roles.cleared, HUNT_OPTIONS)
+            said.read(console, kept, rows)
+        read = HuntTable.of(rows, roles, kept)
         _print_read(console, data, target, read)
         outcome = hunt_in(read, settings)
-        options: dict[str, Any] = {"data": str(data), "target": target, "labels": asdict(roles)}
+        options: dict[str, Any] = {"data": str(data), "target": target, "labels": roles._asdict()}
         with track("Writing"):
-            files = write_hunt(out, read, outcome, settings, options | columns.settings)
-        _print_hunt(console, outcome, describe_in_units(outcome), typical_values(read, outcome))
+            described = describe_in_units(read, outcome)
+            about = options | columns.settings
+            files = write_hunt(out, read, outcome, described, settings, about)
+        if kept is not None:
+            kept.add_round(round_of(read, outcome, len(kept.rounds) + 1, settings.seed))
+        _print_hunt(console, outcome, described)
         console.print("\nSaved", style="bold")
         for path in files:
             console.print(file_text(path), markup=False, soft_wrap=True)
+        if kept is not None:
+            print_known(console, kept)
     written.give(json.loads((out / SUMMARY).read_text(encoding="utf-8")))
-
-
-class _Line(NamedTuple):
-    """A column, its range or share on both sides, and their overlap."""
-
-    name: str
-    inside: str
-    outside: str
-    overlap: float
 
 
 def _print_read(console: Console, path: "Location", target: str, table: "HuntTable") -> None:
     """Print the size of the file and the counts of its labels."""
     labels = table.labels
-    used = sum(column.is_used for column in table.columns)
-    counts = f"{counted(len(labels.y), 'row')}, {counted(used, 'column')} used"
+    used = len(table.rows.used)
+    counts = f"{counted(len(labels.code), 'row')}, {counted(used, 'column')} used"
     # As Text, for brackets in a name are no markup.
     console.print(Text(f"{path.name}: {counts}", style="bold"))
     rare = ", ".join(f"{value} ({count:,})" for value, count in labels.n_rare.items())
-    ignored = f" ({labels.n_ignored:,} by --ignore)" if labels.n_ignored else ""
+    ignored = f" ({table.rows.n_ignored:,} by --ignore)" if table.rows.n_ignored else ""
     console.print(
         f"Labels in {target}: rare {rare}, cleared {labels.n_cleared:,}, unlabelled "
-        f"{labels.n_unlabelled:,}{ignored}",
+        f"{len(labels.unlabelled):,}{ignored}",
         markup=False,
     )
-    left_out = [column for column in table.columns if not column.is_used]
+    left_out = [column for column in table.rows.columns if not column.is_used]
     if left_out:
         named = [
             f"{column.name} ({column.treatment.removeprefix('dropped: ')})"
@@ -249,15 +265,13 @@ def _print_read(console: Console, path: "Location", target: str, table: "HuntTab
         console.print(f"Not used: {', '.join(named)}{more}", markup=False)
 
 
-def _print_hunt(
-    console: Console, hunt: "Hunt", description: "Description", values: Sequence["TypicalValue"]
-) -> None:
+def _print_hunt(console: Console, hunt: "Hunt", described: "Described") -> None:
     """Print what to expect of the list, the balls, and what is typical of their rows."""
     console.print()
     _print_expected(console, hunt)
     console.print()
     _print_chosen(console, hunt)
-    for number, ball in enumerate(hunt.balls):
+    for ball in hunt.balls:
         console.print()
         rows = counted(ball.n_found, "unlabelled row")
         console.print(Text(f"Ball of {ball.name}: {rows} inside", style="bold"))
@@ -265,29 +279,10 @@ def _print_hunt(
             console.print(
                 f"Its shape also fits the {counted(ball.n_weighed, 'nearest unlabelled row')}."
             )
-        lines = [
-            _Line(
-                row["feature"],
-                _range(row["inside_low"], row["inside_high"]),
-                _range(row["outside_low"], row["outside_high"]),
-                row["overlap"],
-            )
-            for row in description.table
-            if row["ball"] == number
-        ]
-        lines += [
-            _Line(
-                f"{one.column} = {one.value}",
-                f"{one.inside:.0%}",
-                f"{one.outside:.0%}",
-                1.0 - max(one.inside - one.outside, 0.0),
-            )
-            for one in values
-            if one.ball == number
-        ]
-        if lines:
-            _print_typical(console, sorted(lines, key=lambda line: line.overlap))
-    for pair in description.overlaps:
+        own = [line for line in described.lines.iter_rows(named=True) if line["ball"] == ball.name]
+        if own:
+            _print_typical(console, sorted(own, key=lambda line: line["overlap"]))
+    for pair in described.overlaps:
         first, second = hunt.balls[pair.first].name, hunt.balls[pair.second].name
         rows = counted(pair.n_rows, "row lies", "rows lie")
         console.print(
@@ -355,7 +350,7 @@ def _how_chosen(chosen: "ChosenParameters") -> str:
     return "as given" if named <= set(given) else f"{' and '.join(given)} as given, else {others}"
 
 
-def _print_typical(console: Console, lines: Sequence[_Line]) -> None:
+def _print_typical(console: Console, lines: Sequence[dict[str, Any]]) -> None:
     """Print the columns that differ most between the inside and the outside."""
     table = new_table()
     table.add_column(
@@ -367,7 +362,9 @@ def _print_typical(console: Console, lines: Sequence[_Line]) -> None:
     table.add_column("inside", no_wrap=True)
     table.add_column("outside", no_wrap=True)
     for line in lines[:_MOST_FEATURES]:
-        table.add_row(*(Text(cell) for cell in (line.name, line.inside, line.outside)))
+        name = line["feature"] if line["value"] is None else f"{line['feature']} = {line['value']}"
+        sides = [_on_side(line, side) for side in ("inside", "outside")]
+        table.add_row(*map(Text, (name, *sides)))
     console.print(table)
     n_more = len(lines) - _MOST_FEATURES
     more = (
@@ -378,7 +375,11 @@ def _print_typical(console: Console, lines: Sequence[_Line]) -> None:
     console.print(f"(ranges hold 9 of 10 rows{more})", style="dim")
 
 
-def _range(low: float, high: float) -> str:
+def _on_side(line: dict[str, Any], side: str) -> str:
+    """Return the share of a value on one side of a ball, or the range of a number."""
+    if line["value"] is not None:
+        return f"{line[f'share_{side}']:.0%}"
+    low, high = line[f"{side}_low"], line[f"{side}_high"]
     if low != low or high != high:
         return "no rows"
     return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"

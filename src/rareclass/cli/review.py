@@ -1,5 +1,6 @@
 """``rareclass review``: rows that a person should check next, and a journal of the verdicts."""
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,9 @@ from rareclass.cli.screen import file_text, new_table, output, print_notes
 from rareclass.errors import ErrorKind, InputError, counted, needed_for
 
 if TYPE_CHECKING:
+    from polars import DataFrame
+
+    from rareclass.model.model import Model
     from rareclass.review.journal import ReviewJournal
     from rareclass.review.reviewing import ReviewList
     from rareclass.review.table import ReviewTable
@@ -60,6 +64,41 @@ class ListOptions:
     ] = False
 
 
+@dataclass(frozen=True)
+class VerdictOptions:
+    """Options on verdicts that are read first."""
+
+    key: Annotated[
+        str | None, typer.Option("--id", help="Column that names the rows; by default row numbers.")
+    ] = None
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(help="List with verdicts filled in, to read first.", parser=file_or_url),
+    ] = None
+    correct: Annotated[
+        bool, typer.Option("--correct", help="Verdicts may replace earlier ones.")
+    ] = False
+
+    def check(self, journal: Path | None) -> None:
+        """Raise `InputError` where there is no journal for verdicts, or it is elsewhere."""
+        if journal is not None:
+            on_this_machine(file_or_url(str(journal)), "--journal")
+        elif self != VerdictOptions():
+            raise InputError(
+                "--id, --verdicts and --correct are about a journal.",
+                "Name it: --journal FILE.",
+                ErrorKind.COMBINATION,
+            )
+
+    def read(self, console: Console, journal: "ReviewJournal", rows: "ReviewTable") -> None:
+        """Take the verdicts into the journal."""
+        from rareclass.review.sheet import read_verdicts
+
+        if self.verdicts is not None:
+            n_new = journal.add(read_verdicts(self.verdicts, self.correct), rows.keys)
+            console.print(f"{counted(n_new, 'new verdict')} of {file_text(self.verdicts)}.")
+
+
 @command
 def review(
     given: Annotated[
@@ -74,26 +113,28 @@ def review(
         str | None,
         typer.Option("--target", "-t", help="Column of labels; by default the model's."),
     ] = None,
-    key: Annotated[
-        str | None, typer.Option("--id", help="Column that names the rows; by default row numbers.")
-    ] = None,
     positive: Positive = None,
     rest: Annotated[
         list[str] | None, typer.Option(help="Label of rows that are not rare. Many times.")
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="Label to treat as unknown. Many times.")
     ] = None,
     sheet: Annotated[
         Path | None,
         typer.Option("--list", help="CSV file to write the list to.", parser=file_or_url),
     ] = None,
-    verdicts: Annotated[
+    labelled: Annotated[
         Path | None,
-        typer.Option(help="List with verdicts filled in, to read first.", parser=file_or_url),
+        typer.Option(
+            help="File to write TABLE to with the labels known so far, for rareclass fit: .csv or "
+            ".parquet.",
+            parser=file_or_url,
+        ),
     ] = None,
-    correct: Annotated[
-        bool, typer.Option("--correct", help="Verdicts may replace earlier ones.")
-    ] = False,
     page: Annotated[bool, typer.Option("--page", help="Check the rows on a local page.")] = False,
     port: Annotated[int, typer.Option(help="Port of the page.", min=0, max=65535)] = 8080,
+    said: VerdictOptions,
     how: ListOptions,
     columns: ColumnOptions,
     overwrite: Overwrite = False,
@@ -104,42 +145,59 @@ def review(
     Some rows have the highest scores, some teach the model most, some are drawn at random. Each
     call learns from the labels of TABLE and all verdicts in the journal.
     """
-    from rareclass.opening import open_model
-    from rareclass.review.reviewing import next_rows, open_list, read_verdicts
+    from rareclass.machine import available_memory
+    from rareclass.review.reviewing import next_rows, open_list
     from rareclass.review.selection import Shares
     from rareclass.review.table import open_journal, read_review_table
 
     shares = Shares(how.teaches, how.random)
-    if not 1 <= len(given) <= 2:
-        raise InputError("Give a model and a table.", "MODEL may be left out.", ErrorKind.SETTING)
-    place = table.place(given[-1], "TABLE")
-    model = None
-    if len(given) == 2 and given[0] != _NO_MODEL:
-        model = open_model(file_or_url(given[0]))
+    place, model = table.place(given[-1], "TABLE"), _model_of(given)
     target = target or (None if model is None else model.target)
     if target is None:
         raise InputError("--target is missing.", "Name the column of labels.", ErrorKind.SETTING)
-    on_this_machine(file_or_url(str(journal)), "--journal")
-    if sheet is not None:
-        check_output(sheet, "--list", overwrite, {"TABLE": place, "--journal": journal})
-    read = read_review_table(place, target, key, **columns.settings, separator=table.character)
+    said.check(journal)
+    for option, path in (("--list", sheet), ("--labelled", labelled)):
+        if path is not None:
+            check_output(path, option, overwrite, {"TABLE": place, "--journal": journal})
+    read = read_review_table(
+        place,
+        target,
+        said.key,
+        **columns.settings,
+        ignored=tuple(ignore or ()),
+        separator=table.character,
+        memory=available_memory(),
+    )
     kept = open_journal(journal, read, model, positive, tuple(rest or ()))
     console = output()
-    if verdicts is not None:
-        n_new = kept.add(read_verdicts(verdicts, correct), read.keys)
-        console.print(f"{counted(n_new, 'new verdict')} of {file_text(verdicts)}.")
+    said.read(console, kept, read)
 
     def more() -> "ReviewList":
         return next_rows(read, kept, model, how.budget, shares, how.time_budget, how.seed)
 
-    if verdicts is None or sheet is not None or page:
+    if sheet is not None or page or (said.verdicts is None and labelled is None):
         listed = (None if how.skip_open else open_list(read, kept)) or more()
         _print_list(console, listed, len(read.keys))
         if sheet is not None:
-            _write_list(console, sheet, listed)
+            _write(console, sheet, listed.rows)
+            console.print("Fill in the column 'review verdict', and give the file as --verdicts.")
         if page:
             _show_page(console, kept, listed, more, port)
-    _print_known(console, kept, read)
+    if labelled is not None:
+        _write(console, labelled, read.with_labels(kept))
+        rare = " ".join(f"--positive {shlex.quote(label)}" for label in kept.header.rare)
+        words = f"{shlex.quote(str(labelled))} --target {shlex.quote(target)} {rare}"
+        console.print(f"Learn from it: rareclass fit {words}", markup=False, soft_wrap=True)
+    print_known(console, kept)
+
+
+def _model_of(given: list[str]) -> "Model | None":
+    from rareclass.opening import open_model
+
+    if not 1 <= len(given) <= 2:
+        raise InputError("Give a model and a table.", "MODEL may be left out.", ErrorKind.SETTING)
+    is_named = len(given) == 2 and given[0] != _NO_MODEL
+    return open_model(file_or_url(given[0])) if is_named else None
 
 
 def _print_list(console: Console, listed: "ReviewList", n_rows: int) -> None:
@@ -166,13 +224,15 @@ def _print_list(console: Console, listed: "ReviewList", n_rows: int) -> None:
     console.print(shown)
 
 
-def _write_list(console: Console, sheet: Path, listed: "ReviewList") -> None:
+def _write(console: Console, path: Path, rows: "DataFrame") -> None:
     from rareclass.files import replacing
 
-    with replacing(sheet) as temporary:
-        listed.rows.write_csv(temporary)
-    console.print(f"Saved {file_text(sheet)}", soft_wrap=True)
-    console.print("Fill in the column 'review verdict', and give the file as --verdicts.")
+    with replacing(path) as temporary:
+        if path.suffix.lower() == ".parquet":
+            rows.write_parquet(temporary)
+        else:
+            rows.write_csv(temporary)
+    console.print(f"Saved {file_text(path)}", soft_wrap=True)
 
 
 def _show_page(
@@ -189,11 +249,11 @@ def _show_page(
     )
 
 
-def _print_known(console: Console, journal: "ReviewJournal", table: "ReviewTable") -> None:
+def print_known(console: Console, journal: "ReviewJournal") -> None:
     """Print the verdicts so far, and what the journal lacks."""
     found = Counter(verdict.label for verdict in journal.verdicts.values())
     labels = ", ".join(f"{label}: {n:,}" for label, n in found.most_common())
-    n_open = sum(map(len, journal.missing().values()))
+    n_open = len({row.key for rows in journal.missing().values() for row in rows})
     console.print(
         f"{journal.path.name} has {counted(len(journal.verdicts), 'verdict')}"
         f"{f' ({labels})' if labels else ''}; {counted(n_open, 'listed row')} without one",

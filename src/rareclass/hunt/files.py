@@ -8,8 +8,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -23,19 +22,20 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.files import replacing_folder
 from rareclass.hunt.hunting import Hunt, HuntSettings
 from rareclass.hunt.table import HuntTable
+from rareclass.labels.states import CheckReason
 from rareclass.model.facts import HuntFacts, ModelFacts, RareClassFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import HUNT_MODEL, save_model
-from rareclass.tables.table_file import TableFile, batch_rows_for
+from rareclass.review.records import Listed, Round
+from rareclass.review.sheet import sheet_of
 
 if TYPE_CHECKING:
-    from rareclass.hyperball.description import Description
+    from rareclass.hyperball.description import BallOverlap
 
 SUMMARY = "hunt.json"
-DESCRIPTION, DESCRIPTION_TABLE = "description.txt", "description.csv"
+DESCRIPTION_TABLE = "description.csv"
 _SIZES = ("center", "inside_low", "inside_high", "outside_low", "outside_high")
 _FIGURES = (*_SIZES, "overlap", "share_inside", "share_outside")
-_OWN_COLUMNS = ("row", "score", "sure", "ball", "found", "depth", "distance")
 _OF_A_HUNT = re.compile(
     r"found\.(csv|parquet)|description\.(txt|csv)|hunt\.json|score\.rareclass|ball(-.*)?\.png"
 )
@@ -43,6 +43,13 @@ _DPI = 150
 _EMPTY = "(empty)"
 # Digits of seven that are left after a subtraction and a product.
 _DIGITS = 6
+
+
+class Described(NamedTuple):
+    """Description of the balls: typical cells of their rows, and overlaps."""
+
+    lines: pl.DataFrame  # ranges of a number, or shares of a value, inside and outside of a ball
+    overlaps: "list[BallOverlap]"
 
 
 def check_folder(out: Path, overwrite: bool) -> None:
@@ -86,7 +93,12 @@ def check_folder(out: Path, overwrite: bool) -> None:
 
 
 def write_hunt(
-    out: Path, table: HuntTable, hunt: Hunt, settings: HuntSettings, options: dict[str, Any]
+    out: Path,
+    table: HuntTable,
+    hunt: Hunt,
+    described: Described,
+    settings: HuntSettings,
+    options: dict[str, Any],
 ) -> list[Path]:
     """Write the rows found, the description, a picture of every ball and a summary.
 
@@ -96,10 +108,8 @@ def write_hunt(
     """
     with replacing_folder(out) as folder:
         names = [_write_rows(folder, table, hunt)]
-        description, values = describe_in_units(hunt), typical_values(table, hunt)
-        (folder / DESCRIPTION).write_text(text_of(description, values), encoding="utf-8")
-        _description_frame(description, values, hunt).write_csv(folder / DESCRIPTION_TABLE)
-        names += [DESCRIPTION, DESCRIPTION_TABLE, *_draw(folder, hunt), HUNT_MODEL]
+        described.lines.write_csv(folder / DESCRIPTION_TABLE)
+        names += [DESCRIPTION_TABLE, *_draw(folder, hunt), HUNT_MODEL]
         _write_order(folder / HUNT_MODEL, table, hunt, options.get("target", ""))
         summary = _summary(table, hunt, settings, options, names)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
@@ -107,104 +117,68 @@ def write_hunt(
     return [out / name for name in names]
 
 
+def round_of(table: HuntTable, hunt: Hunt, number: int, seed: int) -> Round:
+    """Return the list of a hunt as a round of a journal."""
+    keys = [table.rows.keys[row] for row in hunt.ranking.rows]
+    scored = zip(keys, hunt.ranking.score.tolist(), strict=True)
+    return Round(number, tuple(Listed(key, CheckReason.SCORE, 1.0, score) for key, score in scored),
+                 seed)  # fmt: skip
+
+
 def _write_rows(folder: Path, table: HuntTable, hunt: Hunt) -> str:
     """Write the ranked rows with all cells that they have in the file, in its format."""
-    rows = rows_of(table.file, hunt.ranking.rows)
     ranking = hunt.ranking
-    names = own_names(table.file.columns)
-    balls = [ball.name for ball in hunt.balls]
-    own = pl.DataFrame(
-        [
-            pl.Series(names["row"], ranking.rows + 1, dtype=pl.Int64),
-            pl.Series(names["score"], ranking.score, dtype=pl.Float64),
-            pl.Series(names["sure"], ranking.sure, dtype=pl.Float64).fill_nan(None),
-            pl.Series(names["ball"], [balls[k] for k in ranking.ball], dtype=pl.String),
-            pl.Series(names["found"], ranking.found, dtype=pl.Boolean),
-            pl.Series(names["depth"], ranking.relative_depth, dtype=pl.Float64),
-            pl.Series(names["distance"], ranking.distance, dtype=pl.Float64),
-        ]
-    )
-    frame = pl.concat([own, rows], how="horizontal")
-    if table.file.format_name == "Parquet":
+    own = {
+        "score": ranking.score,
+        "sure": [None if sure != sure else sure for sure in ranking.sure.tolist()],
+        "ball": [hunt.balls[k].name for k in ranking.ball],
+        "found": ranking.found,
+        "depth": ranking.relative_depth,
+        "distance": ranking.distance,
+    }
+    frame = sheet_of(table.rows, ranking.rows, own)
+    if table.rows.file.format_name == "Parquet":
         frame.write_parquet(folder / "found.parquet")
         return "found.parquet"
     # Cells of text that hold nothing are written as such, without quotes.
     frame = frame.with_columns(pl.col(pl.String).replace("", None))
-    frame.with_columns(pl.col(names["found"]).cast(pl.Int8)).write_csv(folder / "found.csv")
+    frame.with_columns(pl.col("review found").cast(pl.Int8)).write_csv(folder / "found.csv")
     return "found.csv"
 
 
-def own_names(columns: list[str]) -> dict[str, str]:
-    """Name the columns that a hunt adds, so that none hides one of the table.
-
-    >>> own_names(["row", "amount"])["row"], own_names(["amount"])["row"]
-    ('hunt_row', 'row')
-    """
-    names = {}
-    for name in _OWN_COLUMNS:
-        free = name
-        while free in columns:
-            free = f"hunt_{free}"
-        names[name] = free
-    return names
-
-
-def rows_of(file: TableFile, wanted: Any) -> pl.DataFrame:
-    """Read some rows of a file again, in the order asked for."""
-    in_order = np.sort(wanted)
-    parts: list[pl.DataFrame] = []
-    first = 0
-    for batch in file.batches(None, batch_rows_for(len(file.columns))):
-        low, high = np.searchsorted(in_order, [first, first + batch.height])
-        # An empty part keeps the columns and their types when nothing was found.
-        if high > low or not parts:
-            parts.append(batch[in_order[low:high] - first])
-        first += batch.height
-    return pl.concat(parts)[np.argsort(np.argsort(wanted, kind="stable"), kind="stable")]
-
-
-class TypicalValue(NamedTuple):
-    """Value of a category that the inside of a ball holds more often than the outside."""
-
-    ball: int
-    column: str
-    value: str
-    inside: float  # shares of the rows inside and outside that hold it
-    outside: float
-
-
-def describe_in_units(hunt: Hunt) -> "Description":
-    """Return the description of numbers in the units of the table, rows counted from 1.
+def describe_in_units(table: HuntTable, hunt: Hunt) -> Described:
+    """Describe the balls in the units of the table: numbers first, then typical values.
 
     Coordinates of categories and text are left out: `typical_values` says more about them than a
     range from 0 to 1.
     """
     description = hunt.model.describe()
     features = {feature.name: feature for feature in hunt.encoder.coordinates_}
-    table = [
-        row | {name: _in_unit(row[name], features[row["feature"]]) for name in _SIZES}
+    numbers = [
+        {"ball": hunt.balls[row["ball"]].name, "feature": row["feature"]}
+        | {name: _in_unit(row[name], features[row["feature"]]) for name in _SIZES}
+        | {"overlap": row["overlap"]}
         for row in description.table
         if features[row["feature"]].is_number
     ]
-    near, near_unlabelled = (
-        [one._replace(row=one.row + 1) for one in rows]
-        for rows in (description.nearest_labelled, description.nearest_unlabelled)
-    )
-    return replace(
-        description, table=table, nearest_labelled=near, nearest_unlabelled=near_unlabelled
+    words = [(name, pl.String()) for name in ("ball", "feature", "value")]
+    figures = [(name, pl.Float64()) for name in _FIGURES]
+    return Described(
+        pl.DataFrame([*numbers, *typical_values(table, hunt)], schema=[*words, *figures]),
+        description.overlaps,
     )
 
 
-def typical_values(table: HuntTable, hunt: Hunt) -> list[TypicalValue]:
+def typical_values(table: HuntTable, hunt: Hunt) -> list[dict[str, Any]]:
     """Return, for each ball and category, the value that marks the inside most; strongest first."""
     names = [
         column.name
-        for column in table.columns
+        for column in table.rows.columns
         if column.is_used and column.kind in ("category", "high-cardinality category", "boolean")
     ]
     found = []
     for name in names:
-        cells = table.frame[name]
+        cells = table.rows.frame[name]
         if cells.dtype.is_float():
             cells = cells.cast(pl.Int64)  # 0 and 1
         words = cells.cast(pl.String).fill_null(_EMPTY).alias("value")
@@ -215,23 +189,11 @@ def typical_values(table: HuntTable, hunt: Hunt) -> list[TypicalValue]:
             share = n_inside / len(rows)
             outside = (n_all - n_inside) / max(len(words) - len(rows), 1)
             best = int(np.argmax(share - outside))
-            shares = float(share[best]), float(outside[best])
-            found.append(TypicalValue(number, name, counts["value"][best], *shares))
-    return sorted(found, key=lambda one: (one.ball, one.outside - one.inside))
-
-
-def text_of(description: "Description", values: Sequence[TypicalValue]) -> str:
-    """Return the description and the typical values as one text."""
-    lines = [str(description).rstrip("\n")]
-    for number, summary in enumerate(description.summaries):
-        own = [one for one in values if one.ball == number]
-        if own:
-            lines.append(f"\nTypical values in the ball of {summary.name}:")
-        lines += [
-            f"  {one.column} = {one.value}: {one.inside:.0%} inside, {one.outside:.0%} outside"
-            for one in own
-        ]
-    return "\n".join(lines) + "\n"
+            line: dict[str, Any] = {"ball": hunt.balls[number].name, "feature": name}
+            line |= {"value": counts["value"][best], "share_inside": float(share[best])}
+            line |= {"share_outside": float(outside[best])}
+            found.append(line | {"overlap": 1.0 - max(float(share[best] - outside[best]), 0.0)})
+    return sorted(found, key=lambda line: (line["ball"], line["overlap"]))
 
 
 def _in_unit(coordinate: float, feature: Coordinate) -> float:
@@ -241,30 +203,6 @@ def _in_unit(coordinate: float, feature: Coordinate) -> float:
     if not 0.0 < size < math.inf:
         return value
     return round(value, _DIGITS - math.ceil(math.log10(size))) + 0.0  # no -0.0
-
-
-def _description_frame(
-    description: "Description", values: Sequence[TypicalValue], hunt: Hunt
-) -> pl.DataFrame:
-    """Tabulate numbers with their ranges, and categories with shares of their typical value."""
-    numbers = [
-        {"ball": hunt.balls[row["ball"]].name}
-        | {name: value for name, value in row.items() if name not in ("ball", "label")}
-        for row in description.table
-    ]
-    shares = [
-        {
-            "ball": hunt.balls[one.ball].name,
-            "feature": one.column,
-            "value": one.value,
-            "share_inside": one.inside,
-            "share_outside": one.outside,
-        }
-        for one in values
-    ]
-    words = [(name, pl.String()) for name in ("ball", "feature", "value")]
-    figures = [(name, pl.Float64()) for name in _FIGURES]
-    return pl.DataFrame([*numbers, *shares], schema=[*words, *figures])
 
 
 def _draw(folder: Path, hunt: Hunt) -> list[str]:
@@ -308,7 +246,7 @@ def _write_order(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
         target=RareClassFacts(
             target, " or ".join(table.labels.rare), "others", rare_labels=tuple(table.labels.rare)
         ),
-        columns=tuple(table.columns),
+        columns=tuple(table.rows.columns),
         quantiles=tuple(hunt.order.quantiles(1001).tolist()),
         method=HuntFacts(),
     )
@@ -329,11 +267,11 @@ def _summary(
         "options": options,
         "settings": asdict(settings),
         "counts": {
-            "rows": len(labels.y),
+            "rows": len(labels.code),
             "rare": labels.n_rare,
             "cleared": labels.n_cleared,
-            "ignored": labels.n_ignored,
-            "unlabelled": labels.n_unlabelled,
+            "ignored": table.rows.n_ignored,
+            "unlabelled": len(labels.unlabelled),
             "found": hunt.n_found,
             "written": len(hunt.ranking.rows),
         },
@@ -342,7 +280,7 @@ def _summary(
         "refound": [{"first": k, "cases": n} for k, n in hunt.refound.items()],
         "held_out": None if hunt.estimate is None else asdict(hunt.estimate),
         "balls": [asdict(ball) for ball in hunt.balls],
-        "columns": [asdict(column) for column in table.columns],
+        "columns": [asdict(column) for column in table.rows.columns],
         "messages": hunt.notes,
         "files": names,
         "version": version("rareclass"),

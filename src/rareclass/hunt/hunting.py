@@ -196,9 +196,9 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
     Raises `InputError` when the settings cannot be met with these rows.
     """
     notes: list[Finding | str] = []
-    encoder, labels = HuntEncoder([c for c in table.columns if c.is_used]), table.labels
+    encoder, labels = HuntEncoder(table.rows.used), table.labels
     with track("Encoding"), warnings_as(notes):
-        X = encoder.fit_transform(table.frame)
+        X = encoder.fit_transform(table.rows.frame)
     names = tuple(feature.name for feature in encoder.coordinates_)
     points = LabelledRows(as_source(X), labels.y, None, names)
     model, estimate, by = fit_balls(points, labels, settings, notes)
@@ -296,7 +296,7 @@ def _rank(
 def _found_balls(model: "RACH", labels: HuntLabels, ranking: RankedRows) -> tuple[HuntBall, ...]:
     """Name the balls and count what they hold."""
     values = [str(ball.label) for ball in model.balls_]
-    unlabelled = np.zeros(len(labels.y), dtype=bool)
+    unlabelled = np.zeros(len(labels.code), dtype=bool)
     unlabelled[labels.unlabelled] = True
     balls = []
     for k, ball in enumerate(model.balls_):

@@ -49,7 +49,7 @@ def explainer_of(content: Model, k: int) -> Explain:
     if isinstance(content.facts.method, HuntFacts):
         raise InputError(
             "--explain: the score of a hunt gives no reasons.",
-            "See description.txt in the folder of the hunt.",
+            "See description.csv in the folder of the hunt.",
             ErrorKind.UNSUPPORTED,
         )
     if content.facts.format == "svmlight":

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 
 from rareclass.encoding.hunt import HuntEncoder
-from rareclass.encoding.target import labels_as_text
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.rare_classifier import RareClassifier
@@ -20,15 +19,14 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.explain.explaining import explain
 from rareclass.findings import warnings_as
 from rareclass.hunt.case_score import score_unlabelled
-from rareclass.hunt.files import rows_of
 from rareclass.labels.states import UNKNOWN, LabelStates
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
 from rareclass.review.journal import ReviewJournal
-from rareclass.review.records import Listed, Round, Verdict
+from rareclass.review.records import Listed, Round
 from rareclass.review.selection import Shares, lean_to_cases, log_rank, select_rows
+from rareclass.review.sheet import rows_of, sheet_of
 from rareclass.review.table import ReviewTable
-from rareclass.tables.table_file import named_columns, open_rows
 
 Floats = NDArray[np.float64]
 # Fewest rare and other rows that a model is trained on; with fewer, rows are scored as in a hunt.
@@ -38,8 +36,6 @@ QUICK_MEMBERS = ("histogram boosting", "extra trees")
 # Verdicts on so many cases weigh as much as the model that was trained elsewhere.
 _CASES_OF_A_MODEL = 20
 _MOST_REASONS = 3
-ROW, REASON, CHANCE, SCORE, WHY = "row", "reason", "chance", "score", "why"
-VERDICT, NOTE = "verdict", "note"
 
 
 @dataclass(frozen=True)
@@ -128,7 +124,7 @@ def next_rows(
             "Leave the cells of the target empty whose answer is not known.",
             ErrorKind.TOO_FEW_ROWS,
         )
-    points = np.asarray(HuntEncoder(table.columns).fit_transform(table.frame), np.float64)
+    points = np.asarray(HuntEncoder(table.used).fit_transform(table.frame), np.float64)
     scored = _score(table, states, points, model, time_budget, seed)
     number = len(journal.rounds) + 1
     scores = None if scored.scores is None else scored.scores[free]
@@ -157,30 +153,6 @@ def open_list(table: ReviewTable, journal: ReviewJournal) -> ReviewList | None:
     return ReviewList(last, _sheet(table, listed, rows, [""] * len(rows)), "", is_open=True)
 
 
-def read_verdicts(sheet: Any, corrects: bool = False) -> list[Verdict]:
-    """Read the verdicts of a list that a person filled in; rows without a verdict are left out.
-
-    Parameters
-    ----------
-    sheet : table or path
-        With the columns ``review row`` and ``review verdict``, and ``review note`` if any.
-    corrects : bool, default=False
-        Whether these verdicts may replace others.
-    """
-    names = [f"review {name}" for name in (ROW, VERDICT)]
-    file = named_columns(open_rows(sheet), names, "--verdicts")
-    note = f"review {NOTE}"
-    names += [note] if note in file.columns else []
-    cells = pl.concat(list(file.batches(names)))
-    texts = [labels_as_text(cells[name]).to_list() for name in names]
-    notes = texts[2] if len(texts) > 2 else [None] * cells.height
-    return [
-        Verdict(str(key), label, note=remark or "", corrects=corrects)
-        for key, label, remark in zip(texts[0], texts[1], notes, strict=True)
-        if label is not None
-    ]
-
-
 # -- scores ----------------------------------------------------------------------------------------
 
 
@@ -202,12 +174,12 @@ def _score(
         if model is not None and not _are_enough(states.code[known[~states.checked[known]]]):
             # The model did not learn from these rows, and knows more than few verdicts do.
             share = n_rare / (n_rare + _CASES_OF_A_MODEL)
-            by_model = model.score_samples(_cells(table))
+            by_model = model.score_samples(table.cells())
             scores = share * log_rank(scores) + (1.0 - share) * log_rank(by_model)
         scores = lean_to_cases(scores, points, points[known[is_rare]], points[known[~is_rare]])
         return _Scored(scores, "verdicts", estimator)
     if model is not None:
-        return _Scored(np.asarray(model.score_samples(_cells(table)), np.float64), "model")
+        return _Scored(np.asarray(model.score_samples(table.cells()), np.float64), "model")
     if not n_rare:
         return _Scored(None, "nothing")
     scores = np.full(len(points), np.nan)
@@ -237,11 +209,6 @@ def _trained(
 
 
 # -- what a person sees ----------------------------------------------------------------------------
-
-
-def _cells(table: ReviewTable) -> pl.DataFrame:
-    """Return the table as it is written, for a model to read."""
-    return pl.concat(list(table.file.batches()))
 
 
 def _reasons(
@@ -281,21 +248,6 @@ def _shown(cell: Any) -> str:
 def _sheet(
     table: ReviewTable, listed: Sequence[Listed], rows: NDArray[np.intp], why: list[str]
 ) -> pl.DataFrame:
-    """Return the list as a table: columns of the review first, then the cells of the rows."""
-    own: dict[str, list[Any]] = {
-        ROW: [row.key for row in listed],
-        REASON: [row.reason for row in listed],
-        CHANCE: [row.chance for row in listed],
-        SCORE: [row.score for row in listed],
-        WHY: why,
-        VERDICT: [None] * len(listed),
-        NOTE: [None] * len(listed),
-    }
-    types = {CHANCE: pl.Float64, SCORE: pl.Float64}
-    columns = [
-        pl.Series(f"review {name}", cells, types.get(name, pl.String))
-        for name, cells in own.items()
-    ]
-    cells = rows_of(table.file, rows)
-    clash = [name for name in cells.columns if name in {each.name for each in columns}]
-    return pl.DataFrame(columns).hstack(cells.drop(table.target, *clash))
+    own = {"reason": [row.reason for row in listed], "chance": [row.chance for row in listed]}
+    own |= {"score": [row.score for row in listed], "why": why}
+    return sheet_of(table, rows, own)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +11,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import (
-    absent_label,
+    is_rare,
     label_counts,
     one_spelling,
     positives,
     rare_class_among,
 )
-from rareclass.encoding.training_table import plan_reading
-from rareclass.errors import ErrorKind, InputError, name_hint
-from rareclass.hunt.table import read_typed
-from rareclass.labels.states import UNKNOWN
+from rareclass.encoding.training_table import ReadingPlan, plan_reading
+from rareclass.errors import ErrorKind, InputError
+from rareclass.fit.memory_plan import ENCODED_COPIES, plan_memory
+from rareclass.machine import size_text
 from rareclass.model.model import Model
 from rareclass.review.journal import ReviewJournal
 from rareclass.review.records import Header, fingerprint_of
-from rareclass.tables.columns import Column
+from rareclass.review.roles import REVIEW_OPTIONS, LabelRoles, RoleOptions, codes_of, roles_in
+from rareclass.tables.columns import Column, facts_of
 from rareclass.tables.table_file import TableFile, named_columns, open_rows
 
 
@@ -32,32 +34,47 @@ class ReviewTable:
     """A table in memory, of which a person checks rows."""
 
     file: TableFile  # to read the cells of listed rows as they are written
-    frame: pl.DataFrame  # columns that are learned from
-    columns: list[Column]  # likewise
+    frame: pl.DataFrame  # columns that are learned from: float64, datetime or string
+    columns: list[Column]  # every column that was looked at, the unused ones too
     target: str
     key: str | None
     keys: list[str]
     labels: pl.Series  # as text, null where unknown
-    fingerprint: str
+    n_ignored: int = 0  # rows whose label says nothing, and is null
+
+    @property
+    def used(self) -> list[Column]:
+        """The columns of `frame`."""
+        return [column for column in self.columns if column.is_used]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of the keys; where rows have numbers, of all cells but the labels."""
+        if self.key is not None:
+            return fingerprint_of(self.keys)
+        names = [name for name in self.file.columns if name != self.target]
+        text = "".join(batch.write_csv(include_header=False) for batch in self.file.batches(names))
+        return fingerprint_of(f"{number}:{line}" for number, line in enumerate(text.split("\n")))
 
     def codes(self, header: Header) -> NDArray[np.int16]:
         """Return the codes of the recorded labels: -1 for unknown ones.
 
-        Raises `InputError` at a label that the journal does not have.
+        Raises `InputError` at a label that the header does not have.
         """
-        code = {label: k for k, label in enumerate(header.rare, start=1)}
-        code |= dict.fromkeys(header.rest, 0)
-        for label in label_counts(self.labels.drop_nulls()):
-            if label not in code:
-                raise InputError(
-                    f"Column {self.target!r} holds {label!r}, which the journal does not have.",
-                    name_hint(label, code, "Its labels are"),
-                    ErrorKind.LABELS,
-                    column=self.target,
-                    value=label,
-                )
-        codes = self.labels.replace_strict(code, default=UNKNOWN, return_dtype=pl.Int16)
-        return codes.fill_null(UNKNOWN).to_numpy()
+        return codes_of(
+            self.labels, self.target, LabelRoles(header.rare, header.rest), REVIEW_OPTIONS
+        )
+
+    def with_labels(self, journal: ReviewJournal) -> pl.DataFrame:
+        """Return the table as written, its labels replaced by the verdicts of a journal."""
+        said = {key: verdict.label for key, verdict in journal.verdicts.items()}
+        verdicts = pl.Series(self.keys).replace_strict(said, default=None, return_dtype=pl.String)
+        labels = pl.select(pl.coalesce(verdicts, self.labels)).to_series()
+        return self.cells().with_columns(labels.alias(self.target))
+
+    def cells(self) -> pl.DataFrame:
+        """Return the table as it is written."""
+        return pl.concat(list(self.file.batches()))
 
 
 def read_review_table(
@@ -67,11 +84,16 @@ def read_review_table(
     drop: Sequence[str] = (),
     categories: Sequence[str] = (),
     keep: Sequence[str] = (),
+    ignored: Sequence[str] = (),
     separator: str | None = None,
+    memory: int | None = None,
 ) -> ReviewTable:
     """Read a table or a file for a review; a table without the target has no labels yet.
 
-    Raises `InputError` for whatever is wrong with the file, its columns or its keys.
+    Columns are left out (`drop`), taken as categories, or kept although they look like identifiers.
+    Labels that are `ignored` count as unknown. `memory` is the most bytes that may be taken; a
+    larger table is refused. Raises `InputError` for whatever is wrong with the file, its columns or
+    its keys.
     """
     file = named_columns(open_rows(table, separator))
     if target not in file.columns:
@@ -88,27 +110,52 @@ def read_review_table(
         named_columns(file, [key], "--id")
     left_out = [*drop, *({key} - {*drop} if key else ())]
     plan = plan_reading(file, target, left_out, categories, keep)
-    frame, columns, labels = read_typed(plan)
-    keys, parts = _keys(file, key, [name for name in file.columns if name != target])
+    if memory is not None:
+        _check_memory(file, memory)
+    frame, columns, labels = _read_typed(plan)
+    labels = labels.replace(one_spelling(label_counts(labels.drop_nulls())))
+    says_nothing = pl.Series(is_rare(labels.fill_null(""), ignored))
     return ReviewTable(
         file,
         frame,
-        [each for each in columns if each.is_used],
+        columns,
         target,
         key,
-        keys,
-        labels.replace(one_spelling(label_counts(labels.drop_nulls()))),
-        fingerprint_of(parts),
+        _keys(file, key, frame.height),
+        labels.set(says_nothing, None),
+        int(says_nothing.sum()),
     )
 
 
-def _keys(file: TableFile, key: str | None, names: list[str]) -> tuple[list[str], list[str]]:
-    """Return the keys of the rows, and the texts of which their fingerprint is."""
+def _read_typed(plan: ReadingPlan) -> tuple[pl.DataFrame, list[Column], pl.Series]:
+    """Return the used columns of a table, all columns described, and the labels as text."""
+    batches = list(plan.typed_batches())
+    labels = pl.concat([named for _, named in batches], rechunk=True)
+    frame = pl.concat([typed for typed, _ in batches], rechunk=True)
+    del batches
+    columns = plan.describe(facts_of(cells) for cells in frame)
+    return frame.select([each.name for each in columns if each.is_used]), columns, labels
+
+
+def _check_memory(file: TableFile, limit: int) -> None:
+    """Refuse a table that will not fit, before it is read."""
+    plan = plan_memory(file, limit)
+    needed = ENCODED_COPIES * 4 * plan.n_encoded_columns * plan.n_rows
+    if plan.on_disk and needed > limit:
+        raise InputError(
+            f"Ranking all rows of {file.path} needs about {size_text(needed)} of memory (about "
+            f"{plan.n_rows:,} rows, {plan.n_encoded_columns} columns once encoded); "
+            f"{size_text(limit)} may be used.",
+            "Leave columns out with --drop, or give a part of the unlabelled rows. From Python, "
+            "RACH.fit_rows takes numbers of any length from disk.",
+            ErrorKind.MEMORY,
+        )
+
+
+def _keys(file: TableFile, key: str | None, n_rows: int) -> list[str]:
+    """Return the keys of the rows; raise `InputError` where one is empty or twice there."""
     if key is None:
-        text = "".join(batch.write_csv(include_header=False) for batch in file.batches(names))
-        n_rows = sum(batch.height for batch in file.batches(names[:1]))
-        lines = [f"{number}:{line}" for number, line in enumerate(text.split("\n"))]
-        return [str(number) for number in range(1, n_rows + 1)], lines
+        return [str(number) for number in range(1, n_rows + 1)]
     cells = pl.concat([batch[key].cast(pl.String) for batch in file.batches([key])])
     wrong = (cells.is_null() | cells.is_duplicated()).arg_true()
     if len(wrong):
@@ -121,7 +168,7 @@ def _keys(file: TableFile, key: str | None, names: list[str]) -> tuple[list[str]
             row=wrong[0] + 1,
             value=cells[wrong[0]],
         )
-    return cells.to_list(), cells.to_list()
+    return cells.to_list()
 
 
 def open_journal(
@@ -130,11 +177,13 @@ def open_journal(
     model: Model | None = None,
     rare: str | Sequence[str] | None = None,
     rest: Sequence[str] = (),
+    options: RoleOptions = REVIEW_OPTIONS,
 ) -> ReviewJournal:
     """Open the journal of a table, or start one; further labels are added to one that is there.
 
     Rare are the labels named by `rare`, else those of the model, else those of `rare_class_among`
     in the table. All others of the table and of the model, and those named by `rest`, are not rare.
+    `options` are those of the command line that name labels.
 
     Raises `InputError` where the journal is about another table or other labels, or it is not known
     which label is rare.
@@ -142,16 +191,16 @@ def open_journal(
     if Path(path).exists():
         journal = ReviewJournal(path)
         journal.check_table(table.target, table.key, table.fingerprint)
-        for label in positives(rare):
+        ours = journal.header
+        known = dict.fromkeys([*label_counts(table.labels.drop_nulls()), *ours.rare, *ours.rest])
+        given = LabelRoles(positives(rare), tuple(rest))
+        named = roles_in(known, table.target, given, options, not options.name_all)
+        for label in named.rare:
             journal.add_label(label, is_rare=True)
-        for label in rest:
+        for label in named.cleared:
             journal.add_label(label, is_rare=False)
     else:
-        is_rare, others = _labels(table, model, positives(rare), rest)
-        header = Header(
-            table.target, is_rare, others, len(table.keys), table.fingerprint, table.key
-        )
-        journal = ReviewJournal.create(path, header)
+        journal = ReviewJournal.create(path, header_of(table, model, rare, rest, options))
     if model is not None and not {*model.rare_class.labels} <= {*journal.header.rare}:
         raise InputError(
             f"The rare class of the model is {', '.join(model.rare_class.labels)}, that of "
@@ -162,27 +211,38 @@ def open_journal(
     return journal
 
 
-def _labels(
-    table: ReviewTable, model: Model | None, named: tuple[str, ...], rest: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the rare labels of a new journal, and the others."""
+def header_of(
+    table: ReviewTable,
+    model: Model | None = None,
+    rare: str | Sequence[str] | None = None,
+    rest: Sequence[str] = (),
+    options: RoleOptions = REVIEW_OPTIONS,
+) -> Header:
+    """Return the header of a new journal, as `open_journal` says.
+
+    Where the options name all labels, `InputError` is raised at one of the table without a role.
+    """
     counts = label_counts(table.labels.drop_nulls())
     of_model = () if model is None else model.rare_class.labels
-    rare = named or of_model
-    if not rare and len(counts) > 1:
-        rare = rare_class_among(counts, None).labels
-    if not rare:
+    known = dict.fromkeys([*counts, *of_model]) if counts else ()
+    named = roles_in(known, table.target, LabelRoles(positives(rare), tuple(rest)), options)
+    wanted = named.rare or of_model
+    if not wanted and len(counts) > 1:
+        wanted = rare_class_among(counts, None).labels
+    if not wanted:
         raise InputError(
             f"Column {table.target!r} does not say which label is rare: it has "
             f"{len(counts)} labels.",
-            "Name the rare one: --positive LABEL.",
+            f"Name the rare one: {options.rare} LABEL.",
             ErrorKind.LABELS,
             column=table.target,
         )
-    absent = [label for label in named if counts and label not in counts and label not in of_model]
-    if absent:
-        raise absent_label("--positive", absent[0], counts, table.target)
-    others = [label for label in (*rest, *counts) if label not in rare or label in rest]
-    if model is not None and model.rare_class.rest_label not in rare:
+    others = [*named.cleared]
+    if options.name_all:
+        codes_of(table.labels, table.target, LabelRoles(wanted, named.cleared), options)
+    else:
+        others += [label for label in counts if label not in wanted]
+    if model is not None and model.rare_class.rest_label not in wanted:
         others.append(model.rare_class.rest_label)
-    return rare, tuple(dict.fromkeys(others)) or ("0" if rare[0] == "1" else "rest",)
+    rest = tuple(dict.fromkeys(others)) or ("0" if wanted[0] == "1" else "rest",)
+    return Header(table.target, wanted, rest, len(table.keys), table.fingerprint, table.key)
