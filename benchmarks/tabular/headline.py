@@ -13,6 +13,7 @@ OURS = "rareclass"
 SHOWN = (
     OURS,
     "autogluon",
+    "flaml",
     "catboost",
     "lightgbm_slow",
     "lightgbm",
