@@ -21,7 +21,7 @@ class ErrorKind(StrEnum):
     MISSING_FILE = "missing file"  # no such file, folder, table or model
     EXISTING_FILE = "existing file"  # an output that is there already, or is an input
     UNWRITABLE = "unwritable"  # no permission, no room, no folder
-    LOCKED = "locked"  # another process writes it
+    LOCKED = "locked"  # another process writes it, or another thread learns with it
     DAMAGED_FILE = "damaged file"  # cut short, changed, not what its format says
     FILE_FORMAT = "file format"  # a kind or version of file that is not read
     CONNECTION = "connection"  # a server, database, bucket or cluster that does not answer

@@ -19,6 +19,7 @@ from rareclass.estimators.estimator import (
     same_columns,
     settings_of,
 )
+from rareclass.estimators.one_thread import in_one_thread
 from rareclass.findings import warn
 from rareclass.labels.two_classes import Labels, StreamLabels, plain, row_weights
 from rareclass.moments.covariance import CovarianceModel
@@ -248,6 +249,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         warn_once_a_category(caught_of)
         return models
 
+    @in_one_thread
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows: majority rows to the moments, rare ones to the examples.
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 
 from rareclass.decide.threshold import threshold_between, threshold_between_few
 from rareclass.estimators.estimator import FitsRows, RankScorer, finite_scores, read_features
+from rareclass.estimators.one_thread import in_one_thread
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.machine import check_fits
 from rareclass.metrics.scored_classes import split_scores
@@ -140,6 +141,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
 
     # -- learning ----------------------------------------------------------------------------
 
+    @in_one_thread
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from all rows, in a random order, ``n_epochs`` times; what was learned is lost.
 
@@ -171,6 +173,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
             self._learn_in_blocks(source, sign, weight, order)
         return self
 
+    @in_one_thread
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the next rows of a stream, in their order.
 
@@ -216,6 +219,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         self._open_names: list[str] = []
         return self
 
+    @in_one_thread
     def test_then_train(self, X: Any, y: Any) -> np.ndarray:
         """Score each row with what was learned before it, then learn from it.
 

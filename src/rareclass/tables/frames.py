@@ -14,6 +14,7 @@ from scipy import sparse
 from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.batch import BYTES, is_plain, plain_array, plain_schema, type_in_words
 from rareclass.tables.cells import is_missing, word_of
+from rareclass.tables.forked import check_not_forked
 
 _MADE_FOR_CATEGORIES = (pl.Categorical, pl.Enum)
 _OTHERS = (pl.String, pl.Boolean, pl.Null, pl.Binary)
@@ -60,6 +61,7 @@ def read_frame(X: Any) -> Frame:
             "X is a lazy frame, which holds no rows yet.", "Pass X.collect().", ErrorKind.SHAPE
         )
     if isinstance(frame, nw.DataFrame):
+        check_not_forked()
         names = [str(name) for name in frame.columns]
         native = frame.to_native()
         if isinstance(native, pl.DataFrame):
@@ -177,8 +179,9 @@ def frame_of_arrow(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
     """Return Arrow rows in types that polars knows: the one way from Arrow to polars.
 
     Of a column that polars cannot hold only the name of its type is kept, and which cells are
-    empty.
+    empty. Raises `InputError` in a process that was forked after the first table.
     """
+    check_not_forked()
     schema = plain_schema(rows.schema)
     columns = []
     for column, kind in zip(rows.columns, schema.types, strict=True):

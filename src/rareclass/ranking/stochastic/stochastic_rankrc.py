@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import RankScorer, read_features
+from rareclass.estimators.one_thread import in_one_thread
 from rareclass.findings import Status, warn
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.machine import parse_bytes, track
@@ -254,6 +255,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         size = batch_size_of(self.batch_size, n_majority)
         return feeder._replace(batch_size=size), table
 
+    @in_one_thread
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the next rows of a stream, in their order.
 

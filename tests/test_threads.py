@@ -1,0 +1,171 @@
+"""Fitted estimators answer alike in one thread, in many, and in other processes."""
+
+import multiprocessing
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+from faults import refused
+from rareclass import RareClassifier
+from rareclass.errors import ErrorKind, InputError
+from registered import ESTIMATORS, MORE_ESTIMATORS
+
+METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
+_THREADS, _TIMES = 8, 3
+
+rng = np.random.default_rng(5)
+Y = np.repeat([1, 0], [12, 108])
+X = rng.normal(size=(120, 5)) + Y[:, None]
+NEW = rng.normal(size=(70, 5)) + np.linspace(0.0, 1.0, 70)[:, None]
+TABLE = pd.DataFrame(NEW, columns=list("abcde")).assign(
+    word=np.where(NEW[:, 0] > 0, "x", "y"), day=pd.Timestamp("2024-01-01")
+)
+ALL = [*ESTIMATORS, *MORE_ESTIMATORS]
+LEARNERS = [each for each in ALL if hasattr(each, "partial_fit")]
+
+
+@cache
+def fitted(k: int) -> Any:
+    """Estimator k of the list, learned from the rows."""
+    with warnings.catch_warnings(action="ignore"):
+        return clone(ALL[k]).fit(X, Y)
+
+
+@cache
+def of_tables() -> Any:
+    """The default model of a table with words and days."""
+    table = pd.DataFrame(X, columns=list("abcde")).assign(
+        word=np.where(X[:, 0] > 0, "x", "y"), day=pd.Timestamp("2024-01-01")
+    )
+    with warnings.catch_warnings(action="ignore"):
+        return RareClassifier(members=["logistic regression", "extra trees"], cv=2).fit(table, Y)
+
+
+def answers(model: Any, rows: Any) -> dict[str, np.ndarray]:
+    """What each method answers to rows."""
+    names = [name for name in METHODS if hasattr(model, name)]
+    return {name: np.asarray(getattr(model, name)(rows)) for name in names}
+
+
+def all_answers(models: list[tuple[Any, Any]]) -> list[dict[str, np.ndarray]]:
+    """Answers of several models, each to its rows: what a process is asked for."""
+    return [answers(model, rows) for model, rows in models]
+
+
+def check_same(found: dict[str, np.ndarray], known: dict[str, np.ndarray]) -> None:
+    """Check that answers are the same to the last bit."""
+    assert found.keys() == known.keys()
+    for name, answer in known.items():
+        np.testing.assert_array_equal(found[name], answer, name)
+
+
+def from_threads(call: Callable[[], Any]) -> Iterator[Any]:
+    """Call from several threads at once, some times each."""
+    together = threading.Barrier(_THREADS)
+
+    def run(_: int) -> list[Any]:
+        together.wait(20)
+        return [call() for _ in range(_TIMES)]
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for found in pool.map(run, range(_THREADS)):
+            yield from found
+
+
+@pytest.mark.sampled(10)
+@pytest.mark.parametrize("k", range(len(ALL)), ids=[type(each).__name__ for each in ALL])
+def test_threads_get_the_answers_of_one(k: int) -> None:
+    model = fitted(k)
+    known = answers(model, NEW)
+    assert known
+    for found in from_threads(lambda: answers(model, NEW)):
+        check_same(found, known)
+
+
+def test_threads_get_the_answers_of_one_from_a_table() -> None:
+    known = answers(of_tables(), TABLE)
+    for found in from_threads(lambda: answers(of_tables(), TABLE)):
+        check_same(found, known)
+
+
+@pytest.mark.sampled(0)
+@pytest.mark.parametrize("how", ["loky", "fork", "spawn", "forkserver"])
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_processes_get_the_answers_of_this_one(how: str) -> None:
+    models = [(fitted(k), NEW) for k in range(len(ALL))]
+    models += [(of_tables(), TABLE)] * (how != "fork")
+    known = all_answers(models)  # compiled, and pools of threads have run: fork copies this
+    if how == "loky":
+        found = joblib.Parallel(2, backend="loky")(
+            joblib.delayed(all_answers)(models) for _ in range(2)
+        )
+    else:
+        with multiprocessing.get_context(how).Pool(2) as pool:
+            found = pool.map_async(all_answers, [models] * 2).get(300)
+    for each in found:
+        for answer, expected in zip(each, known, strict=True):
+            check_same(answer, expected)
+
+
+def _refused_of(model: Any, rows: Any) -> ErrorKind | None:
+    try:
+        answers(model, rows)
+    except InputError as error:
+        return error.kind
+    return None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads of polars are found on Linux")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_tables_in_a_forked_process_are_refused_once_this_one_has_read_tables() -> None:
+    """The threads of polars do not come along, and it would wait for them forever."""
+    answers(of_tables(), TABLE)
+    pl.DataFrame({"a": [2, 1], "b": [1, 2]}).select(pl.all().sort())  # its threads are there
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        table, array = [(of_tables(), TABLE)], [(fitted(0), NEW)]
+        found = pool.starmap_async(_refused_of, table + array).get(60)
+    assert found == [ErrorKind.UNSUPPORTED, None]
+
+
+class CallsBack:
+    """Rows that are read while a method learns: meanwhile another thread calls it."""
+
+    def __init__(self, rows: np.ndarray, call: Callable[[], Any]) -> None:
+        self._rows, self._call = rows, call
+        self.shape, self.dtype = rows.shape, rows.dtype
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        thread = threading.Thread(target=self._call)
+        thread.start()
+        thread.join()
+        return np.asarray(self._rows, dtype)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=[type(each).__name__ for each in LEARNERS])
+def test_a_second_thread_that_learns_is_refused(learner: Any) -> None:
+    model, called = clone(learner).partial_fit(X, Y, classes=[0, 1]), list[Any]()
+    known = clone(learner).partial_fit(X, Y, classes=[0, 1]).partial_fit(X[:20], Y[:20])
+
+    def learn() -> None:
+        with refused(ErrorKind.LOCKED, says=type(model).__name__):
+            model.partial_fit(X, Y)
+        called.append(answers(clone(learner).partial_fit(X, Y, classes=[0, 1]), NEW))  # another may
+
+    model.partial_fit(CallsBack(X[:20], learn), Y[:20])
+    assert called
+    check_same(answers(model, NEW), answers(known, NEW))
+    model.partial_fit(X[:20], Y[:20])  # it is free again
