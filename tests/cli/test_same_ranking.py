@@ -92,7 +92,7 @@ OTHER_PLACES = {"columns in another order", "true and false as 1 and 0"}
 def test_scores_stay(tmp_path, plain, change, method):
     table, suffix = (SAME[change], ".csv") if change in SAME else (TYPED[change], ".parquet")
     found = scores(tmp_path, method, table, suffix)
-    # The kernel's distances are sums in float32: features that change places change the last digits.
+    # The kernel's distances are sums in float32: features in other places change the last digits.
     atol = 1e-4 if method == "auto" and change in OTHER_PLACES else 1e-9
     np.testing.assert_allclose(found, plain(method), rtol=0, atol=atol)
 
