@@ -72,6 +72,9 @@ def measure(table: Table, split: int, method: str, catboost_trees: int) -> Run:
         np.arange(len(y)), test_size=TEST_SHARE, random_state=split, stratify=y
     )
     problem = Problem(table.X[train], y[train], table.X[test], split, catboost_trees)
+    learned, tested = y[train], y[test]
+    if method == TWO_CLASSES:
+        learned, tested = (learned > 0).astype(int), (tested > 0).astype(int)
     before, wall, own = other_work.now(), time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -84,7 +87,7 @@ def measure(table: Table, split: int, method: str, catboost_trees: int) -> Run:
         "rows": len(train),
         "classes": classes,
         "rare_rows": np.bincount(y)[1:].tolist(),
-        **measures((y[test] > 0).astype(int) if method == TWO_CLASSES else y[test], found),
+        **measures(tested, found, np.bincount(learned)[1:]),
         **({"trees": catboost_trees} if method.startswith("CatBoost") else {}),
     }
 

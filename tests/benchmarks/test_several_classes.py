@@ -17,6 +17,7 @@ def run_of(table, method, split, aps, seconds=1.0):
     return {
         "key": f"{table} / {method}", "repeat": split, "status": "ok", "table": table,
         "method": method, "average_precisions": aps, "within_budget": [0.5] * len(aps),
+        "within_shared_budget": [0.6] * len(aps),
         "log_loss": 0.1, "average_precision_of_any": 0.7, "rare_called_right": 0.8,
         "seconds": seconds, "classes": ["a", "b"], "rare_rows": [9, 8],
     }  # fmt: skip
@@ -67,8 +68,11 @@ def test_recall_counts_alerts_that_are_called_their_own_class():
         [0.4, 0.5, 0.1],  # a false alert
         [0.9, 0.0, 0.1],
     ])  # fmt: skip
-    run = measures(y, Probabilities.of(found))
-    assert run["within_budget"] == [0.5, 0.5]
+    run = measures(y, Probabilities.of(found), [2, 2])
+    assert run["within_budget"] == run["within_shared_budget"] == [0.5, 0.5]
+    # A class of few rows is worth more: the row of 0.3 and 0.5 is called the first class.
+    shared = measures(y, Probabilities.of(found), [1, 16])["within_shared_budget"]
+    assert shared == [1.0, 0.0]
     assert run["rare_called_right"] == 0.5
     assert run["average_precisions"][0] == average_precision_score(y == 1, found[:, 1])
     assert run["log_loss"] == pytest.approx(-np.log([0.8, 0.3, 0.6, 0.1, 0.4, 0.9]).mean())
@@ -77,7 +81,7 @@ def test_recall_counts_alerts_that_are_called_their_own_class():
 def test_alerts_are_rows_of_any_rare_class():
     y = np.array([1, 2, 0])
     found = np.array([[0.1, 0.5, 0.4], [0.2, 0.3, 0.5], [0.4, 0.6, 0.0]])
-    run = measures(y, Probabilities.of(found))
+    run = measures(y, Probabilities.of(found), [2, 2])
     assert run["within_budget"] == [1.0, 1.0]
     assert run["average_precision_of_any"] == 1.0
 
@@ -133,4 +137,4 @@ def test_the_page_has_every_class_and_both_groups():
     text = figures.page({"runs": RUNS})
     assert "| glass: a | 9 | 30.0 | 25.0 |" in text
     assert "| shuttle | **95.0** | 85.0 |" in text
-    assert text.count("| mean rank |") == 9
+    assert text.count("| mean rank |") == 12

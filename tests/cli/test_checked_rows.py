@@ -145,7 +145,9 @@ def test_a_report_reads_the_checked_rows_with_their_weights(month: Month) -> Non
     assert rows.weight.sum() == pytest.approx(600)
     assert (rows.y == month.y[rows.rows]).all()
     section = checked_section(rows.checked)
-    assert len(section.blocks[0].rows) == 5
+    shown = [name.lower() for name, _ in section.blocks[0].rows]
+    assert shown == [name for name, *_ in rows.checked.named()]
+    assert all(sentence in section.lead for sentence in rows.checked.sentences())
 
 
 @pytest.mark.thorough

@@ -1,18 +1,25 @@
 """A target with several rare classes: from the table to scores, measures and files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import rareclass as package
 from cli.conftest import Run, output_of
 from faults import refusal
+from rareclass.compare.leaderboard import CompareSettings, compare_on, of_classes, read_compared
 from rareclass.errors import ErrorKind
+from rareclass.model.class_probability import called_class, class_weights
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
+from rareclass.tables.table_file import open_table
 
 MEMBERS = ("--members", "extra trees,logistic regression", "--folds", "3")
 FAILURES = ("heat", "power", "wear")
@@ -67,6 +74,25 @@ def test_compare_says_that_it_measures_any_rare_class(fitted: Path, rareclass: R
     shown = output_of(rareclass(*words, "--folds", "2"))
     assert "any rare class" in shown
     assert "60 of them rare" in shown
+    assert "Average precision of each class against the majority" in shown
+
+
+def test_compare_measures_each_class_by_what_ranks_any(fitted: Path) -> None:
+    settings = CompareSettings("failure", methods=("logistic",), folds=2)
+    data = read_compared(open_table(fitted / "train.csv"), settings)
+    board = compare_on(data, settings, progress=False, isolate=False)
+    (found,) = board.of_classes.values()
+    assert list(found) == list(data.target.rare_class.several)  # type: ignore[union-attr]
+    # As many rows of each class, alike: each is found about as well as any, among fewer rows.
+    assert min(found.values()) > 0.5
+    assert board.to_dict()["average_precision_of_classes"] == board.of_classes
+    # With rows of one class alone the figures are those of two classes.
+    scores = {name: column.copy() for name, column in board.found.scores.items()}
+    assert data.which is not None
+    one = replace(data, which=np.where(data.which >= 0, 0, -1).astype(np.int16))
+    (any_class,) = of_classes(replace(board.found, scores=scores), one).values()
+    values = board.ordered_by.standings
+    assert next(iter(any_class.values())) == pytest.approx(values[0].value, abs=1e-9)
 
 
 def test_scores_say_which_class_is_likely(fitted: Path, rareclass: Run, tmp_path: Path) -> None:
@@ -250,3 +276,38 @@ def test_a_class_of_few_rows_is_named(rareclass: Run, tmp_path: Path) -> None:
     said = " ".join(done.output.split())
     assert said.count("fewer than 5 rows") == 1
     assert "heat (3 rows)" in said
+
+
+def test_all_classes_share_a_budget(fitted: Path, rareclass: Run, tmp_path: Path) -> None:
+    model, out, scores = fitted / "model.rareclass", tmp_path / "m.rareclass", tmp_path / "s.csv"
+    words = ("threshold", model, "--class", "all", "--alerts", "40/400", "--out", out)
+    shown = output_of(rareclass(*words))
+    assert "Called each class above a probability of:" in shown
+    assert "Called any class:" in shown
+    changed = load_model(out)
+    assert changed.facts.rule == load_model(model).facts.rule  # of any rare class, as before
+    counts = np.array(changed.rare_class.class_counts)
+    ratio = changed.class_thresholds / counts**0.75
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
+    output_of(rareclass("score", out, fitted / "new.csv", "-o", scores))
+    called = pl.read_csv(scores)["called_class"]
+    truth = machines(seed=1)["failure"]
+    assert 20 < called.len() - called.null_count() < 60
+    assert (called == truth).sum() > 15
+    refusal(rareclass(*words[:4], "--prevalence", "0.1", "--alerts", "40/400"),
+            ErrorKind.COMBINATION)  # fmt: skip
+
+
+@given(
+    arrays(float, (6, 3), elements=st.floats(0.0, 0.3)),
+    st.lists(st.integers(1, 1000), min_size=3, max_size=3),
+    st.floats(1e-6, 1e-2),
+)
+def test_rows_called_a_class_are_those_above_the_shared_threshold(
+    probability: np.ndarray, n_rows: list[int], threshold: float
+) -> None:
+    weights = class_weights(n_rows)
+    multiple = (probability / (threshold * weights)).max(axis=1)
+    assume((abs(multiple - 1.0) > 1e-9).all())
+    called = called_class(probability, threshold * weights)
+    np.testing.assert_array_equal(called >= 0, multiple > 1.0)

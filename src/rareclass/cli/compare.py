@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.text import Text
 
 from rareclass.cli.door import (
@@ -216,7 +217,7 @@ def _compare_methods(
         rows = counted(data.n_copies, "duplicate row was", "duplicate rows were")
         print_notes(console, [f"{rows} merged (with weights)."])
     if data.which is not None:
-        said = "methods are compared on any rare class against the majority, not class by class."
+        said = "methods are compared on any rare class against the majority."
         print_notes(console, [said])
     console.print(settings.plan())
     if sys.stdout.isatty():
@@ -346,6 +347,8 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
         table.add_row(*map(Text, cells))
     console.print(Text("By average precision", style="bold"))
     console.print(table)
+    if board.of_classes:
+        _print_of_classes(console, board)
     for run in board.runs:
         if not run.is_judged:
             remedy = " A longer --time-budget lets it finish." if run.status == "stopped" else ""
@@ -360,6 +363,18 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
             "variation out." + (" Rows of one day count as one." if by_day else ""),
             style="dim",
         )
+
+
+def _print_of_classes(console: Console, board: "Leaderboard") -> None:
+    """Print how well each method ranks the rows of each rare class above the majority."""
+    table = new_table()
+    table.add_column("Method", overflow="fold", min_width=8)
+    methods = [run.name for run in board.runs if run.is_judged]
+    add_numbers(table, *(escape(name) for name in board.of_classes[methods[0]]))
+    for name in methods:
+        table.add_row(Text(name), *(f"{value:.3f}" for value in board.of_classes[name].values()))
+    console.print(Text("\nAverage precision of each class against the majority", style="bold"))
+    console.print(table)
 
 
 def _sentence(standings: "Standings") -> str:

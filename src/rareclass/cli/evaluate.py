@@ -22,7 +22,6 @@ from rareclass.cli.screen import (
     WIDE,
     add_numbers,
     new_table,
-    of_threshold,
     output,
     print_checked,
     print_drift,
@@ -207,7 +206,12 @@ def _print_corrected(console: Console, found: "MissedCaseMeasures") -> None:
     of_all = of_all or f"an estimated {counted(missed.number, 'case')}"
     console.print(f"Corrected for missed cases: {of_all}", style="bold")
     rare = [] if is_given else [("rare rows", found.n_rare, 0)]
-    print_measures(console, "Measure", [*of_threshold(found), *rare])
+    measures = [
+        ("precision above threshold", found.precision, 3),
+        ("recall above threshold", found.recall, 3),
+        ("average precision", found.average_precision, 3),
+    ]
+    print_measures(console, "Measure", [*measures, *rare])
     console.print(
         "This assumes that cases were missed at random, not more often where they resemble the "
         "majority."

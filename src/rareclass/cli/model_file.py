@@ -19,6 +19,7 @@ from rareclass.cli.door import (
 )
 from rareclass.cli.rule import PANEL, RuleOptions
 from rareclass.cli.screen import (
+    class_thresholds,
     file_text,
     new_table,
     output,
@@ -74,7 +75,8 @@ def threshold(
         str | None,
         typer.Option(
             "--class",
-            help="One of several rare classes: the threshold is of its probability.",
+            help="One of several rare classes: the threshold is of its probability. all: each has "
+            "a threshold, and the rule is for rows that are called any class.",
         ),
     ] = None,
     asked: RuleOptions,
@@ -111,7 +113,7 @@ def threshold(
         )
     from rareclass.files import check_not_input, check_writable
     from rareclass.model.model_file import load_model, save_model
-    from rareclass.model.threshold import with_threshold
+    from rareclass.model.threshold import shared_thresholds, with_threshold
 
     if out is not None:
         if data is not None:
@@ -135,7 +137,7 @@ def threshold(
         changed, chosen = with_threshold(
             content, wanted, data, time, character, asked.prevalence, rare_class, known
         )
-        print_threshold(console, chosen, rare_class)
+        print_threshold(console, chosen, rare_class, shared_thresholds(changed, rare_class))
         told = chosen.to_dict()
     if changed.stated_prevalence is not None:
         stated = 100.0 * changed.stated_prevalence
@@ -196,8 +198,11 @@ def show(model: ModelPath, *, written: OutputOptions) -> None:
         shown, tried = ([LeaderboardRow(**row) for row in board] for board in boards)
         print_leaderboard(console, shown, tried, estimate)
     console.print()
-    for line in (*_decision(told), *_class_thresholds(told)):
+    for line in _decision(told):
         console.print(line, markup=False)
+    if rules := told.get("class_rules"):
+        found = {name: rule["threshold"] for name, rule in rules.items()}
+        console.print(class_thresholds(found), markup=False)
     if told.get("versions"):
         named = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
         console.print(f"Trained with {named}")
@@ -260,12 +265,6 @@ def _estimate(told: dict[str, Any]) -> "RankingEstimate | None":
         for each in facts.get("classes", ())
     )
     return RankingEstimate(measures, facts["n_rows"], facts.get("n_rare"), classes)
-
-
-def _class_thresholds(told: dict[str, Any]) -> list[str]:
-    rules = told.get("class_rules") or {}
-    named = [f"{name} {rule['threshold']:.3g}" for name, rule in rules.items()]
-    return [f"Called each class above a probability of: {', '.join(named)}"] if named else []
 
 
 def _decision(told: dict[str, Any]) -> list[str]:

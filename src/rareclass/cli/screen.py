@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from rareclass.decide.chosen_threshold import ChosenThreshold
-    from rareclass.metrics import CheckedMeasures, Interval, MissedCaseMeasures
+    from rareclass.metrics import CheckedMeasures, Interval
     from rareclass.model.drift import Drift, InputSummary
     from rareclass.model.facts import ClassEstimate, LeaderboardRow, RankingEstimate
 
@@ -99,16 +99,22 @@ def folded_command(command: str, width: int) -> list[str]:
 
 
 def print_threshold(
-    console: Console, chosen: "ChosenThreshold", rare_class: str | None = None
+    console: Console,
+    chosen: "ChosenThreshold",
+    rare_class: str | None = None,
+    of_classes: dict[str, float] | None = None,
 ) -> None:
     """Print a threshold, its rule, and what it does on held-out rows.
 
-    That of one of several rare classes is of the probability of the class.
+    That of one of several rare classes is of the probability of the class; `of_classes` are those
+    of all.
     """
     what, called = "rows that score more", "rare"
     if rare_class is not None:
         what, called = f"rows with a greater probability of {rare_class}", rare_class
     line = f"Threshold {chosen.threshold:.4g}: {what} are called {called}"
+    if of_classes is not None:
+        called, line = "any class", class_thresholds(of_classes)
     console.print(line, markup=False)
     sure = "" if chosen.confidence is None else f", confidence {chosen.confidence:g}"
     if chosen.met and sure and not chosen.guaranteed:
@@ -131,6 +137,12 @@ def print_threshold(
             weaker = "" if chosen.confidence is None else ", a smaller --confidence"
             remedy = f" To meet it, give a weaker rule{weaker} or more rows."
         print_notes(console, [caveat + remedy])
+
+
+def class_thresholds(thresholds: dict[str, float]) -> str:
+    """Return the line on thresholds of several rare classes."""
+    named = ", ".join(f"{name} {threshold:.3g}" for name, threshold in thresholds.items())
+    return f"Called each class above a probability of: {named}"
 
 
 def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
@@ -173,31 +185,12 @@ def _print_classes(console: Console, classes: "Sequence[ClassEstimate]") -> None
     console.print(table)
 
 
-def of_threshold(
-    found: "CheckedMeasures | MissedCaseMeasures",
-) -> "list[tuple[str, Interval | None, int]]":
-    """Return the lines that both kinds of corrected measures have."""
-    return [
-        ("precision above threshold", found.precision, 3),
-        ("recall above threshold", found.recall, 3),
-        ("average precision", found.average_precision, 3),
-    ]
-
-
 def print_checked(console: Console, found: "CheckedMeasures") -> None:
     """Print measures of a table of which some rows were checked, and what would tell the rest."""
-    measures = [*of_threshold(found), ("share of rare rows", found.prevalence, 5)]
-    rare = ("rare rows", found.n_rare, 0)
-    print_measures(console, "Measure, of all rows", [*measures, rare], found.level)
-    n_random, checks, recall = found.n_random_below, found.random_checks, found.recall
-    stands = f"{counted(n_random, 'row stands', 'rows stand')} for those that were not checked"
-    console.print(f"Below the threshold {stands if n_random else 'no row was drawn at random'}.")
-    if checks and (recall is None or recall.high - recall.low > 2.0 * found.half_width):
-        most = "at most about" if recall is None else "about"
-        told = (
-            f"recall would be known to +-{found.half_width:g} with {most} {checks:,} random checks"
-        )
-        print_notes(console, [f"{told} below the threshold (rareclass review --random)."])
+    print_measures(console, "Measure, of all rows", found.named(), found.level)
+    stands, *more = found.sentences()
+    console.print(stands)
+    print_notes(console, more)
 
 
 def print_leaderboard(

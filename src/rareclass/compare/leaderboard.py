@@ -1,7 +1,9 @@
 """Leaderboard of methods on a training file, all on the same folds."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from rareclass.compare.methods import MethodComparison, Report, compare_methods
 from rareclass.compare.out_of_fold import MethodRun
@@ -15,7 +17,9 @@ from rareclass.fit.memory_plan import VIEW_COPIES, plan_memory
 from rareclass.fit.method import Method
 from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
 from rareclass.folds.dealing import most_folds, places
+from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.machine import available_memory
+from rareclass.metrics import average_precision
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 
@@ -71,6 +75,9 @@ class Leaderboard:
     n_rare: int
     rare_label: str
 
+    # methods: average precision of each of several rare classes against the majority
+    of_classes: dict[str, dict[str, float]] = field(default_factory=dict)
+
     @property
     def ordered_by(self) -> Standings:
         """Standings by the measure that orders the methods."""
@@ -111,7 +118,8 @@ class Leaderboard:
     def to_dict(self) -> dict[str, Any]:
         """Return dictionaries, lists, words and numbers, for JSON."""
         about = {"n_rows": self.n_rows, "n_rare": self.n_rare, "rare_label": self.rare_label}
-        return {**about, "leaderboard": self.rows(), **self.found.to_dict()}
+        of_classes = {"average_precision_of_classes": self.of_classes} if self.of_classes else {}
+        return {**about, "leaderboard": self.rows(), **of_classes, **self.found.to_dict()}
 
 
 def read_compared(file: TableFile | SvmlightFile, settings: CompareSettings) -> TrainingSet:
@@ -225,7 +233,27 @@ def compare_on(
     found = replace(found, runs=tuple(every[name] for name in settings.methods))
     if found.comparison is None:
         raise InputError("No method finished.", _reasons(list(found.runs)), ErrorKind.UNSUPPORTED)
-    return Leaderboard(found, data.n_rows, n_rare, label)
+    return Leaderboard(found, data.n_rows, n_rare, label, of_classes(found, data))
+
+
+def of_classes(found: MethodComparison, data: TrainingSet) -> dict[str, dict[str, float]]:
+    """Return the average precision of each rare class, rows of other rare classes left out.
+
+    The scores are of any rare class, on the scale of all folds.
+    """
+    if data.which is None:
+        return {}
+    which = data.which[found.rows]
+    weight = np.ones(len(which)) if data.weight is None else data.weight[found.rows]
+    names, by_method = data.target.rare_class.several, dict[str, dict[str, float]]()  # type: ignore[union-attr]
+    for method, scores in found.scores.items():
+        rates, by_method[method] = on_scale_of_folds(which >= 0, scores, found.fold, weight), {}
+        for k, name in enumerate(names):
+            rows = (which == k) | (which < 0)
+            if (which == k).any():
+                ap = average_precision(which[rows] == k, rates[rows], weight[rows])
+                by_method[method][name] = float(ap)
+    return by_method
 
 
 def _limits(methods: list[str], settings: CompareSettings) -> dict[str, float]:

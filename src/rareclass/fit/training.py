@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.decide.threshold_rule import default_thresholds
+from rareclass.decide.threshold_rule import ThresholdRule, default_thresholds
 from rareclass.encoding.encoders import TypedColumns
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warnings_as
@@ -47,7 +47,7 @@ from rareclass.model.facts import (
 )
 from rareclass.model.model import Model
 from rareclass.model.targets import RareTarget
-from rareclass.model.threshold import check_days
+from rareclass.model.threshold import check_days, ranked_by_classes, shared_rules
 from rareclass.ranking import OrdinalRankRC
 
 # Rare rows that are kept; more are thinned at random.
@@ -309,16 +309,15 @@ def _choose_threshold(
 
 
 def _class_rules(judged: ScoredRows | None, data: TrainingSet) -> dict[str, ChosenThreshold]:
-    """Return the threshold of each of several rare classes: as many alerts as it has rows."""
+    """Return thresholds of several rare classes: together as many alerts as there are rare rows."""
     if judged is None or judged.classes is None or not isinstance(data.target, RareTarget):
         return {}
-    rules = {}
-    for k, name in enumerate(data.target.rare_class.several):
-        of_class = judged.classes.which == k
-        found = default_thresholds(of_class, judged.classes.probability[:, k], judged.weight)
-        if found:
-            rules[name] = found[0]
-    return rules
+    facts, y = data.target.facts(), judged.classes.which >= 0
+    if not y.any() or y.all():
+        return {}
+    rows = ranked_by_classes(facts, judged)
+    chosen = ThresholdRule.as_many_as_rare().choose(y, rows.scores, rows.weight)
+    return shared_rules(facts, rows, chosen)
 
 
 def _baselines(data: TrainingSet, plan: HoldOutPlan, settings: FitSettings) -> list[Baseline]:

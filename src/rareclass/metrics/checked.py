@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.labels.states import ListedRows, check_spreads, check_weights
 from rareclass.metrics.interval import Interval, normal_quantile
 from rareclass.metrics.scored_classes import FloatArray, score_column
@@ -80,6 +80,32 @@ class CheckedMeasures:
     n_rare: Interval | None
     random_checks: int | None  # rows below that would bring recall to +- `half_width`
     half_width: float
+
+    def named(self) -> list[tuple[str, Interval | None, int]]:
+        """Return name, interval and digits of each measure, in the order of a table."""
+        return [
+            ("precision above threshold", self.precision, 3),
+            ("recall above threshold", self.recall, 3),
+            ("average precision", self.average_precision, 3),
+            ("share of rare rows", self.prevalence, 5),
+            ("rare rows", self.n_rare, 0),
+        ]
+
+    def sentences(self) -> list[str]:
+        """Say what the rows below the threshold stand on, and how many checks would tell more."""
+        n_random, recall = self.n_random_below, self.recall
+        stands = f"{counted(n_random, 'row stands', 'rows stand')} for those that were not checked"
+        stands = stands if n_random else "no row was drawn at random"
+        said = [f"Below the threshold {stands}."]
+        is_wide = recall is None or recall.high - recall.low > 2.0 * self.half_width
+        if self.random_checks and is_wide:
+            most = "at most about" if recall is None else "about"
+            said.append(
+                f"Recall would be known to +-{self.half_width:g} with {most} "
+                f"{self.random_checks:,} random checks below the threshold "
+                "(rareclass review --random)."
+            )
+        return said
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the measures as dictionaries and numbers."""

@@ -177,9 +177,9 @@ class Model:
         values = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
         return replace(self, thresholds=values, facts=replace(self.facts, rule=rule))
 
-    def with_class_rule(self, name: str, rule: ChosenThreshold) -> Self:
-        """Return the model with another threshold of one of several rare classes."""
-        rules = self.facts.class_rules | {name: rule}
+    def with_class_rules(self, rules: dict[str, ChosenThreshold]) -> Self:
+        """Return the model with other thresholds of some of several rare classes."""
+        rules = self.facts.class_rules | rules
         return replace(self, facts=replace(self.facts, class_rules=rules))
 
     @property

@@ -16,9 +16,10 @@ from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError
 from rareclass.folds.dealing import read_times
 from rareclass.labels.two_classes import label_value
+from rareclass.model.class_probability import class_weights
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary
-from rareclass.model.facts import RareClassScores, ScoredRows
+from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
 from rareclass.tables.cells import shown
 from rareclass.tables.columns import reading_of_type
 from rareclass.tables.reading import read_dates
@@ -29,6 +30,8 @@ from rareclass.tables.text_columns import CellProfile, reading_of_text
 if TYPE_CHECKING:
     from rareclass.model.model import Model
 
+# Name that stands for every rare class.
+EVERY_CLASS = "all"
 # Days a row must share, on average, with others: else the column is no time of days.
 _LEAST_A_DAY = 2.0
 _FEW_DAYS = 20
@@ -212,7 +215,8 @@ def with_threshold(
     the training, as the model file has them. A `prevalence`, the share of rare rows where the model
     will be used, is that of a named threshold's precision and of the new model's probabilities; for
     rows held out of the training it is by default the one that the model's probabilities are of.
-    `rare_class` names one of several: the threshold is of its probability, against all other rows.
+    `rare_class` names one of several: the threshold is of its probability, against all other rows;
+    or "all": each has a threshold of its own, and the rule is for rows that are called any class.
     `checked` are the rows of the file whose classes are known, where the others are not.
 
     Raises `InputError` for a model of levels, where there are no such rows, where the rule cannot
@@ -252,7 +256,9 @@ def with_threshold(
     else:
         chosen = chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight, prevalence)
     if rare_class is not None:
-        return model.with_class_rule(rare_class, chosen), chosen
+        is_one = rare_class != EVERY_CLASS
+        rules = {rare_class: chosen} if is_one else shared_rules(model.rare_class, rows, chosen)
+        return model.with_class_rules(rules), chosen
     changed = model.with_thresholds(chosen.threshold, chosen)
     if prevalence is not None and changed.rare_calibration is not None:
         changed.set_prevalence(prevalence)
@@ -268,6 +274,39 @@ def _labelled_rows(model: "Model", file: TableFile | SvmlightFile, name: str) ->
     return ScoredRows(codes[kept].astype(np.int16), scores[kept], None, kept, classes)
 
 
+def ranked_by_classes(facts: RareClassFacts, rows: ScoredRows) -> ScoredRows:
+    """Return rows with the greatest multiple that the probability of a class is of its weight.
+
+    So classes of few rows have their part of the alerts (`class_weights`).
+    """
+    assert rows.classes is not None
+    multiples = rows.classes.probability / class_weights(facts.class_counts)
+    return rows._replace(scores=multiples.max(axis=1))
+
+
+def shared_rules(
+    facts: RareClassFacts, rows: ScoredRows, chosen: ChosenThreshold
+) -> dict[str, ChosenThreshold]:
+    """Return the thresholds of classes that one threshold of such multiples stands for.
+
+    A class that no row is of has none.
+    """
+    classes, rules, weights = rows.classes, {}, class_weights(facts.class_counts)
+    assert classes is not None
+    for k, name in enumerate(facts.rare_labels):
+        is_class, probability = classes.which == k, classes.probability[:, k]
+        if is_class.any():
+            own = chosen_by_hand(chosen.threshold * weights[k], is_class, probability, rows.weight)
+            rules[name] = replace(own, rule=f"{chosen.rule}, shared by all classes")
+    return rules
+
+
+def shared_thresholds(model: "Model", rare_class: str | None) -> dict[str, float] | None:
+    """Return the thresholds of all classes where all of them are named; else None."""
+    rules = model.facts.class_rules.items()
+    return {k: rule.threshold for k, rule in rules} if rare_class == EVERY_CLASS else None
+
+
 def _named_class(model: "Model", name: str, prevalence: float | None) -> str:
     """Return the rare class of a model that a user names, as the model writes it."""
     if prevalence is not None:
@@ -276,6 +315,8 @@ def _named_class(model: "Model", name: str, prevalence: float | None) -> str:
             "Leave one out.",
             ErrorKind.COMBINATION,
         )
+    if name == EVERY_CLASS and model.rare_classes:
+        return name
     found = [each for each in model.rare_classes if label_value(each) == label_value(name)]
     if not found:
         known = ", ".join(model.rare_classes)
@@ -290,6 +331,8 @@ def _of_class(model: "Model", rows: ScoredRows, name: str | None) -> ScoredRows:
     """Return rows with the label and the probability of one of several rare classes."""
     if name is None:
         return rows
+    if name == EVERY_CLASS:
+        return ranked_by_classes(model.rare_class, rows)
     k, classes = model.rare_classes.index(name), rows.classes
     y = None if classes is None else (classes.which == k).astype(np.int16)
     if classes is None or y is None or not y.any():

@@ -14,17 +14,10 @@ from rareclass.report.page import (
 
 def checked_section(found: CheckedMeasures) -> Section:
     """Section with the measures of all rows, as the checked rows estimate them."""
-    shares = {
-        "Alerts that are rare (precision)": found.precision,
-        "Rare rows found (recall)": found.recall,
-        "Average precision": found.average_precision,
-        "Share of rare rows": found.prevalence,
-    }
-    rows = [(name, _shown(each)) for name, each in shares.items()]
-    rows.append(("Rare rows", NONE if found.n_rare is None else amount_with_bounds(found.n_rare)))
+    rows = [(name.capitalize(), _shown(value, digits)) for name, value, digits in found.named()]
     lead = (
         f"{whole(found.n_checked)} of {whole(found.n_rows)} rows have a known class. "
-        f"{whole(found.n_random_below)} of them stand for the rows below the threshold."
+        + " ".join(found.sentences())
     )
     note = (
         "All figures and curves of this page count each checked row as the number of rows that it "
@@ -36,5 +29,8 @@ def checked_section(found: CheckedMeasures) -> Section:
     return Section("checked", "Estimates from the checked rows", lead, (table, Note(note)))
 
 
-def _shown(share: Interval | None) -> str:
-    return NONE if share is None else percent_with_bounds(share)
+def _shown(value: Interval | None, digits: int) -> str:
+    """Return a share as percent, a number as it is; a dash where it cannot be known."""
+    if value is None:
+        return NONE
+    return percent_with_bounds(value) if digits else amount_with_bounds(value)

@@ -6,6 +6,7 @@ const REASONS = {
 };
 let list = { labels: [], rows: [], round: 0 };
 let at = 0;
+let last = null; // row of the last verdict
 let busy = false;
 
 function element(name, text) {
@@ -75,6 +76,7 @@ function give(label) {
     const corrects = row.verdict !== null && row.verdict !== label;
     const told = await ask("verdict", { row: row.row, label, note: part("note").value, corrects });
     row.verdict = label;
+    last = row;
     part("status").textContent = `In the journal: row ${row.row} is ${label} (${told.verdicts} verdicts).`;
     const open = list.rows.findIndex((each, k) => k > at && each.verdict === null);
     at = open >= 0 ? open : Math.max(list.rows.findIndex((each) => each.verdict === null), at);
@@ -90,6 +92,13 @@ function move(step) {
   show();
 }
 
+function undo() {
+  if (!list.rows.includes(last)) return;
+  at = list.rows.indexOf(last);
+  part("status").textContent = `Row ${last.row} is ${last.verdict}: another label replaces it.`;
+  show();
+}
+
 function next() {
   once(async () => {
     part("status").textContent = "Learning from the verdicts";
@@ -102,6 +111,7 @@ function next() {
 
 part("back").addEventListener("click", () => move(-1));
 part("on").addEventListener("click", () => move(1));
+part("undo").addEventListener("click", undo);
 part("next").addEventListener("click", next);
 part("verdict").addEventListener("submit", (event) => event.preventDefault());
 document.addEventListener("keydown", (event) => {
@@ -110,6 +120,7 @@ document.addEventListener("keydown", (event) => {
   if (label !== undefined && !event.repeat) give(label);
   else if (event.key === "ArrowLeft") move(-1);
   else if (event.key === "ArrowRight") move(1);
+  else if (event.key === "u") undo();
   else if (event.key === "n" && !event.repeat) next();
 });
 once(async () => {
