@@ -33,8 +33,9 @@ from rareclass.ensemble.combination import (
     combine,
     greedy_weights,
 )
+from rareclass.ensemble.cost_model import CostModel
 from rareclass.ensemble.members.registry import make_members
-from rareclass.ensemble.race import CostModel, Race, TimeBudget
+from rareclass.ensemble.race import Race, TimeBudget
 from rareclass.ensemble.rare_classifier import is_of_use
 from rareclass.ensemble.training_rows import FitInput, HeldOutRows, TrainingViews
 from rareclass.metrics import average_precision, roc_auc

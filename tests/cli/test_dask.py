@@ -67,6 +67,23 @@ def test_a_fit_on_workers_is_the_one_here(rareclass: Run, folder, tmp_path, addr
             assert there["held_out"][name] == pytest.approx(values, rel=1e-8), name
 
 
+@pytest.mark.parametrize("memory", [(), ("--memory", "100MB")])
+def test_members_are_learned_on_workers(rareclass: Run, folder, tmp_path, address, memory):
+    told = []
+    members = ("--members", "logistic regression,mibc", "--time-budget", "100", *memory)
+    for name, more in (("here", ()), ("there", ("--dask", address))):
+        done = rareclass(
+            "fit", folder, "-t", "y", *members, "--out", tmp_path / f"{name}.rareclass",
+            "--json", tmp_path / name, *more,
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+        told.append(json.loads((tmp_path / name).read_text()))
+    assert "the members are trained on 2 Dask workers" in " ".join(done.output.split())
+    here, there = told
+    assert there["held_out"] == here["held_out"]
+    assert there["thresholds"] == here["thresholds"]
+
+
 def test_what_cannot_be_learned_on_workers_is_refused(
     rareclass: Run, folder, tmp_path, address, monkeypatch
 ):
@@ -76,7 +93,6 @@ def test_what_cannot_be_learned_on_workers_is_refused(
     rankrc = ("--method", "rankrc")
     nowhere = "tcp://127.0.0.1:9"
     for data, more, kind, facts in (
-        (folder, ("--dask", address), ErrorKind.COMBINATION, ("--dask", "--method auto", "rankrc")),
         (table, (*rankrc, "--dask", address), ErrorKind.FILE_FORMAT, (table.name, "Parquet")),
         (folder, (*rankrc, "--dask", "here"), ErrorKind.SETTING, ("--dask here",)),
         (folder, (*rankrc, "--dask", nowhere), ErrorKind.CONNECTION, ("--dask", nowhere)),

@@ -1,15 +1,24 @@
 """`RareClassifier` on Dask collections: the model of the same rows in memory."""
 
+import os
+import signal
+import threading
+import time
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from ensemble.quick_members import MeanDifference
 from rareclass import RareClassifier
 from rareclass.ensemble import training_rows
+from rareclass.findings import FindingKind, finding_of
 
 dd = pytest.importorskip("dask.dataframe", reason='pip install "rareclass[dask]"')
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
 
 N = 1200
 RNG = np.random.default_rng(0)
@@ -80,3 +89,112 @@ def test_labels_of_another_length_are_refused():
     frame = dd.from_pandas(X, npartitions=2, sort=False)
     with pytest.raises(ValueError, match=r"1,?200"):
         model().fit(frame, Y[:1000])
+
+
+class Placed(MeanDifference):
+    """Remembers the worker that learns it; all workers of these tests are in this process."""
+
+    seen: ClassVar[list[str]] = []
+
+    def learn(self, *rows):
+        self.seen.append(distributed.get_worker().address)
+        return super().learn(*rows)
+
+
+class Sleeping(MeanDifference):
+    def learn(self, *rows):
+        time.sleep(1.0)
+        return super().learn(*rows)
+
+
+class Failing(MeanDifference):
+    def learn(self, *rows):
+        raise ArithmeticError("no mean")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_members_on_workers_give_the_model_of_members_here(client):
+    members = ["mibc", "logistic regression", "kernel on quantiles"]
+    here, there = (
+        RareClassifier(members=members, random_state=0).fit(X, Y, WEIGHT, client=where)
+        for where in (None, client)
+    )
+    np.testing.assert_array_equal(there.decision_function(X), here.decision_function(X))
+    assert [m.tolist() for m in map(there.leaderboard_.get, ("member", "weight"))] == [
+        m.tolist() for m in map(here.leaderboard_.get, ("member", "weight"))
+    ]
+
+
+def test_each_worker_learns_a_member_at_a_time(client):
+    Placed.seen.clear()
+    members = [Placed(f"member {k}") for k in range(4)]
+    RareClassifier(members=members, cv=3).fit(X, Y, client=client)
+    assert len(Placed.seen) == 4 * 3
+    assert set(Placed.seen) == set(client.nthreads())
+
+
+def test_members_of_a_collection_are_learned_on_the_workers_of_the_own_client(client):
+    Placed.seen.clear()
+    frame = dd.from_pandas(X, npartitions=2, sort=False)
+    with client.as_current(), dask.config.set(scheduler=None):
+        RareClassifier(members=[Placed()], cv=3).fit(frame, Y)
+    assert len(Placed.seen) == 3
+
+
+def test_a_member_that_fails_on_a_worker_is_left_out_and_named(client):
+    with pytest.warns(UserWarning, match="bad") as said:
+        RareClassifier(members=[MeanDifference(), Failing("bad")]).fit(X, Y, client=client)
+    found = finding_of(said[0].message)
+    assert found.kind is FindingKind.MEMBER_FAILED
+    assert found.values == {"member": "bad", "error": "no mean"}
+
+
+def test_a_member_that_has_no_time_on_a_worker_is_stopped(client):
+    slow = [MeanDifference(), Sleeping("slow")]
+    with pytest.warns(UserWarning, match="time_budget"):
+        model = RareClassifier(members=slow, time_budget=2.0).fit(X, Y, client=client)
+    assert model.without_time_ == {"slow": None}
+
+
+def test_what_a_lost_worker_was_learning_is_learned_here(client, monkeypatch):
+    def lost(*_, **__):
+        raise distributed.client.FutureCancelledError("rows", "lost")
+
+    expected = RareClassifier(members=["mibc"]).fit(X, Y).decision_function(X)
+    monkeypatch.setattr(distributed.Future, "result", lost)
+    found = RareClassifier(members=["mibc"]).fit(X, Y, client=client).decision_function(X)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.sampled(0)
+def test_a_killed_worker_changes_nothing():
+    members = ["kernel on quantiles", "mibc"]
+    expected = RareClassifier(time_budget=200.0, members=members).fit(X, Y)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        pids = list(client.run(os.getpid).values())
+
+        def kill():
+            while not any(client.processing().values()):
+                time.sleep(0.001)
+            os.kill(pids[0], signal.SIGKILL)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        found = RareClassifier(time_budget=200.0, members=members).fit(X, Y, client=client)
+        thread.join()
+    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))

@@ -14,12 +14,13 @@ from draws import draws
 from ensemble.quick_members import Clock, MeanDifference, Slow
 from made_tables import rare_mixture
 from rareclass import RareClassifier
-from rareclass.ensemble import race, rare_classifier, training_rows
+from rareclass.ensemble import cost_model, race, rare_classifier, training_rows
+from rareclass.ensemble.cost_model import LEAST_PER_RARE, LEAST_ROWS, CostModel
 from rareclass.ensemble.members.boosting import HistogramBoosting
 from rareclass.ensemble.members.forests import BalancedForest, ExtraTrees
 from rareclass.ensemble.members.machines import LaplaceOnQuantiles, LogisticOnQuantiles
 from rareclass.ensemble.members.member import Member, Size, Stopped
-from rareclass.ensemble.race import LEAST_PER_RARE, LEAST_ROWS, CostModel, TimeBudget
+from rareclass.ensemble.race import TimeBudget
 from rareclass.findings import FindingKind, finding_of
 
 X, Y = rare_mixture(120, 20)
@@ -201,7 +202,7 @@ def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypa
         (race, "SMALL_ROWS", 500),
         (training_rows, "_PIECE_ROWS", 200),
         (training_rows, "_PIECE_RARE", 20),
-        (race, "LEAST_ROWS", 100),
+        (cost_model, "LEAST_ROWS", 100),
     ):
         monkeypatch.setattr(module, name, value)
     rng = np.random.default_rng(0)

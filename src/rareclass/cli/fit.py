@@ -128,8 +128,8 @@ def fit(
     dask: Annotated[
         str | None,
         typer.Option(
-            help="Train on the workers of a Dask cluster: tcp://HOST:PORT, or "
-            "local. With --method rankrc, mibc or ordinal-rankrc."
+            help="Train on the workers of a Dask cluster: tcp://HOST:PORT, or local. Members of "
+            "--method auto are sent there; rows of other methods are read there."
         ),
     ] = None,
     scratch: Annotated[
@@ -153,13 +153,6 @@ def fit(
     from rareclass.scratch_file import scratch_folder
     from rareclass.tables.table_file import open_table
 
-    if dask is not None and learner.reads_types:
-        raise InputError(
-            f"--dask: --method {learner.name} does not run on the workers of a cluster.",
-            "Give --method rankrc, mibc or ordinal-rankrc; in Python, RareClassifier().fit takes "
-            "Dask collections.",
-            ErrorKind.COMBINATION,
-        )
     read: dict[str, Location] = {"the training file": train}
     check_output(out, "--out", written.overwrite, read, may_be_inside=True)
     read["--out"] = out
@@ -181,7 +174,7 @@ def fit(
         seed=seed,
         refit=not no_refit,
         kernel_memory=plan.kernel_memory,
-        on_disk=plan.on_disk or dask is not None,
+        on_disk=plan.on_disk or (dask is not None and not learner.reads_types),
         most_sampled=plan.most_sampled,
         scratch=None if scratch is None else scratch_folder(scratch),
         groups=groups,

@@ -5,6 +5,8 @@
 2. where none is, the first that is likely to end at all
 3. a member that is clearly behind the best one on its first fold is learned no further
 
+Where there are workers (`rareclass.ensemble.workers`), as many members are learned at a time.
+
 The time of a member is predicted from a small piece of the table (`rows_in_time`), then from what
 the member took. What only the first run on a machine takes, compiling, is no part of it.
 """
@@ -13,10 +15,12 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from rareclass.compiling import compiled_seconds
+from rareclass.ensemble.cost_model import CostModel, reference_seconds
 from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Size, Stopped
 from rareclass.ensemble.near_best import Behind, Leader
 from rareclass.ensemble.score_functions import ScoreFunction
@@ -32,8 +36,6 @@ from rareclass.metrics import average_precision
 
 # A member that takes longer than predicted is stopped at this multiple of the budget.
 _HARD_LIMIT = 1.15
-# Fewer majority rows than this, or than so many a rare row, are not thinned further.
-LEAST_ROWS, LEAST_PER_RARE = 20_000, 5
 # Tables of fewer rows are learned without a look at a piece of them first.
 SMALL_ROWS = 10_000
 _PILOT_MEMBERS = 3
@@ -46,30 +48,6 @@ _FIRST_CALL_SECONDS = 5.0
 _FIRST_PART = 0.25
 # The part of all the time that the first member has, also where no time is left.
 _FIRST_LEAST_PART = 0.1
-
-# Seconds of one core for a unit of each member's `cost`, on a machine that others are measured by:
-# tables of 1,500 x 12 to 20,000 x 20, three folds (`python -m benchmarks.member_costs`); less for
-# forests, which are quicker on indicators, as real tables have them.
-_REFERENCE_SECONDS = {
-    "histogram boosting": 1e-6,
-    "slow histogram boosting": 1e-6,
-    "deep histogram boosting": 1e-6,
-    "kernel on quantiles": 3.0,
-    "kernel on logarithms": 3.0,
-    "smooth kernel on logarithms": 4.0,
-    "smooth kernel on numbers": 4.0,
-    "extra trees": 8e-7,
-    "random forest": 4e-7,
-    "balanced forest": 4e-7,
-    "xgboost": 1.1e-6,
-    "catboost": 1e-6,
-    "logistic regression": 5e-8,
-    "mibc": 2e-9,
-}
-_FOLD_SECONDS = 0.05  # for a fold of a few rows
-# Members that are slower than the reference by as much as another one is, not as all are.
-_LIKE = dict.fromkeys(("slow histogram boosting", "deep histogram boosting"), "histogram boosting")
-
 
 # Seconds of a fit by default: as many up to so many rows, then as their square root, up to a most.
 _SHORT_SECONDS, _SHORT_ROWS, _MOST_SECONDS = 10.0, 3_000, 60.0
@@ -111,57 +89,88 @@ class TimeBudget:
             raise Stopped
 
 
-@dataclass
-class CostModel:
-    """Seconds that members take, from what each took on fewer rows, or others took.
+class FirstFold(NamedTuple):
+    """What the held-out scores of a member's first fold are compared with.
 
-    A member is likely to be slower than the reference by as much as others were: a machine that is
-    slow, or busy, is so for all.
+    `numbers` are those of the rows that the member learns from among all; `is_rare` and `weight`
+    are theirs.
     """
 
-    ratios: dict[str, float] = field(default_factory=dict)
+    leader: Leader
+    numbers: np.ndarray
+    is_rare: np.ndarray
+    weight: np.ndarray | None
+    objective: Scoring
 
-    def learn(self, member: Member, size: Size, n_folds: int, seconds: float) -> None:
-        """Remember the seconds that a member took."""
-        self.ratios[member.name] = seconds / _reference(member, size, n_folds)
-
-    def predict(self, member: Member, size: Size, n_folds: int) -> float | None:
-        """Return the seconds that a member is likely to take; None where nothing is known."""
-        ratio = self.ratios.get(member.name, self.ratios.get(_LIKE.get(member.name, "")))
-        if ratio is None and member.name not in _REFERENCE_SECONDS:
-            return None
-        if ratio is None:
-            known = [each for name, each in self.ratios.items() if name in _REFERENCE_SECONDS]
-            ratio = float(np.median(known)) if known else 1.0
-        return ratio * _reference(member, size, n_folds)
-
-    def affordable(self, member: Member, size: Size, n_folds: int, seconds: float) -> Size:
-        """Return `size` with as many majority rows as a member is likely to manage in so long.
-
-        All that the member learns from where there is time for them, and never fewer than 20,000,
-        or 5 a rare row.
-        """
-        n_majority = size.n_rows - size.n_rare
-        high = min(n_majority, member.most_majority or n_majority)
-        low = min(high, max(LEAST_ROWS, LEAST_PER_RARE * size.n_rare))
-
-        def fits(n: int) -> bool:
-            asked = replace(size, n_rows=size.n_rare + n)
-            return (self.predict(member, asked, n_folds) or 0.0) <= seconds
-
-        if fits(high):
-            low = high
-        while high - low > 0.02 * low:
-            middle = (low + high) // 2
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return replace(size, n_rows=size.n_rare + low)
+    def judge(self, scores: np.ndarray) -> None:
+        """Raise `Behind` for a member that will not come near the best one."""
+        first = np.flatnonzero(~np.isnan(scores))
+        weight = None if self.weight is None else self.weight[first]
+        rows = (self.numbers[first], self.is_rare[first], weight)
+        if self.leader.is_ahead_of(scores[first], *rows, self.objective):
+            raise Behind
 
 
-def _reference(member: Member, size: Size, n_folds: int) -> float:
-    """Seconds on the reference machine; of a member that was not measured there, its own unit."""
-    unit = _REFERENCE_SECONDS.get(member.name)
-    cost = member.cost(size)
-    return n_folds * (cost if unit is None else unit * cost + _FOLD_SECONDS)
+class Task(NamedTuple):
+    """A member to be learned on rows, here or on a worker; `budget` is None where it must end."""
+
+    member: Member
+    rows: EncodedFolds
+    budget: TimeBudget | None
+    first_fold: FirstFold | None  # None where there is no other member
+
+    def done(self) -> tuple[list[CrossFitted], float]:
+        """Learn the member: its settings, and the seconds that it took."""
+        start = learning_clock()
+        rows = replace(
+            self.rows,
+            check=self.rows.check if self.budget is None else self.budget.check,
+            judge=None if self.first_fold is None else self.first_fold.judge,
+        )
+        return quietly(self.member, rows), learning_clock() - start
+
+
+class Begun(NamedTuple):
+    """A member that is being learned: its result, once it is asked for, and on which rows."""
+
+    task: Task
+    result: Callable[[], tuple[list[CrossFitted], float]]
+    every: EncodedFolds
+    learned: np.ndarray  # numbers of the rows learned from
+
+
+class Places(Protocol):
+    """Where members are learned: in this process, one at a time, or on workers."""
+
+    @property
+    def number(self) -> int:
+        """Members that can be learned at the same time."""
+
+    def begin(self, task: Task) -> Callable[[], tuple[list[CrossFitted], float]]:
+        """Begin to learn a member; what is returned waits for it, or raises what it raised."""
+
+    def first_ended(self, begun: Sequence[Begun]) -> Begun:
+        """Wait for one of the members."""
+
+    def end(self, begun: Sequence[Begun]) -> None:
+        """Stop learning these members."""
+
+
+class Here:
+    """This process: a member is learned when its result is asked for."""
+
+    number = 1
+
+    def begin(self, task: Task) -> Callable[[], tuple[list[CrossFitted], float]]:
+        """Return what learns the member."""
+        return task.done
+
+    def first_ended(self, begun: Sequence[Begun]) -> Begun:
+        """Return the only one."""
+        return begun[0]
+
+    def end(self, begun: Sequence[Begun]) -> None:
+        """Do nothing: what was not asked for was never begun."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +213,9 @@ class Race:
     failed: dict[str, Exception] = field(default_factory=dict)
     unmeasurable: set[str] = field(default_factory=set)  # members that a piece says nothing of
     leader: Leader | None = None  # the best candidate so far
+    places: Places = field(default_factory=Here)
+    begun: list[Begun] = field(default_factory=list)
+    order: list[Member] = field(default_factory=list)  # members as they were begun
 
     def run(self, members: Sequence[Member]) -> None:
         """Learn members; those that are not likely to end in time are not.
@@ -217,13 +229,18 @@ class Race:
         least = _FIRST_LEAST_PART * self.budget.seconds
         within = np.flatnonzero(seconds <= max(self.budget.left, least))
         first = int(within[0] if len(within) else np.argmin(seconds))
-        self._learn(pending.pop(first), max(self._allowed(first, members), least))
-        while pending:
-            chosen = self._next(pending)
-            if chosen is None:
-                break
-            k, allowed = chosen
-            self._learn(pending.pop(k), allowed)
+        chosen: tuple[int, float] | None = first, max(self._allowed(first, members), least)
+        try:
+            while chosen is not None:
+                self._begin(pending.pop(chosen[0]), chosen[1])
+                chosen = self._next(pending)
+                while chosen is None and self.begun:
+                    self._end_first()
+                    chosen = self._next(pending)
+        finally:
+            self.places.end(self.begun)
+            # As begun, not as ended: the order decides between equals.
+            self.candidates.sort(key=lambda each: self.order.index(each.member))
         for member in pending:
             if member.name in self.failed:
                 continue
@@ -233,13 +250,13 @@ class Race:
             raise next(iter(self.failed.values()))
 
     def _next(self, pending: Sequence[Member]) -> tuple[int, float] | None:
-        """Return the place of the next member and its seconds; None where no member fits.
+        """Return the place of the next member and its seconds; None where none fits or has a place.
 
         The first that is likely to keep to its part of the time, with what others do not need of
         theirs; or else to all the time that is left. Before none is, those whose time is guessed
         from what others took are measured on a small piece of the table, one at a time.
         """
-        while (left := self.budget.left) > 0.0:
+        while len(self.begun) < self.places.number and (left := self.budget.left) > 0.0:
             for may_take in (lambda k: self._allowed(k, pending), lambda k: left):
                 for k, member in enumerate(pending):
                     seconds = may_take(k)
@@ -259,7 +276,8 @@ class Race:
         rows = folds_of(self.views, member.view, self.seed, self.n_jobs)
         chosen = draw_piece(rows.is_rare, self.seed)
         piece = replace(rows.take(chosen, rows.weights(chosen)), check=self.budget.check)
-        if _reference(member, piece.size, _PIECE_FOLDS) <= _MEASURING_PART * self.budget.left:
+        likely = reference_seconds(member, piece.size, _PIECE_FOLDS)
+        if likely <= _MEASURING_PART * self.budget.left:
             try:
                 learn_piece(member, piece, self.costs)
                 return True
@@ -273,15 +291,17 @@ class Race:
     def _allowed(self, k: int, members: Sequence[Member]) -> float:
         """Return the seconds for one of several members.
 
-        The others keep their shares of the time left, or what they are likely to take of it.
+        The others keep their shares of the time left at all free places, or what they are likely to
+        take of it.
         """
         left = max(self.budget.left, 0.0)
-        a_share = left / sum(member.share for member in members)
+        at_all = left * (self.places.number - len(self.begun))
+        a_share = at_all / sum(member.share for member in members)
         kept = (
             min(self._predicted(member, np.inf) or 0.0, member.share * a_share)
             for member in (*members[:k], *members[k + 1 :])
         )
-        return left - sum(kept)
+        return min(left, at_all - sum(kept))
 
     def _predicted(self, member: Member, seconds: float) -> float | None:
         """Return the time of a member on the rows that it would learn from within seconds."""
@@ -289,29 +309,42 @@ class Race:
         size = self.costs.affordable(member, rows.size, rows.n_folds, seconds)
         return self.costs.predict(member, size, rows.n_folds)
 
-    def _learn(self, member: Member, seconds: float) -> None:
-        """Learn a member on the rows that it can learn from within so many seconds."""
+    def _begin(self, member: Member, seconds: float) -> None:
+        """Begin to learn a member on the rows that it can learn from within so many seconds."""
         self.report(member.name)
-        start = learning_clock()
+        self.order.append(member)
+        every = rows = folds_of(self.views, member.view, self.seed, self.n_jobs)
+        size = self.costs.affordable(member, rows.size, rows.n_folds, seconds)
+        learned = np.arange(len(every.fold))
+        if self.views.rows.set_aside is not None:
+            learned = np.flatnonzero(~self.views.rows.set_aside)
+            rows = rows.take(learned, rows.weights(learned))
+        if size.n_rows < len(rows.fold):
+            n_majority = size.n_rows - size.n_rare
+            drawn, weight = draw_majority(rows.is_rare, rows.weight, n_majority, rows.seed)
+            learned, rows = learned[drawn], rows.take(drawn, weight)
+        first_fold = None
+        if self.leader is not None:
+            first_fold = FirstFold(self.leader, learned, rows.is_rare, rows.weight, self.objective)
+        is_needed = not (self.candidates or self.begun)
+        task = Task(member, rows, None if is_needed else self.budget, first_fold)
+        self.begun.append(Begun(task, self.places.begin(task), every, learned))
+
+    def _end_first(self) -> None:
+        """Wait for one of the members that were begun, and take in what it learned."""
+        begun = self.places.first_ended(self.begun)
+        self.begun.remove(begun)
+        member, rows = begun.task.member, begun.task.rows
         try:
-            every = rows = folds_of(self.views, member.view, self.seed, self.n_jobs)
-            if self.candidates:
-                every = rows = replace(rows, check=self.budget.check)
-            size = self.costs.affordable(member, rows.size, rows.n_folds, seconds)
-            learned = np.arange(len(every.fold))
-            if self.views.rows.set_aside is not None:
-                learned = np.flatnonzero(~self.views.rows.set_aside)
-                rows = rows.take(learned, rows.weights(learned))
-            if size.n_rows < len(rows.fold):
-                drawn, weight = draw_majority(
-                    rows.is_rare, rows.weight, size.n_rows - size.n_rare, rows.seed
-                )
-                learned, rows = learned[drawn], rows.take(drawn, weight)
-            is_part = rows is not every
-            fitted = quietly(member, replace(rows, judge=self._judge(rows, learned)))
-            if is_part:
-                others = np.setdiff1d(self.held_out.tested, learned, assume_unique=True)
-                fitted = [_with_others(each, every, learned, others) for each in fitted]
+            fitted, took = begun.result()
+            if len(begun.learned) < len(begun.every.fold):
+                start = learning_clock()
+                others = np.setdiff1d(self.held_out.tested, begun.learned, assume_unique=True)
+                check = (begun.task.budget or rows).check
+                fitted = [
+                    _with_others(each, begun.every, begun.learned, others, check) for each in fitted
+                ]
+                took += learning_clock() - start
         except Stopped:
             self.without_time[member.name] = None
         except Behind:
@@ -319,42 +352,23 @@ class Race:
         except Exception as error:  # of whatever learned it: the others are none the worse
             self.failed[member.name] = error
         else:
-            took = learning_clock() - start
-            self.costs.learn(member, rows.size, rows.n_folds, took)
-            share = took / len(fitted)
-            means = [type(each.functions[0]).mean_of(each.functions) for each in fitted]
-            self.candidates += [
-                Candidate(member, each.setting, each.held_out, each.functions, mean, share)
-                for each, mean in zip(fitted, means, strict=True)
-            ]
-            scores = [each.held_out for each in fitted]
-            self.leader = Leader.of(scores, self.held_out, self.objective, self.leader)
-            self.learned.append(member.name)
-            self.failed.pop(member.name, None)  # a piece is no proof
+            self._take_in(member, fitted, rows, took)
 
-    def _judge(
-        self, rows: EncodedFolds, numbers: np.ndarray
-    ) -> Callable[[np.ndarray], None] | None:
-        """Return what raises `Behind` for a member that will not come near the best one.
-
-        `numbers` are those of the rows that the member learns from among all.
-        """
-        leader = self.leader
-        if leader is None:
-            return None
-
-        def judge(scores: np.ndarray) -> None:
-            first = np.flatnonzero(~np.isnan(scores))
-            if leader.is_ahead_of(
-                scores[first],
-                numbers[first],
-                rows.is_rare[first],
-                rows.weights(first),
-                self.objective,
-            ):
-                raise Behind
-
-        return judge
+    def _take_in(
+        self, member: Member, fitted: list[CrossFitted], rows: EncodedFolds, took: float
+    ) -> None:
+        """Add the settings of a member to the candidates."""
+        self.costs.learn(member, rows.size, rows.n_folds, took)
+        share = took / len(fitted)
+        means = [type(each.functions[0]).mean_of(each.functions) for each in fitted]
+        self.candidates += [
+            Candidate(member, each.setting, each.held_out, each.functions, mean, share)
+            for each, mean in zip(fitted, means, strict=True)
+        ]
+        scores = [each.held_out for each in fitted]
+        self.leader = Leader.of(scores, self.held_out, self.objective, self.leader)
+        self.learned.append(member.name)
+        self.failed.pop(member.name, None)  # a piece is no proof
 
 
 def folds_of(views: TrainingViews, view: str, seed: int, n_jobs: int) -> EncodedFolds:
@@ -365,13 +379,17 @@ def folds_of(views: TrainingViews, view: str, seed: int, n_jobs: int) -> Encoded
 
 
 def _with_others(
-    fitted: CrossFitted, rows: EncodedFolds, learned: np.ndarray, others: np.ndarray
+    fitted: CrossFitted,
+    rows: EncodedFolds,
+    learned: np.ndarray,
+    others: np.ndarray,
+    check: Callable[[], None],
 ) -> CrossFitted:
     """Add scores of rows that no function saw, each by the function of its fold."""
     held_out = np.full(len(rows.fold), np.nan)
     held_out[learned] = fitted.held_out
     for number, function in enumerate(fitted.functions):
-        rows.check()
+        check()
         of_fold = others[rows.fold[others] == number]
         held_out[of_fold] = function.scores(rows.X[of_fold], rows.n_jobs)
     return fitted._replace(held_out=held_out)

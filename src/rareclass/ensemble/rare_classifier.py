@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rareclass.encoding.typed_table import TypedTable
     from rareclass.ensemble.combination import Combination
     from rareclass.ensemble.members.member import Member
-    from rareclass.ensemble.race import Race, TimeBudget
+    from rareclass.ensemble.race import Places, Race, TimeBudget
     from rareclass.ensemble.training_rows import TrainingViews
     from rareclass.estimators.search import Scoring
 
@@ -216,7 +216,13 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, time: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        time: Any = None,
+        client: Any = None,
     ) -> Self:
         """Learn from a table within the time allowed.
 
@@ -235,6 +241,9 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         time : array-like of shape (n_rows,) or None
             Folds are stretches of time, so that held-out rows are not neighbours of others. Dates,
             text such as "2026-03-01T12:00", or numbers.
+        client : dask.distributed.Client or None
+            Members are learned on its workers, one on each at a time. None is this process; of a
+            Dask collection, the workers of the process's own client, if there is one.
         """
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
         from rareclass.ensemble.members.registry import make_members
@@ -245,6 +254,7 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         from rareclass.ensemble.race import TimeBudget, default_seconds, learning_clock
         from rareclass.ensemble.training_rows import HeldOutRows
         from rareclass.ensemble.which_class import learn_classes
+        from rareclass.ensemble.workers import places_for
         from rareclass.labels.wrong_labels import check_missed_cases
 
         started = learning_clock()
@@ -268,9 +278,10 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         for_classes = _FOR_CLASSES if self.has_several else 0.0
         within = TimeBudget((1.0 - _AFTERWARDS - for_classes) * budget.seconds, started)
         how = (objective, self.compact, seed)
+        places = places_for(X, client)
         race, estimate = race_with_missed(
             self.missed_cases, rows, within, how,
-            lambda rows, within: self._race(rows, members, objective, within, seed),
+            lambda rows, within: self._race(rows, members, objective, within, seed, places),
         )  # fmt: skip
         views, held_out = race.views, race.held_out
         combination = combine(race.candidates, held_out, *how)
@@ -344,10 +355,12 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         objective: "Scoring",
         within: "TimeBudget",
         seed: int,
+        places: "Places",
     ) -> "Race":
         """Learn members in turn while there is time; Ctrl-C ends the race."""
+        from rareclass.ensemble.cost_model import CostModel
         from rareclass.ensemble.identifiers import without_identifiers
-        from rareclass.ensemble.race import CostModel, Race, rows_in_time
+        from rareclass.ensemble.race import Race, rows_in_time
         from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 
         costs, begun = CostModel(), set[str]()
@@ -365,6 +378,7 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
             if rows.set_aside is not None:
                 held_out = held_out.without(rows.set_aside)
             race = Race(views, held_out, within, costs, seed, n_jobs, report, objective)
+            race.places = places
             members = [member for member in members if is_of_use(member, views)] or members
             self.interrupted_ = False
             try:

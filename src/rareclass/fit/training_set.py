@@ -57,7 +57,7 @@ class FitSettings:
     groups: str | None = None  # column whose rows of one value are held out together
     time: str | None = None  # column that says when a row was: later ones are held out
     baseline: bool = False  # whether plain methods are tried on the held-out rows
-    client: Any = None  # of the Dask cluster on whose workers the rows are learned from
+    client: Any = None  # of the Dask cluster on whose workers is learned
     rule: DecisionRule | None = None  # what the threshold keeps; None: see `default_thresholds`
     prevalence: float | None = None  # share of rare rows where the model will be used
     id_column: str | None = None  # by which the rare rows that a model keeps are named
@@ -291,7 +291,7 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
     y = code_of[table.codes[labelled]]
     used = [column.name for column in table.columns if column.is_used]
     elsewhere = None
-    if settings.client is not None:
+    if settings.client is not None and not settings.method.reads_types:
         elsewhere = RowsElsewhere(settings.client, file, table.plan)
     rows = RowsOnDisk(
         table.cells, used, labelled, settings.most_sampled, settings.scratch, elsewhere
