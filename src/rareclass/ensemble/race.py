@@ -90,7 +90,7 @@ class TimeBudget:
 
 
 class FirstFold(NamedTuple):
-    """What the held-out scores of a member's first fold are compared with.
+    """The best member, which the held-out scores of a member's first fold are compared with.
 
     `numbers` are those of the rows that the member learns from among all; `is_rare` and `weight`
     are theirs.
@@ -157,7 +157,7 @@ class Places(Protocol):
 
 
 class Here:
-    """This process: a member is learned when its result is asked for."""
+    """The process itself: a member is learned when its result is asked for."""
 
     number = 1
 
