@@ -427,6 +427,7 @@ def test_filter_reaches_the_ball(data: Path, rareclass: Run) -> None:
     assert n_weighed["0.5"] < n_weighed["yes"] <= n_weighed["no"] == 270
 
 
+@pytest.mark.sampled(0)
 def test_verdicts_on_a_list_count_in_the_next_hunt_and_elsewhere(
     data: Path, rareclass: Run, tmp_path: Path
 ) -> None:

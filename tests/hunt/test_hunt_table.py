@@ -11,8 +11,8 @@ from faults import refused
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.errors import ErrorKind
 from rareclass.hunt.table import HuntLabels, HuntTable
-from rareclass.review import read_review_table
-from rareclass.review.roles import LabelRoles
+from rareclass.review import Verdict, open_journal, read_review_table
+from rareclass.review.roles import HUNT_OPTIONS, LabelRoles
 from rareclass.tables import TableWarning
 
 LABELS = ErrorKind.LABELS
@@ -225,3 +225,26 @@ def test_a_number_that_is_called_as_a_year_stays_itself(tmp_path: Path) -> None:
     place = next(k for k, one in enumerate(encoder.coordinates_) if one.column == "day (year)")
     own = encoder.coordinates_[place]
     np.testing.assert_allclose(X[:, place] * own.unit + own.zero, table["amount"], rtol=1e-6)
+
+
+def test_verdicts_of_a_journal_count_before_labels_of_the_table(tmp_path: Path) -> None:
+    rows = read_review_table(cases(), "case", ignored=("",))
+    roles = LabelRoles(("yes", "maybe"), ("no",))
+    with refused(LABELS, value="maybe"):  # a hunt names labels that are there
+        open_journal(tmp_path / "j.jsonl", rows, None, roles.rare, roles.cleared, HUNT_OPTIONS)
+    journal = open_journal(tmp_path / "j.jsonl", rows, None, "yes", ("no",), HUNT_OPTIONS)
+    recorded = HuntTable.of(rows, LabelRoles(("yes",), ("no",)))
+    assert HuntTable.of(rows, roles, journal).labels.code.tolist() == recorded.labels.code.tolist()
+    journal.add_label("maybe", is_rare=True)
+    said = [Verdict("3", "maybe"), Verdict("1", "no"), Verdict("4", "no")]
+    journal.add(said, rows.keys)
+    labels = HuntTable.of(rows, roles, journal).labels
+    assert labels.code[:5].tolist() == [0, 0, 2, 0, -1]
+    assert labels.rare == ("yes", "maybe")
+    assert rows.with_labels(journal)["case"][:5].to_list() == ["no", "no", "maybe", "no", None]
+    # A rare label that no row has any more has no ball.
+    every = [Verdict(str(k + 1), "no", corrects=True) for k in range(0, 60, 5)]
+    journal.add(every, rows.keys)
+    labels = HuntTable.of(rows, roles, journal).labels
+    assert (labels.rare, labels.n_rare) == (("maybe",), {"maybe": 1})
+    assert labels.code[2] == 1

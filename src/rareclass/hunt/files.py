@@ -63,9 +63,11 @@ def check_folder(out: Path, overwrite: bool) -> None:
         )
     if out.is_dir():
         names = sorted(path.name for path in out.iterdir())
-        if names and SUMMARY not in names:
+        is_hunt = SUMMARY in names
+        others = [name for name in names if not (is_hunt and _OF_A_HUNT.fullmatch(name))]
+        if others:
             raise InputError(
-                f"--out {out} holds other files, such as {names[0]!r}.",
+                f"--out {out} holds other files, such as {others[0]!r}.",
                 "Give a new folder, or an empty one.",
                 ErrorKind.EXISTING_FILE,
             )
@@ -73,13 +75,6 @@ def check_folder(out: Path, overwrite: bool) -> None:
             raise InputError(
                 f"--out {out} holds an earlier hunt.",
                 "Give another folder, or --overwrite to replace it.",
-                ErrorKind.EXISTING_FILE,
-            )
-        strange = [name for name in names if not _OF_A_HUNT.fullmatch(name)]
-        if strange:
-            raise InputError(
-                f"--out {out} holds files besides an earlier hunt, such as {strange[0]!r}.",
-                "Move it elsewhere, or give another folder.",
                 ErrorKind.EXISTING_FILE,
             )
     ancestor = next(path for path in out.resolve().parents if path.exists())
