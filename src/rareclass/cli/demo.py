@@ -132,7 +132,7 @@ def _print_step(console: Console, title: str, command: str = "") -> None:
 
 
 def _print_outcome(console: Console, outcome: "Outcome") -> None:
-    console.print(f"{outcome.n_frauds} frauds of {outcome.money:,.0f} in total.")
+    console.print(f"{outcome.n_frauds} frauds with amounts of {outcome.money:,.0f} in total.")
     console.print()
     table = new_table()
     is_wide = console.width >= _WIDE
