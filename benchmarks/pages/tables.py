@@ -130,8 +130,8 @@ def several_classes_finding(result: Result) -> Finding:
         one = found[method]
         return (
             f"{method} average precision {100 * one.macro:.1f} % ({one.macro_rank:.2f}), recall "
-            f"within the budget {100 * one.recall:.1f} % ({one.recall_rank:.2f}), log loss "
-            f"{one.log_loss:.3f} ({one.log_loss_rank:.2f})"
+            f"within a budget shared by class {100 * one.shared:.1f} % ({one.shared_rank:.2f}), "
+            f"log loss {one.log_loss:.3f} ({one.log_loss_rank:.2f})"
         )
 
     return Finding(
