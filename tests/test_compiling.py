@@ -3,6 +3,7 @@
 import importlib
 import os
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -196,3 +197,33 @@ def test_threads_that_call_functions_of_one_file_first(
     for thread in threads:
         thread.join()
     assert found == {k: 10 * k + 10 for k in range(8)}
+
+
+_SCORES = """
+import numpy as np
+from rareclass import RankRC
+from rareclass.online import OAM
+X = np.random.default_rng(0).normal(size=(400, 5))
+y = (X[:, 0] > 1.5).astype(int)
+for model in (OAM(random_state=0), RankRC()):
+    print(*model.fit(X, y).score_samples(X[:9]).tolist())
+"""
+
+
+@pytest.mark.thorough
+def test_processes_that_compile_into_one_folder_at_once(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", _SCORES]
+    given = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    for deletes in (False, False, True):  # nothing is compiled yet, all is, and it goes meanwhile
+        running = [
+            subprocess.Popen(words, env=given, stdout=subprocess.PIPE, text=True) for _ in range(2)
+        ]
+        while deletes and any(each.poll() is None for each in running):
+            for path in tmp_path.iterdir():
+                shutil.rmtree(path, ignore_errors=True)
+            time.sleep(0.05)
+        found = [each.communicate()[0] for each in running]
+        assert [each.returncode for each in running] == [0] * 2
+        assert len(set(found)) == 1
+        assert len(found[0].splitlines()) == 2
+        assert deletes or list(tmp_path.rglob("*.nbc"))

@@ -2,6 +2,7 @@
 
 import atexit
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -79,6 +80,11 @@ def scores_of(path: Path) -> list[float]:
 def json_of(path: Path) -> Any:
     """Numbers of a file of JSON without what the clock says."""
     return _timeless(json.loads(path.read_text()))
+
+
+def page_of(path: Path) -> bytes:
+    """Page without the minute in which it was written."""
+    return re.sub(rb"[0-9-]+ at [0-9:]+ UTC", b"", path.read_bytes())
 
 
 def _timeless(value: Any) -> Any:
@@ -204,8 +210,9 @@ _SCENES = (
     ),
     Scene(
         "audit",
-        ("audit", "@train.csv", "--target", "fraud", "--out", "@a.csv", "--json", "@a.json",
-         *_AGAIN),
+        # Of named members: how many fit into a time budget depends on the machine.
+        ("audit", "@train.csv", "--target", "fraud", *QUICK[:2], "--out", "@a.csv", "--json",
+         "@a.json", *_AGAIN),
         {"a.csv": Path.read_bytes, "a.json": json_of},
         _with_text(_take("train.csv"), "a.csv", "a.json"),
         slow=("rareclass.audit.audit",),
@@ -239,7 +246,7 @@ _SCENES = (
     Scene(
         "report",
         ("report", "@m.rareclass", "@new.csv", "--out", "@r.html", "--json", "@r.json", *_AGAIN),
-        {"r.html": Path.read_bytes, "r.json": json_of},
+        {"r.html": page_of, "r.json": json_of},
         _with_text(_take("new.csv", "m.rareclass"), "r.html", "r.json"),
         slow=("rareclass.cli.report._of_models",),
     ),

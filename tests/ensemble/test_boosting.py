@@ -1,11 +1,13 @@
 """Histogram boosting by LightGBM and by scikit-learn: the same settings, and as good a ranking."""
 
 import builtins
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
+from rareclass import RareClassifier
 from rareclass.ensemble.members import boosting
 from rareclass.ensemble.members.boosting import (
     DeepHistogramBoosting,
@@ -55,12 +57,20 @@ def test_lightgbm_that_cannot_be_loaded_is_not_there(monkeypatch, error):
             raise error
         return imported(name, *args, **more)
 
+    X = np.random.default_rng(0).normal(size=(120, 2))
     has_lightgbm.cache_clear()
     monkeypatch.setattr(builtins, "__import__", refusing)
+    model = RareClassifier(members=[HistogramBoosting(rounds=2)], cv=2)
     try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, X[:, 0] > 1.0)
         assert not has_lightgbm()
     finally:
         has_lightgbm.cache_clear()
+    said = [str(warning.message) for warning in caught if "LightGBM" in str(warning.message)]
+    assert len(said) == isinstance(error, OSError)
+    assert all("libgomp.so.1" in words for words in said)
 
 
 def test_without_lightgbm_scikit_learn_grows_the_trees(no_lightgbm, monkeypatch):

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import dropwhile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -83,8 +84,14 @@ class ServiceProcess:
         return self.log()
 
     def log(self) -> list[dict[str, Any]]:
-        """Lines of the log so far."""
-        return [json.loads(line) for line in self._lines()]
+        """Lines of the log so far; one within it that is no JSON stands as an error.
+
+        Lines before it are for the person who starts the service.
+        """
+        return [
+            json.loads(line) if line.startswith("{") else {"level": "error", "event": line}
+            for line in dropwhile(lambda line: not line.startswith("{"), self._lines())
+        ]
 
     def _lines(self) -> list[str]:
         self._log.seek(0)

@@ -6,6 +6,7 @@ finds a failure, where the service has logged one, or where it does not stop by 
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -24,9 +25,11 @@ def ask(schemathesis: str, model: Path, seconds: float, seed: int) -> bool:
     """Ask one model for so many seconds; return whether nothing was wrong."""
     with ServiceProcess(model) as service:
         words = [schemathesis, "--config-file", str(HERE / "schemathesis.toml"), "run"]
+        hooks = os.environ | {"SCHEMATHESIS_HOOKS": str(HERE / "accepted.py")}
         words += [f"{service.url}/openapi.json", "--seed", str(seed), "--no-color"]
         words += ["--max-time", f"{seconds:.0f}"]
-        status = subprocess.run(words, cwd=HERE).returncode
+        # What it keeps for the next run goes beside the model.
+        status = subprocess.run(words, cwd=model.parent, env=hooks).returncode
         log = service.stop()
     requests = [line for line in log if line["event"] == "request"]
     failed = [line for line in log if line["level"] == "error"]

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import rareclass
 from rareclass.errors import ErrorKind, InputError
+from rareclass.machine import hush
 from rareclass.serving.connections import Connection
 from rareclass.serving.description import openapi_of, page_of
 from rareclass.serving.lanes import Lanes, ScoreRequest
@@ -293,6 +294,7 @@ def serve(
     Raises `InputError` where nothing can listen at the address.
     """
     start_log(with_requests)
+    hush(True)  # from now on each line of standard error is JSON
     config = server_config(service_of(model, settings, rareclass.__version__), settings.limits)
     with listening_at(address) as listening, threadpool_limits(1), _ignoring_sigterm():
         announce(replace(address, port=listening.getsockname()[1]))

@@ -14,6 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 from rareclass.ensemble.members.member import CELLS_A_BOOSTING_THREAD, Size, TreeMember
 from rareclass.ensemble.tree_sum import Tree, TreeSum
+from rareclass.findings import warn
 from rareclass.rows.memory import count_threads
 
 # Bits of a split's decision_type in LightGBM: a split by category, where missing values go, and,
@@ -24,10 +25,16 @@ _NOTHING, _NAN = 0, 2
 
 @cache
 def has_lightgbm() -> bool:
-    """Return whether LightGBM is installed and its library can be loaded."""
+    """Return whether LightGBM is installed and its library can be loaded; warns where it cannot."""
     try:
         import lightgbm  # noqa: F401
-    except (ImportError, OSError):
+    except ImportError:
+        return False
+    except OSError as error:
+        warn(
+            f"LightGBM is installed but cannot be loaded ({error}): scikit-learn's boosting takes "
+            "its place. On Debian the missing library is most often that of libgomp1."
+        )
         return False
     return True
 
