@@ -473,6 +473,9 @@ def test_a_journal_that_does_not_go_with_a_hunt(data: Path, rareclass: Run) -> N
         ErrorKind.COMBINATION,
         "--journal",
     )
+    within = data.parent / "found" / "j.jsonl"
+    done = hunt_in_vain(rareclass, data, "--cleared", "ok", "--journal", within)
+    refusal(done, ErrorKind.COMBINATION, "--journal", "--out")
     journal = data.parent / "j.jsonl"
     words_ = ("review", data, "-t", "checked", "--journal", journal, "--budget", 5)
     output_of(rareclass(*words_, "--positive", "ok"))

@@ -204,7 +204,7 @@ def hunt(
     check_folder(out, written.overwrite)
     written.check({"the file to be read": data, "--out": out}, written.overwrite)
     roles = LabelRoles(tuple(rare), tuple(cleared or ()))
-    said.check(journal)
+    said.check(journal, out)
     console = output()
     with being_written(out, f"--out {out}"):
         with track(f"Reading {data.name}"):

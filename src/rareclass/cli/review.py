@@ -79,10 +79,16 @@ class VerdictOptions:
         bool, typer.Option("--correct", help="Verdicts may replace earlier ones.")
     ] = False
 
-    def check(self, journal: Path | None) -> None:
-        """Raise `InputError` where there is no journal for verdicts, or it is elsewhere."""
+    def check(self, journal: Path | None, replaced: Path | None = None) -> None:
+        """Raise `InputError` where there is no journal for verdicts, or it could not stay there."""
         if journal is not None:
             on_this_machine(file_or_url(str(journal)), "--journal")
+            if replaced is not None and replaced.resolve() in journal.resolve().parents:
+                raise InputError(
+                    f"--journal {journal} is inside --out {replaced}, which is replaced whole.",
+                    "Give the journal a name outside of that folder.",
+                    ErrorKind.COMBINATION,
+                )
         elif self != VerdictOptions():
             raise InputError(
                 "--id, --verdicts and --correct are about a journal.",
