@@ -17,6 +17,7 @@ from rareclass.online import CBR, OAM, OnlineLogistic, OnlineMixture
 from rareclass.online._mixture_jit import LARGEST, mix, place
 from rareclass.online.feature_maps import KNOTS, FourierFeatures, Ranks
 from rareclass.online.state import flatten, unflatten
+from rareclass.rows.memory import Workers
 
 SMALL = [
     ("linear", OnlineLogistic()),
@@ -394,3 +395,26 @@ def test_reasons_of_a_mixture_take_waves_in():
     raised = model.raises(row, usual, model.additive_weights())
     assert raised.argmax() == 0
     assert model.raises(row, usual, np.empty(0)).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_threads_share_the_members_of_many_rows_and_change_nothing(monkeypatch):
+    shared = []
+
+    class Counted(Workers):
+        def map(self, work, pieces, n_threads):
+            shared.append(len(pieces))
+            return super().map(work, pieces, n_threads)
+
+    monkeypatch.setattr("rareclass.online.mixture.Workers", Counted)
+    X, sign = stream(n=620)
+    found = {}
+    for n_jobs in (1, 2, 3):
+        model = OnlineMixture(SMALL, n_jobs=n_jobs, random_state=0).start(X.shape[1], [-1.0, 1.0])
+        scores = model.test_then_train(X, labels(sign))
+        model.test_then_train(X[:20], labels(sign[:20]))  # so few are no work for threads
+        found[n_jobs] = {"scores": scores, **flatten(model.state_)}
+    # Of each fifty rows seven views, and seven members beside the mixing of the fifty before.
+    assert shared == 2 * 13 * [7, 8]
+    for name, value in found[1].items():
+        for n_jobs in (2, 3):
+            np.testing.assert_array_equal(found[n_jobs][name], value, err_msg=name)

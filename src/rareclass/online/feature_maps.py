@@ -1,5 +1,6 @@
 """Maps of a row for the members of a mixture: itself, its asinh, ranks of its values, waves."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -127,9 +128,15 @@ def mapped(name: str, X: np.ndarray, ranks: Ranks, waves: FourierFeatures, takes
         made, (n, d) = waves.apply(X), (len(X), len(waves.phases))
         if takes == "dense":
             return made
-        return SparseRows(np.arange(n + 1) * d, np.tile(np.arange(d), n), made.ravel())
+        return SparseRows(*_dense_places(n, d), made.ravel())
     seen = np.arcsinh(X) if name == "asinh" else X
     return sparse_rows(seen) if takes == "sparse" else seen
+
+
+@lru_cache(maxsize=2)
+def _dense_places(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row starts and columns of rows without zeros: the same for every thousand rows."""
+    return np.arange(n + 1) * d, np.tile(np.arange(d), n)
 
 
 def width(name: str, n_features: int) -> int:

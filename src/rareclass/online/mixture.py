@@ -1,6 +1,7 @@
 """Several online learners in one pass, judged by what they scored before learning, and mixed."""
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +24,14 @@ from rareclass.online.feature_maps import (
 from rareclass.online.ranker import OnlineRanker, buffer_offset, dense_rows
 from rareclass.online.univariate import OnlineLogistic
 from rareclass.parameters import check_number, check_whole
+from rareclass.rows.memory import Workers, check_jobs, count_threads
 
 # Rows of each class that new rows of the other are judged against.
 _PAIRS = 200
 # Rows that the members' average precision and precision at k are of.
 _LAST = 10_000
+# Rows from which on members learn in threads: fewer are learned before threads are started.
+_SHARED_ROWS = 500
 # What the stack is called beside the members.
 _STACK_NAME = "logistic regression on all places"
 Member = tuple[str, OnlineRanker]
@@ -133,6 +137,9 @@ class OnlineMixture(OnlineRanker):
         Majority scores of each member that places are by.
     half_life : float, default=1000.0
         Labelled rows after which the past counts half in the share of the rare class lately.
+    n_jobs : int or None, default=None
+        Threads over the members, for blocks of many rows; None and -1 are all cores. The result
+        does not depend on it.
     n_epochs, random_state, pos_label
         As in `OnlineRanker`; `random_state` draws the waves as well.
 
@@ -181,6 +188,7 @@ class OnlineMixture(OnlineRanker):
         share: float = 0.001,
         n_recent: int = 1000,
         half_life: float = 1000.0,
+        n_jobs: int | None = None,
         n_epochs: int = 1,
         random_state: Any = None,
         pos_label: Any = None,
@@ -189,6 +197,7 @@ class OnlineMixture(OnlineRanker):
         self.share = share
         self.n_recent = n_recent
         self.half_life = half_life
+        self.n_jobs = n_jobs
         self.n_epochs = n_epochs
         self.random_state = random_state
         self.pos_label = pos_label
@@ -203,6 +212,7 @@ class OnlineMixture(OnlineRanker):
         check_number("half_life", self.half_life, "a finite number above 0")
         check_whole("n_recent", self.n_recent)
         check_whole("n_epochs", self.n_epochs)
+        check_jobs(self.n_jobs)
         if self.share != 0.0:
             check_number("share", self.share, "0 or above and below 1", 0.0, 1.0)
         if self.members is not None and not len(self.members):
@@ -251,35 +261,58 @@ class OnlineMixture(OnlineRanker):
         self, state: MixtureState, rows: np.ndarray, sign: np.ndarray, step: np.ndarray
     ) -> tuple[MixtureState, np.ndarray]:
         scores = np.empty(len(rows))
-        start = 0
+        n_threads = count_threads(self.n_jobs) if len(rows) >= _SHARED_ROWS else 1
+        share = map if n_threads == 1 else partial(Workers().map, n_threads=n_threads)
+        start, mix = 0, _nothing
         while start < len(rows):
             part = slice(start, start + state.ranks.lacking)
-            state, scores[part] = self._learn_part(state, rows[part], sign[part], step[part])
+            given = rows[part], sign[part], step[part]
+            state, mix = self._learn_part(state, *given, scores[part], share, mix)
             state = state._replace(ranks=state.ranks.with_rows(rows[part]))
             start = part.stop
+        mix()
         return state, scores
 
     def _learn_part(
-        self, state: MixtureState, rows: np.ndarray, sign: np.ndarray, step: np.ndarray
-    ) -> tuple[MixtureState, np.ndarray]:
-        """Rows that are ranked among the same ones."""
-        members, states = self._members(), []
-        scores = np.empty((len(members), len(rows)))
-        seen_as: dict[tuple[str, str], Any] = {}
-        for k, (name, learner) in enumerate(members):
-            way = name, learner._takes
-            if way not in seen_as:
-                seen_as[way] = mapped(name, rows, state.ranks, state.waves, learner._takes)
-            moved, scores[k] = learner._learn(state.members[k], seen_as[way], sign, step)
-            states.append(moved)
-        record, stack, mixed = state.record, state.stack, np.empty(len(rows))
-        _mixture_jit.mix(
-            scores, sign, step, record.recent, record.ordered, record.kept, record.pairs,
-            record.last, record.last_rare, record.seen, record.lately, record.weights,
-            _prior(len(members)), record.losses, record.auc, record.n_judged, stack.mean,
-            stack.covariance, float(self.share), 2.0 ** (-1.0 / float(self.half_life)), mixed,
-        )  # fmt: skip
-        return state._replace(members=tuple(states)), mixed
+        self,
+        state: MixtureState,
+        rows: np.ndarray,
+        sign: np.ndarray,
+        step: np.ndarray,
+        mixed: np.ndarray,
+        share: Callable[..., Any],
+        mix_before: Callable[[], None],
+    ) -> tuple[MixtureState, Callable[[], None]]:
+        """Members learn from rows that are ranked among the same ones, each a piece of work.
+
+        So is the mixing of the part before, and returned is that of these rows, into `mixed`.
+        """
+        members, record, stack = self._members(), state.record, state.stack
+        n_members = len(members)
+        scores = np.empty((n_members, len(rows)))
+        ways = list(dict.fromkeys((name, learner._takes) for name, learner in members))
+        views = share(lambda way: mapped(way[0], rows, state.ranks, state.waves, way[1]), ways)
+        seen_as = dict(zip(ways, views, strict=True))
+
+        def learn(k: int) -> Any:
+            if k == n_members:
+                return mix_before()
+            name, learner = members[k]
+            seen = seen_as[name, learner._takes]
+            moved, scores[k] = learner._learn(state.members[k], seen, sign, step)
+            return moved
+
+        def mix() -> None:
+            _mixture_jit.mix(
+                scores, sign, step, record.recent, record.ordered, record.kept, record.pairs,
+                record.last, record.last_rare, record.seen, record.lately, record.weights,
+                _prior(n_members), record.losses, record.auc, record.n_judged, stack.mean,
+                stack.covariance, float(self.share), 2.0 ** (-1.0 / float(self.half_life)), mixed,
+            )  # fmt: skip
+
+        # The members that take longest come last in the list, and begin first.
+        _, *moved = share(learn, range(n_members, -1, -1))
+        return state._replace(members=tuple(moved[::-1])), mix
 
     def _scores(self, state: MixtureState, block: Any) -> np.ndarray:
         rows, members = dense_rows(block), self._members()
@@ -407,6 +440,10 @@ class OnlineMixture(OnlineRanker):
         if known and n_waves:
             raised[:known] += waves.raises(row[:known], usual[:known], of_waves)
         return raised
+
+
+def _nothing() -> None:
+    """Mix nothing: there is no part before the first one."""
 
 
 def _prior(n_members: int) -> np.ndarray:

@@ -459,6 +459,11 @@ def dense_rows(block: Any) -> np.ndarray:
 
 def sparse_rows(block: Any) -> SparseRows:
     """Rows by their non-zeros, from a dense array or any sparse one."""
+    if isinstance(block, np.ndarray):
+        is_set = block != 0.0
+        ends = np.cumsum(np.count_nonzero(is_set, axis=1))
+        columns, values = np.nonzero(is_set)[1], block[is_set].astype(np.float64)
+        return SparseRows(np.append(0, ends).astype(np.int64), columns.astype(np.int64), values)
     rows = sparse.csr_array(block, dtype=np.float64, copy=True)
     rows.sum_duplicates()
     rows.eliminate_zeros()
