@@ -121,7 +121,7 @@ def tasks(args: argparse.Namespace) -> Iterator[Task]:
         options = fixed | {"memory": simulated_fits.budget("all", args.rows, rare)}
         yield Task(
             name,
-            ("rankrc", "rankrc_path", *ON_A_PART, *FAST),
+            ("rankrc", "rankrc_path", "rankrc_wide", *ON_A_PART, *FAST),
             options,
             args.rows,
             features,

@@ -27,6 +27,7 @@ SEARCH = {
     "cv": 2,
 }
 
+SEARCH_WIDE = {"widths": [0.35, 0.5, 0.7, 1.0, 1.4], "search_rows": 20_000, "cv": 10}
 
 SEARCH_TOP = {
     **SEARCH,
@@ -89,6 +90,11 @@ def cross_validated(X: np.ndarray, y: np.ndarray, task: Task, **search: Any) -> 
 def on_a_part(X: np.ndarray, y: np.ndarray, task: Task) -> Fitted:
     """`RankRCCV.fit` with width and lam chosen on a part of the rows."""
     return cross_validated(X, y, task, **SEARCH)
+
+
+def on_many_folds(X: np.ndarray, y: np.ndarray, task: Task) -> Fitted:
+    """`RankRCCV.fit` with five widths, the paper's 16 lams and ten folds of a part of the rows."""
+    return cross_validated(X, y, task, **SEARCH_WIDE)
 
 
 def by_average_precision(X: np.ndarray, y: np.ndarray, task: Task) -> Fitted:

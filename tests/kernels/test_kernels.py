@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy import sparse
+from scipy import linalg, sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
@@ -15,7 +15,7 @@ from draws import draws
 from rareclass import RankRC
 from rareclass.findings import FindingKind, finding_of
 from rareclass.kernels import expansion, kernels
-from rareclass.kernels.expansion import expand, pull_back, whiten
+from rareclass.kernels.expansion import expand, orthonormalise, pull_back, whiten
 from rareclass.kernels.kernels import (
     KERNELS,
     CallableKernel,
@@ -173,6 +173,29 @@ def test_whitening_makes_the_kernel_the_identity_and_drops_copies(X, copies):
     # A rounding error E of the eigenvalues shows as T' E T.
     norms = np.linalg.norm(T, axis=0)
     assert (error <= 50 * len(index) * 2.2e-16 * len(index) * np.outer(norms, norms)).all()
+
+
+@draws(50)
+@given(matrix, st.integers(1, 2), st.sampled_from([0.01, 0.5, 2.0, 1e3]))
+def test_coordinates_of_a_fold_span_what_whitening_does(X, copies, width):
+    X = np.tile(X, (copies, 1))
+    K = Gaussian(width).block(X, X)
+    K = 0.5 * (K + K.T)
+    for dtype in (np.float32, np.float64):
+        T, white = orthonormalise(K, np.dtype(dtype)), whiten(K, np.dtype(dtype))
+        assert T.shape == white.shape
+        # The projection on the span; a rounding error E of eigenvalues shows as T' E T.
+        allowed = 50 * len(K) ** 2 * 2.2e-16 * (white**2).sum()
+        np.testing.assert_allclose(K @ T @ T.T @ K, K @ white @ white.T @ K, atol=1e-9 + allowed)
+        np.testing.assert_allclose(T.T @ K @ T, np.eye(T.shape[1]), atol=1e-9 + allowed)
+
+
+def test_coordinates_of_a_fold_need_no_eigenvectors_where_every_direction_counts(monkeypatch):
+    monkeypatch.delattr(linalg, "eigh")
+    X = np.random.default_rng(0).standard_normal((30, 5))
+    K = Gaussian(1.0).block(X, X)
+    T = orthonormalise(K, np.dtype(np.float32))
+    np.testing.assert_allclose(T.T @ K @ T, np.eye(30), atol=1e-10)
 
 
 def test_whitening_of_a_zero_kernel_has_no_direction():

@@ -17,7 +17,14 @@ from sklearn.utils import check_random_state
 
 from rareclass.estimators.search import OF_CELLS, Fold, Scoring
 from rareclass.folds.majority_part import DrawnRows, draw_class
-from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, expand, whiten
+from rareclass.kernels.expansion import (
+    Coordinates,
+    KernelExpansion,
+    block_scores,
+    expand,
+    orthonormalise,
+    whiten,
+)
 from rareclass.kernels.kernels import (
     KERNELS,
     FeatureScaled,
@@ -209,6 +216,8 @@ class PreparedRanking:
                     "that leave some of them in the training part."
                 )
             K = K[np.ix_(use, use)]
+            if coordinates is whiten:
+                coordinates = orthonormalise  # the coordinates of a fold are nobody's features
         with factorising(len(K), self.rows.n_threads):
             whitener = coordinates(K, self.dtype)
         if use is not None:

@@ -47,13 +47,16 @@ class RankRCCV(RankScorer, KernelSearch):
         ``["smoothed_hinge", ("pnorm_push", {"power": 4})]``.
     widths : sequence of float or None, default=None
         Widths of the kernel to choose from together with lam, as multiples of `width`, such as
-        ``[0.5, 0.7, 1, 1.4]``. Each costs a kernel and all of its folds and lams.
+        ``[0.5, 0.7, 1, 1.4]``. Each costs a kernel and its folds and lams.
     search_rows : int or None, default=None
         At most so many rows choose, and the best model is fitted on all: the rare rows, up to
         half as many, and majority rows drawn to fill up, with weights that make up for it. None:
         all rows choose. On many rows some 20,000 are nearly as good a judge, at a small part of the
         price; with them lam comes out a little larger than all rows would have it. Their models
-        are found to a `tol` of 1e-2 where that is "auto".
+        are found to a `tol` of 1e-2 where that is "auto". With four folds or more, two of them and
+        every second lam first tell which half of the widths and losses is the better one (two of
+        them at least); only these go on to all folds, each with its best lam and the lams next to
+        it, and are in ``cv_results_``.
     kernel, width, landmarks, loss, eps, loss_params, penalty, feature_scaling, tol, max_iter, \
 memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
         As in `RankRC`; `random_state` also shuffles the folds. ``width="mean"`` is taken over all

@@ -1,7 +1,8 @@
 """RankRCCV and OrdinalRankRCCV: lam, loss and width of the kernel by cross-validation.
 
-1. with `search_rows`, rows are drawn that choose in place of all
-2. they are prepared once for each width; folds, losses and lams are problems over the same kernel
+1. with `search_rows`, rows are drawn that choose in place of all; two folds and every second lam
+   then tell which widths and losses are the better half, and which lams are near the best
+2. rows are prepared once for each width; folds, losses and lams are problems over the same kernel
    blocks
 3. with `max_landmarks`, the lams whose model of all rows uses few enough landmarks
 4. the solutions of all folds, losses and lams, in step; their held-out scores
@@ -29,6 +30,7 @@ from rareclass.estimators.search import (
     SearchCV,
     TieBreaker,
     as_scoring,
+    best_of,
     make_folds,
 )
 from rareclass.findings import warn
@@ -52,12 +54,25 @@ from rareclass.ranking.targets import aligned
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
+# With `search_rows`: folds of the first round, and from how many folds on there is one.
+_FIRST_FOLDS, _LEAST_FOLDS = 2, 4
+# Of the grid every so many-th lam is tried there; the best and the lams next to it go on.
+_LAM_STRIDE, _NEXT = 2, (-1, 0, 1)
 
 Make = Callable[[], Problem]
 
 
+class _Entry(NamedTuple):
+    """Losses and lams to be tried with one width; ``lams`` is None for the whole grid."""
+
+    width: float
+    losses: Sequence[LossChoice]
+    lams: Sequence[float] | None = None
+    lam_stride: int = 1  # every so many-th lam of the grid, from the largest on
+
+
 class _Tried(NamedTuple):
-    """Results of one width: solutions of each fold, by loss and lam, and their held-out scores.
+    """Results of one entry: solutions of each fold, by loss and lam, and their held-out scores.
 
     ``scores`` of shape (n_measures, n_folds, n_candidates) are by the scoring, and by what decides
     between equals if anything does. ``prepared``, and ``on_all_rows`` that make problems by loss,
@@ -65,7 +80,8 @@ class _Tried(NamedTuple):
     are the solutions of all rows, by loss and lam, where they were needed.
     """
 
-    width: float
+    entry: _Entry
+    grid: list[float]  # of which `lams` are some
     lams: list[float]
     solutions: list[list[Solution]]
     scores: np.ndarray
@@ -123,12 +139,18 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         )
         # 2. to 4.
         factors = [1.0] if self.widths is None else np.ravel(self.widths).tolist()
-        tried = [
-            self._try(replace(searched, width=factor * all_rows.width), folds, candidates, measures)
-            for factor in factors
-        ]
+        entries = [_Entry(factor * all_rows.width, candidates) for factor in factors]
+        if self.search_rows is not None and len(folds) >= _LEAST_FOLDS:
+            first = [entry._replace(lam_stride=_LAM_STRIDE) for entry in entries]
+            some = folds[:_FIRST_FOLDS]
+            equals = self._between_equals
+            entries = _better_half(
+                [self._try(searched, one, some, measures) for one in first],
+                None if equals is None else equals[1],
+            )
+        tried = [self._try(searched, entry, folds, measures) for entry in entries]
         # 5.
-        choice = self._store_results(candidates, tried)
+        choice = self._store_results(tried)
         self.feature_scales_ = all_rows.scales
         self.__dict__.update(all_rows.target.attributes)
         # 6.
@@ -161,14 +183,14 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
     def _try(
         self,
         rows: RankingData,
+        entry: _Entry,
         folds: list[Fold],
-        candidates: Sequence[LossChoice],
         measures: Sequence[Scoring],
     ) -> _Tried:
-        """All losses and lams with one width."""
-        given_losses = [make_loss(c.loss, self.eps, c.params) for c in candidates]
+        """Losses and lams with one width."""
+        given_losses = [make_loss(c.loss, self.eps, c.params) for c in entry.losses]
         check_penalty(self.penalty, given_losses)
-        prepared = prepare(rows, several=True)
+        prepared = prepare(replace(rows, width=entry.width), several=True)
         penalty, is_part = PENALTIES[self.penalty], self.search_rows is not None
         accuracy = settings_of(SolverSettings, self).accuracy(prepared, is_part)
         losses = [prepared.target.loss(loss) for loss in given_losses]
@@ -179,7 +201,10 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
 
         on_all_rows = problems(None)
         given = penalty.lams(on_all_rows) if self.lams is None else np.ravel(self.lams)
-        lams = [float(lam) for lam in given]
+        grid = [float(lam) for lam in given]
+        lams = list(grid if entry.lams is None else entry.lams)
+        if entry.lam_stride > 1:
+            lams = sorted(lams, reverse=True)[:: entry.lam_stride]
         whole: list[Solution] | None = None
         if self.max_landmarks is not None:
             lams, whole = self._small_enough(prepared, on_all_rows, lams, accuracy.tol)
@@ -207,7 +232,7 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
             solutions = [list(chain(*paths[k : k + n_losses])) for k in each]
             scores = prepared.fold_scores(folds, solutions, *measures)
         tried = _Tried(
-            rows.width, lams, solutions, scores, accuracy.tol, prepared, on_all_rows, whole
+            entry, grid, lams, solutions, scores, accuracy.tol, prepared, on_all_rows, whole
         )
         return tried if self.widths is None else tried._replace(prepared=None, on_all_rows=[])
 
@@ -306,9 +331,9 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         """Mask of the models that use few enough landmarks, and some."""
         return (sizes > 0) & (sizes <= self.max_landmarks)
 
-    def _store_results(self, candidates: list[LossChoice], tried: list[_Tried]) -> _Choice:
+    def _store_results(self, tried: list[_Tried]) -> _Choice:
         """Keep what was found of every candidate, and the best."""
-        every = [self._results_of(each, candidates) for each in tried]
+        every = [self._results_of(each) for each in tried]
         n_short = sum(int(more["n_stopped_short"].sum()) for _, more in every)
         if n_short:
             n_solved = sum(each.scores[0].size for each in tried)
@@ -335,21 +360,20 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         of = tried[which]
         place = best - int(ends[which]) + of.scores.shape[2]
         number, of_lam = divmod(place, len(of.lams))
-        choice = _Choice(of, place, candidates[number], of.lams[of_lam])
-        self.best_lam_, self.best_width_ = choice.lam, of.width
+        choice = _Choice(of, place, of.entry.losses[number], of.lams[of_lam])
+        self.best_lam_, self.best_width_ = choice.lam, of.entry.width
         self.best_loss_, self.best_loss_params_ = choice.loss
         return choice
 
-    def _results_of(
-        self, tried: _Tried, candidates: Sequence[LossChoice]
-    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    def _results_of(self, tried: _Tried) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Parameters of the candidates of one width, and their results beside scores."""
-        solutions, n_lams, n_losses = tried.solutions, len(tried.lams), len(candidates)
+        candidates, solutions = tried.entry.losses, tried.solutions
+        n_lams, n_losses = len(tried.lams), len(candidates)
         short = [[stopped_short(s, tried.tol) for s in path] for path in solutions]
         named = {
             "loss": np.repeat([str(candidate) for candidate in candidates], n_lams),
             "lam": np.tile(tried.lams, n_losses),
-            "width": np.full(n_lams * n_losses, tried.width),
+            "width": np.full(n_lams * n_losses, tried.entry.width),
         }
         more = {
             "n_stopped_short": np.sum(short, axis=0),
@@ -372,13 +396,14 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         tried = choice.tried
         chosen = {"lam": choice.lam, "loss": choice.loss.loss, "loss_params": choice.loss.params}
         if self.widths is not None:
-            chosen["width"] = tried.width
+            chosen["width"] = tried.entry.width
         model = self._model(self._machine, **chosen)
         settings = settings_of(SolverSettings, model)
-        of_folds = tried.prepared or prepare(replace(searched, width=tried.width), several=True)
+        width = tried.entry.width
+        of_folds = tried.prepared or prepare(replace(searched, width=width), several=True)
         prepared = of_folds
         if self.search_rows is not None:
-            prepared = prepare(replace(all_rows, width=tried.width))
+            prepared = prepare(replace(all_rows, width=width))
         loss = prepared.target.loss(make_loss(choice.loss.loss, self.eps, choice.loss.params))
         if tried.whole is None:
             its_own = replace(prepared, loss=loss)
@@ -401,6 +426,43 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         if calibration is not None:
             model.calibration_ = calibration
         return model
+
+
+def _better_half(tried: Sequence[_Tried], equal_within: float | None) -> list[_Entry]:
+    """The better half of the pairs of width and loss, two at least; lams around their best.
+
+    Pairs are as good as their best lam; they come in the order in which the search would choose
+    them, one after the other. `equal_within`: the second measure decides between means of the
+    first one that are as good as equal, see `TieBreaker`.
+    """
+    means = np.concatenate([each.scores.mean(axis=1) for each in tried], axis=1)
+    rows = [
+        (width, loss, lam)
+        for width, each in enumerate(tried)
+        for loss in range(len(each.entry.losses))
+        for lam in range(len(each.lams))
+    ]
+    width, loss, lam = np.array(rows).T
+    pair = np.unique(np.stack([width, loss]), axis=1, return_inverse=True)[1]
+    sigma = np.array([each.entry.width for each in tried])
+    simplest = np.argsort(np.lexsort((lam, -sigma[width])))
+    left, kept = np.arange(len(rows)), []
+    n_pairs = int(pair.max()) + 1
+    for _ in range(min(n_pairs, max(2, n_pairs // 2))):
+        tie = None if equal_within is None else TieBreaker("", means[1, left], equal_within)
+        best = left[best_of(means[0, left], simplest[left], tie)]
+        kept.append(best)
+        left = left[pair[left] != pair[best]]
+    entries = []
+    for k, each in enumerate(tried):
+        own = sorted(place for place in kept if width[place] == k)
+        near = {_LAM_STRIDE * lam[place] + step for place in own for step in _NEXT}
+        grid = sorted(each.grid, reverse=True)
+        lams = [value for number, value in enumerate(grid) if number in near]
+        if own:
+            losses = [each.entry.losses[loss[place]] for place in own]
+            entries.append(_Entry(each.entry.width, losses, lams))
+    return entries
 
 
 def _within(cv: Any, numbers: np.ndarray | None, n_rows: int) -> Any:

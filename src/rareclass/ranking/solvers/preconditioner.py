@@ -17,6 +17,8 @@ from rareclass.rows import ArrayRows, Block, Budget, as_source
 # from memory, of a row in a pass, and of a pass whatever its size. Only their ratio is used.
 _FLOP, _ENTRY, _ROW, _PASS = 0.02, 1.0, 100.0, 2e6
 
+# Majority rows that are sampled: more are nearer the Hessian and slower to build from.
+MOST_SAMPLED = 3000
 # Rare rows at a time, and blocks of the sample: all pairs of a block with them are formed, 25 MB.
 _RARE_ROWS, _SAMPLE_BLOCKS = 4096, 4
 
@@ -45,7 +47,7 @@ class SampledHessian:
     problem: RankingProblem  # whose Hessian it is
     # the same on a part of the rows, to sample from; None samples all
     part: RankingProblem | None = None
-    n_sampled: int = 3000  # most of them: more is nearer the Hessian and slower to build
+    n_sampled: int = MOST_SAMPLED  # at most
 
     @property
     def patience(self) -> int:
