@@ -83,7 +83,7 @@ def from_threads(call: Callable[[], Any]) -> Iterator[Any]:
             yield from found
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("k", range(len(ALL)), ids=[type(each).__name__ for each in ALL])
 def test_threads_get_the_answers_of_one(k: int) -> None:
     model = fitted(k)
@@ -155,6 +155,7 @@ class CallsBack:
         return np.asarray(self._rows, dtype)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("learner", LEARNERS, ids=[type(each).__name__ for each in LEARNERS])
 def test_a_second_thread_that_learns_is_refused(learner: Any) -> None:
     model, called = clone(learner).partial_fit(X, Y, classes=[0, 1]), list[Any]()
