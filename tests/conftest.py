@@ -29,6 +29,9 @@ from object_store import memory as memory  # noqa: E402
 from object_store import s3 as s3  # noqa: E402
 from object_store import web as web  # noqa: E402
 
+# Of an environment of its own: `make test-service`.
+collect_ignore = ["with_schemathesis"]
+
 register()
 # A shell that starts a command in the background has it ignore Ctrl-C, and so do the processes
 # that tests start: tests of interrupts need Python's own handler, which exec resets to the default.

@@ -72,11 +72,13 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(
     seen: list[tuple[int, int, float]] = []
     fit = RareClassifier.fit
 
-    def watched(self: RareClassifier, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def watched(
+        self: RareClassifier, X: Any, y: Any, sample_weight: Any = None, **beside: Any
+    ) -> Any:
         rare = y == 1
         seen.append((X.height, int(rare.sum()), float(sample_weight[~rare].sum())))
         assert (sample_weight[rare] == 1.0).all()
-        return fit(self, X, y, sample_weight)
+        return fit(self, X, y, sample_weight, **beside)
 
     monkeypatch.setattr(RareClassifier, "fit", watched)
     monkeypatch.setattr("rareclass.fit.memory_plan.LEAST_SAMPLED", 300)
