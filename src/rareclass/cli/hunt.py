@@ -216,6 +216,7 @@ def hunt(
                 ignored=tuple(ignore or ()),
                 separator=character,
                 memory=available_memory(),
+                has_labels=journal is None,
             )
         kept = None
         if journal is not None:

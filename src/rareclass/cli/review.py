@@ -173,6 +173,7 @@ def review(
         ignored=tuple(ignore or ()),
         separator=table.character,
         memory=available_memory(),
+        has_labels=False,
     )
     kept = open_journal(journal, read, model, positive, tuple(rest or ()))
     console = output()

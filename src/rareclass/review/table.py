@@ -87,15 +87,17 @@ def read_review_table(
     ignored: Sequence[str] = (),
     separator: str | None = None,
     memory: int | None = None,
+    has_labels: bool = False,
 ) -> ReviewTable:
     """Read a table or a file for a review; a table without the target has no labels yet.
 
+    A table that `has_labels` is refused without the target.
     Columns are left out (`drop`), taken as categories, or kept although they look like identifiers.
     Labels that are `ignored` count as unknown. `memory` is the most bytes that may be taken; a
     larger table is refused. Raises `InputError` for whatever is wrong with the file, its columns or
     its keys.
     """
-    file = named_columns(open_rows(table, separator))
+    file = named_columns(open_rows(table, separator), [target] if has_labels else (), "--target")
     if target not in file.columns:
         unknown = pl.lit(None, pl.String).alias(target)
         file = named_columns(open_rows(pl.concat(list(file.batches())).with_columns(unknown)))
