@@ -16,7 +16,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -180,6 +180,17 @@ def _warm() -> None:
     RankRC(n_jobs=1).fit(X, np.arange(300) < 20)
 
 
+def _cuts(n_rows: int) -> list[int]:
+    return np.linspace(0, n_rows, PARTS + 1).astype(int).tolist()
+
+
+def _pieces(paths: Sequence[Path], cuts: list[int]) -> list[list[Any]]:
+    """Return the parts of each file, read where they are needed."""
+    from dask import delayed
+
+    return [[delayed(_slice)(str(path), a, b) for a, b in pairwise(cuts)] for path in paths]
+
+
 def _slice(path: str, start: int, stop: int) -> np.ndarray:
     return np.array(np.load(path, mmap_mode="r")[start:stop])
 
@@ -232,23 +243,20 @@ def ensemble(
     model = RareClassifier(random_state=0)
     with ExitStack() as until_read:
         if place.startswith("dask"):
-            from dask import array, delayed
+            from dask import array
 
             until_read.enter_context(workers(int(place.split()[1])))
-            n_rows = len(np.load(y, mmap_mode="r"))
-            cuts = np.linspace(0, n_rows, PARTS + 1).astype(int).tolist()
+            stored = [np.load(each, mmap_mode="r") for each in (X, y)]
+            cuts = _cuts(len(stored[0]))
+            sizes = np.diff(cuts).tolist()
             given = [
                 array.concatenate(
                     [
-                        array.from_delayed(
-                            delayed(_slice)(str(path), a, b),
-                            (b - a, *stored.shape[1:]),
-                            stored.dtype,
-                        )
-                        for a, b in pairwise(cuts)
+                        array.from_delayed(part, (n, *each.shape[1:]), each.dtype)
+                        for part, n in zip(parts, sizes, strict=True)
                     ]
                 )
-                for path, stored in ((each, np.load(each, mmap_mode="r")) for each in (X, y))
+                for each, parts in zip(stored, _pieces((X, y), cuts), strict=True)
             ]
         start = time.perf_counter()
         if not place.startswith("dask"):
@@ -269,14 +277,11 @@ def _rows(place: str, X: Path, y: Path) -> Iterator[Callable[[], Any]]:
     """What brings the rows of two files to a place."""
     from rareclass.rows import from_arrays, from_dask
 
-    n_rows = len(np.load(y, mmap_mode="r"))
-    cuts = np.linspace(0, n_rows, PARTS + 1).astype(int).tolist()
+    cuts = _cuts(len(np.load(y, mmap_mode="r")))
     if place.startswith("memory"):
         yield lambda: from_arrays(np.load(X), np.load(y))
     elif place.startswith("dask"):
-        from dask import delayed
-
-        pieces = [[delayed(_slice)(str(path), a, b) for a, b in pairwise(cuts)] for path in (X, y)]
+        pieces = _pieces((X, y), cuts)
         with workers(int(place.split()[1])) as client:
             yield lambda: from_dask(pieces[0], pieces[1], client=client)
     else:
@@ -374,33 +379,25 @@ def moments(folder: str, place: str, threads: int = 1, limit: float = 600.0) -> 
     from rareclass.rows import from_dask, from_parquet
 
     model = MIBC(n_jobs=2)
-    with time_limit(limit):
+    with time_limit(limit), ExitStack() as until_learned:
         if place.startswith("memory"):
             start = time.perf_counter()
             rows = from_parquet(folder, target="target")
         else:
             from dask import delayed
 
-            with workers(int(place.split()[1])) as client:
-                start = time.perf_counter()
-                files = sorted(Path(folder).glob("*.parquet"))
-                parts = [delayed(pd.read_parquet)(path) for path in files]
-                rows = from_dask(parts, target="target", client=client)
-                loaded = time.perf_counter()
-                model.fit_rows(rows)
-                end = time.perf_counter()
-                told = passes_of(rows)
-                return {
-                    "seconds": end - loaded,
-                    "load_seconds": loaded - start,
-                    **told,
-                    "peak_bytes": process_memory.peak(),
-                }
+            client = until_learned.enter_context(workers(int(place.split()[1])))
+            start = time.perf_counter()
+            files = sorted(Path(folder).glob("*.parquet"))
+            parts = [delayed(pd.read_parquet)(path) for path in files]
+            rows = from_dask(parts, target="target", client=client)
         loaded = time.perf_counter()
         model.fit_rows(rows)
+        seconds, told = time.perf_counter() - loaded, passes_of(rows)
     return {
-        "seconds": time.perf_counter() - loaded,
+        "seconds": seconds,
         "load_seconds": loaded - start,
+        **told,
         "peak_bytes": process_memory.peak(),
     }
 

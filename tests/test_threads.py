@@ -53,7 +53,7 @@ def of_tables() -> Any:
 
 
 def answers(model: Any, rows: Any) -> dict[str, np.ndarray]:
-    """What each method answers to rows."""
+    """Return the answer of each method to rows."""
     names = [name for name in METHODS if hasattr(model, name)]
     return {name: np.asarray(getattr(model, name)(rows)) for name in names}
 
