@@ -80,17 +80,20 @@ class SampledHessian:
             keeps_arrays=False,
             blocks_a_thread=1,
         )
+        # A float32 kernel has no more digits, and its products take half the time.
+        whitener = p.whitener.astype(p.rare_kernel.dtype, copy=False)
         H = np.zeros((p.size, p.size))
         of_pairs = H[: p.rank, : p.rank]
         for start in range(0, len(p.rare_weight), _RARE_ROWS):
             rare = slice(start, min(start + _RARE_ROWS, len(p.rare_weight)))
-            features = expand(p.rare_kernel[rare], p.whitener)
-            half, by_rare = sample.sum(_half_hessian, p, at, p.whitener, rare, features)
+            features = p.rare_kernel[rare] @ whitener
+            half, by_rare = sample.sum(_half_hessian, p, at, whitener, rare, features)
             with factorising(p.rank, p.rows.n_threads):
-                of_pairs += half + 0.5 * (features * by_rare[:, None]).T @ features
+                by_row = by_rare[:, None].astype(features.dtype)
+                of_pairs += half + 0.5 * (features * by_row).T @ features
         of_pairs += of_pairs.T
         if isinstance(p.loss, MajorityOuterLoss):
-            H += sample.sum(_outer_hessian, p, p.loss, at, p.whitener, p.rare_kernel)[0]
+            H += sample.sum(_outer_hessian, p, p.loss, at, whitener, p.rare_kernel)[0]
         H[np.diag_indices(p.rank)] += p.lam
         # Own unknowns that H knows nothing of, as those of losses between levels: of the size of
         # the rest, so that H stays definite.
@@ -105,15 +108,16 @@ class SampledHessian:
         return lambda r: linalg.cho_solve(factor, r, check_finite=False)
 
 
-def _sample(block: Block, p: RankingProblem, at: Evaluation, whitener: Any) -> Any:
+def _sample(block: Block, p: RankingProblem, at: Evaluation, whitener: Any) -> tuple[Any, Any]:
     """Scores and whitened features of sampled rows, needed once for every stretch of rare rows."""
-    sample = block.memo.get("sample", at.token)
-    if sample is None:
+    names = "scores", "features"
+    scores, features = (block.memo.get(name, at.token) for name in names)
+    if scores is None or features is None:
         K = p.expansion.matrix(block)
-        scores, features = expand(K, at.coefficients), expand(K, whitener)
-        sample = np.column_stack([scores, features])
-        block.memo.keep("sample", at.token, sample)
-    return sample
+        scores, features = expand(K, at.coefficients), K @ whitener
+        for name, values in zip(names, (scores, features), strict=True):
+            block.memo.keep(name, at.token, values)
+    return scores, features
 
 
 def _half_hessian(
@@ -129,12 +133,11 @@ def _half_hessian(
     The crossing term as it is, the square of the sampled rows by half; of the square of the rare
     rows the curvature of each.
     """
-    sample = _sample(block, p, at, whitener)
-    scores, features = sample[:, 0], sample[:, 1:]
-    C = p.loss.pair_curvature(at.rare, rare, scores)
-    C *= block.weight[None, :]
-    half = 0.5 * features * C.sum(axis=0)[:, None] - C.T @ rare_features
-    return features.T @ half, C.sum(axis=1)
+    scores, features = _sample(block, p, at, whitener)
+    C = p.loss.pair_curvature(at.rare, rare, scores) * block.weight
+    by_rare, by_sampled = C.sum(axis=1), C.sum(axis=0)[:, None].astype(features.dtype)
+    half = 0.5 * by_sampled * features - C.T.astype(features.dtype) @ rare_features
+    return features.T @ half, by_rare
 
 
 def _outer_hessian(
@@ -146,14 +149,13 @@ def _outer_hessian(
     rare_kernel: Any,
 ) -> tuple[Any]:
     """Hessian of the outer function at the sampled rows' own sums, by unknown."""
-    sample = _sample(block, p, at, whitener)
-    scores, features = sample[:, 0], sample[:, 1:]
+    scores, features = _sample(block, p, at, whitener)
     pull = np.zeros_like(features)
     for start in range(0, len(rare_kernel), _RARE_ROWS):
         rare = slice(start, min(start + _RARE_ROWS, len(rare_kernel)))
         slope = loss.pair_slope(at.rare, rare, scores)
         pull += slope.sum(axis=0)[:, None] * features
-        pull -= slope.T @ expand(rare_kernel[rare], whitener)
+        pull -= slope.T @ (rare_kernel[rare] @ whitener)
     H: Any = 0.0
     curvatures = loss.row_curvatures(at.rare, scores)
     own = -np.eye(p.loss.n_levels)
