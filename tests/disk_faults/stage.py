@@ -45,6 +45,10 @@ class Stage(NamedTuple):
                 continue
         return found
 
+    def n_files(self) -> int:
+        """Count files and folders below the folder."""
+        return sum(len(files) + len(folders) for _, folders, files in os.walk(self.folder))
+
     def check_outputs(self, before: Snapshot, where: str) -> None:
         """Check that outputs are the old or the new ones, and no old line was lost."""
         after = self.snapshot()

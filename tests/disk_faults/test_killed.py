@@ -22,7 +22,7 @@ _KILLS, _CASES = 25, 8
 def processes() -> ForkServerContext:
     """Start processes that have imported the package already."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["disk_faults.scenes", "rareclass.ensemble.rare_classifier"])
+    context.set_forkserver_preload(["disk_faults.scenes", "disk_faults.imported"])
     return context
 
 
@@ -35,14 +35,14 @@ def play(name: str, folder: Path) -> None:
 
 def kill_once(stage: Stage, processes: ForkServerContext, moments: random.Random) -> None:
     """Kill the command: at any moment, or soon after it has begun to write; then run it again."""
-    before = stage.reset()
+    before, n_files = stage.reset(), stage.n_files()
     process = processes.Process(target=play, args=(stage.scene.name, stage.folder))
     process.start()
     if moments.random() < 0.3:
         process.join(moments.uniform(0.0, 0.5))
     else:
-        while process.is_alive() and len(stage.snapshot()) == len(before):
-            time.sleep(0.0005)
+        while process.is_alive() and stage.n_files() == n_files:
+            time.sleep(0.001)
         process.join(moments.uniform(0.0, 0.05))
     process.kill()
     process.join()
