@@ -4,31 +4,25 @@ The process that forks the killed ones imports this file. It must not read a tab
 polars do not come along with a fork.
 """
 
-import matplotlib.pyplot  # noqa: F401
+from importlib import import_module
+
 import numba
 from typer.testing import CliRunner
 
-import rareclass.audit.audit_table
-import rareclass.compare.leaderboard
-import rareclass.ensemble.folds
-import rareclass.ensemble.identifiers
-import rareclass.ensemble.importances
-import rareclass.ensemble.missed_cases
-import rareclass.ensemble.rare_classifier
-import rareclass.ensemble.workers
-import rareclass.fit.mibc_method
-import rareclass.fit.training
-import rareclass.hunt.files
-import rareclass.hunt.hunting
-import rareclass.hyperball
-import rareclass.model.score_file
-import rareclass.model.to_onnx
-import rareclass.online.oam
-import rareclass.opening
-import rareclass.report.model_report
-import rareclass.review.reviewing
-import rareclass.stream.loop
 from rareclass.cli.app import app
 
+_MODULES = (
+    "matplotlib.pyplot", "rareclass.audit.audit_table", "rareclass.compare.leaderboard",
+    "rareclass.ensemble.folds", "rareclass.ensemble.identifiers",
+    "rareclass.ensemble.importances", "rareclass.ensemble.missed_cases",
+    "rareclass.ensemble.rare_classifier", "rareclass.ensemble.workers",
+    "rareclass.fit.mibc_method", "rareclass.fit.training", "rareclass.hunt.files",
+    "rareclass.hunt.hunting", "rareclass.hyperball", "rareclass.model.score_file",
+    "rareclass.model.to_onnx", "rareclass.online.oam", "rareclass.opening",
+    "rareclass.report.model_report", "rareclass.review.reviewing", "rareclass.stream.loop",
+)  # fmt: skip
+
+for module in _MODULES:
+    import_module(module)
 CliRunner().invoke(app, ["fit", "--help"])
 numba.njit(lambda x: x)(1)

@@ -87,11 +87,20 @@ def page_of(path: Path) -> bytes:
     return re.sub(rb"[0-9-]+ at [0-9:]+ UTC", b"", path.read_bytes())
 
 
+_OF_THE_RUN = frozenset(
+    ("date", "memory", "memory_bytes", "model", "rows_per_second", "seconds", "time", "trained")
+)
+
+
 def _timeless(value: Any) -> Any:
     if isinstance(value, dict):
-        clock = ("date", "seconds", "time", "trained", "model", "rows_per_second")
-        return {name: _timeless(each) for name, each in value.items() if name not in clock}
+        return {name: _timeless(each) for name, each in value.items() if name not in _OF_THE_RUN}
     return [_timeless(each) for each in value] if isinstance(value, list) else value
+
+
+def table_of(path: Path) -> Any:
+    """Cells of a leaderboard without what the clock says."""
+    return _timeless(pl.read_csv(path).to_dicts())
 
 
 def folder_of(path: Path) -> Any:
@@ -114,6 +123,18 @@ def journal_of(path: Path) -> Any:
     assert not journal.findings
     rounds = [(each.number, each.listed) for each in journal.rounds]
     return rounds, {key: (each.label, each.round) for key, each in journal.verdicts.items()}
+
+
+def hunted_journal_of(path: Path) -> Any:
+    """Rows of the last round: a hunt that is run again adds a round."""
+    return [each.key for each in ReviewJournal(path).rounds[-1].listed]
+
+
+def lines_of(path: Path) -> list[str]:
+    """Lines of a text, each of which must be whole."""
+    text = path.read_text()
+    assert not text or text.endswith("\n")
+    return text.splitlines()
 
 
 def list_of(path: Path) -> Any:
@@ -186,12 +207,14 @@ _CASES = ("--target", "checked", "--rare", "fraud", "--cleared", "ok", *FEW)
 _STREAM = (
     "stream", "@rows.csv", "--target", "fraud", "--id", "id", "--checkpoint", "@run", "--learner",
     "oam", "--every", "150", "--report-every", "100", "--window", "100", "--hold", "20",
+    "--alerts", "@alerts.jsonl", "--alert-budget", "5/100",
 )  # fmt: skip
 _REVIEW = (
     "review", "@open.csv", "-t", "fraud", "--id", "order", "--journal", "@j.jsonl", "--budget",
     "12", "--time-budget", "60",  # a limit that no load reaches: both members are learned
 )  # fmt: skip
 _AGAIN = ("--overwrite",)
+_STREAMED = {"run": stream_of, "alerts.jsonl": lines_of}
 
 # The quicker ones stand where tests that are marked sampled(n) take their cases from.
 _SCENES = (
@@ -244,6 +267,43 @@ _SCENES = (
         slow=("rareclass.hunt.hunting.hunt",),
     ),
     Scene(
+        "hunt journal",
+        ("hunt", "@pay.csv", *_CASES, "--id", "payment", "--journal", "@j.jsonl", "--out",
+         "@found", *_AGAIN),
+        {"found": folder_of, "j.jsonl": hunted_journal_of},
+        _hunted,
+        slow=("rareclass.hunt.hunting.hunt",),
+        grows=frozenset({"j.jsonl"}),
+    ),
+    Scene(
+        "fit report",
+        ("fit", "@train.csv", "--target", "fraud", *QUICK, "--out", "@o.rareclass", "--report",
+         "@r.html", *_AGAIN),
+        {"o.rareclass": scores_of, "r.html": page_of},
+        _with_text(_take("train.csv"), "r.html"),
+        slow=("rareclass.fit.training.train",),
+    ),
+    Scene(
+        "compare",
+        ("compare", "@train.csv", "--target", "fraud", "--methods", "logistic", "--folds", "2",
+         "--out", "@c.csv", "--json", "@c.json", *_AGAIN),
+        {"c.csv": table_of, "c.json": json_of},
+        _with_text(_take("train.csv"), "c.csv", "c.json"),
+        slow=("rareclass.cli.compare._compare_methods",),
+    ),
+    Scene(
+        "monitor",
+        ("monitor", "@m.rareclass", "@new.csv", "--json", "@n.json", *_AGAIN),
+        {"n.json": json_of},
+        _with_text(_take("new.csv", "m.rareclass"), "n.json"),
+    ),
+    Scene(
+        "export",
+        ("export", "@m.rareclass", "--out", "@o.onnx", *_AGAIN),
+        {"o.onnx": Path.read_bytes},
+        _with_text(_take("m.rareclass"), "o.onnx"),
+    ),
+    Scene(
         "report",
         ("report", "@m.rareclass", "@new.csv", "--out", "@r.html", "--json", "@r.json", *_AGAIN),
         {"r.html": page_of, "r.json": json_of},
@@ -256,25 +316,26 @@ _SCENES = (
         {"s.parquet": Path.read_bytes},
         _with_text(_take("new.csv", "m.rareclass"), "s.parquet"),
     ),
-    Scene("stream", _STREAM, {"run": stream_of}, _streamed, grows=frozenset({"run"})),
+    Scene("stream", _STREAM, _STREAMED, _streamed, grows=frozenset(_STREAMED)),
     Scene(
         "stream start",
         _STREAM,
-        {"run": stream_of},
-        lambda folder: (_streamed(folder), shutil.rmtree(folder / "run"))[0],
-        grows=frozenset({"run"}),
+        _STREAMED,
+        lambda folder: write_csv(folder / "rows.csv", messy_records(300, n_sure=300)),
+        grows=frozenset(_STREAMED),
     ),
     Scene(
         "review list",
         (*_REVIEW, "--verdicts", "@filled.csv", "--list", "@next.csv", *_AGAIN),
         {"j.jsonl": journal_of, "next.csv": list_of},
         _with_text(_reviewed, "next.csv"),
+        slow=("rareclass.review.reviewing._trained",),
         grows=frozenset({"j.jsonl"}),
     ),
     Scene(
         "review start",
-        (*_REVIEW, "--list", "@next.csv", *_AGAIN),
-        {"j.jsonl": journal_of, "next.csv": list_of},
+        (*_REVIEW, "--list", "@next.csv", "--labelled", "@known.csv", *_AGAIN),
+        {"j.jsonl": journal_of, "next.csv": list_of, "known.csv": Path.read_bytes},
         lambda folder: (_reviewed(folder), (folder / "j.jsonl").unlink())[0],
         grows=frozenset({"j.jsonl"}),
     ),

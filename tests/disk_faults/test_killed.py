@@ -8,6 +8,7 @@ import sys
 import time
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,17 +27,17 @@ def processes() -> ForkServerContext:
     return context
 
 
-def play(name: str, folder: Path) -> None:
+def play(name: str, folder: Path, known: dict[str, Any]) -> None:
     """Run the command of a scene, as a process of its own."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    with scratch_in(folder):
+    with scratch_in(folder), remembered(SCENES[name].slow, known):
         os._exit(SCENES[name].run(folder).exit_code)
 
 
 def kill_once(stage: Stage, processes: ForkServerContext, moments: random.Random) -> None:
     """Kill the command: at any moment, or soon after it has begun to write; then run it again."""
     before, n_files = stage.reset(), stage.n_files()
-    process = processes.Process(target=play, args=(stage.scene.name, stage.folder))
+    process = processes.Process(target=play, args=(stage.scene.name, stage.folder, stage.known))
     process.start()
     if moments.random() < 0.3:
         process.join(moments.uniform(0.0, 0.5))

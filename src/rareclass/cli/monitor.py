@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from rareclass.cli.door import MOVED_FAR, JsonOption, ModelPath, TableOptions, command
+from rareclass.cli.door import MOVED_FAR, ModelPath, OutputOptions, TableOptions, command
 from rareclass.cli.screen import NARROW, add_numbers, new_table, output, print_drift, print_notes
 from rareclass.errors import counted
 
@@ -37,7 +37,7 @@ def monitor(
             "or alerts are significantly twice or half as frequent as on held-out rows.",
         ),
     ] = False,
-    written: JsonOption,
+    written: OutputOptions,
     table: TableOptions,
 ) -> None:
     """Compare the columns and the scores of NEW with those of training.
@@ -50,7 +50,7 @@ def monitor(
     from rareclass.opening import open_model
 
     data = table.place(given, "NEW")
-    written.check({"the file to be read": data, "the model": model}, overwrite=False)
+    written.check({"the file to be read": data, "the model": model}, written.overwrite)
     content, console = open_model(model), output()
     print_notes(console, content.notices)
     found = monitor_file(content, data, table.character)
