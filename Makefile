@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: audit automl-env demo docs fuzz outputs sbom test test-alone test-browser test-mlflow test-oldest test-rest test-service test-spark test-thorough test-wheel lint types unit install clean mutants
+.PHONY: audit automl-env demo docs fuzz outputs sbom test test-alone test-browser test-mlflow test-newest test-oldest test-rest test-service test-spark test-thorough test-wheel lint types unit install clean mutants
 
 install: $(STAMP)
 
@@ -181,6 +181,13 @@ build/automl/.installed: requirements-automl.lock
 test-oldest: build/oldest/.installed
 	build/oldest/bin/python -m pytest -q -n 2 --dist worksteal \
 	  -W default::DeprecationWarning -W default::FutureWarning $(TESTS)
+
+# The suite with the newest releases that pip finds today: prints those that differ from the lock.
+test-newest:
+	$(call environment,build/newest,-e '.[dev]')
+	build/newest/bin/python -m pip freeze --exclude-editable >build/newest/releases
+	@sed 's/ *;.*//' requirements.lock | grep -vxFf - build/newest/releases || true
+	build/newest/bin/python -m pytest -q -n 2 --dist worksteal $(TESTS)
 
 # Known weaknesses of the pinned releases, asked of PyPI over the network: strictly, as a release that
 # cannot be looked up is otherwise passed over, and none found of those that are left.

@@ -6,6 +6,7 @@ import random
 import shutil
 import sys
 import time
+from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,10 @@ _KILLS, _CASES = 25, 8
 def processes() -> ForkServerContext:
     """Start processes that have imported the package already."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["disk_faults.scenes", "disk_faults.imported"])
+    context.set_forkserver_preload(["disk_faults.scenes", "disk_faults.imported", __name__])
+    with pytest.MonkeyPatch.context() as patch:  # it does not have the paths of pytest by itself
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        forkserver.ensure_running()
     return context
 
 
