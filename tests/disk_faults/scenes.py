@@ -126,8 +126,8 @@ def journal_of(path: Path) -> Any:
 
 
 def hunted_journal_of(path: Path) -> Any:
-    """Rows of the last round: a hunt that is run again adds a round."""
-    return [each.key for each in ReviewJournal(path).rounds[-1].listed]
+    """Rows of the last round, if there is one: a hunt that is run again adds a round."""
+    return [[each.key for each in one.listed] for one in ReviewJournal(path).rounds[-1:]]
 
 
 def lines_of(path: Path) -> list[str]:
@@ -281,7 +281,7 @@ _SCENES = (
          "@r.html", *_AGAIN),
         {"o.rareclass": scores_of, "r.html": page_of},
         _with_text(_take("train.csv"), "r.html"),
-        slow=("rareclass.fit.training.train",),
+        slow=("rareclass.fit.training.train", "rareclass.report.model_report.report_on_held_out"),
     ),
     Scene(
         "compare",
