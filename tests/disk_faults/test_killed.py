@@ -15,6 +15,7 @@ import pytest
 
 from disk_faults.scenes import SCENES, SCRATCH, remembered
 from disk_faults.stage import Stage, scratch_in, stage_of
+from draws import thorough
 
 # Kills of one case, and cases of one command.
 _KILLS, _CASES = 25, 8
@@ -24,7 +25,8 @@ _KILLS, _CASES = 25, 8
 def processes() -> ForkServerContext:
     """Start processes that have imported the package already."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["disk_faults.scenes", "disk_faults.imported", __name__])
+    many = ["disk_faults.imported"] if thorough() else []
+    context.set_forkserver_preload(["disk_faults.scenes", *many, __name__])
     with pytest.MonkeyPatch.context() as patch:  # it does not have the paths of pytest by itself
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         forkserver.ensure_running()
