@@ -105,7 +105,7 @@ def anytime_chart(result: Result) -> Any:
 
 def millions_finding(result: Result) -> Finding:
     """Return the fits of the table in memory."""
-    table = millions.IN_MEMORY
+    table = millions.IN_MEMORY.name
     found = {
         run["method"]: f"{quality(run)} in {run['seconds']:.0f} s"
         for run in result["runs"]
