@@ -47,6 +47,7 @@ LIGHTGBM = (
 XGBOOST = ("xgboost", "xgboost_weighted", "xgboost_child_weight", "xgboost_tuned")
 TREES = (*LIGHTGBM, *XGBOOST)
 FAST = (*TREES, "linear_svc", "nystroem_sgd", "balanced_forest")
+COMBINED = ("rare_classifier", "rare_classifier_20")
 ON_A_PART = ("rankrc_part", "rankrc_top")
 BESIDE_LIBSVM = ("rankrc", "rankrc_matched", "rankrc_least", "rankrc_part", "lightgbm", "libsvm")
 REAL = ("kdd", "cod_rna", "donors", "unsw")
@@ -58,6 +59,8 @@ COST = {
     "lightgbm_child_weight": (3.0, 2e-7),
     "lightgbm_slow": (3.0, 4e-7),
     "lightgbm_tuned": (33.0, 2e-7),
+    "rare_classifier": (60.0, 2e-5),
+    "rare_classifier_20": (25.0, 2e-5),
     "xgboost": (3.0, 2.5e-7),
     "xgboost_weighted": (3.0, 2.5e-7),
     "xgboost_child_weight": (3.0, 2.5e-7),
@@ -121,7 +124,7 @@ def tasks(args: argparse.Namespace) -> Iterator[Task]:
         options = fixed | {"memory": simulated_fits.budget("all", args.rows, rare)}
         yield Task(
             name,
-            ("rankrc", "rankrc_path", "rankrc_wide", *ON_A_PART, *FAST),
+            ("rankrc", "rankrc_path", "rankrc_wide", *ON_A_PART, *COMBINED, *FAST),
             options,
             args.rows,
             features,
