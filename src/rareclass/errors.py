@@ -1,7 +1,7 @@
 """Errors about the input, with their kind, place, value and remedy."""
 
 import errno
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from shlex import join, quote
@@ -238,5 +238,14 @@ def name_hint(name: str, known: Iterable[str], they: str = "The columns are") ->
         return f"Did you mean {near!r}?"
     if not names:
         return ""
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"{they}: {', '.join(names[:12])}{more}."
+    return f"{they}: {first_names(names, 12)}."
+
+
+def first_names(names: Sequence[str], most: int) -> str:
+    """Join at most so many names by commas, and count the others.
+
+    >>> [first_names(["a", "b", "c"], most) for most in (2, 3)]
+    ['a, b and 1 more', 'a, b, c']
+    """
+    n_more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {n_more:,} more" if n_more > 0 else "")

@@ -11,6 +11,7 @@ from draws import draws
 from oracles.metrics import balanced_accuracy, samples
 from oracles.ordinal import ordinal_samples
 from rareclass.decide import balanced_accuracy_threshold, level_thresholds
+from rareclass.decide.threshold import threshold_between_few
 
 
 def _candidates(scores):
@@ -36,6 +37,7 @@ def test_it_is_the_middle_of_the_widest_and_then_highest_of_the_best_gaps(sample
     ]
     best = max(tried, default=(0.5,))
     t = balanced_accuracy_threshold(y, s)
+    assert threshold_between_few(s[y == 1], s[y == 0]) == t
     if best[0] <= 0.5:
         assert t == levels[-1]
     else:

@@ -187,6 +187,7 @@ def test_alerts_of_a_day_to_come(table, number, n_days):
     day = np.arange(len(y)) % n_days
     n_days = len(np.unique(day))
     chosen = Rule.max_alerts(number).choose(y, scores, time=day)
+    assert chosen.budget.allowed == pytest.approx(1.0 - CONFIDENCE)
     limits = np.sort([
         ([-np.inf, *np.sort(scores[day == d])][-1 - number :])[0]
         if (day == d).sum() > number

@@ -58,13 +58,16 @@ def test_the_kind_of_a_column(name: str) -> None:
 
 
 def test_target_id_and_dropped_columns_are_left_out_and_categories_can_be_forced() -> None:
-    rows = batch(n=["7", "8"], code=["1", "2"], junk=["a", "b"], row=["r1", "r2"], y=["0", "1"])
+    rows = batch(n=["7", "8"], code=["1", "2"], junk=["a", "b"], row=[71, "r2"], y=["0", "1"])
     schema = find_schema(rows, "y", id_column="row", drop=["junk"], category=["code"])
     assert schema.features == {"n": "number", "code": "category"}
     good, rejected = schema.check(rows)
     assert rejected == []
     assert good.columns["code"].tolist() == ["1", "2"]
-    assert good.columns["row"].tolist() == ["r1", "r2"]
+    assert good.columns["row"].tolist() == ["71", "r2"]
+    assert (
+        set(find_schema(rows, "y").check(rows)[0].columns) == set(good.columns) == {*rows.columns}
+    )
     assert good.columns["junk"].tolist() == ["a", "b"]  # as it came
 
 

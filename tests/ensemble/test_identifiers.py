@@ -8,7 +8,7 @@ import pytest
 from made_tables import skimmed_shops
 from rareclass import RareClassifier
 from rareclass.encoding.known_levels import holds_nearby_only
-from rareclass.ensemble.identifiers import columns_by_value, without_identifiers
+from rareclass.ensemble.identifiers import _Trial, columns_by_value, without_identifiers
 from rareclass.ensemble.race import TimeBudget
 from rareclass.ensemble.training_rows import FitInput, TrainingViews, read_training_rows
 from rareclass.findings import FindingKind, finding_of
@@ -50,6 +50,15 @@ def test_without_time_nothing_is_tried():
     rows, _ = read_training_rows(FitInput(table, rare), "auto", None, 0)
     views = TrainingViews(rows)
     assert without_identifiers(views, False, TimeBudget(1e-9), 0) is views
+
+
+@pytest.mark.parametrize("n_rows", [2400, 2399, 2398])
+def test_the_trial_is_of_the_first_and_the_last_third(n_rows):
+    table, rare = skimmed_shops()
+    rows, _ = read_training_rows(FitInput(table[:n_rows], rare[:n_rows]), "auto", None, 0)
+    trial = _Trial.of(rows, False, 0)
+    first, _, last = np.array_split(rows.is_rare, 3)
+    np.testing.assert_array_equal(trial.is_rare, np.concatenate([last, first]))
 
 
 def test_the_model_does_without_the_column():

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from draws import draws
 from ensemble.quick_members import named
 from rareclass import MIBC, RareClassifier
-from rareclass.ensemble.members import registry
+from rareclass.ensemble.members import machines, registry
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.ensemble.score_functions import KernelFunction
@@ -215,6 +216,17 @@ def apart(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     X = rng.normal(size=(n, 4)) * np.where(is_rare, 3.0, 1.0)[:, None]
     X[is_rare, 0] += 3.0
     return X, is_rare
+
+
+@pytest.mark.parametrize(("n_rows", "dtype"), [(9, np.float64), (10, np.float32)])
+@pytest.mark.parametrize("scales", [None, np.array([1.0, 2.0])])
+def test_only_many_rows_are_of_single_precision(n_rows, dtype, scales, monkeypatch):
+    monkeypatch.setattr(machines, "_SINGLE_PRECISION_ROWS", 10)
+    X = np.arange(2.0 * n_rows).reshape(-1, 2)
+    source = machines._source(SimpleNamespace(X=X, fold=np.zeros(n_rows)), scales)
+    held = source.take(slice(None))
+    assert held.dtype == dtype
+    np.testing.assert_array_equal(held, X if scales is None else X * scales)
 
 
 def test_new_rare_rows_are_not_taken_for_rows_like_nothing():

@@ -172,11 +172,12 @@ def test_a_weight_is_so_many_copies_and_none_is_absence():
     np.testing.assert_allclose(absent.score_samples(X), without.score_samples(X), atol=1e-9)
 
 
-@pytest.mark.sampled(0)
-def test_only_ratios_count_of_weights_that_are_no_whole_numbers():
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("scales", [[1e-6, 7.3], [1e160]])
+def test_only_ratios_count_of_weights_that_are_no_whole_numbers(scales):
     weight = np.random.default_rng(0).uniform(0.1, 4.0, N)
     first = quick([MeanDifference(), KERNEL]).fit(X, Y, sample_weight=weight)
-    for scale in (1e-6, 7.3, 1e160):
+    for scale in scales:
         again = quick([MeanDifference(), KERNEL]).fit(X, Y, sample_weight=scale * weight)
         np.testing.assert_allclose(again.score_samples(X), first.score_samples(X), rtol=1e-6)
 
@@ -348,9 +349,10 @@ def test_of_a_long_file_all_rare_rows_are_read_and_a_part_of_the_others(monkeypa
 def test_rows_are_scored_in_parts(monkeypatch):
     model = quick([MeanDifference(), KERNEL, TREES]).fit(X, Y)
     expected = model.score_samples(X)
-    monkeypatch.setattr(combined_ranking, "_SCORED_ROWS", 7)
-    # The kernel is of 32 bits, and its products are rounded by the number of rows.
-    np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-5)
+    for rows_of_part in (7, N // 2, N - 1):
+        monkeypatch.setattr(combined_ranking, "_SCORED_ROWS", rows_of_part)
+        # The kernel is of 32 bits, and its products are rounded by the number of rows.
+        np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-5)
 
 
 @pytest.mark.sampled(0)

@@ -166,6 +166,8 @@ def test_dates_are_those_of_python(
     (local,), (offset,) = (each.to_list() for each in read_written(pl.Series([text]), "%Y-%m-%d"))
     assert local == dt.datetime.fromisoformat(text).replace(tzinfo=None)
     assert offset == (None if minutes is None else 60 * minutes)
+    if minutes == 0:
+        assert read_written(pl.Series([text[:-6] + "Z"]), "%Y-%m-%d").offset.to_list() == [0]
 
 
 @pytest.mark.sampled(6)

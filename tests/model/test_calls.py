@@ -62,7 +62,7 @@ def told(rows: pl.DataFrame) -> pl.DataFrame:
         (None, None, [4, 5]),
         (3, None, [2, 4, 5]),
         (99, None, [1, 2, 3, 4, 5]),
-        (None, 1.5, [2, 4, 5]),
+        (None, 1.0, [2, 4, 5]),
     ],
 )
 def test_called_rows_are_told_of_and_no_others(

@@ -8,11 +8,13 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from draws import draws
 from rareclass.metrics import recall_at_k, recall_at_k_interval
+from rareclass.model.decisions import RareDecision
 from rareclass.model.evaluate import decision_table, probability_quality
+from rareclass.model.facts import RareClassFacts
 
 
 @draws(40)
-@given(st.integers(0, 10_000), st.integers(3, 60), st.integers(1, 20))
+@given(st.integers(0, 10_000), st.integers(3, 60), st.integers(1, 60))
 def test_rows_are_counted_as_one_by_one(seed: int, n_rest: int, n_rare: int) -> None:
     rng = np.random.default_rng(seed)
     rare = np.repeat([False, True], [n_rest, n_rare])
@@ -41,6 +43,30 @@ def test_rows_are_counted_as_one_by_one(seed: int, n_rest: int, n_rare: int) -> 
         np.testing.assert_allclose(row.false_positive_rate.value, wrong, atol=1e-9)
         assert row.false_positive_rate.low <= wrong + 1e-12
         assert row.false_positive_rate.high >= wrong - 1e-12
+        bounds = [*row.precision, *row.recall, *row.false_positive_rate]
+        assert 0.0 <= min(bounds) <= max(bounds) <= 1.0
+
+
+@draws(20)
+@given(st.integers(0, 10_000), st.integers(1, 60), st.integers(1, 60))
+def test_counts_at_the_threshold_have_the_intervals_of_the_table(
+    seed: int, n_rest: int, n_rare: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    rare = np.repeat([False, True], [n_rest, n_rare])
+    scores = rng.integers(0, 9, len(rare)) + 2.0 * rare
+    row = decision_table(rare, scores, 5.0)[0]
+    decision = RareDecision(RareClassFacts("y", "yes", "no"), np.array([5.0]))
+    numbers = decision.confusion(rare.astype(int), scores).numbers
+    counts, intervals = numbers["at_threshold"], numbers["intervals_at_threshold"]
+    assert counts["true_rare"] + counts["false_rare"] == row.alerts
+    assert counts["true_rare"] + counts["missed_rare"] == n_rare
+    assert counts["false_rare"] + counts["true_rest"] == n_rest
+    for name, interval in (("precision", row.precision), ("recall", row.recall)):
+        if row.alerts or name == "recall":
+            assert [counts[name], *intervals[name]] == list(interval)
+        else:
+            assert counts[name] is intervals[name] is None
 
 
 def test_losses_are_those_of_scikit_learn() -> None:

@@ -1,12 +1,16 @@
 """How unlike training rows are, beside counts made one by one."""
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
+from draws import draws
 from faults import refused
 from rareclass.encoding.encoders import TableEncoder
 from rareclass.encoding.table_statistics import TableStatistics
@@ -14,21 +18,58 @@ from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import Interval
 from rareclass.model.columns import (
+    ColumnDrift,
     ColumnTracker,
     NumberBins,
     PresentOrEmpty,
     TrainedColumn,
     trained_columns,
+    worst_first,
 )
 from rareclass.model.drift import AlertRate, Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.facts import ScoredRows
 from rareclass.tables.columns import Column
+
+SHARES = st.none() | st.sampled_from([0.0, 0.005, 0.2, 1.0])
+MOVED = st.builds(
+    ColumnDrift,
+    st.just("a"),
+    st.just("number"),
+    missing_before=SHARES,
+    missing_now=SHARES,
+    outside=st.sampled_from([0.0, 0.005, 0.3]),
+    stability_index=st.none() | st.sampled_from([0.01, 0.15, 0.2, 0.4, 0.6]),
+    is_unlike=st.booleans(),
+    is_absent=st.booleans(),
+)
 
 
 def held_out(n_alerts: int, n_rows: int, copies: int = 1) -> ScoredRows:
     scores = (np.arange(n_rows) < n_alerts).astype(float)
     weight = None if copies == 1 else np.full(n_rows, float(copies))
     return ScoredRows(np.zeros(n_rows, np.int16), scores, weight)
+
+
+@draws(40)
+@given(st.lists(MOVED, min_size=2, max_size=8))
+def test_columns_that_moved_most_come_first(columns: list[ColumnDrift]) -> None:
+    verdicts = ["absent", "moved far", "moved", "steady", ""]
+    for one, other in pairwise(worst_first(columns)):
+        places = verdicts.index(one.verdict), verdicts.index(other.verdict)
+        assert places[0] <= places[1]
+        if places[0] == places[1]:
+            here, next_one = ((each.stability_index or 0.0, each.outside) for each in (one, other))
+            assert here >= next_one
+
+
+@given(MOVED)
+def test_words_tell_the_shares_that_changed(column: ColumnDrift) -> None:
+    now, before = (each or 0.0 for each in (column.missing_now, column.missing_before))
+    assert ("empty" in column.words) == (not column.is_absent and abs(now - before) >= 0.01)
+    if "empty" in column.words:
+        assert f"{now:.0%} empty, {before:.0%} in training" in column.words
+    unlike = f"{column.outside:.0%} unlike training"
+    assert (unlike in column.words) == (not column.is_absent and column.outside >= 0.01)
 
 
 def test_alert_rate_has_exact_intervals() -> None:

@@ -1,5 +1,6 @@
 """Ordered targets: which labels are levels, in which order, and what is refused."""
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +11,7 @@ from faults import refused
 from rareclass.errors import ErrorKind
 from rareclass.model.decisions import as_numbers, codes_among
 from rareclass.model.facts import RankingEstimate
-from rareclass.model.targets import MOST_LEVELS, FoundLabels, LevelTarget, level_target
+from rareclass.model.targets import MOST_LEVELS, FoundLabels, LevelTarget, level_target, rare_target
 
 MEASURED = [str(k / 4) for k in range(MOST_LEVELS + 1)]
 
@@ -54,6 +55,16 @@ def test_levels_given_have_their_order_and_may_be_empty() -> None:
     assert said[0] == "Levels of grade, lowest first: low (2), medium (0), high (2)"
     assert said[1] == "Majority level: low, 2 rows (50.00%)"
     assert read("1", "2", "3", levels=("3", "2", "1")).code_of == {"3": 0, "2": 1, "1": 2}
+
+
+@pytest.mark.parametrize("n_others", [1, 5, 6, 40])
+def test_labels_of_the_majority_are_named_or_counted(n_others: int) -> None:
+    labels = ["rare", *[f"other {k}" for k in range(n_others) for _ in range(20)]]
+    target = rare_target(found(labels), "rare")
+    said = target.description()[1]
+    more = re.search(r" and (\d+) more", said)
+    assert said.count("(20)") + int(more[1] if more else 0) == n_others
+    assert more is None or int(more[1]) > 0
 
 
 def test_exact_spelling_goes_before_the_same_value() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from faults import refused
 from rareclass.encoding.training_table import read_as_trained, read_training_table
 from rareclass.errors import ErrorKind
-from rareclass.tables.cells import LARGEST_NUMBER
+from rareclass.tables.cells import LARGEST_NUMBER, written_numbers
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import read_dates, read_numbers, read_strings
 from rareclass.tables.table_file import TableFile, open_table
@@ -186,3 +186,10 @@ def test_lists_are_left_out_and_durations_and_decimals_are_numbers(tmp_path: Pat
     read = read_training_table(file, "y")
     assert [column.kind for column in read.columns] == ["unusable", "number", "number"]
     assert read.frame["lasted"].to_list()[:3] == [0.0, 1.0, 4.0]
+
+
+def test_only_numbers_with_a_currency_are_money() -> None:
+    cells = pl.Series(["12", "\u20ac 3", "4 kg", "5 %", "6 EUR", "-7", "", "abc", None])
+    found = written_numbers(cells, "1,234.5")
+    assert found.values.to_list() == [12, 3, 4, 5, 6, -7, None, None, None]
+    assert found.is_money.to_list()[:6] == [False, True, False, False, True, False]

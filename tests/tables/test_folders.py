@@ -7,7 +7,7 @@ import pytest
 
 from rareclass.errors import InputError
 from rareclass.rows import from_csv, from_parquet
-from rareclass.tables.folders import find_parts
+from rareclass.tables.folders import FolderPart, find_parts, numbers_of_folders
 from rareclass.tables.table_file import StoredTable, open_table
 
 
@@ -115,3 +115,23 @@ def test_stretches_are_read_at_the_same_time(tmp_path):
                     break
                 found[k] += batch["x"].to_list()
     assert found == [list(range(first, first + 100)) for first in (0, 50, 100)]
+
+
+@pytest.mark.parametrize(
+    ("values", "numeric"),
+    [
+        (["1", "-2.5e3", "inf"], True),
+        (["1", "soon"], False),
+        (["1", "nan"], False),
+        (["1", None], False),
+        (["1", "__HIVE_DEFAULT_PARTITION__"], False),
+    ],
+)
+def test_a_key_is_a_number_where_all_its_values_are(tmp_path, values, numeric):
+    parts = []
+    for k, value in enumerate(values):
+        place = tmp_path / ("x" if value is None else f"x/key={value}") / f"other={k}.csv"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("a\n1\n")
+        parts.append(FolderPart(open_table(place), tmp_path / "x"))
+    assert ("key" in numbers_of_folders(parts)) == numeric

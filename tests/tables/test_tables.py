@@ -179,7 +179,7 @@ def test_damage_is_named_by_row_group(tmp_path: Path) -> None:
     for k in range(place + 200, place + 260):
         content[k] ^= 0xFF
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"t\.parquet: row group 4 of 5 cannot be read"):
+    with pytest.raises(InputError, match=r"t\.parquet: row group 4 of 5 cannot be read: \w"):
         list(file.batches(batch_rows=700))
     assert len(list(file.batches(["a"], batch_rows=1000))) == 5
     path.write_bytes(content[: len(content) // 2])

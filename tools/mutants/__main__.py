@@ -6,11 +6,12 @@
    fault: they must pass, their time is the measure of a hang, and what each calls is noted.
 3. For each fault: write the module with it, run the room's tests until the first fails: those that
    call the function with the fault (`reach`). A fault is caught when a test fails, or hangs. With
-   ``--whole``, those that survived are tried again with the tests of whole estimators.
-   ``--rooms`` names the rooms to draw from, by default those of the core.
+   ``--again TESTS``, those that survived are tried with these tests: written since, or of users of
+   the room. ``--rooms`` names the rooms to draw from, by default those of the core.
 4. Write each verdict at once, so that a run that was stopped goes on where it was.
 5. Tell what survived, with the reasons that `explained.toml` gives: a fault is `equivalent` where
-   no answer differs with it, of `speed` where only time or memory do. Others are gaps.
+   no answer differs with it, of `speed` where only time or memory do, a `choice` where another
+   number was chosen that does as well, `deleted` where the code is gone since. Others are gaps.
 
 The process that runs tests is forked from one that has imported the libraries.
 """
@@ -38,29 +39,33 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("ranking", "online", "moments", "hyperball", "metrics", "decide")
 # Rooms whose tests are in part those of what uses them, which run as well.
 BESIDES = {
-    "encoding": ("tests/hunt/test_hunt_table.py", "tests/hunt/test_hunting.py", "tests/stream"),
+    "decide": ("tests/first_contact/test_i_numbers.py",),
+    "encoding": (
+        "tests/hunt/test_hunt_table.py",
+        "tests/hunt/test_hunting.py",
+        "tests/stream",
+        "tests/fit/test_on_disk.py",
+    ),
     "tables": (
+        "tests/first_contact/test_c_dates.py",
         "tests/first_contact/test_d_spellings.py",
         "tests/first_contact/test_e_spellings.py",
     ),
     "ensemble": (),
-    "model": ("tests/fit", "tests/cli/test_score.py", "tests/cli/test_threshold.py"),
+    "model": (
+        "tests/fit",
+        "tests/cli/test_score.py",
+        "tests/cli/test_threshold.py",
+        "tests/to_onnx",
+    ),
 }
-ALL_ROOMS = (*ROOMS, *BESIDES)
-WHOLE_ROOM = "whole estimators"
-WHOLE = (
-    "tests/model",
-    "tests/fit",
-    "tests/hunt",
-    "tests/stream",
-    "tests/estimators",
-    "tests/test_contract.py",
-)
+ALL_ROOMS = tuple(dict.fromkeys((*ROOMS, *BESIDES)))
+AGAIN = "other tests"
 # Imported before a process is forked off; the package itself is imported by each.
 HEAVY = ("numpy", "scipy.optimize", "scipy.stats", "sklearn.utils.estimator_checks", "pandas",
-         "numba", "pytest")  # fmt: skip
+         "numba", "pytest", "pyarrow.dataset", "trio")  # fmt: skip
 EXPLAINED = Path(__file__).with_name("explained.toml")
-KINDS = GAP, *_ = "gap", "equivalent", "speed"
+KINDS = GAP, *_ = "gap", "equivalent", "speed", "choice", "deleted"
 PASSED, SECONDS_AT_LEAST, TIMES_AS_LONG = 0, 15, 4
 
 
@@ -71,7 +76,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rooms", nargs="+", choices=ALL_ROOMS, default=ROOMS)
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks/results/mutants.json")
-    parser.add_argument("--whole", action="store_true", help="survivors again, by other tests")
+    parser.add_argument(
+        "--again", nargs="+", default=(), help="tests that survivors are tried with"
+    )
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after these")
     args = parser.parse_args()
     for library in ("OMP", "OPENBLAS", "MKL"):
@@ -82,14 +89,15 @@ def main() -> int:
     for module in HEAVY:
         import_module(module)
     with tempfile.TemporaryDirectory() as folder:
-        house = House(Path(folder))
+        house = House(Path(folder), tuple(args.again))
         for name, change in drawn.items():
             earlier = verdicts.get(name)
-            if earlier and (earlier["caught"] or WHOLE_ROOM in earlier["tried"] or not args.whole):
+            is_due = earlier and not earlier["caught"] if args.again else not earlier
+            if not is_due:
                 continue
             if time.monotonic() > end:
                 break
-            room = WHOLE_ROOM if earlier else change.path.split("/")[2]
+            room = AGAIN if earlier else change.path.split("/")[2]
             tried = [*(earlier["tried"] if earlier else []), room]
             verdicts[name] = {
                 **change._asdict(),
@@ -98,7 +106,7 @@ def main() -> int:
             }
             write(args.json, args.seed, verdicts)
             print(said(verdicts[name]), flush=True)
-    told({name: verdicts[name] for name in drawn if name in verdicts}, len(drawn))
+    told(verdicts, len(drawn))
     return 0
 
 
@@ -118,8 +126,8 @@ def draw(count: int, seed: int, rooms: Sequence[str] = ROOMS) -> dict[str, Chang
 class House:
     """A copy of the package and its tests, where faults are put."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, again: tuple[str, ...] = ()) -> None:
+        self.folder, self.again = folder, again
         self.seconds, self.reach = dict[str, float](), dict[str, reach.Reach]()
         for name in ("src", "tests", "benchmarks", "docs"):
             shutil.copytree(
@@ -133,7 +141,7 @@ class House:
     def judge(self, change: Change, room: str) -> dict[str, Any]:
         """Whether a room's tests catch a fault, and after how many seconds."""
         own = (f"tests/{room}", f"src/rareclass/{room}", *BESIDES.get(room, ()))
-        tests = WHOLE if room == WHOLE_ROOM else own
+        tests = self.again if room == AGAIN else own
         if room not in self.seconds:
             self.seconds[room] = self._unharmed(tests, room)
         first, alone = self.reach[room].order(change, self.folder)
@@ -143,7 +151,7 @@ class House:
             tests = tuple(sorted({reach.file_of(test) for test in first}))
         path, by = self.folder / change.path, self.folder / "failed.txt"
         by.unlink(missing_ok=True)
-        source = path.read_text()
+        source, times = path.read_text(), path.stat()
         path.write_text(changed(source, change))
         start = time.monotonic()
         try:
@@ -152,6 +160,7 @@ class House:
             code = self._run(tests, limit, reach.Nearest(first, alone, by))
         finally:
             path.write_text(source)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # its bytecode is good again
         return {
             "caught": code != PASSED,
             "hung": code == -signal.SIGKILL,
@@ -197,7 +206,7 @@ class House:
         numba.config.CACHE_DIR = str(self.folder / "compiled")
         places = [str(self.folder / part) for part in ("src", "tests", "")]
         sys.path[:0], os.environ["PYTHONPATH"] = places, os.pathsep.join(places)
-        sys.dont_write_bytecode = True
+        sys.dont_write_bytecode = not isinstance(plugin, reach.Notes)  # of no fault is any kept
         with open(self.folder / "said.txt", "w") as said:
             os.dup2(said.fileno(), 1)
             os.dup2(said.fileno(), 2)
@@ -253,12 +262,12 @@ def told(verdicts: dict[str, dict[str, Any]], drawn: int) -> None:
     for room in every:
         print(f"{room}: {caught[room]} of {every[room]} caught")
     n, judged = caught.total(), verdicts.values()
-    late = sum(each["caught"] and each["tried"][-1] == WHOLE_ROOM for each in judged)
-    real = every.total() - kinds["equivalent"] - kinds["speed"]
+    late = sum(each["caught"] and each["tried"][-1] == AGAIN for each in judged)
+    real = every.total() - sum(kinds[kind] for kind in KINDS if kind != GAP)
     print(f"{drawn} drawn, {every.total()} judged")
-    print(f"{n} caught ({_share(n, every.total())}), {late} of them by {WHOLE_ROOM} only")
-    print(f"{kinds['equivalent']} equivalent, {kinds['speed']} of speed or memory only")
-    print(f"{n} of the other {real} caught ({_share(n, real)}), {kinds[GAP]} gaps")
+    print(f"{n} caught ({_share(n, every.total())}), {late} of them by {AGAIN} only")
+    print(", ".join(f"{kinds[kind]} {kind}" for kind in KINDS))
+    print(f"{n} of the other {real} caught ({_share(n, real)})")
 
 
 def _share(part: int, whole: int) -> str:

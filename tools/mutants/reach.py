@@ -14,12 +14,13 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import NamedTuple
 
 import pytest
+from numba.core import event
 
 from mutants.changes import Change
 
@@ -101,6 +102,24 @@ def _that_name(path: str, root: Path) -> list[str]:
     ]
 
 
+class _UntracedCompiler(event.Listener):
+    """Looks away while numba compiles: it calls nothing of the package, and millions of its own."""
+
+    def __init__(self, trace: Callable[..., None]) -> None:
+        self.trace, self.depth = trace, 0
+
+    def on_start(self, event: object) -> None:
+        """Stop tracing."""
+        self.depth += 1
+        sys.settrace(None)
+
+    def on_end(self, event: object) -> None:
+        """Trace again after the outermost function."""
+        self.depth -= 1
+        if not self.depth:
+            sys.settrace(self.trace)
+
+
 class Notes:
     """A plugin of pytest that notes what each test calls, and writes it at the end."""
 
@@ -110,6 +129,7 @@ class Notes:
         # By identity: to compare code is slow.
         self.called = defaultdict[str, dict[int, CodeType]](dict)
         sys.addaudithook(self._audit)
+        event.register("numba:compile", _UntracedCompiler(self._call))
 
     def _audit(self, event: str, _: object) -> None:
         if event in _STARTS:

@@ -22,7 +22,7 @@ from rareclass.cli.door import (
 from rareclass.cli.method import parse_number
 from rareclass.cli.review import VerdictOptions, print_known
 from rareclass.cli.screen import NARROW, file_text, new_table, output, print_notes
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted, first_names
 
 if TYPE_CHECKING:
     from rareclass.files import Location
@@ -258,12 +258,9 @@ def _print_read(console: Console, path: "Location", target: str, table: "HuntTab
     left_out = [column for column in table.rows.columns if not column.is_used]
     if left_out:
         named = [
-            f"{column.name} ({column.treatment.removeprefix('dropped: ')})"
-            for column in left_out[:_MOST_LEFT_OUT]
+            f"{column.name} ({column.treatment.removeprefix('dropped: ')})" for column in left_out
         ]
-        n_more = len(left_out) - len(named)
-        more = f" and {n_more} more" if n_more else ""
-        console.print(f"Not used: {', '.join(named)}{more}", markup=False)
+        console.print(f"Not used: {first_names(named, _MOST_LEFT_OUT)}", markup=False)
 
 
 def _print_hunt(console: Console, hunt: "Hunt", described: "Described") -> None:

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.text import Text
 
 from rareclass.cli.screen import add_numbers, new_table, print_notes
-from rareclass.errors import counted
+from rareclass.errors import counted, first_names
 
 if TYPE_CHECKING:
     from rareclass.stream.loop import Event, StreamReport
@@ -141,12 +141,11 @@ def drift_words(report: "StreamReport", top: int) -> list[str]:
         for fall in report.falls
     ]
     moved = []
-    for each in report.moved[:_MOVED_SHOWN]:
+    for each in report.moved:
         outside = f", {each.outside:.0%} outside" if each.outside >= 0.01 else ""
         moved.append(f"{each.column} (PSI {each.stability_index:.2f}{outside})")
-    more = len(report.moved) - len(moved)
     if moved:
-        said.append(f"moved: {', '.join(moved)}{f' and {more} more' if more else ''}")
+        said.append(f"moved: {first_names(moved, _MOVED_SHOWN)}")
     if report.last_reset is not None and report.last_reset > report.counters.reported:
         said.append(f"steps reset at {counted(report.last_reset, 'row')}")
     return said

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, counted, nearest_name
+from rareclass.errors import ErrorKind, InputError, counted, first_names, nearest_name
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.tables import TableWarning
@@ -335,9 +335,8 @@ def _check_all_there(used: dict[str, Column], names: list[str]) -> None:
     others = [name for name in names if name not in used]
     near = {name: nearest_name(name, others) for name in absent}
     shown = [repr(name) + (f" (is it {near[name]!r}?)" if near[name] else "") for name in absent]
-    more = f" and {len(absent) - 12} more" if len(absent) > 12 else ""
     raise InputError(
-        f"X lacks {counted(len(absent), 'column')} of training: {', '.join(shown[:12])}{more}.",
+        f"X lacks {counted(len(absent), 'column')} of training: {first_names(shown, 12)}.",
         "Give every column that the model was trained on; the order does not matter.",
         ErrorKind.MISSING_COLUMN,
         column=absent[0],

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.table_statistics import TableStatistics
-from rareclass.errors import ErrorKind, InputError, name_hint, nearest_name
+from rareclass.errors import ErrorKind, InputError, first_names, name_hint, nearest_name
 from rareclass.metrics.column_drift import (
     MOVED,
     MOVED_FAR,
@@ -451,11 +451,10 @@ def check_columns(file: TableFile, used: Sequence[str], keep: Sequence[str]) -> 
     absent = [name for name in used if name not in file.columns]
     if absent:
         others = [name for name in file.columns if name not in used]
-        named = ", ".join(repr(name) for name in absent[:10])
-        more = f" and {len(absent) - 10} more" if len(absent) > 10 else ""
+        named = first_names([repr(name) for name in absent], 10)
         near = nearest_name(absent[0], others) if len(absent) == 1 else None
         raise InputError(
-            f"{file.path} lacks {'columns' if len(absent) > 1 else 'column'} {named}{more}, "
+            f"{file.path} lacks {'columns' if len(absent) > 1 else 'column'} {named}, "
             "which the model was trained on.",
             f"Did you mean {near!r}?"
             if near

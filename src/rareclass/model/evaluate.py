@@ -237,7 +237,7 @@ def evaluate_file(
     budget = a_day = None
     if time is not None and moments is not None and isinstance(decision, RareDecision):
         budget = budget_of(content, moments, scores)
-        a_day = AlertsADay.of(time, moments, scores > content.threshold)
+        a_day = AlertsADay.of(time, moments, decision.decide(scores) == 1)
     y, scores = y[labelled], scores[labelled]
     if classes is not None:
         classes = classes._replace(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import Positive, RareClass, rare_class_among
-from rareclass.errors import ErrorKind, InputError, counted, nearest_name
+from rareclass.errors import ErrorKind, InputError, counted, first_names, nearest_name
 from rareclass.labels.rare_classes import few_of, words_of_few
 from rareclass.labels.two_classes import label_value
 from rareclass.model.decisions import as_numbers, codes_among
@@ -67,9 +67,7 @@ class RareTarget:
     def description(self) -> list[str]:
         """Return the rare class and the others, with their rows."""
         rare = self.rare_class
-        others = [f"{label} ({rare.counts[label]:,})" for label in rare.others[:_MOST_OTHERS]]
-        n_more = len(rare.others) - _MOST_OTHERS
-        more = f" and {n_more} more" if n_more > 0 else ""
+        others = [f"{label} ({rare.counts[label]:,})" for label in rare.others]
         share = self.n_rare / sum(self.counts.values())
         named = f"Rare class: {self.column} = {rare.label}"
         if rare.several:
@@ -77,7 +75,7 @@ class RareTarget:
             named = f"Rare classes of {self.column}: {_some([f'{c} ({n:,})' for c, n in counts])}"
         return [
             f"{named}, {counted(self.n_rare, 'row')} ({share:.2%})",
-            f"Majority: {', '.join(others)}{more}",
+            f"Majority: {first_names(others, _MOST_OTHERS)}",
         ]
 
     def notes(self) -> list[str]:
@@ -333,8 +331,7 @@ def _too_many(found: FoundLabels, value_of: dict[str, float]) -> InputError:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
-    return ", ".join(names[:_MOST_SHOWN]) + more
+    return first_names(names, _MOST_SHOWN)
 
 
 def _level_word(names: Sequence[str]) -> str:

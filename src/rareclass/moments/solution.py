@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from rareclass.errors import first_names
 from rareclass.findings import Finding, FindingKind, Status, finding_of, warn
 from rareclass.labels.two_classes import Labels, read_labels
 from rareclass.machine import check_fits, track
@@ -162,9 +163,8 @@ def warn_of_ridge(names: Sequence[str] | None, model: FittedCovariance, moments:
     constant = np.flatnonzero(moments.variance_sum == 0.0)
     why = "columns depend on each other, or are more than the rows"
     if len(constant):
-        shown = [str(j) if names is None else repr(str(names[j])) for j in constant[:3]]
-        more = f" and {len(constant) - 3:,} more" if len(constant) > 3 else ""
-        why = f"column {', '.join(shown)}{more} constant in it"
+        shown = [str(j) if names is None else repr(str(names[j])) for j in constant]
+        why = f"column {first_names(shown, 3)} constant in it"
     done = f"constant columns were given the variance {model.floor:.3g}"
     if not model.floor:
         as_given = f"ridge={model.ridge / mean_variance(moments):.3g}"

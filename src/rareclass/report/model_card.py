@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rareclass.errors import counted
+from rareclass.errors import counted, first_names
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.model import Model
 from rareclass.report.page import Heading, Listing, PageBlock, Section, percent, whole
@@ -103,8 +103,8 @@ def _limits_on_other_rows(basis: CardBasis) -> Iterator[str]:
     moved = [each.name for each in basis.columns if each.is_far]
     if moved:
         yield (
-            f"Not as it was trained: {_named(moved)} moved far since training; fit again with rows "
-            "like these."
+            f"Not as it was trained: {first_names(moved, _MOST_NAMED)} moved far since training; "
+            "fit again with rows like these."
         )
     if basis.score is not None and basis.score.differs:
         _, before, now = basis.score.at_threshold
@@ -128,11 +128,5 @@ def _limits_of_parts(basis: CardBasis) -> Iterator[str]:
         )
     for parts in (basis.days, basis.groups):
         if parts is not None and parts.worse:
-            named = _named([each.name for each in parts.worse])
+            named = first_names([each.name for each in parts.worse], _MOST_NAMED)
             yield f"Not equally for every {parts.by}: it finds fewer of the rare rows of {named}."
-
-
-def _named(names: Sequence[str]) -> str:
-    """The first names, and the number of others."""
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -10,7 +10,7 @@ import numpy as np
 
 from rareclass.decide.alert_budget import PeriodBudget
 from rareclass.decide.calibration.calibration import weights_at_prevalence
-from rareclass.errors import ErrorKind, InputError, command_line, counted
+from rareclass.errors import ErrorKind, InputError, command_line, counted, first_names
 from rareclass.metrics import (
     CheckedMeasures,
     Interval,
@@ -280,9 +280,8 @@ def _data_facts(rows: ReadRows, options: ReportOptions, prevalence: float | None
     if rows.groups is not None:
         facts.append(Fact(f"Groups ({options.groups})", whole(len(np.unique(rows.groups)))))
     if rows.seen.extra_columns:
-        names = rows.seen.extra_columns
-        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        facts.append(Fact("Columns left out", ", ".join(names[:_MOST_NAMED]) + more))
+        left_out = first_names(rows.seen.extra_columns, _MOST_NAMED)
+        facts.append(Fact("Columns left out", left_out))
     return facts
 
 
