@@ -160,7 +160,7 @@ def warn_of_ridge(names: Sequence[str] | None, model: FittedCovariance, moments:
     """Warn that the covariance had no inverse, why, and what was done; columns may have `names`."""
     if not model.was_singular:
         return
-    constant = np.flatnonzero(moments.variance_sum == 0.0)
+    constant = np.flatnonzero(moments.variance_sum == 0.0).tolist()
     why = "columns depend on each other, or are more than the rows"
     if len(constant):
         shown = [str(j) if names is None else repr(str(names[j])) for j in constant]
