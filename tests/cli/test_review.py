@@ -112,7 +112,7 @@ def test_verdicts_that_are_refused(rareclass, unlabelled, tmp_path):
         (("--teaches", 0.8, "--random", 0.5), ErrorKind.SETTING, "0.8"),
         (("--positive", "fraudulent"), ErrorKind.LABELS, "fraudulent"),
         (("--id", "none"), ErrorKind.MISSING_COLUMN, "none"),
-        (("--target", "none"), ErrorKind.LABELS, "none"),
+        (("--target", "none"), ErrorKind.MISSING_COLUMN, "none"),
     ],
 )
 def test_bad_options(rareclass, unlabelled, words, kind, fact):
@@ -135,3 +135,22 @@ def test_the_journal_of_another_table_or_model(rareclass, unlabelled, fitted, tm
     svm = tmp_path / "rows.svmlight"
     svm.write_text("1 1:0.5\n0 1:0.25\n")
     refusal(rareclass("review", svm, *words), ErrorKind.UNSUPPORTED)
+
+
+@pytest.mark.parametrize("slip", ["frud", "Fraud", "fruad", "FRAUDS", "fraud "])
+@pytest.mark.parametrize("more", [(), ("--positive", "yes")])
+def test_a_slip_in_the_name_of_the_target_is_refused(rareclass, unlabelled, tmp_path, slip, more):
+    words = ["-t", slip, "--journal", tmp_path / "j.jsonl"]
+    result = rareclass("review", unlabelled, *words, *more)
+    refusal(result, ErrorKind.MISSING_COLUMN, "'fraud'")
+    hunt = ["hunt", unlabelled, "-t", slip, "--rare", "yes", "--out", tmp_path / "h"]
+    result = rareclass(*hunt, "--journal", tmp_path / "h.jsonl")
+    refusal(result, ErrorKind.MISSING_COLUMN, "'fraud'")
+
+
+def test_rows_without_labels_need_a_model_or_a_named_label(rareclass, unlabelled, tmp_path):
+    words = ["--journal", tmp_path / "j.jsonl", "--time-budget", 2, "--budget", 5]
+    result = rareclass("review", unlabelled, "-t", "is_theft", *words)
+    refusal(result, ErrorKind.MISSING_COLUMN)
+    result = rareclass("review", unlabelled, "-t", "is_theft", *words, "--positive", "yes")
+    assert result.exit_code == 0, result.output

@@ -217,6 +217,7 @@ def hunt(
                 separator=character,
                 memory=available_memory(),
                 has_labels=journal is None,
+                is_named_first=journal is not None and not journal.exists(),
             )
         kept = None
         if journal is not None:

@@ -158,7 +158,8 @@ def review(
 
     shares = Shares(how.teaches, how.random)
     place, model = table.place(given[-1], "TABLE"), _model_of(given)
-    target = target or (None if model is None else model.target)
+    of_model = None if model is None else model.target
+    target = target or of_model
     if target is None:
         raise InputError("--target is missing.", "Name the column of labels.", ErrorKind.SETTING)
     said.check(journal)
@@ -173,7 +174,8 @@ def review(
         ignored=tuple(ignore or ()),
         separator=table.character,
         memory=available_memory(),
-        has_labels=False,
+        has_labels=model is None and not positive and not journal.exists(),
+        is_named_first=target != of_model and not journal.exists(),
     )
     kept = open_journal(journal, read, model, positive, tuple(rest or ()))
     console = output()

@@ -18,7 +18,7 @@ from rareclass.encoding.target import (
     rare_class_among,
 )
 from rareclass.encoding.training_table import ReadingPlan, plan_reading
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, nearest_name
 from rareclass.fit.memory_plan import ENCODED_COPIES, plan_memory
 from rareclass.machine import size_text
 from rareclass.model.model import Model
@@ -88,16 +88,20 @@ def read_review_table(
     separator: str | None = None,
     memory: int | None = None,
     has_labels: bool = False,
+    is_named_first: bool = False,
 ) -> ReviewTable:
     """Read a table or a file for a review; a table without the target has no labels yet.
 
-    A table that `has_labels` is refused without the target.
+    A table that `has_labels` is refused without the target. So is one with a column of nearly that
+    name where the target `is_named_first`: no journal or model knows it, and it may be a slip.
     Columns are left out (`drop`), taken as categories, or kept although they look like identifiers.
     Labels that are `ignored` count as unknown. `memory` is the most bytes that may be taken; a
     larger table is refused. Raises `InputError` for whatever is wrong with the file, its columns or
     its keys.
     """
-    file = named_columns(open_rows(table, separator), [target] if has_labels else (), "--target")
+    file = named_columns(open_rows(table, separator))
+    if has_labels or (is_named_first and nearest_name(target, file.columns)):
+        named_columns(file, [target], "--target")
     if target not in file.columns:
         unknown = pl.lit(None, pl.String).alias(target)
         file = named_columns(open_rows(pl.concat(list(file.batches())).with_columns(unknown)))
