@@ -18,6 +18,7 @@ from rareclass.stream.checkpoint import (
     SavedLearner,
     SavedStream,
     checkpoints_in,
+    claimed,
     load_checkpoint,
     load_newest,
     save_checkpoint,
@@ -72,6 +73,17 @@ def test_the_last_two_are_kept_and_nothing_else_is_left(tmp_path: Path) -> None:
         save_checkpoint(tmp_path, rows, state_of(rows))
     assert rows_kept(tmp_path) == [20000, 1000]
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_what_a_killed_process_left_of_any_checkpoint_goes_with_the_next_run(
+    tmp_path: Path,
+) -> None:
+    kept = save_checkpoint(tmp_path, 150, state_of(150))
+    for rows in (150, 300):
+        (tmp_path / f".checkpoint-{rows:015d}.npz.lock").write_text("17")
+        (tmp_path / f".checkpoint-{rows:015d}-0123456789ab.npz").write_text("half")
+    with claimed(tmp_path):
+        assert list(tmp_path.glob("*checkpoint*")) == [kept]
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "text"])

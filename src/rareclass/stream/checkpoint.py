@@ -224,7 +224,7 @@ def claimed(folder: Path) -> Iterator[Path]:
             (folder / LOCK).touch()
         handle = lock_file(folder / LOCK, f"--checkpoint {folder}")
         is_ours = True
-        for left_over in folder.glob(".checkpoint-*.npz"):  # of a process killed while it wrote
+        for left_over in folder.glob(".checkpoint-*"):  # of a process killed while it wrote
             left_over.unlink()
         yield folder
     finally:
