@@ -1,5 +1,6 @@
 """A file that may not grow, and a disk that is full, for what libraries write by themselves."""
 
+import errno
 import os
 import resource
 import shutil
@@ -12,7 +13,9 @@ import pytest
 
 from disk_faults.scenes import SCENES, remembered
 from disk_faults.stage import Snapshot, Stage, scratch_in, stage_of
-from faults import cause_of
+from faults import cause_of, refused
+from rareclass.errors import ErrorKind
+from rareclass.stream.log import GrowingFile
 
 _PAGE = 4096
 _DISK = 2**21
@@ -54,6 +57,17 @@ def test_files_that_may_not_grow(name: str) -> None:
             stage.scene.run_again(stage.folder)
         assert stage.scene.read(stage.folder) == stage.read
         n_bytes = max(50, 3 * n_bytes)
+
+
+def test_a_row_without_room_leaves_no_half_of_it(tmp_path: Path) -> None:
+    file = GrowingFile(tmp_path / "alerts.jsonl")
+    file.append("one\n")
+    with longest_file(6), refused(ErrorKind.UNWRITABLE, says=os.strerror(errno.EFBIG)):
+        file.append("two\n")
+    assert file.path.read_text() == "one\n"
+    file.append("three\n")
+    file.close()
+    assert file.path.read_text() == "one\nthree\n"
 
 
 @contextmanager

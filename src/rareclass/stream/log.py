@@ -121,7 +121,7 @@ class GrowingFile:
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path, self.length = path, length
         with writing(path, _REMEDY):
-            self._file = path.open("ab")
+            self._file = path.open("ab", buffering=0)  # what is refused must not come later
             weakref.finalize(self, self._file.close)  # also where the stream cannot begin
             found = self._file.tell()
             if found > length:
@@ -135,22 +135,27 @@ class GrowingFile:
             )
 
     def append(self, text: str) -> None:
-        """Append text; it can be read at once and is safe after `sync`."""
+        """Append text, or nothing of it; it can be read at once and is safe after `sync`."""
         # Half a surrogate pair, which JSON lines may hold, has no place in UTF-8.
         content = text.encode(errors="backslashreplace")
+        rest = memoryview(content)
         with writing(self.path, _REMEDY):
-            self._file.write(content)
-            self._file.flush()
+            try:
+                while rest:
+                    rest = rest[self._file.write(rest) :]
+            except OSError:
+                with suppress(OSError):
+                    self._file.truncate(self.length)
+                raise
         self.length += len(content)
 
     def sync(self) -> None:
         """Flush to disk, before a checkpoint counts on it."""
         with writing(self.path, _REMEDY):
-            self._file.flush()
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the file; a full disk was reported when the text was appended."""
+        """Close the file."""
         with suppress(OSError):
             self._file.close()
 
