@@ -10,6 +10,7 @@ ROOMS = (
     (
         "errors",
         "findings",
+        "later",
         "lazy_names",
         "compiling",
         "remote",

@@ -4,10 +4,18 @@ from pathlib import Path
 from typing import Any
 
 from rareclass.findings import warn
-from rareclass.model.facts import CombinationFacts, facts_as_json
+from rareclass.model.facts import facts_as_json
 from rareclass.model.model import Model
 from rareclass.model.model_file import HUNT_MODEL, HUNT_SUMMARY, load_model
 from rareclass.remote import RemotePath, path_of
+
+# The estimator of each method, of which a model file holds only what scores rows.
+_ESTIMATORS = {
+    "auto": "RareClassifier",
+    "mibc": "MIBC",
+    "ordinal-rankrc": "OrdinalRankRC",
+    "rankrc": "RankRC",
+}
 
 
 def load(path: str | Path) -> Model:
@@ -81,7 +89,6 @@ def describe(path: Path) -> dict[str, Any]:
     Raises `InputError` where it is neither.
     """
     model = open_model(path)
-    is_combination = isinstance(model.facts.method, CombinationFacts)
     facts = facts_as_json(model.facts)
     del facts["quantiles"]
     estimate = facts.pop("held_out", None)
@@ -111,7 +118,7 @@ def describe(path: Path) -> dict[str, Any]:
         "file": str(path),
         "bytes": sum(each.stat().st_size for each in files),
         "kind": kind,
-        "model": "RareClassifier" if is_combination else type(model.estimator).__name__,
+        "model": _ESTIMATORS.get(model.facts.method_name or "", type(model.estimator).__name__),
         **facts,
         "columns": columns,
         "estimate": estimate,

@@ -158,9 +158,12 @@ def test_a_table_on_disk(
             rareclass("fit", path, "-t", "days", *METHOD, "--lam", "0.01", "-o", out)
         )
         assert ("read from disk in pieces" in result) == (share > 4)
-        models.append(load_model(out).estimator)
-    np.testing.assert_allclose(models[1].dual_coef_, models[0].dual_coef_, rtol=1e-7, atol=1e-12)
-    np.testing.assert_allclose(models[1].thresholds_, models[0].thresholds_, rtol=1e-7)
+        models.append(load_model(out))
+    one, other = models
+    np.testing.assert_allclose(
+        other.estimator.dual_coef_, one.estimator.dual_coef_, rtol=1e-7, atol=1e-12
+    )
+    np.testing.assert_allclose(other.thresholds, one.thresholds, rtol=1e-7)
 
 
 @pytest.mark.sampled(0)

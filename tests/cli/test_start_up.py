@@ -11,6 +11,7 @@ import pytest
 
 import rareclass
 from cli.conftest import Run, output_of, purchases
+from rareclass.cli.method import MethodName
 
 HEAVY = [
     "numpy",
@@ -200,27 +201,35 @@ NOT_TO_SCORE = [
 ]
 
 
-# A combination of every kind of member, and of rows of numbers, scores few rows by NumPy alone.
-NOT_FOR_A_ROW = ("sklearn", "skrub", "pandas", "numba", "joblib", "scipy.stats", "scipy.linalg")
+# Models of every method score few rows of numbers, and of categories, by NumPy alone.
+NOT_FOR_A_ROW = ("sklearn", "skrub", "pandas", "numba", "joblib", "narwhals", "scipy")
+MEMBERS = "extra trees,logistic regression,kernel on quantiles,smooth kernel on logarithms,mibc"
+QUICKLY = {
+    "auto": ("--members", MEMBERS, "--folds", "2"),
+    "rankrc": ("--lam", "0.1"),
+    "mibc": ("--cost", "0.1"),
+    "ordinal-rankrc": ("--lam", "0.1", "--levels", "no,yes"),
+}
+SCORES_BY = {"auto": "rareclass.ensemble.tree_sum", "mibc": "rareclass.estimators.rankings"}
 
 
-def test_a_row_is_scored_without_scikit_learn_pandas_and_numba(
-    tmp_path: Path, rareclass: Run
+@pytest.mark.parametrize("method", [method.value for method in MethodName])
+def test_a_row_is_scored_without_scikit_learn_pandas_numba_and_scipy(
+    tmp_path: Path, rareclass: Run, method: str
 ) -> None:
-    table = purchases().select("amount", "items", "fraud")
+    table = purchases().select("amount", "items", "country", "fraud")
     table.write_csv(tmp_path / "t.csv")
     table.head(1).write_csv(tmp_path / "one.csv")
-    members = "extra trees,logistic regression,kernel on quantiles,smooth kernel on logarithms,mibc"
     output_of(rareclass(
         "fit", tmp_path / "t.csv", "-t", "fraud", "-o", tmp_path / "m.rareclass",
-        "--members", members, "--folds", "2",
+        "--method", method, *QUICKLY[method],
     ))  # fmt: skip
     found = imported(
         "score", tmp_path / "m.rareclass", tmp_path / "one.csv", "--out", tmp_path / "s.csv"
     )
     assert found & {*NOT_FOR_A_ROW} == set()
-    assert "rareclass.ensemble.tree_sum" in found
-    assert "rareclass.kernels.expansion" in found
+    assert SCORES_BY.get(method, "rareclass.kernels.expansion") in found
+    assert "rareclass.cli.fit" not in found
 
 
 @pytest.mark.thorough

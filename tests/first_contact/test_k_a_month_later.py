@@ -17,7 +17,7 @@ from faults import refused
 from rareclass.cli.app import app
 from rareclass.cli.door import BAD_INPUT, MOVED_FAR
 from rareclass.errors import ErrorKind, column_hint, command_line, name_hint, nearest_name
-from rareclass.metrics.column_drift import index_by_chance, population_stability_index
+from rareclass.metrics.column_drift import IndexByChance, population_stability_index
 from rareclass.model.columns import ERROR, ColumnTracker
 from rareclass.model.drift import refuse_drift
 from rareclass.model.evaluate import AlertsADay, monitor_file
@@ -245,7 +245,9 @@ def test_chance_moves_a_column_as_rarely_as_is_said(shape: str, n: int, n_traine
     for new, old in zip(recent, earlier, strict=True):
         there = new + old > 0
         index = population_stability_index(new[there], old[there])
-        n_moved += index > index_by_chance(new, old, level)
+        chance = IndexByChance.of(new, old, level)
+        assert chance.is_exceeded_by(index) == (index > chance.index)
+        n_moved += chance.is_exceeded_by(index)
     assert n_moved <= 2 * level * draws + 3 * np.sqrt(level * draws)
 
 

@@ -23,7 +23,7 @@ from rareclass.model.facts import LevelFacts, facts_as_json, facts_from_json
 from rareclass.model.model_file import load_model, save_model
 from rareclass.model.score_file import ScoreSettings, score_rows
 from rareclass.model.targets import LevelTarget
-from rareclass.ranking import OrdinalRankRC
+from rareclass.opening import describe
 from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_table
 from real_data import real_file
@@ -100,7 +100,7 @@ def test_rows_on_disk_give_the_same_model(
     assert other.notes == one.notes
     models = [outcome.content.estimator for outcome in (one, other)]
     np.testing.assert_allclose(models[1].dual_coef_, models[0].dual_coef_, rtol=1e-7, atol=1e-12)
-    np.testing.assert_allclose(models[1].thresholds_, models[0].thresholds_, rtol=1e-7)
+    np.testing.assert_allclose(other.content.thresholds, one.content.thresholds, rtol=1e-7)
 
 
 def test_what_is_held_out_is_measured_by_levels(grades_file: Path, trained: Trained) -> None:
@@ -125,8 +125,8 @@ def test_a_saved_model_is_the_same_and_says_what_it_is(tmp_path: Path, trained: 
     assert (facts["method"], facts["target_kind"]) == ("ordinal-rankrc", "levels")
     assert facts["levels"] == list(WORDS)
     assert facts["majority_level"] == "medium"
-    assert loaded.thresholds.tolist() == trained.content.estimator.thresholds_.tolist()
-    assert isinstance(loaded.estimator, OrdinalRankRC)
+    assert loaded.thresholds.tolist() == trained.content.thresholds.tolist()
+    assert describe(tmp_path / "m.rareclass")["model"] == "OrdinalRankRC"
     assert not hasattr(loaded.estimator, "whitener_")
     assert isinstance(loaded.decision, LevelDecision)
 
@@ -146,9 +146,8 @@ def test_scores_of_a_file_have_levels_and_percentiles_of_all_rows(
     scores = pl.read_parquet(tmp_path / "s.parquet")
     chances = [name for name in scores.columns if name.startswith("probability_")]
     assert scores.columns == ["shop", "score", *chances, "level", "percentile"]
-    model = trained.content.estimator
     values = scores["score"].to_numpy()
-    low, high = model.thresholds_
+    low, high = trained.content.thresholds
     expected = np.where(values <= low, "low", np.where(values <= high, "medium", "high"))
     assert scores["level"].to_list() == expected.tolist()
     for word in WORDS:
@@ -175,7 +174,7 @@ def test_evaluation_is_that_of_the_metrics(grades_file: Path, trained: Trained) 
     assert values["AUC above low"] == pytest.approx(roc_auc(code > 0, scores))
     assert values["AUC above medium"] == pytest.approx(roc_auc(code > 1, scores))
     assert evaluation.n_unlabelled == table["grade"].null_count() > 0
-    called = model.predict(encoder.transform(labelled))
+    called = np.searchsorted(trained.content.thresholds, scores)
     plain = evaluation.as_plain_data()
     for is_code in range(3):
         for called_code in range(3):
@@ -242,9 +241,9 @@ def test_lam_is_chosen_on_mauc_once_and_kept(grades_file: Path, monkeypatch: Any
     monkeypatch.setattr("rareclass.fit.kernel_methods.PAPER_LAMS", lams)
     settings = replace(SETTINGS, method=OrdinalMethod(levels=WORDS))
     outcome = train(read(grades_file), settings)
-    model, facts = outcome.content.estimator, facts_as_json(outcome.content.facts)
-    assert model.lam in lams
-    assert outcome.method == OrdinalMethod(model.lam, levels=WORDS)
+    facts = facts_as_json(outcome.content.facts)
+    assert facts["lam"] in lams
+    assert outcome.method == OrdinalMethod(facts["lam"], levels=WORDS)
     assert facts["lam_chosen_by_cross_validation"]
     assert "chosen by cross-validation" in " ".join(outcome.summary)
 
@@ -257,7 +256,7 @@ def test_a_level_of_one_row_stays_in_training(tmp_path: Path) -> None:
     outcome = train(read(tmp_path / "t.csv", settings), settings)
     assert facts_as_json(outcome.content.facts)["levels"] == ["0", "1", "2", "9"]
     assert any("no row of level 9 was held out" in note for note in outcome.notes)
-    assert len(outcome.content.estimator.thresholds_) == 3
+    assert len(outcome.content.thresholds) == 3
 
 
 def test_too_few_rows_for_folds(tmp_path: Path) -> None:

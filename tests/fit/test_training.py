@@ -190,19 +190,19 @@ def few_rows_choose(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_of_many_rows_a_part_chooses_width_and_lam(tmp_path: Path, few_rows_choose: None) -> None:
     data = read(noise(tmp_path / "t.csv", 1))
     trained = train(data, FitSettings(target="y", method=RankRCMethod()))
-    found, model = facts_as_json(trained.content.facts), trained.content.estimator
+    found = facts_as_json(trained.content.facts)
     assert found["lam_chosen_by_cross_validation"]
     assert found["width_chosen_by_cross_validation"]
     assert found["chosen_on_rows"] == 400
-    assert found["lam"] == model.lam in (0.1, 0.001)
+    assert found["lam"] in (0.1, 0.001)
     # Trained again on all rows with both, as the first training found them.
-    assert found["width"] == model.width != 1.0
+    assert found["width"] == trained.content.estimator.width_ != 1.0
     chosen = trained.method
     assert isinstance(chosen, RankRCMethod)
-    assert (chosen.lam, chosen.width, chosen.on_part) == (model.lam, model.width, True)
+    assert (chosen.lam, chosen.width, chosen.on_part) == (found["lam"], found["width"], True)
     lam, width = trained.summary[1:3]
     assert lam.endswith("chosen by cross-validation on 400 rows")
-    assert width == f"Kernel width {model.width:.4g}, chosen by cross-validation on 400 rows"
+    assert width == f"Kernel width {found['width']:.4g}, chosen by cross-validation on 400 rows"
 
 
 @pytest.mark.sampled(1)
@@ -222,7 +222,8 @@ def test_what_is_given_is_not_chosen(
     assert not found["width_chosen_by_cross_validation"]
     assert found["chosen_on_rows"] is None
     assert found["lam_chosen_by_cross_validation"] == (method.lam is None)
-    assert trained.content.estimator.width == (method.width or "mean")
+    assert found["width"] == trained.content.estimator.width_
+    assert (found["width"] == method.width) == isinstance(method.width, float)
     assert trained.summary[2] == f"Kernel width {found['width']:.4g}, {said}"
 
 

@@ -16,7 +16,6 @@ from rareclass.encoding.encoders import TableEncoder
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics import Interval
 from rareclass.model.columns import (
     ColumnDrift,
     ColumnTracker,
@@ -151,10 +150,10 @@ def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse() -> None:
 
 
 def test_strict_refuses_a_rate_far_from_the_one_held_out() -> None:
-    far = AlertRate(Interval(0.08, 0.05, 0.12), Interval(0.02, 0.01, 0.03))
+    far = AlertRate(40, 500, 0.02, 1000.0)
     with pytest.raises(InputError, match=r"8\.000% of the rows are above .* 2\.000%"):
         refuse_drift(Drift([], 0.0, far), "new.csv")
-    near = AlertRate(Interval(0.08, 0.05, 0.12), Interval(0.02, 0.01, 0.06))
+    near = AlertRate(40, 500, 0.02, 50.0)
     refuse_drift(Drift([], 0.0, near), "new.csv")
 
 

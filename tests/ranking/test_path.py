@@ -12,9 +12,10 @@ from draws import quick
 from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.findings import Status
+from rareclass.kernels import expansion
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian
-from rareclass.ranking import fitting, ranking_data
+from rareclass.ranking import fitting
 from rareclass.ranking.problem import (
     Evaluation,
     ProductQuestion,
@@ -64,7 +65,7 @@ def from_parts(monkeypatch):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of 32 rows, so that small tables have many and threads have work."""
-    monkeypatch.setattr(ranking_data, "_MOST_BLOCK_ROWS", 32)
+    monkeypatch.setattr(expansion, "_MOST_BLOCK_ROWS", 32)
 
 
 def test_questions_of_many_problems_are_answered_as_each_alone():

@@ -131,9 +131,9 @@ def test_many_rounds_end_where_the_whole_objective_is_flat(monkeypatch):
 
 @pytest.mark.sampled(0)
 def test_from_a_part_of_the_rows_the_objective_is_that_of_all_rows(monkeypatch):
-    import rareclass.ranking.ranking_data as ranking_data
+    from rareclass.kernels import expansion
 
-    monkeypatch.setattr(ranking_data, "_MOST_BLOCK_ROWS", 32)
+    monkeypatch.setattr(expansion, "_MOST_BLOCK_ROWS", 32)
     monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 32)
     wanted = [
         solution.at.value

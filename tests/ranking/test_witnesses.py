@@ -7,6 +7,7 @@ from sklearn.metrics import balanced_accuracy_score
 from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.findings import Status
+from rareclass.kernels import expansion
 from rareclass.metrics import roc_auc
 from rareclass.ranking import fitting, ranking_data
 from rareclass.ranking.problem import solve
@@ -22,7 +23,7 @@ LAMS = [1.0, 2.0**-6, 2.0**-12]
 def many(monkeypatch):
     """Treat these rows as a million: short runs, every tenth in the part, tol="auto" loose."""
     monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 100)
-    monkeypatch.setattr(ranking_data, "_MOST_BLOCK_ROWS", 100)
+    monkeypatch.setattr(expansion, "_MOST_BLOCK_ROWS", 100)
     for module in (path, ranking_data):
         monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 10)
     monkeypatch.setattr(fitting, "_MANY_ROWS", 1000)

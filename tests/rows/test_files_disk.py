@@ -58,7 +58,7 @@ def same(one, other, rtol=1e-10):
 @pytest.fixture
 def many_blocks(monkeypatch):
     """Blocks of 32 rows; what is read from disk while they are in force, as (rows, thread)."""
-    monkeypatch.setattr("rareclass.ranking.ranking_data._MOST_BLOCK_ROWS", 32)
+    monkeypatch.setattr("rareclass.kernels.expansion._MOST_BLOCK_ROWS", 32)
     reads = []
     take = ScratchRows.take
 
@@ -416,10 +416,10 @@ def test_a_killed_fit_leaves_nothing(tmp_path):
     code = (
         "import sys, time, traceback\n"
         "from rareclass import RankRC\n"
-        "from rareclass.ranking import ranking_data\n"
+        "from rareclass.kernels import expansion\n"
         "from rareclass.rows import from_parquet\n"
         "from rareclass.rows.scratch_rows import ScratchRows\n"
-        "ranking_data._MOST_BLOCK_ROWS = 32\n"
+        "expansion._MOST_BLOCK_ROWS = 32\n"
         "take, taken = ScratchRows.take, []\n"
         "def stop_midway(self, rows):\n"
         "    taken.append(rows)\n"

@@ -94,6 +94,6 @@ def test_scores_are_the_same_wherever_rows_live(estimator, place, tmp_path):
 def test_scores_do_not_depend_on_the_size_of_blocks(monkeypatch, estimator, n_bytes):
     rows = from_arrays(X, Y, WEIGHT)
     expected = scores(estimator, rows)
-    monkeypatch.setattr("rareclass.ranking.ranking_data._BLOCK_BYTES", n_bytes)
+    monkeypatch.setattr("rareclass.kernels.expansion._BLOCK_BYTES", n_bytes)
     found = scores(estimator, rows)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())

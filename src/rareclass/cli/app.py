@@ -1,25 +1,21 @@
 """The command ``rareclass`` with its commands."""
 
 from collections import Counter
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from rareclass.cli.audit import audit
-from rareclass.cli.compare import compare
-from rareclass.cli.demo import demo
-from rareclass.cli.evaluate import evaluate
-from rareclass.cli.fit import fit
-from rareclass.cli.hunt import hunt
-from rareclass.cli.model_file import export, show, threshold
-from rareclass.cli.monitor import monitor
-from rareclass.cli.report import report
-from rareclass.cli.review import review
-from rareclass.cli.score import score
 from rareclass.cli.screen import be_quiet
-from rareclass.cli.serve import serve
-from rareclass.cli.stream import stream
+
+# In the order of ``rareclass --help``; a command's module has its name, some share one.
+_COMMANDS = (
+    "fit", "score", "evaluate", "monitor", "threshold", "compare", "report", "show", "export",
+    "serve", "audit", "hunt", "review", "stream", "demo",
+)  # fmt: skip
+_MODULES = dict.fromkeys(("threshold", "show", "export"), "model_file")
 
 
 class EachOptionOnce(TyperCommand):
@@ -44,19 +40,28 @@ def unwrapped(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
 
 
-app = typer.Typer(
-    name="rareclass",
-    help="Find a rare class in tables: train a model, estimate how good it is, choose a threshold, "
-    "score new rows.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for verb in (
-    fit, score, evaluate, monitor, threshold, compare, report, show, export, serve, audit, hunt,
-    review, stream, demo,
-):  # fmt: skip
-    app.command(cls=EachOptionOnce, help=unwrapped(verb.__doc__ or ""))(verb)
+def app_for(words: Sequence[str]) -> typer.Typer:
+    """Return the program with the command that `words` call; with all commands for other words."""
+    called = next((word for word in words if not word.startswith("-")), "")
+    app = typer.Typer(
+        name="rareclass",
+        help="Find a rare class in tables: train a model, estimate how good it is, choose a "
+        "threshold, score new rows.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in [called] if called in _COMMANDS else _COMMANDS:
+        verb = vars(import_module(f"rareclass.cli.{_MODULES.get(name, name)}"))[name]
+        app.command(cls=EachOptionOnce, help=unwrapped(verb.__doc__ or ""))(verb)
+    app.callback()(options)
+    return app
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return app_for(())
 
 
 def _print_version(wanted: bool) -> None:
@@ -67,7 +72,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     version: Annotated[
         bool,

@@ -22,11 +22,11 @@ def main() -> None:
     gc.set_threshold(_NEW_OBJECTS)
     try:
         sys.unraisablehook = _interrupt_once_more
-        from rareclass.cli.app import app
+        from rareclass.cli.app import app_for
         from rareclass.errors import system_faults
 
         with system_faults():  # commands have their own: this is for help and version
-            app()
+            app_for(sys.argv[1:])()
     except ModuleNotFoundError as error:
         absent = (error.name or "").partition(".")[0]
         if absent not in _EXTRA:

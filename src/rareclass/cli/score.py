@@ -150,7 +150,8 @@ def score(
         scoring = score_rows(content, data, out, settings)
         saved = str(out) if isinstance(out, ResultTable) else file_text(out)
     print_scoring(output(), scoring, saved)
-    written.give(scoring.as_plain_data())
+    if written.json_file is not None:  # its intervals need SciPy
+        written.give(scoring.as_plain_data())
 
 
 def _folder(

@@ -268,6 +268,8 @@ def _measure(value: float | None) -> str:
 
 def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
     """Print what a file held that the model did not know, and whether alerts are as frequent."""
+    from rareclass.model.drift import FEW_ROWS
+
     notes = []
     for counts, words in (
         (seen.unseen_values, "values not seen in training"),
@@ -281,7 +283,7 @@ def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
         listed = ", ".join(seen.extra_columns[:8])
         more = ", ..." if len(seen.extra_columns) > 8 else ""
         notes.append(f"columns that were not in training were ignored: {listed}{more}.")
-    if drift.alerts is not None:
+    if drift.alerts is not None and (seen.n_rows >= FEW_ROWS or drift.alerts.differs):
         found, expected = drift.alerts.found, drift.alerts.expected
         console.print(
             f"Alerts per 10,000 rows: {_in_10_000(found)}; on held-out rows: {_in_10_000(expected)}"

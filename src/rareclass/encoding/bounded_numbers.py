@@ -4,10 +4,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from rareclass.compiling import pays
 from rareclass.encoding._numbers_jit import interpolate_columns, interpolate_plainly
+from rareclass.later import special
 
 How = Literal["quantiles", "asinh", "clipped"]
 HOWS: tuple[How, ...] = ("quantiles", "asinh", "clipped")
@@ -132,7 +132,7 @@ def _knots_among(ranks: Floats) -> NDArray[np.intp]:
     # The tails, where rare rows may be, are drawn finer than by their share of rows.
     first, last = _quantile_of_normal(ranks[[0, -1]])
     tails = np.linspace(first, last, half)
-    tails = (ndtr(tails) - _RANK_MARGIN) / (1.0 - 2.0 * _RANK_MARGIN)
+    tails = (special.ndtr(tails) - _RANK_MARGIN) / (1.0 - 2.0 * _RANK_MARGIN)
     wanted = np.concatenate([even, np.clip(tails, ranks[0], ranks[-1])])
     found = np.minimum(np.searchsorted(ranks, wanted), len(ranks) - 1)
     return np.unique(np.concatenate([found, [0, len(ranks) - 1]]))
@@ -140,7 +140,7 @@ def _knots_among(ranks: Floats) -> NDArray[np.intp]:
 
 def _quantile_of_normal(ranks: Floats) -> Floats:
     """Ranks from 0 to 1 as normal quantiles between -2.58 and 2.58."""
-    return np.asarray(ndtri(_RANK_MARGIN + (1.0 - 2.0 * _RANK_MARGIN) * ranks))
+    return np.asarray(special.ndtri(_RANK_MARGIN + (1.0 - 2.0 * _RANK_MARGIN) * ranks))
 
 
 class BoundedNumbers:

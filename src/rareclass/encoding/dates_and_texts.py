@@ -4,7 +4,8 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+
+from rareclass.later import sparse
 
 Floats = NDArray[np.float64]
 
@@ -149,13 +150,13 @@ class TextComponents:
             return np.empty((0, len(self.directions_)))
         return np.asarray(self._weighted(_letter_groups(texts)) @ self.directions_.T, np.float64)
 
-    def _weighted(self, counts: sparse.csr_matrix) -> sparse.csr_matrix:
+    def _weighted(self, counts: "sparse.csr_matrix") -> "sparse.csr_matrix":
         from sklearn.preprocessing import normalize
 
         return normalize(counts @ sparse.diags(self.idf_))
 
 
-def _letter_groups(texts: NDArray[np.object_]) -> sparse.csr_matrix:
+def _letter_groups(texts: NDArray[np.object_]) -> "sparse.csr_matrix":
     from sklearn.feature_extraction.text import HashingVectorizer
 
     vectorizer = HashingVectorizer(

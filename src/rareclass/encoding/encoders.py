@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rareclass.encoding.dates_and_texts import COMPONENTS
 from rareclass.encoding.log_odds import CategoryStatistics
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics, side_by_side
 from rareclass.encoding.typed_table import typed_table
 from rareclass.encoding.views import MOST_VALUES_BOUNDED, CentredColumns, DenseView
+from rareclass.later import sparse
 from rareclass.tables.columns import Column
 
 Floats = NDArray[np.float64]
@@ -218,17 +218,17 @@ class SparseEncoder:
 
     def fit_transform(
         self,
-        X: sparse.csr_matrix,
+        X: "sparse.csr_matrix",
         y: NDArray[Any],
         sample_weight: NDArray[np.float64] | None = None,
-    ) -> sparse.csr_matrix:
+    ) -> "sparse.csr_matrix":
         """Fit on sparse rows and return them scaled; classes and weights do not matter."""
         largest = abs(X).max(axis=0).toarray().ravel()
         self.largest_ = np.where(largest > 0.0, largest, 1.0)
         self.unit_rows_ = bool(X.nnz < SPARSE_SHARE * X.shape[0] * X.shape[1])
         return self.transform(X)
 
-    def transform(self, X: sparse.csr_matrix) -> sparse.csr_matrix:
+    def transform(self, X: "sparse.csr_matrix") -> "sparse.csr_matrix":
         """Return sparse rows scaled; features that training did not have are left out."""
         scaled = sparse.csr_matrix(X, copy=True)
         scaled.data /= self.largest_[scaled.indices]

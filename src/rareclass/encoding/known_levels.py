@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from rareclass.encoding.log_odds import CategoryStatistics, is_clear_gain, log_loss, rare_share
+from rareclass.later import pc, special
 
 
 class KnownWords:
@@ -73,8 +73,10 @@ class KnownWords:
         """The level of each word; time: one hash a word."""
         buffers = [None, pa.py_buffer(self.ends_), pa.py_buffer(self.text_)]
         known = pa.Array.from_buffers(pa.large_string(), self.n_known, buffers)
-        found = pc.index_in(pa.array(words, pa.large_string()), value_set=known)
-        return found.fill_null(self.n_known + 1).to_numpy(zero_copy_only=False).astype(np.int32)
+        # By way of polars: from and to NumPy, Arrow imports pandas where it is installed.
+        found = pc.index_in(pl.Series(words.tolist(), dtype=pl.String).to_arrow(), value_set=known)
+        places = pl.Series(pl.from_arrow(found), dtype=pl.Int32).fill_null(self.n_known + 1)
+        return places.to_numpy().astype(np.int32)
 
 
 Floats = NDArray[np.float64]
@@ -198,10 +200,10 @@ def as_codes(values: Floats, y: NDArray[np.bool_], weight: Floats, fold: Codes) 
     statistics, of_bins = CategoryStatistics(), CategoryStatistics()
     log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, fold, groups)
     by_bin = of_bins.fit_transform(groups[levels], known.n_bins_ + 1, y, weight, fold)
-    prior = logit(statistics.prior_)
+    prior = special.logit(statistics.prior_)
     of_prior = log_loss(np.full(len(y), statistics.prior_), y)
-    binned = log_loss(expit(by_bin + prior), y)
-    gain = binned - log_loss(expit(log_odds + prior), y)
+    binned = log_loss(special.expit(by_bin + prior), y)
+    gain = binned - log_loss(special.expit(log_odds + prior), y)
     clear = (of_prior, weight, _ERRORS_OF_CODES, _LEAST_GAIN)
     tells_more, has_order = is_clear_gain(gain, *clear), is_clear_gain(of_prior - binned, *clear)
     return CategoryColumn(known, statistics, levels, log_odds, tells_more, has_order)
@@ -293,4 +295,4 @@ def _log_loss(
     """Of each row, by what the other fold says of its level."""
     statistics = CategoryStatistics()
     log_odds = statistics.fit_transform(levels, n_levels, y, weight, fold, groups)
-    return log_loss(expit(log_odds + logit(statistics.prior_)), y)
+    return log_loss(special.expit(log_odds + special.logit(statistics.prior_)), y)

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, expit, logit
+
+from rareclass.later import special
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer]
@@ -70,8 +71,8 @@ def choose_smoothing(counts: LevelCounts, prior: float | Floats) -> float:
         rows, rare = pairs.real, pairs.imag
     likelihood = np.array(
         [
-            times @ (betaln(rare + a * prior, rows - rare + a * (1 - prior)))
-            - np.sum(times * betaln(a * prior, a * (1 - prior)))
+            times @ (special.betaln(rare + a * prior, rows - rare + a * (1 - prior)))
+            - np.sum(times * special.betaln(a * prior, a * (1 - prior)))
             for a in SMOOTHINGS
         ]
     )
@@ -217,7 +218,7 @@ class CategoryStatistics:
 
     def _log_odds(self, counts: LevelCounts, share: float | Floats) -> Floats:
         return smoothed_log_odds(counts, share, self.smoothing_) + (
-            logit(share) - logit(self.prior_)
+            special.logit(share) - special.logit(self.prior_)
         )
 
     def _try_groups(
@@ -238,7 +239,8 @@ class CategoryStatistics:
         self.smoothing_ = choose_smoothing(counts, share)
         grouped = self.out_of_fold(codes, y, weight, fold, groups)
         losses = [
-            weight @ log_loss(expit(each + logit(self.prior_)), y) for each in (alone, grouped)
+            weight @ log_loss(special.expit(each + special.logit(self.prior_)), y)
+            for each in (alone, grouped)
         ]
         if losses[1] < losses[0]:
             return share, grouped
@@ -315,7 +317,7 @@ class PairStatistics:
 
     def gain(self, log_odds: Floats, alone: tuple[Floats, Floats], y: NDArray[np.bool_]) -> Floats:
         """By how much the pair's log-odds lower each row's log loss, against both alone."""
-        pair = expit(log_odds + logit(self.prior_))
+        pair = special.expit(log_odds + special.logit(self.prior_))
         return log_loss(self._share_of_both(alone), y) - log_loss(pair, y)
 
     def _cells(self, codes: tuple[Codes, Codes]) -> NDArray[np.int64]:
@@ -323,11 +325,13 @@ class PairStatistics:
 
     def _share_of_both(self, log_odds: tuple[Floats, Floats]) -> Floats:
         b = self.coefficients_
-        return np.clip(expit(b[0] + b[1] * log_odds[0] + b[2] * log_odds[1]), 1e-9, 1 - 1e-9)
+        return np.clip(
+            special.expit(b[0] + b[1] * log_odds[0] + b[2] * log_odds[1]), 1e-9, 1 - 1e-9
+        )
 
     def _log_odds(self, counts: LevelCounts, share: Floats) -> Floats:
         beyond = smoothed_log_odds(counts, share, self.smoothing_)
-        return beyond + logit(share) - logit(self.prior_)
+        return beyond + special.logit(share) - special.logit(self.prior_)
 
 
 class FoundPair(NamedTuple):
@@ -387,8 +391,8 @@ def _some_rows(y: NDArray[np.bool_], weight: Floats) -> tuple[NDArray[np.intp], 
 
 def _telling_most(log_odds: Floats, y: NDArray[np.bool_], weight: Floats) -> list[int]:
     """The twelve categories whose log-odds lower the log loss most, in order."""
-    prior = logit(rare_share(y, weight))
-    losses = [weight @ log_loss(expit(column + prior), y) for column in log_odds.T]
+    prior = special.logit(rare_share(y, weight))
+    losses = [weight @ log_loss(special.expit(column + prior), y) for column in log_odds.T]
     return sorted(np.argsort(losses, kind="stable")[:MOST_COLUMNS].tolist())
 
 
@@ -397,10 +401,10 @@ def _logistic_regression(
 ) -> Floats:
     """Coefficients of a constant and two columns, by Newton steps with a slight ridge."""
     X = np.column_stack([np.ones(len(y)), *columns])
-    coefficients = np.array([logit(rare_share(y, weight)), 1.0, 1.0])
+    coefficients = np.array([special.logit(rare_share(y, weight)), 1.0, 1.0])
     start = coefficients.copy()
     for _ in range(_NEWTON_STEPS):
-        share = expit(X @ coefficients)
+        share = special.expit(X @ coefficients)
         slope = X.T @ (weight * (share - y)) + _RIDGE * (coefficients - start)
         curvature = (X * (weight * share * (1 - share))[:, None]).T @ X + _RIDGE * np.eye(3)
         coefficients = coefficients - np.linalg.solve(curvature, slope)

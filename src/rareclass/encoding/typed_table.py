@@ -209,8 +209,9 @@ class _CodedText(NamedTuple):
 
 
 def _coded(cells: pl.Series) -> _CodedText:
-    coded = pa.array(cells.to_arrow(), pa.large_string()).dictionary_encode()
-    codes = coded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
+    coded = cells.cast(pl.String).to_arrow().dictionary_encode()
+    # By way of polars: from and to NumPy, Arrow imports pandas where it is installed.
+    codes = pl.Series(pl.from_arrow(coded.indices), dtype=pl.Int32).fill_null(-1).to_numpy()
     return _CodedText(pl.Series(cells.name, pl.from_arrow(coded.dictionary), pl.String), codes)
 
 

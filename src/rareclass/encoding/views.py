@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rareclass.encoding.bounded_numbers import HOWS, BoundedNumbers
 from rareclass.encoding.dates_and_texts import COMPONENTS
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics, statistics_of
 from rareclass.encoding.typed_table import TypedTable
+from rareclass.later import sparse
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class SparseView:
         weight: Floats | None = None,
         fold: NDArray[np.integer] | None = None,
         statistics: TableStatistics | None = None,
-    ) -> sparse.csr_matrix:
+    ) -> "sparse.csr_matrix":
         """Learn from the rows and return them: as `DenseView.fit_transform`."""
         self.statistics_, encoded = statistics_of(table, y, weight, fold, statistics)
         known = self.statistics_
@@ -84,7 +84,7 @@ class SparseView:
         self.source_column_, self.second_column_ = pairs.T
         return self._matrix(encoded)
 
-    def transform(self, table: TypedTable | EncodedTable) -> sparse.csr_matrix:
+    def transform(self, table: TypedTable | EncodedTable) -> "sparse.csr_matrix":
         """Rows as a CSR matrix: (n_rows, n_features)."""
         if isinstance(table, TypedTable):
             table = self.statistics_.encode(table)
@@ -98,7 +98,7 @@ class SparseView:
             if len(columns) and not -1 <= columns.min() <= columns.max() < self.n_features_:
                 raise ValueError(f"columns_ point beyond {self.n_features_} features")
 
-    def _matrix(self, encoded: EncodedTable) -> sparse.csr_matrix:
+    def _matrix(self, encoded: EncodedTable) -> "sparse.csr_matrix":
         each = zip(self._buckets(encoded), self.columns_, strict=True)
         columns = [column[buckets] for (buckets, _), column in each]
         joined = np.stack(columns, axis=1) if columns else np.empty((encoded.n_rows, 0), np.int32)

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit, logit
 
 from rareclass.encoding.known_levels import (
     FEWEST_RARE,
@@ -16,6 +15,7 @@ from rareclass.encoding.log_odds import is_clear_gain, log_loss, rare_share
 from rareclass.ensemble.training_rows import FoldedRows, TrainingViews
 from rareclass.ensemble.tree_sum import TreeSum
 from rareclass.findings import Finding, FindingKind, warn
+from rareclass.later import special
 from rareclass.metrics import paired_difference
 from rareclass.tables.columns import Column, learned_by_value, not_carried_over
 
@@ -88,7 +88,9 @@ def columns_by_value(views: TrainingViews) -> list[Column]:
     for k, name in enumerate(known.category_names_):
         if known.known_[k].n_known < FEWEST_VALUES or name in known.nearby_only_:
             continue
-        gain = of_prior - log_loss(expit(encoded.log_odds[:, k] + logit(share)), rows.is_rare)
+        gain = of_prior - log_loss(
+            special.expit(encoded.log_odds[:, k] + special.logit(share)), rows.is_rare
+        )
         if is_clear_gain(gain, of_prior, weight, STANDARD_ERRORS, LEAST_LOSS):
             found.append(name)
     if found:

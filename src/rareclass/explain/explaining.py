@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.encoding.table_statistics import TableStatistics
@@ -19,10 +20,11 @@ from rareclass.encoding.typed_table import TypedTable
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import read_features
+from rareclass.estimators.rankings import KernelRanking, LinearRanking
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
 from rareclass.moments.mibc import MIBC
 from rareclass.online.ranker import OnlineRanker
-from rareclass.ranking.machine import KernelModel
+from rareclass.rows import as_source
 
 # Kernel entries held at a time, a few times over.
 _ENTRIES = 2**21
@@ -32,6 +34,8 @@ _SCORED_ROWS = 50_000
 _LEAST_SHARE = 1e-6
 
 Floats = NDArray[np.float64]
+OF_NUMBERS = KernelRanking | LinearRanking | MIBC | OnlineRanker
+"""Rankings of rows of numbers that are explained."""
 
 
 @dataclass(frozen=True)
@@ -175,18 +179,17 @@ def explain(
                 ErrorKind.COMBINATION,
             )
         return explain_columns(model, X)
-    if not isinstance(model, BallClassifier | KernelModel | MIBC | OnlineRanker):
+    if not isinstance(model, BallClassifier | OF_NUMBERS):
         raise TypeError(
             f"{type(model).__name__} is not explained: pass a kernel machine, MIBC, an online "
             "learner, a RareClassifier or RACH."
         )
-    check_is_fitted(model)
     if typical is None and isinstance(model, MIBC) and "moments_" in vars(model):
         typical = model.moments_.mean
     rows = read_rows(model, X, typical, groups)
     if isinstance(model, BallClassifier):
         return explain_ball(model, rows)
-    if isinstance(model, KernelModel):
+    if isinstance(model, KernelRanking):
         return explain_kernel(model, rows)
     if isinstance(model, OnlineRanker) and not model._is_linear:
         scores = model.score_samples(rows.X)
@@ -222,10 +225,8 @@ def read_rows(model: Any, X: Any, typical: Any, groups: Sequence[Any] | None) ->
     `typical` None is 0 for every feature. Raises `ValueError` on a typical row or groups of another
     length, and as `score_samples` does on X.
     """
-    source = read_features(model, X, reset=False)
-    rows = source.take(slice(0, source.n_rows))
-    dense = rows.toarray() if sparse.issparse(rows) else rows
-    n_features = source.n_features
+    rows = read_numbers(model, X)
+    n_features = rows.shape[1]
     middle = np.zeros(n_features) if typical is None else np.asarray(typical, dtype=np.float64)
     if middle.shape != (n_features,) or not np.isfinite(middle).all():
         raise InputError(
@@ -247,10 +248,21 @@ def read_rows(model: Any, X: Any, typical: Any, groups: Sequence[Any] | None) ->
     place = {name: k for k, name in enumerate(names)}
     of_feature = np.array([place[name] for name in named], dtype=np.intp)
     members = [np.flatnonzero(of_feature == k) for k in range(len(names))]
-    return ExplainedRows(np.asarray(dense, dtype=np.float64), middle, members, names)
+    return ExplainedRows(rows, middle, members, names)
 
 
-def explain_kernel(model: KernelModel, rows: ExplainedRows) -> KernelExplanation:
+def read_numbers(model: Any, X: Any) -> Floats:
+    """Return rows of X in float64, dense; raise what ``score_samples`` raises on them."""
+    if isinstance(model, BaseEstimator):
+        check_is_fitted(model)
+        source = read_features(model, X, reset=False)
+    else:  # a ranking of a model file, whose encoder gives its rows
+        source = as_source(X)
+    rows = source.take(slice(0, source.n_rows))
+    return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
+
+
+def explain_kernel(model: KernelRanking, rows: ExplainedRows) -> KernelExplanation:
     """Return pulls of all landmarks, and the change of the score as each group becomes typical.
 
     ``f(x) - f(x with the group's features typical)``, exactly: only the group's part of the
@@ -278,7 +290,7 @@ def explain_kernel(model: KernelModel, rows: ExplainedRows) -> KernelExplanation
     )
 
 
-def plain_kernel(model: KernelModel) -> tuple[Any, Floats]:
+def plain_kernel(model: KernelRanking) -> tuple[Any, Floats]:
     """Return the kernel, and the landmarks in float64."""
     expansion = model._expansion()
     Z = expansion.landmarks

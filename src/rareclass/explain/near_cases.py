@@ -5,18 +5,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.utils.validation import check_is_fitted
 
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.ensemble.combined_ranking import CombinedRanking
-from rareclass.estimators.estimator import read_features
-from rareclass.explain.explaining import Floats, estimator_of, plain_kernel, strongest_of
-from rareclass.moments.mibc import MIBC
-from rareclass.online.ranker import OnlineRanker
+from rareclass.estimators.rankings import KernelRanking
+from rareclass.explain.explaining import (
+    OF_NUMBERS,
+    Floats,
+    estimator_of,
+    plain_kernel,
+    read_numbers,
+    strongest_of,
+)
 from rareclass.parameters import check_whole
-from rareclass.ranking.machine import KernelModel
 
 # Distances held at a time.
 _ENTRIES = 2**21
@@ -94,16 +96,12 @@ def case_features(model: Any, X: Any) -> Parts:
     """
     if isinstance(model, CombinedRanking):
         return parts_of(model, X)
-    if not isinstance(model, KernelModel | MIBC | OnlineRanker):
+    if not isinstance(model, OF_NUMBERS):
         raise TypeError(
             f"{type(model).__name__} compares no cases: pass a kernel machine, MIBC, an online "
             "learner or a RareClassifier."
         )
-    check_is_fitted(model)
-    source = read_features(model, X, reset=False)
-    rows = source.take(slice(0, source.n_rows))
-    dense = rows.toarray() if sparse.issparse(rows) else rows
-    return {"features": np.asarray(dense, dtype=np.float64)}
+    return {"features": read_numbers(model, X)}
 
 
 def nearest_of(model: Any, rows: Parts, cases: Parts, k: int) -> NearestCases:
@@ -127,7 +125,7 @@ def _distances(model: Any, rows: Parts, cases: Parts) -> Floats:
     if isinstance(model, CombinedRanking):
         return table_distances(model, rows, cases)
     X, Z = rows["features"], cases["features"]
-    if isinstance(model, KernelModel):
+    if isinstance(model, KernelRanking):
         kernel, _ = plain_kernel(model)
         between = kernel.block(X, Z)
         squared = kernel.diag(X)[:, None] - 2.0 * between + kernel.diag(Z)

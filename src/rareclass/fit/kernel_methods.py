@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import Positive, positives
 from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.estimators.rankings import KernelRanking
 from rareclass.fit.method import EncodedRows, Method, TableSize, Terms, how_chosen
 from rareclass.machine import size_text
 from rareclass.model.facts import KernelFacts, OrdinalFacts, SolverFacts
@@ -105,10 +106,9 @@ class KernelMethod(Method):
             f"{how_chosen(self.lam, terms, self.chosen_on(terms))}",
         ]
 
-    def as_stored(self, model: KernelMachine) -> KernelMachine:
-        """Drop the whitener: only `transform` needs it, and it would be most of the file."""
-        del model.whitener_
-        return model
+    def as_stored(self, model: KernelMachine) -> KernelRanking:
+        """Return what scores rows: no whitener, which would be most of the file."""
+        return KernelRanking.of(model)
 
     def given(self, rows: EncodedRows, n_rare: int, terms: Terms) -> dict[str, Any]:
         """Parameters of the machine that every fit has, for so many rare rows."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.estimators.rankings import LinearRanking
 from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.method import EncodedRows, Method, Terms, how_chosen
 from rareclass.machine import size_text
@@ -116,10 +117,9 @@ class MIBCMethod(Method):
             f"duality gap {model.duality_gap_:.1e}",
         ]
 
-    def as_stored(self, model: MIBC) -> MIBC:
-        """Drop moments and rare rows: only learning more needs them."""
-        model.forget_rows()
-        return model
+    def as_stored(self, model: MIBC) -> LinearRanking:
+        """Return what scores rows: neither moments nor rare rows."""
+        return LinearRanking(model.coef_)
 
 
 def _say(finding: Finding) -> str | None:

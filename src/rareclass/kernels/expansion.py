@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rareclass.compiling import pays
 from rareclass.kernels import _kernels_jit as jit
@@ -19,10 +18,16 @@ from rareclass.kernels.kernels import (
     Matrix,
     takes_out,
 )
+from rareclass.later import sparse
 from rareclass.rows import Block, RowValues, SentOnce
 
 # Blocks remember their kernel, and values of the last function at their rows, under these names.
 KERNEL, VALUES = "kernel", "values"
+# A kernel block of this size stays in cache for all the questions about it, and is large beside
+# the fixed cost of a block, 0.1 ms (docs/decisions/0009).
+_BLOCK_BYTES = 2**22
+_MOST_BLOCK_ROWS = 8192
+_LEAST_BLOCK_ROWS = 64
 # More columns than this are worth a copy of K in float64, for BLAS.
 _FEW_COLUMNS = 32
 # Rounding errors of eigenvalues were seen at a few times n eps max(Lambda) on repeated landmarks.
@@ -165,6 +170,15 @@ def block_scores(
         values = values[:, None] if coefficients.ndim > values.ndim else values
         return values if here is None else values[here]
     return expand(expansion.matrix(block, here), coefficients)
+
+
+def block_rows(n_landmarks: int, dtype: np.dtype) -> int:
+    """Rows a block, a power of two, so that its kernel block stays in cache.
+
+    Blocks then lie within the runs of `Rows.every`, or are several of them.
+    """
+    fitting = _BLOCK_BYTES // (max(n_landmarks, 1) * dtype.itemsize)
+    return 2 ** int(min(max(fitting, _LEAST_BLOCK_ROWS), _MOST_BLOCK_ROWS)).bit_length() // 2
 
 
 def orthonormalise(K: np.ndarray, dtype: np.dtype) -> np.ndarray:

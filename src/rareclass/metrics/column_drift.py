@@ -1,13 +1,17 @@
 """How far the cells of a column have moved from those before, by counts in bins."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import chdtri
+
+from rareclass.later import special
 
 MOVED, MOVED_FAR = 0.1, 0.25
 """Indices from which practice says "moved somewhat" and "moved far" (Siddiqi 2006, ch. 6)."""
+# A chi-squared variable exceeds its mean with at least this chance, whatever its degrees.
+_ABOVE_MEAN = 0.3
 
 
 class ColumnShift(NamedTuple):
@@ -47,20 +51,37 @@ def population_stability_index(recent: ArrayLike, earlier: ArrayLike) -> float:
     return float(((p - q) * np.log(p / q)).sum())
 
 
-def index_by_chance(recent: ArrayLike, earlier: ArrayLike, level: float) -> float:
+@dataclass(frozen=True)
+class IndexByChance:
     r"""Index that two samples of one distribution exceed with a chance of about `level`, at most.
 
     Of n and N rows in B bins that are not empty in both, ``n N / (n + N)`` times the index is about
     chi-squared with B - 1 degrees of freedom; with few rows it is less.
 
-    >>> round(index_by_chance([2] * 10, [100] * 10, 0.001), 2)
+    >>> round(IndexByChance.of([2] * 10, [100] * 10, 0.001).index, 2)
     1.42
     """
-    new, old = np.asarray(recent, float), np.asarray(earlier, float)
-    if not new.sum() or not old.sum():
-        return 0.0
-    n_free = max(int(np.count_nonzero(new + old)) - 1, 1)
-    return float(chdtri(n_free, level) * (1.0 / new.sum() + 1.0 / old.sum()))
+
+    n_free: int
+    spread: float  # 1 / n + 1 / N; 0 where a sample is empty
+    level: float
+
+    @classmethod
+    def of(cls, recent: ArrayLike, earlier: ArrayLike, level: float) -> "IndexByChance":
+        """Return the index for two samples of so many rows in each bin."""
+        new, old = np.asarray(recent, float), np.asarray(earlier, float)
+        spread = 1.0 / new.sum() + 1.0 / old.sum() if new.sum() and old.sum() else 0.0
+        return cls(max(int(np.count_nonzero(new + old)) - 1, 1), float(spread), level)
+
+    @property
+    def index(self) -> float:
+        """The index itself."""
+        return float(special.chdtri(self.n_free, self.level) * self.spread)
+
+    def is_exceeded_by(self, index: float) -> bool:
+        """Say whether an index is greater; below the mean of chi-squared SciPy is not needed."""
+        is_below_mean = self.level < _ABOVE_MEAN and index <= self.n_free * self.spread
+        return not is_below_mean and index > self.index
 
 
 def _shares(counts: np.ndarray) -> np.ndarray:

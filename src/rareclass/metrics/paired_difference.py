@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.later import special
 from rareclass.metrics.bootstrap import bootstrap_callable
 from rareclass.metrics.interval import (
     LEAST_P,

@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from rareclass.later import special
 from rareclass.metrics.areas import area_estimate, average_precision_estimate, check_max_fpr
 from rareclass.metrics.at_k import depth, top_estimate
 from rareclass.metrics.bootstrap import all_items, bootstrap

@@ -7,6 +7,7 @@ says how far the column has moved (docs/decisions/0058). Scores are a column lik
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from rareclass.errors import ErrorKind, InputError, first_names, name_hint, near
 from rareclass.metrics.column_drift import (
     MOVED,
     MOVED_FAR,
-    index_by_chance,
+    IndexByChance,
     population_stability_index,
 )
 from rareclass.model.facts import ScoredRows
@@ -33,6 +34,8 @@ Floats = NDArray[np.float64]
 MOST_UNLIKE = 0.10
 # Chance that a file of rows like those of training has a column that is called moved, at most.
 ERROR = 0.01
+# Of so few rows the tail of the exact test is a sum of few terms.
+_FEW_ROWS = 100
 SCORES = "score"
 _N_BINS = 10
 _MOST_WORDS = 20
@@ -114,7 +117,7 @@ class ColumnDrift:
     stability_index : float or None
         `population_stability_index` of the new rows against training; None where the model does not
         know how its cells were distributed.
-    by_chance : float
+    chance : IndexByChance or None
         Index that rows like those of training exceed with a chance of `ERROR` in any column.
     is_unlike : bool
         Whether a tenth more of the cells than in training, and more than chance explains, are empty
@@ -132,7 +135,7 @@ class ColumnDrift:
     missing_now: float | None = None
     outside: float = 0.0
     stability_index: float | None = None
-    by_chance: float = 0.0
+    chance: IndexByChance | None = None
     is_unlike: bool = False
     is_absent: bool = False
     is_used: bool = True
@@ -142,13 +145,15 @@ class ColumnDrift:
         """Say in a word how far the column has moved; empty where that is not known."""
         if self.is_absent:
             return "absent"
-        index = self.stability_index
-        by_index = index is not None and index >= MOVED_FAR and index > self.by_chance
-        if self.is_unlike or by_index:
+        if self.is_unlike:
             return "moved far"
-        if index is None:
+        if self.stability_index is None:
             return ""
-        return "moved" if index >= MOVED and index > self.by_chance else "steady"
+        if self.stability_index < MOVED or (
+            self.chance is not None and not self.chance.is_exceeded_by(self.stability_index)
+        ):
+            return "steady"
+        return "moved far" if self.stability_index >= MOVED_FAR else "moved"
 
     @property
     def is_far(self) -> bool:
@@ -174,7 +179,7 @@ class ColumnDrift:
             "column": self.name,
             "verdict": self.verdict or None,
             "stability_index": self.stability_index,
-            "index_by_chance": self.by_chance,
+            "index_by_chance": 0.0 if self.chance is None else self.chance.index,
             "empty": self.missing_now,
             "empty_in_training": self.missing_before,
             "unlike_training": self.outside,
@@ -272,7 +277,7 @@ def _compared(
         empty,
         share,
         population_stability_index(found[is_there], before[is_there]),
-        index_by_chance(found, before, ERROR / n_tests),
+        IndexByChance.of(found, before, ERROR / n_tests),
         is_unlike,
         is_used=trained.reading is None,
     )
@@ -285,13 +290,14 @@ def _exceeds(now: float, n_now: float, then: float, n_then: float, level: float)
     """
     if now / n_now - then / n_then <= MOST_UNLIKE:
         return False
+    k, n = round(now), round(n_now)
+    marked, every = round(then) + k, round(n_then) + n
+    if n <= _FEW_ROWS:
+        ways = (comb(marked, j) * comb(every - marked, n - j) for j in range(k, n + 1))
+        return sum(ways) / comb(every, n) <= level
     from scipy.stats import hypergeom  # takes as long to import as all else that scores a row
 
-    known = round(n_then), round(then)
-    tail = hypergeom.sf(
-        round(now) - 1, known[0] + round(n_now), known[1] + round(now), round(n_now)
-    )
-    return bool(tail <= level)
+    return bool(hypergeom.sf(k - 1, every, marked, n) <= level)
 
 
 # -- what a model knows of its training -----------------------------------------------------------

@@ -1,8 +1,10 @@
 """Drift of a file from training: cells unlike those of training, and the rate of alerts."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,8 @@ from rareclass.model.facts import ScoredRows
 # Alerts so many times as frequent as held out, or as rare, and beyond what chance explains.
 MOST_TIMES = 2.0
 _LEVEL = 0.95
+# The rate of alerts of so few rows tells little, unless it differs.
+FEW_ROWS = 10
 
 
 @dataclass
@@ -65,7 +69,8 @@ class UnlikeColumn(NamedTuple):
     share: float  # of the rows
 
 
-class AlertRate(NamedTuple):
+@dataclass(frozen=True)
+class AlertRate:
     """Alerts of a file beside those of rows that were held out of training.
 
     `expected` is the share of the held-out rows above the threshold, `found` that of the new rows,
@@ -73,12 +78,30 @@ class AlertRate(NamedTuple):
     many, count as Kish's effective number ``(sum w)^2 / sum w^2``.
     """
 
-    found: Interval
-    expected: Interval
+    n_alerts: int
+    n_rows: int
+    held_out: float  # share of the rows held out that are above the threshold
+    n_held_out: float  # effective number of these rows
+
+    @cached_property
+    def found(self) -> Interval:
+        """Share of alerts among the new rows."""
+        return exact_interval(self.n_alerts, self.n_rows, _LEVEL)
+
+    @cached_property
+    def expected(self) -> Interval:
+        """Share of alerts among the rows held out."""
+        return exact_interval(self.held_out * self.n_held_out, self.n_held_out, _LEVEL)
 
     @property
     def differs(self) -> bool:
         """Say whether the intervals do not meet: one in some hundreds by chance."""
+        if self.n_rows < FEW_ROWS:  # a sum of few terms, without the import of SciPy
+            p, n = self.held_out, self.n_rows
+            chances = [math.comb(n, k) * p**k * (1.0 - p) ** (n - k) for k in range(n + 1)]
+            tails = sum(chances[: self.n_alerts + 1]), sum(chances[self.n_alerts :])
+            if min(tails) > 1.0 - _LEVEL:  # well within the interval of what was found
+                return False
         return self.found.low > self.expected.high or self.found.high < self.expected.low
 
     @property
@@ -140,10 +163,7 @@ def alert_rate(
     weight = np.ones(len(held_out.scores)) if held_out.weight is None else held_out.weight
     effective = float(weight.sum() ** 2 / (weight @ weight))
     share = float(weight[held_out.scores > threshold].sum() / weight.sum())
-    return AlertRate(
-        exact_interval(n_alerts, n_rows, _LEVEL),
-        exact_interval(share * effective, effective, _LEVEL),
-    )
+    return AlertRate(n_alerts, n_rows, share, effective)
 
 
 def drift_of(seen: InputSummary, alerts: AlertRate | None) -> Drift:
@@ -181,7 +201,7 @@ def refuse_drift(drift: Drift, file: str) -> None:
             column=None if far[0] is drift.scores else far[0].name,
         )
     if drift.alerts is not None and drift.alerts.is_far:
-        found, expected = drift.alerts
+        found, expected = drift.alerts.found, drift.alerts.expected
         raise InputError(
             f"{file}: {found.value:.3%} of the rows are above the threshold, where "
             f"{expected.value:.3%} of the rows held out were.",

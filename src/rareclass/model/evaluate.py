@@ -24,12 +24,11 @@ from rareclass.model.threshold import (
     check_days,
     columns_beside,
     labelled_scores,
-    no_rows,
     times_of,
 )
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, no_rows, open_table
 
 _TOPS = (10, 100)
 _LEVEL = 0.95

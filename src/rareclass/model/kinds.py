@@ -7,8 +7,7 @@ attributes.
 
 from typing import Any
 
-from scipy import sparse
-
+from rareclass.later import sparse
 from rareclass.stored import Codec, Kinds
 
 _OURS = {
@@ -25,23 +24,20 @@ _OURS = {
     "dense view": "rareclass.encoding.views:DenseView",
     "false-positive rate": "rareclass.ensemble.score_functions:FalsePositiveRate",
     "hunt encoder": "rareclass.encoding.hunt:HuntEncoder",
-    "hyperplane": "rareclass.moments.solution:Hyperplane",
     "isotonic map": "rareclass.decide.calibration.isotonic:IsotonicMap",
     "isotonic map of parts": "rareclass.decide.calibration.isotonic:IsotonicOfParts",
     "kernel function": "rareclass.ensemble.score_functions:KernelFunction",
+    "kernel ranking": "rareclass.estimators.rankings:KernelRanking",
     "known codes": "rareclass.encoding.known_levels:KnownCodes",
     "known words": "rareclass.encoding.known_levels:KnownWords",
     "level odds": "rareclass.encoding.encoders:LevelOdds",
     "level calibration": "rareclass.decide.calibration.calibration:LevelCalibration",
     "linear function": "rareclass.ensemble.score_functions:LinearFunction",
+    "linear ranking": "rareclass.estimators.rankings:LinearRanking",
     "list order": "rareclass.hunt.sureness:ListOrder",
     "member": "rareclass.ensemble.score_functions:LearnedMember",
-    "mibc": "rareclass.moments.mibc:MIBC",
-    "newton step": "rareclass.ranking.solvers.newton:Step",
-    "ordinal rankrc": "rareclass.ranking.ordinal_rankrc:OrdinalRankRC",
     "pair statistics": "rareclass.encoding.log_odds:PairStatistics",
     "pooled map": "rareclass.decide.calibration.calibration:PooledMap",
-    "rankrc": "rareclass.ranking.rankrc:RankRC",
     "rare cases": "rareclass.model.facts:RareCases",
     "rare class scores": "rareclass.model.facts:RareClassScores",
     "recurring dates": "rareclass.encoding.dates_and_texts:RecurringDates",
@@ -85,8 +81,8 @@ def _csr_codec(make: Any) -> Codec:
 STORED = Kinds(
     places=_OURS | _SPARSE,
     codecs={
-        "csr array": _csr_codec(sparse.csr_array),
-        "csr matrix": _csr_codec(sparse.csr_matrix),
+        "csr array": _csr_codec(lambda *parts, **shape: sparse.csr_array(*parts, **shape)),
+        "csr matrix": _csr_codec(lambda *parts, **shape: sparse.csr_matrix(*parts, **shape)),
     },
 )
 """The kinds of a model file."""
@@ -161,8 +157,10 @@ _OF_ESTIMATORS = (
     "rareclass.kernels.kernels.Linear",
     "rareclass.kernels.kernels.Polynomial",
     "rareclass.metrics.interval.Interval",
+    "rareclass.moments.mibc.MIBC",
     "rareclass.moments.mibc_cv.MIBCCV",
     "rareclass.moments.moments.Moments",
+    "rareclass.moments.solution.Hyperplane",
     "rareclass.online.opauc.AdaOAM",
     "rareclass.online.buffers.DenseBuffers",
     "rareclass.online.buffers.SparseBuffers",
@@ -190,9 +188,12 @@ _OF_ESTIMATORS = (
     "rareclass.online.univariate.UniExp",
     "rareclass.online.univariate.UniExpState",
     "rareclass.ranking.losses.majority_outer.PartialAUC",
+    "rareclass.ranking.ordinal_rankrc.OrdinalRankRC",
     "rareclass.ranking.ordinal_rankrc.OrdinalRankRCCV",
+    "rareclass.ranking.rankrc.RankRC",
     "rareclass.ranking.rankrc.RankSVM",
     "rareclass.ranking.rankrc_cv.RankRCCV",
+    "rareclass.ranking.solvers.newton.Step",
     "rareclass.ranking.stochastic.feeding.Progress",
     "rareclass.ranking.stochastic.feeding.Published",
     "rareclass.ranking.stochastic.feeding.Reservoir",

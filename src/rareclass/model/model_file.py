@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from scipy import sparse
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.errors import ErrorKind, InputError
+from rareclass.later import sparse
 from rareclass.model.archive import (
     DamagedArchiveError,
     damaged,
@@ -33,19 +33,14 @@ from rareclass.model.model import Model
 from rareclass.model.parts import Encoder, Ranker
 from rareclass.stored import Stored, pack, unpack
 
-FORMAT = 4
+FORMAT = 5
 # Files that the folder of a hunt holds: its summary, and the score of its list as a model file.
 HUNT_SUMMARY, HUNT_MODEL = "hunt.json", "score.rareclass"
 _MARK = "rareclass model"
 # Attributes of this package that say by NaN that there is nothing to say.
 _MAY_BE_NAN = {
-    # No row is called rare above infinity, or every one.
-    ("RankRC", "offset_"),
-    ("MIBC", "offset_"),
-    ("OrdinalRankRC", "thresholds_"),
     # What a training tells of itself; no score depends on it.
     ("CombinedRanking", "feature_importances_"),
-    ("MIBC", "C"),  # infinite: no rare row is given up
     # Infinite where a split parts missing values from all others; NaN is refused there.
     ("TreeSum", "threshold"),
 }

@@ -19,11 +19,10 @@ from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, ref
 from rareclass.model.explained import explainer_of, note_on_cases, told_names
 from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model, ScoredBatch
-from rareclass.model.threshold import no_rows
 from rareclass.tables.cells import type_name
 from rareclass.tables.databases.result_table import ResultTable
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, named_columns, no_rows, open_table
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
 _LOW, _HIGH = "probability_low", "probability_high"

@@ -24,7 +24,7 @@ from rareclass.tables.cells import shown
 from rareclass.tables.columns import reading_of_type
 from rareclass.tables.reading import read_dates
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, named_columns, no_rows, open_table
 from rareclass.tables.text_columns import CellProfile, reading_of_text
 
 if TYPE_CHECKING:
@@ -406,8 +406,3 @@ def labelled_scores(
         probability = [each.classes for each in batches if each.classes is not None]
         classes = RareClassScores(model.decision.which(labels), np.concatenate(probability))
     return LabelledScores(codes, np.concatenate([each.scores for each in batches]), classes)
-
-
-def no_rows(name: str) -> InputError:
-    """Return the error of a file that has no rows."""
-    return InputError(f"{name} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)

@@ -20,6 +20,7 @@ from rareclass.estimators.estimator import (
     settings_of,
 )
 from rareclass.estimators.one_thread import in_one_thread
+from rareclass.estimators.rankings import linear_scores
 from rareclass.findings import warn
 from rareclass.labels.two_classes import Labels, StreamLabels, plain, row_weights
 from rareclass.moments.covariance import CovarianceModel
@@ -29,7 +30,6 @@ from rareclass.moments.solution import (
     MIBCSettings,
     check_memory,
     label_parts,
-    linear_scores,
     majority_weight,
     seed_of,
     solve_path,
@@ -410,12 +410,6 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
 
     def _checked(self) -> CovarianceModel:
         return settings_of(MIBCSettings, self).checked([self.C])
-
-    def check_parts(self) -> None:
-        """Raise `ValueError` where the solution does not have a weight for each feature."""
-        if np.shape(self._solution().coef) != (self.n_features_in_,):
-            n = self.n_features_in_
-            raise ValueError(f"coef_ does not have a number for each of {n} features")
 
     def _solution(self) -> Hyperplane:
         """Return the hyperplane, solved for now if rows came since the last solution."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from rareclass.decide import balanced_accuracy_threshold
 from rareclass.estimators.estimator import RankScorer, learn_calibration, read_features, settings_of
+from rareclass.estimators.rankings import linear_scores
 from rareclass.estimators.search import Fold, SearchCV, as_scoring, make_folds, of_best
 from rareclass.labels.two_classes import Labels
 from rareclass.machine import track
@@ -20,7 +21,6 @@ from rareclass.moments.solution import (
     Hyperplane,
     MIBCSettings,
     check_memory,
-    linear_scores,
     majority_weight,
     seed_of,
     solve_path,

@@ -23,7 +23,7 @@ from rareclass.moments.covariance import (
 from rareclass.moments.dual import solve_dual
 from rareclass.moments.moments import Moments, MomentSettings, moments_of, remove
 from rareclass.parameters import check_number, check_whole, is_whole
-from rareclass.rows import Block, RowSource
+from rareclass.rows import RowSource
 
 # Rare rows at the margin score w . mean + 1 but for rounding and the solver's tolerance: the
 # threshold lies just below, so that they are called rare in any order of the sums.
@@ -149,11 +149,6 @@ def solve_path(
         )
         start, before = dual.alpha, upper
     return path
-
-
-def linear_scores(block: Block, coef: np.ndarray) -> np.ndarray:
-    """Return X w of a block; one column a column of `coef`."""
-    return np.asarray(block.X @ coef, dtype=np.float64)
 
 
 def warn_of_ridge(names: Sequence[str] | None, model: FittedCovariance, moments: Moments) -> None:

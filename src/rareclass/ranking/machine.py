@@ -19,8 +19,8 @@ from rareclass.estimators.estimator import (
     read_features,
     settings_of,
 )
-from rareclass.kernels.expansion import KernelExpansion, block_scores
-from rareclass.kernels.kernels import FeatureScaled, make_kernel, needs_width
+from rareclass.estimators.rankings import KernelRanking
+from rareclass.kernels.kernels import needs_width
 from rareclass.labels.levels import encode
 from rareclass.metrics import mauc
 from rareclass.parameters import check_number, check_whole
@@ -37,26 +37,24 @@ from rareclass.ranking.ranking_data import (
     KernelSettings,
     PreparedRanking,
     RankingData,
-    block_rows,
     prepare,
     width_of_rows,
 )
 from rareclass.ranking.targets import RankingTarget
-from rareclass.rows import RowSource, rows_of
+from rareclass.rows import RowSource
 from rareclass.rows.source import narrowed
 
 # Rows beyond which kernel_dtype="auto" is float32: there the kernel is nearly all of the time.
 _MANY_ROWS = 100_000
 
 
-class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FitsRows, BaseEstimator):
+class KernelModel(
+    KernelRanking, ClassNamePrefixFeaturesOutMixin, TransformerMixin, FitsRows, BaseEstimator
+):
     """Scores and features of a model that kernel functions of landmarks carry.
 
-    Whoever inherits has ``kernel``, ``n_jobs``, ``width_``, ``landmarks_``, ``dual_coef_`` and
-    ``whitener_``.
+    Whoever inherits has ``whitener_`` and what `KernelRanking` has.
     """
-
-    feature_scales_: np.ndarray | None = None
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Score f(x) of every row: higher is more like the rare class, or the highest level.
@@ -75,7 +73,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FitsRows, B
         Cost: O(n_landmarks n_features) a row, in blocks; no memory but the result.
         """
         check_is_fitted(self)
-        return finite_scores(self._map(X, self.dual_coef_))
+        return finite_scores(super().score_samples(X))
 
     def transform(self, X: Any) -> np.ndarray:
         """Nyström features of every row: the paper's linearisation, section 5.1.
@@ -104,28 +102,8 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FitsRows, B
     def _n_features_out(self) -> int:
         return self.whitener_.shape[1]
 
-    def _expansion(self) -> KernelExpansion:
-        kernel = make_kernel(self.kernel, self.width_)
-        if self.feature_scales_ is not None:
-            kernel = FeatureScaled(kernel, self.feature_scales_)
-        return KernelExpansion(kernel, self.landmarks_)
-
-    def check_parts(self) -> None:
-        """Raise `ValueError` where the parts of the expansion are not of one size."""
-        shape = n_landmarks, n_features = self.landmarks_.shape
-        if self.dual_coef_.shape != (n_landmarks,) or self.dual_coef_.dtype.kind != "f":
-            raise ValueError(
-                f"dual_coef_ does not have a number for each of {n_landmarks} landmarks"
-            )
-        if n_features != self.n_features_in_ or not self.width_ > 0:
-            raise ValueError(f"landmarks_ of shape {shape} for {self.n_features_in_} features")
-
-    def _map(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
-        source = read_features(self, X, reset=False, squares=True)
-        expansion = self._expansion()
-        size = block_rows(expansion.n_landmarks, source.dtype)
-        rows = rows_of(source, block_rows=size, n_jobs=self.n_jobs)
-        return rows.map(block_scores, expansion, coefficients)
+    def _source(self, X: Any) -> RowSource:
+        return read_features(self, X, reset=False, squares=True)
 
 
 class KernelMachine(KernelModel):
@@ -221,17 +199,6 @@ class KernelMachine(KernelModel):
             self.duality_gap_ = learned.duality_gap
         self.__dict__.update(prepared.target.attributes)
         return self
-
-    def to_state(self) -> dict[str, Any]:
-        """Return all attributes, for a file."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Return the machine with these attributes."""
-        made = cls.__new__(cls)
-        made.__dict__.update(state)
-        return made
 
 
 class RanksLevels(ClassifierMixin):

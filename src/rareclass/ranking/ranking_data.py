@@ -20,6 +20,7 @@ from rareclass.folds.majority_part import DrawnRows, draw_class
 from rareclass.kernels.expansion import (
     Coordinates,
     KernelExpansion,
+    block_rows,
     block_scores,
     expand,
     orthonormalise,
@@ -45,11 +46,6 @@ from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.targets import RankingScores, RankingTarget
 from rareclass.rows import Block, Budget, Rows, RowSource, RowValues, Token, rows_of
 
-# A kernel block of this size stays in cache for all the questions about it, and is large beside
-# the fixed cost of a block, 0.1 ms (docs/decisions/0009).
-_BLOCK_BYTES = 2**22
-_MOST_BLOCK_ROWS = 8192
-_LEAST_BLOCK_ROWS = 64
 # Solvers in step share a pass of the rows; sixteen are the paper's path.
 MOST_AT_ONCE = 16
 
@@ -354,15 +350,6 @@ def width_of_rows(settings: KernelSettings, source: RowSource, labels: HeldRows)
         weight = np.concatenate([labels.rare_weight, labels.majority_weight])[order]
     shift = None if source.is_sparse else source.take(labels.rare[:1]).astype(np.float64)[0]
     return mean_width(rows_of(source, index, weight, n_jobs=settings.n_jobs), shift)
-
-
-def block_rows(n_landmarks: int, dtype: np.dtype) -> int:
-    """Rows a block, a power of two, so that its kernel block stays in cache.
-
-    Blocks then lie within the runs of `Rows.every`, or are several of them.
-    """
-    fitting = _BLOCK_BYTES // (max(n_landmarks, 1) * dtype.itemsize)
-    return 2 ** int(min(max(fitting, _LEAST_BLOCK_ROWS), _MOST_BLOCK_ROWS)).bit_length() // 2
 
 
 def held_whole_bytes(n_landmarks: int, n_rare: int, itemsize: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ same answer.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rareclass.errors import needed_for
 from rareclass.rows.memory import ArrayRows
@@ -18,7 +18,6 @@ from rareclass.rows.protocol import RowValues as RowValues
 from rareclass.rows.protocol import SentOnce as SentOnce
 from rareclass.rows.protocol import Token as Token
 from rareclass.rows.protocol import header as header
-from rareclass.rows.readers import from_csv, from_lazy, from_parquet, from_sql, parquet_batches
 from rareclass.rows.source import RowSource, as_source
 from rareclass.rows.source import consecutive as consecutive
 
@@ -38,8 +37,14 @@ __all__ = [
     "parquet_batches",
 ]
 
-# Readers that need an extra: imported when they are asked for.
+if TYPE_CHECKING:
+    from rareclass.rows.readers import from_csv, from_lazy, from_parquet, from_sql, parquet_batches
+
+# Readers are imported when they are asked for; some need an extra.
 _ENGINES = {
+    name: ("rareclass.rows.readers", "")
+    for name in ("from_csv", "from_lazy", "from_parquet", "from_sql", "parquet_batches")
+} | {
     "from_dask": ("rareclass.rows.dask", "dask"),
     "from_spark": ("rareclass.rows.spark", "spark"),
 }

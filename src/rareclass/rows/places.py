@@ -13,17 +13,16 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import cloudpickle
-import narwhals as nw
 import numpy as np
-from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.labels.two_classes import RowNumbers
+from rareclass.later import nw, sparse
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.memory import ArrayRows, add_to
 from rareclass.rows.protocol import Budget, RowValues, SentOnce, Token
 from rareclass.rows.scratch_rows import ScratchRows
-from rareclass.rows.source import NARROW, RowSource, as_source, is_table
+from rareclass.rows.source import RowSource, are_narrow, as_source, is_table
 
 
 class PartFacts(NamedTuple):
@@ -118,7 +117,7 @@ def _features(number: int, data: Any, names: tuple[str, ...] | None, dtype: str 
     # Without rows it is narrow by default, so that parts with rows decide.
     if is_table(data):
         types = nw.from_native(data, eager_only=True).schema.values()
-        is_narrow = all(each in NARROW for each in types)
+        is_narrow = are_narrow(types)
         return np.empty((0, len(types)), dtype or (np.float32 if is_narrow else np.float64))
     return np.empty((0, np.shape(data)[1]), dtype or np.float32)
 

@@ -1,22 +1,19 @@
 """Rows as floats: of arrays, sparse matrices and data frames."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
-from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError
+from rareclass.later import nw, sparse
 
 # Rows looked at together in a pass over values.
 _PASS_ROWS = 65536
 _STRETCH_BYTES = 2**27
-# Types of columns that float32 holds exactly.
-NARROW = (nw.Float32, nw.Boolean, nw.Int8, nw.Int16, nw.UInt8, nw.UInt16)
 # Sums over ten million columns of squares of differences are still far from the ends.
 NARROW_RANGE = 1e-15, 1e15
 _LEAST, _MOST = 1e-140, 1e145
@@ -254,7 +251,7 @@ def _table_source(X: Any) -> RowSource:
         from rareclass.tables.frames import numbers_of  # late: few tables need it
 
         table = nw.from_native(numbers_of(X))
-    is_narrow = all(dtype in NARROW for dtype in table.schema.values())
+    is_narrow = are_narrow(table.schema.values())
     wanted = nw.Float32 if is_narrow else nw.Float64
 
     def take(rows: slice | np.ndarray) -> np.ndarray:
@@ -263,7 +260,13 @@ def _table_source(X: Any) -> RowSource:
     return RowSource(table.shape, np.float32 if is_narrow else np.float64, take, False)
 
 
-def _is_plain(table: nw.DataFrame[Any]) -> bool:
+def are_narrow(dtypes: Iterable[Any]) -> bool:
+    """Say whether float32 holds columns of all these types exactly."""
+    narrow = (nw.Float32, nw.Boolean, nw.Int8, nw.Int16, nw.UInt8, nw.UInt16)
+    return all(dtype in narrow for dtype in dtypes)
+
+
+def _is_plain(table: "nw.DataFrame[Any]") -> bool:
     """Say whether all columns are numbers or truth values that convert a block at a time."""
     native = table.to_native()
     if table.implementation.is_pandas_like():

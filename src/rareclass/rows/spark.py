@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.later import pc
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.partitioned import Engine, labelled
 from rareclass.rows.places import (

@@ -4,14 +4,13 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError
+from rareclass.later import nw, sparse
 from rareclass.tables.batch import BYTES, is_plain, plain_array, plain_schema, type_in_words
 from rareclass.tables.cells import is_missing, word_of
 from rareclass.tables.forked import check_not_forked
@@ -50,6 +49,9 @@ def read_frame(X: Any) -> Frame:
             "are.",
             ErrorKind.UNSUPPORTED,
         )
+    if isinstance(X, pl.DataFrame):
+        check_not_forked()
+        return Frame(X.columns, len(X), map(_of_polars, X.iter_columns()), True)
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -65,7 +67,7 @@ def read_frame(X: Any) -> Frame:
         names = [str(name) for name in frame.columns]
         native = frame.to_native()
         if isinstance(native, pl.DataFrame):
-            return Frame(names, len(native), map(_of_polars, native.iter_columns()), True)
+            return read_frame(native)
         _refuse_twice(names)  # 1 and "1" are two names to pandas
         of_frame = (_of_series(name, frame[:, k]) for k, name in enumerate(names))
         return Frame(names, len(frame), of_frame, True)
@@ -145,7 +147,7 @@ def _of_polars(cells: pl.Series) -> FrameColumn:
     return FrameColumn(cells, False) if is_known else _of_arrow(cells.name, cells.to_arrow())
 
 
-def _of_series(name: str, series: nw.Series[Any]) -> FrameColumn:
+def _of_series(name: str, series: "nw.Series[Any]") -> FrameColumn:
     try:
         return _of_arrow(name, series.to_arrow())
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rareclass.errors import ErrorKind, InputError
+from rareclass.later import pq
 from rareclass.remote import RemotePath
 from rareclass.tables.batch import ArrowSource, unique_names
 from rareclass.tables.byte_streams import cannot_open
@@ -117,7 +117,7 @@ class ParquetFile:
                 self._source = pa.OSFile(str(self.path))
         return self._source
 
-    def _reader(self) -> pq.ParquetFile:
+    def _reader(self) -> "pq.ParquetFile":
         source = self._opened()
         with pq.ParquetFile(source) as file:
             footer = file.metadata
@@ -142,7 +142,7 @@ class ParquetFile:
         )
 
     def _of_groups(
-        self, file: pq.ParquetFile, groups: list[int], columns: Sequence[str], batch_rows: int
+        self, file: "pq.ParquetFile", groups: list[int], columns: Sequence[str], batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
         if not groups:
             return

@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError
+from rareclass.later import sparse
 from rareclass.tables.byte_streams import DAMAGE, StoredFile, damaged
 
 
 class SparseBatch(NamedTuple):
     """Rows of an svmlight file."""
 
-    X: sparse.csr_matrix
+    X: "sparse.csr_matrix"
     labels: NDArray[np.float64]
 
 
@@ -102,7 +102,7 @@ class SvmlightFile:
         return SparseBatch(sparse.csr_matrix(X), labels)
 
 
-def _of_width(X: sparse.csr_matrix, width: int) -> sparse.csr_matrix:
+def _of_width(X: "sparse.csr_matrix", width: int) -> "sparse.csr_matrix":
     """Return `X` with exactly `width` columns, cut or padded on the right."""
     if X.shape[1] > width:
         return sparse.csr_matrix(X[:, :width])

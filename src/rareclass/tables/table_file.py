@@ -329,3 +329,8 @@ def open_rows(table: Any, separator: str | None = None) -> TableFile | SvmlightF
             ErrorKind.SHAPE,
         ) from error
     return _HeldTable(frame)
+
+
+def no_rows(name: str) -> InputError:
+    """Return the error of a file that has no rows."""
+    return InputError(f"{name} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)

@@ -11,9 +11,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
 
 from rareclass.errors import ErrorKind, InputError
+from rareclass.later import special
 from rareclass.metrics.scored_classes import FloatArray, check_scores, split_scores
 
 # The nearest to 0 and 1 that a probability comes: the same distance from both ends.
@@ -93,7 +93,7 @@ class CalibrationMap(ABC):
 
 def to_probability(log_odds: FloatArray) -> FloatArray:
     """Probability of log-odds, strictly between 0 and 1."""
-    return np.clip(expit(log_odds), _NEAREST, 1.0 - _NEAREST)
+    return np.clip(special.expit(log_odds), _NEAREST, 1.0 - _NEAREST)
 
 
 def read_score_levels(
@@ -208,7 +208,7 @@ class ScoreScale:
     def __call__(self, scores: FloatArray) -> FloatArray:
         """Return z of each score."""
         if self.is_probability:
-            return logit(np.clip(scores, self.lowest, self.highest))
+            return special.logit(np.clip(scores, self.lowest, self.highest))
         return (scores - self.centre) / self.spread
 
 
@@ -325,7 +325,7 @@ def _newton(features: FloatArray, targets: FloatArray, weight: FloatArray) -> In
     weight = weight / weight.sum()
     loss = _loss(design @ at, targets, weight)
     for _ in range(_MOST_STEPS):
-        p = expit(design @ at)
+        p = special.expit(design @ at)
         gradient = design.T @ (weight * (p - targets))
         curvature = (design.T * (weight * p * (1.0 - p))) @ design
         curvature[np.diag_indices_from(curvature)] *= 1.0 + _RIDGE

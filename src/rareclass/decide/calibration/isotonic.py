@@ -5,7 +5,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logit
 
 from rareclass.decide.calibration.calibration_map import (
     CalibrationMap,
@@ -13,6 +12,7 @@ from rareclass.decide.calibration.calibration_map import (
     coarser,
     dealt,
 )
+from rareclass.later import special
 from rareclass.metrics.scored_classes import FloatArray, check_scores
 
 
@@ -42,11 +42,11 @@ class IsotonicMap(CalibrationMap):
         from sklearn.isotonic import isotonic_regression
 
         if len(levels.scores) == 1:
-            return cls(levels.scores, logit(np.array([levels.prevalence])))
+            return cls(levels.scores, special.logit(np.array([levels.prevalence])))
         pooled = isotonic_regression(levels.platt_targets, sample_weight=levels.total)
         first = np.append(True, np.diff(pooled) > 0.0)
         kept = np.flatnonzero(first | np.append(first[1:], True))
-        return cls(levels.scores[kept], logit(pooled[kept]))
+        return cls(levels.scores[kept], special.logit(pooled[kept]))
 
     def check_parts(self) -> None:
         """Raise `ValueError` where this is no function: knots increase, each has its value."""

@@ -12,6 +12,7 @@ from rareclass.decide.calibration.calibration_map import BetaMap, LogisticMap, S
 from rareclass.decide.calibration.isotonic import IsotonicMap
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.errors import ErrorKind, InputError
+from rareclass.estimators.rankings import KernelRanking, LinearRanking
 from rareclass.estimators.search import SearchCV
 from rareclass.model.onnx.functions import expanded
 from rareclass.model.onnx.graph import (
@@ -27,7 +28,7 @@ from rareclass.model.onnx.graph import (
 from rareclass.model.onnx.rare_classifier import combined
 from rareclass.moments.mibc import MIBC
 from rareclass.online.ranker import OnlineRanker
-from rareclass.ranking.machine import KernelModel, RanksLevels
+from rareclass.ranking.machine import RanksLevels
 
 CAN = "RankRC, RankSVM, OrdinalRankRC, StochasticRankRC, MIBC, the online learners, RareClassifier"
 _DOUBLE, _STRING = onnx.TensorProto.DOUBLE, onnx.TensorProto.STRING
@@ -128,14 +129,14 @@ def score_of(model: Any, inputs: TableInputs) -> Tensor:
     inner = inner_model(model)
     if isinstance(inner, CombinedRanking):
         return combined(inputs, inner)
-    if not isinstance(inner, KernelModel | MIBC | OnlineRanker):
+    if not isinstance(inner, KernelRanking | LinearRanking | MIBC | OnlineRanker):
         raise InputError(
             f"A {type(model).__name__} has no form in ONNX.",
             f"These have one: {CAN}.",
             ErrorKind.UNSUPPORTED,
         )
     assert inputs.matrix is not None
-    if isinstance(inner, KernelModel):
+    if isinstance(inner, KernelRanking):
         return expanded(inputs.matrix, inner._expansion(), inner.dual_coef_).upright()
     return (inputs.matrix @ np.asarray(inner.coef_, np.float64)).upright()
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import check_writable
+from rareclass.later import pq
 from rareclass.tables.databases.drivers import (
     DUCKDB,
     POSTGRESQL,
@@ -265,7 +265,7 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _plain_rows(file: pq.ParquetFile, address: DatabaseAddress) -> pa.RecordBatchReader:
+def _plain_rows(file: "pq.ParquetFile", address: DatabaseAddress) -> pa.RecordBatchReader:
     """Return the rows in types that the driver takes."""
     schema = pa.schema([_plain_field(field, address) for field in file.schema_arrow])
 
