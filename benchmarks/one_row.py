@@ -23,6 +23,7 @@ import rareclass
 from benchmarks import repeated
 from rareclass import RankRC
 from rareclass.encoding.encoders import TableEncoder
+from rareclass.estimators.rankings import KernelRanking
 from rareclass.model.facts import ModelFacts, RareClassFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import save_model
@@ -60,7 +61,9 @@ def _made(folder: Path) -> RankRC:
     model = RankRC(lam=0.1).fit(encoder.fit_transform(table, y), y)
     target = RareClassFacts("rare", "1", "0", label_counts={"0": 2000, "1": 1000})
     facts = ModelFacts("table", target, tuple(encoder.columns), (0.0, 1.0))
-    save_model(folder / "model.rareclass", Model(encoder, model, facts, np.zeros(1)))
+    save_model(
+        folder / "model.rareclass", Model(encoder, KernelRanking.of(model), facts, np.zeros(1))
+    )
     exported = rareclass.to_onnx(rareclass.load(folder / "model.rareclass"))
     (folder / "model.onnx").write_bytes(exported.SerializeToString())
     table.head(1).write_parquet(folder / "row.parquet")
