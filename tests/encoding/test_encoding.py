@@ -16,6 +16,7 @@ from rareclass.encoding.encoders import SparseEncoder, TableEncoder, _drawn_fold
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import typed_table
 from rareclass.encoding.views import DenseView
+from rareclass.estimators.rankings import KernelRanking
 from rareclass.model.model_file import load_model, save_model
 from rareclass.ranking import RankRC
 from rareclass.tables.columns import Column
@@ -243,7 +244,7 @@ def test_model_file_gives_the_same_scores_back(tmp_path: Path, encoder: TableEnc
     X = encoder.transform(frame)
     model = RankRC(lam=0.1, pos_label=1).fit(X, RARE.astype(np.int8))
     path = tmp_path / "model.rareclass"
-    made = made_model(encoder, model)
+    made = made_model(encoder, KernelRanking.of(model))
     save_model(path, made)
     opened = load_model(path)
     assert opened.facts == made.facts
