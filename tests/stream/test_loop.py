@@ -147,6 +147,19 @@ def test_the_loop_does_what_one_row_at_a_time_does(
     assert np.abs(coef).max() > 0.0
 
 
+@pytest.mark.parametrize("learner", ["cbr", "mixture"])
+def test_a_checkpoint_calls_as_many_rows_of_its_window_as_are_rare(
+    source: Path, tmp_path: Path, learner: str
+) -> None:
+    from rareclass.stream.model import load_stream_model
+
+    run(options_for(source, learner), tmp_path)
+    scores, rare = outcome(tmp_path)["state"].window.rows()
+    model = load_stream_model(tmp_path)
+    assert (scores > model.thresholds[0]).sum() == rare.sum() > 0
+    assert model.thresholds[0] != model.estimator.offset_
+
+
 def load_learner(folder: Path) -> Any:
     from rareclass.stream.model import load_stream_model
 

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.schema import Kind, Schema
 from rareclass.encoding.streams import OnlineEncoder
@@ -100,7 +101,8 @@ def _column_of(schema: Schema, name: str, kind: Kind) -> Column:
 def load_stream_model(path: Path) -> Model:
     """Read a checkpoint, or the newest of a folder, as a model.
 
-    The rows of the window stand for the training rows: percentiles are among its majority.
+    The rows of the window stand for the training rows: percentiles are among its majority, and the
+    threshold calls as many of them rare as are.
 
     Raises `InputError` when it is missing, damaged, or has not learned from a row yet.
     """
@@ -132,7 +134,7 @@ def load_stream_model(path: Path) -> Model:
             encoder,
             learner,
             _facts(saved, encoder),
-            np.array([float(learner.offset_)]),
+            np.array([_threshold(saved, float(learner.offset_))]),
             notices=tuple(notices),
             file=path,
             counted=_counted(saved, encoder),
@@ -174,6 +176,17 @@ def _counted(saved: SavedStream, encoder: StreamEncoder) -> tuple[TrainedColumn,
             TrainedColumn(*about, bins, counts, float(counts[-1] / max(counts.sum(), 1.0)))
         )
     return tuple(found)
+
+
+def _threshold(saved: SavedStream, of_learner: float) -> float:
+    """Return the threshold of the window, by the rule of ``rareclass fit``; else the learner's.
+
+    Each row of the window was scored before it was learned from.
+    """
+    scores, rare = saved.window.rows()
+    if rare.all() or not rare.any() or np.ptp(scores) == 0.0:
+        return of_learner
+    return ThresholdRule.as_many_as_rare().choose(rare, scores).threshold
 
 
 def _facts(saved: SavedStream, encoder: StreamEncoder) -> ModelFacts:
