@@ -160,6 +160,20 @@ def test_a_checkpoint_calls_as_many_rows_of_its_window_as_are_rare(
     assert model.thresholds[0] != model.estimator.offset_
 
 
+@pytest.mark.parametrize("label", ["never", "0"])
+def test_a_stream_that_saw_one_class_is_no_model(tmp_path: Path, label: str) -> None:
+    from rareclass.stream.model import load_stream_model
+
+    source = tmp_path / "one.csv"
+    rows = [f"{k},{k % 7},0" for k in range(50)]
+    source.write_text("\n".join(["id,x,fraud", *rows]) + "\n")
+    options = options_for(source, positive=(label,))
+    run(options, tmp_path / "run")
+    n_rare = 50 if label == "0" else 0
+    with refused(ErrorKind.TOO_FEW_ROWS, says=f"50 rows, {n_rare} of them rare"):
+        load_stream_model(tmp_path / "run")
+
+
 def load_learner(folder: Path) -> Any:
     from rareclass.stream.model import load_stream_model
 

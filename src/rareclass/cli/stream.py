@@ -314,7 +314,7 @@ def _learn(
         console.print(f"Checkpoint: {file_text(saved)}", markup=False, soft_wrap=True)
         if interruption.signal is not None:
             console.print("The same command continues from there.")
-        else:
+        elif report.counters.has_both_classes:
             command = command_line("score", folder, "NEW_ROWS.csv", "--out", "scores.csv")
             print_command(console, "Next, score new rows:", command)
         parts = report.as_plain_data() | {

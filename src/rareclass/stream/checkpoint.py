@@ -59,6 +59,11 @@ class Counters:
     unlabelled: int = 0  # scored only
     reported: int = 0  # records at the last row of the log
 
+    @property
+    def has_both_classes(self) -> bool:
+        """True once a rare row and another one were learned from: before, scores say nothing."""
+        return 0 < self.rare < self.labelled
+
 
 class SavedLearner(NamedTuple):
     """The moving state of a learner, as `rareclass.online.state.flatten` takes it apart."""

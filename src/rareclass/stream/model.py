@@ -13,7 +13,7 @@ from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.schema import Kind, Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.encoding.target import positives
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, WordBins
 from rareclass.model.facts import ModelFacts, RareClassFacts
 from rareclass.model.model import Model
@@ -104,7 +104,7 @@ def load_stream_model(path: Path) -> Model:
     The rows of the window stand for the training rows: percentiles are among its majority, and the
     threshold calls as many of them rare as are.
 
-    Raises `InputError` when it is missing, damaged, or has not learned from a row yet.
+    Raises `InputError` when it is missing, damaged, or has not learned from a rare and another row.
     """
     notices: Sequence[str] = ()
     if path.is_dir():
@@ -123,10 +123,13 @@ def load_stream_model(path: Path) -> Model:
             ErrorKind.MISSING_FILE,
         )
     with sound_state(path):
-        if saved.learner.n_features is None:
+        if saved.learner.n_features is None or not saved.counters.has_both_classes:
+            n = saved.counters
             raise InputError(
-                f"{path} has not learned from a row yet.",
-                "Let rareclass stream go on for a while.",
+                f"{path} has learned from {counted(n.labelled, 'row')}, {n.rare:,} of them rare: "
+                "one rare row and one other are needed.",
+                "Let rareclass stream go on. If the rare class has another name, give it with "
+                "--positive, and a new --checkpoint folder.",
                 ErrorKind.TOO_FEW_ROWS,
             )
         encoder, learner = StreamEncoder(saved.encoder), learner_of(saved)
