@@ -8,6 +8,7 @@ beside them, and so is ``import sklearn.base``, which every scikit-learn estimat
 processor time change less than those of the clock where the machine has other work.
 """
 
+import os
 import resource
 import statistics
 import subprocess
@@ -82,12 +83,12 @@ class _Seconds(NamedTuple):
     processor: float
 
 
-def _measure(command: list[str], repeats: int) -> list[_Seconds]:
+def _measure(command: list[str], repeats: int, environment: dict[str, str]) -> list[_Seconds]:
     """Seconds of each of `repeats` fresh processes, after one warm-up."""
     seconds = []
     for attempt in range(repeats + 1):
         start, before = time.perf_counter(), _processor()
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(command, check=True, capture_output=True, env=environment)
         if attempt:
             seconds.append(_Seconds(time.perf_counter() - start, _processor() - before))
     return seconds
@@ -107,9 +108,12 @@ def main() -> int:
 def _rows(folder: Path, repeats: int) -> list[dict[str, Any]]:
     _make_model(folder)
     rows: list[dict[str, Any]] = []
+    # As an installed package has it: byte code is kept, whatever this process was told.
+    environment = dict(os.environ) | {"PYTHONPYCACHEPREFIX": str(folder / "byte code")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     for name, (command, goal) in _commands(folder).items():
         try:
-            seconds = _measure(command, repeats)
+            seconds = _measure(command, repeats, environment)
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"{name:45} could not run: {error}")
             rows.append({"command": name, "error": type(error).__name__})
