@@ -81,7 +81,7 @@ fuzz: install
 
 # Faults put into the core one at a time, to see that its tests catch them: some minutes for ten of
 # them. It goes on where it was stopped; `make mutants COUNT=20 MUTANT_SEED=7` draws others, and
-# ROOMS="tables model" names the rooms to draw from, AGAIN="tests/model" tests for those that survived.
+# ROOMS="tables model" names the rooms to draw from, AGAIN="tests/model" tests to try gaps with.
 COUNT ?= 200
 MUTANT_SEED ?= 0
 mutants: install

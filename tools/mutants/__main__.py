@@ -2,12 +2,13 @@
 
 1. Take every place of the rooms where a fault can be put, and draw some, by a seed. What is drawn
    at a place does not depend on others: most verdicts outlive a change of the code.
-2. Copy the package and its tests to a folder of their own; run each room's tests once without a
-   fault: they must pass, their time is the measure of a hang, and what each calls is noted.
+2. Copy the package and its tests to `build/mutants`; run each room's tests once without a fault:
+   they must pass, their time is the measure of a hang, and what each calls is noted. What was
+   noted stays good while no file changes, and so does what was compiled.
 3. For each fault: write the module with it, run the room's tests until the first fails: those that
    call the function with the fault (`reach`). A fault is caught when a test fails, or hangs. With
-   ``--again TESTS``, those that survived are tried with these tests: written since, or of users of
-   the room. ``--rooms`` names the rooms to draw from, by default those of the core.
+   ``--again TESTS``, gaps are tried again with these tests: written since, or of users of the
+   room. ``--rooms`` names the rooms to draw from, by default those of the core.
 4. Write each verdict at once, so that a run that was stopped goes on where it was.
 5. Tell what survived, with the reasons that `explained.toml` gives: a fault is `equivalent` where
    no answer differs with it, of `speed` where only time or memory do, a `choice` where another
@@ -17,12 +18,12 @@ The process that runs tests is forked from one that has imported the libraries.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import shutil
 import signal
 import sys
-import tempfile
 import time
 import tomllib
 from collections import Counter
@@ -88,24 +89,21 @@ def main() -> int:
     verdicts = read(args.json, args.seed)
     for module in HEAVY:
         import_module(module)
-    with tempfile.TemporaryDirectory() as folder:
-        house = House(Path(folder), tuple(args.again))
-        for name, change in drawn.items():
-            earlier = verdicts.get(name)
-            is_due = earlier and not earlier["caught"] if args.again else not earlier
-            if not is_due:
-                continue
-            if time.monotonic() > end:
-                break
-            room = AGAIN if earlier else change.path.split("/")[2]
-            tried = [*(earlier["tried"] if earlier else []), room]
-            verdicts[name] = {
-                **change._asdict(),
-                **house.judge(change, room),
-                "tried": tried,
-            }
-            write(args.json, args.seed, verdicts)
-            print(said(verdicts[name]), flush=True)
+    house = House(ROOT / "build" / "mutants", tuple(args.again))
+    harmless = explained()
+    for name, change in drawn.items():
+        earlier = verdicts.get(name)
+        survived = earlier and not earlier["caught"] and name not in harmless
+        is_due = survived if args.again else not earlier
+        if not is_due:
+            continue
+        if time.monotonic() > end:
+            break
+        room = AGAIN if earlier else change.path.split("/")[2]
+        tried = [*(earlier["tried"] if earlier else []), room]
+        verdicts[name] = {**change._asdict(), **house.judge(change, room), "tried": tried}
+        write(args.json, args.seed, verdicts)
+        print(said(verdicts[name]), flush=True)
     told(verdicts, len(drawn))
     return 0
 
@@ -128,13 +126,24 @@ class House:
 
     def __init__(self, folder: Path, again: tuple[str, ...] = ()) -> None:
         self.folder, self.again = folder, again
-        self.seconds, self.reach = dict[str, float](), dict[str, reach.Reach]()
+        self.reach = dict[str, reach.Reach]()
+        folder.mkdir(parents=True, exist_ok=True)
+        self.lock = (folder / "lock").open("w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"Another run is in {folder}.") from None
         for name in ("src", "tests", "benchmarks", "docs"):
+            shutil.rmtree(folder / name, ignore_errors=True)
             shutil.copytree(
                 ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
             )
         for name in ("pyproject.toml", "README.md", "CHANGELOG.md"):
             shutil.copy(ROOT / name, folder / name)
+        self.digest = sha256()
+        for path in sorted([*(folder / "src").rglob("*"), *(folder / "tests").rglob("*")]):
+            if path.is_file():
+                self.digest.update(f"{path}\n".encode() + path.read_bytes())
         # Of sparse data sets nothing is copied: tests find them as they do here.
         os.environ.setdefault("RARECLASS_DATA", str(ROOT.parent / "shared" / "data"))
 
@@ -142,9 +151,10 @@ class House:
         """Whether a room's tests catch a fault, and after how many seconds."""
         own = (f"tests/{room}", f"src/rareclass/{room}", *BESIDES.get(room, ()))
         tests = self.again if room == AGAIN else own
-        if room not in self.seconds:
-            self.seconds[room] = self._unharmed(tests, room)
-        first, alone = self.reach[room].order(change, self.folder)
+        if room not in self.reach:
+            self.reach[room] = self._unharmed(tests)
+        found = self.reach[room]
+        first, alone = found.order(change, self.folder)
         if alone and not first:
             return {"caught": False, "hung": False, "seconds": 0.0, "by": ""}
         if alone:
@@ -155,7 +165,7 @@ class House:
         path.write_text(changed(source, change))
         start = time.monotonic()
         try:
-            takes = self.reach[room].takes(first) if alone else self.seconds[room]
+            takes = found.takes(first if alone else list(found.seconds))
             limit = TIMES_AS_LONG * max(SECONDS_AT_LEAST, takes)
             code = self._run(tests, limit, reach.Nearest(first, alone, by))
         finally:
@@ -168,15 +178,16 @@ class House:
             "by": by.read_text() if by.exists() else "",
         }
 
-    def _unharmed(self, tests: tuple[str, ...], room: str) -> float:
-        start, notes = time.monotonic(), self.folder / "calls.json"
-        if self._run(tests, float("inf"), reach.Notes(self.folder, notes)) != PASSED:
+    def _unharmed(self, tests: tuple[str, ...]) -> reach.Reach:
+        digest = self.digest.copy()
+        digest.update("\n".join(tests).encode())
+        notes = self.folder / f"calls-{digest.hexdigest()[:16]}.json"
+        plugin = reach.Notes(self.folder, notes)
+        if not notes.exists() and self._run(tests, float("inf"), plugin) != PASSED:
+            notes.unlink(missing_ok=True)
             end = (self.folder / "said.txt").read_text()[-3000:]
-            raise SystemExit(
-                f"{end}\n{chr(32).join(tests)} fail without a fault: nothing can be judged."
-            )
-        self.reach[room] = reach.read(notes)
-        return time.monotonic() - start
+            raise SystemExit(f"{end}\n{tests} fail without a fault: nothing can be judged.")
+        return reach.read(notes)
 
     def _run(self, tests: tuple[str, ...], limit: float, plugin: object) -> int:
         child = os.fork()
@@ -206,6 +217,7 @@ class House:
         numba.config.CACHE_DIR = str(self.folder / "compiled")
         places = [str(self.folder / part) for part in ("src", "tests", "")]
         sys.path[:0], os.environ["PYTHONPATH"] = places, os.pathsep.join(places)
+        sys.pycache_prefix = str(self.folder / "bytecode")
         sys.dont_write_bytecode = not isinstance(plugin, reach.Notes)  # of no fault is any kept
         with open(self.folder / "said.txt", "w") as said:
             os.dup2(said.fileno(), 1)

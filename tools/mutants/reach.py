@@ -128,8 +128,6 @@ class Notes:
         self.seconds, self.starts, self.now = dict[str, float](), set[str](), COLLECTING
         # By identity: to compare code is slow.
         self.called = defaultdict[str, dict[int, CodeType]](dict)
-        sys.addaudithook(self._audit)
-        event.register("numba:compile", _UntracedCompiler(self._call))
 
     def _audit(self, event: str, _: object) -> None:
         if event in _STARTS:
@@ -146,7 +144,9 @@ class Notes:
         sys.settrace(self._call)
 
     def pytest_sessionstart(self) -> None:
-        """Trace what runs while tests are collected."""
+        """Trace what runs while tests are collected, in the process that was forked off."""
+        sys.addaudithook(self._audit)
+        event.register("numba:compile", _UntracedCompiler(self._call))
         self._next(COLLECTING)
 
     @pytest.hookimpl(wrapper=True)
