@@ -83,7 +83,7 @@ def startup(result: Result) -> str:
         [
             f"`{row['command']}`",
             f"{row['median_seconds']:.2f}",
-            f"{row['processor_seconds']:.2f}" if "processor_seconds" in row else "-",
+            f"{row['processor_seconds']:.2f}",
             "-" if row["goal"] is None else f"{row['goal']:g}",
         ]
         for row in result["rows"]
@@ -345,7 +345,7 @@ def auc_chart(result: Result) -> Any:
 def startup_finding(result: Result) -> Finding:
     """Return the seconds of the shortest command and of a first fit."""
     seconds = {row["command"]: row["median_seconds"] for row in result["rows"]}
-    by_method = [seconds[command] for command in ONE_ROW if command in seconds]
+    by_method = [seconds[command] for command in ONE_ROW]
     least, most = min(by_method), max(by_method)
     return Finding(
         "Seconds until a command has answered, the process included",
