@@ -2,6 +2,7 @@
 
 import atexit
 import ctypes
+import io
 import os
 import re
 import shutil
@@ -12,11 +13,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
 from rareclass.scratch_file import scratch_folder
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 # Attempts to lock a file that others remove in between.
 _TRIES = 20
@@ -76,6 +80,16 @@ def replacing(path: Path | Destination) -> Iterator[Path]:
             sync_folder(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def csv_bytes(frame: "DataFrame", **options: Any) -> memoryview:
+    """Return a data frame as CSV, to be written by Python; `options` are those of polars.
+
+    Older releases of polars say nothing when the last bytes that they write have no room.
+    """
+    content = io.BytesIO()
+    frame.write_csv(content, **options)
+    return content.getbuffer()
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def audit(
     """
     from rareclass.audit import audit as audit_rows
     from rareclass.audit.audit_table import audit_frame
-    from rareclass.files import replacing
+    from rareclass.files import csv_bytes, replacing
     from rareclass.findings import warnings_as
     from rareclass.fit.auto_method import AutoMethod, check_members
     from rareclass.fit.training_set import FitSettings, read_training_set
@@ -122,7 +122,7 @@ def audit(
     rows = _table_rows(data, id_column)
     frame = audit_frame(found, rows)
     with replacing(out) as temporary:
-        frame.write_csv(temporary)
+        temporary.write_bytes(csv_bytes(frame))
     _print_suspects(console, "Majority rows that are probably rare", found.missed, rows)
     _print_suspects(console, "Rare rows that probably are not", found.wrong, rows)
     console.print(

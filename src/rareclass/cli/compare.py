@@ -265,10 +265,10 @@ def _write_table(path: Path, rows: list[dict[str, Any]]) -> None:
     """Write dictionaries of the same keys as CSV, at once or not at all."""
     import polars as pl
 
-    from rareclass.files import replacing
+    from rareclass.files import csv_bytes, replacing
 
     with replacing(path) as temporary:
-        pl.DataFrame(rows, infer_schema_length=None).write_csv(temporary)
+        temporary.write_bytes(csv_bytes(pl.DataFrame(rows, infer_schema_length=None)))
 
 
 def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> None:

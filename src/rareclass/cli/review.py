@@ -234,13 +234,13 @@ def _print_list(console: Console, listed: "ReviewList", n_rows: int) -> None:
 
 
 def _write(console: Console, path: Path, rows: "DataFrame") -> None:
-    from rareclass.files import replacing
+    from rareclass.files import csv_bytes, replacing
 
     with replacing(path) as temporary:
         if path.suffix.lower() == ".parquet":
             rows.write_parquet(temporary)
         else:
-            rows.write_csv(temporary)
+            temporary.write_bytes(csv_bytes(rows))
     console.print(f"Saved {file_text(path)}", soft_wrap=True)
 
 

@@ -24,7 +24,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.files import replacing
+from rareclass.files import csv_bytes, replacing
 from rareclass.metrics import PairedDifference, average_precision, paired_difference
 
 TARGET = "fraud"
@@ -279,9 +279,8 @@ def write_payments(folder: Path, seed: int = 0, settings: PaymentSettings | None
         (weeks.test, rows.filter(pl.col(TIME) >= end)),
     ):
         with replacing(path) as temporary:
-            part.with_columns(pl.col(TARGET).cast(pl.Int8)).write_csv(
-                temporary, datetime_format="%Y-%m-%d %H:%M:%S"
-            )
+            part = part.with_columns(pl.col(TARGET).cast(pl.Int8))
+            temporary.write_bytes(csv_bytes(part, datetime_format="%Y-%m-%d %H:%M:%S"))
     return weeks
 
 

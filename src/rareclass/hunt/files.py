@@ -19,7 +19,7 @@ import polars as pl
 
 from rareclass.encoding.hunt import Coordinate
 from rareclass.errors import ErrorKind, InputError
-from rareclass.files import replacing_folder
+from rareclass.files import csv_bytes, replacing_folder
 from rareclass.hunt.hunting import Hunt, HuntSettings
 from rareclass.hunt.table import HuntTable
 from rareclass.labels.states import CheckReason
@@ -103,7 +103,7 @@ def write_hunt(
     """
     with replacing_folder(out) as folder:
         names = [_write_rows(folder, table, hunt)]
-        described.lines.write_csv(folder / DESCRIPTION_TABLE)
+        (folder / DESCRIPTION_TABLE).write_bytes(csv_bytes(described.lines))
         names += [DESCRIPTION_TABLE, *_draw(folder, hunt), HUNT_MODEL]
         _write_order(folder / HUNT_MODEL, table, hunt, options.get("target", ""))
         summary = _summary(table, hunt, settings, options, names)
@@ -137,7 +137,8 @@ def _write_rows(folder: Path, table: HuntTable, hunt: Hunt) -> str:
         return "found.parquet"
     # Cells of text that hold nothing are written as such, without quotes.
     frame = frame.with_columns(pl.col(pl.String).replace("", None))
-    frame.with_columns(pl.col("review found").cast(pl.Int8)).write_csv(folder / "found.csv")
+    frame = frame.with_columns(pl.col("review found").cast(pl.Int8))
+    (folder / "found.csv").write_bytes(csv_bytes(frame))
     return "found.csv"
 
 

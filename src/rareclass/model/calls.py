@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.files import csv_bytes
 from rareclass.later import pq
 from rareclass.model.decisions import Decision, RareDecision
 from rareclass.model.explained import Explain
@@ -184,7 +185,7 @@ def _write_frames(frames: Iterable[pl.DataFrame], path: Path, n_own: int) -> Non
             for number, frame in enumerate(frames):
                 ours = [name for name in frame.columns[n_own:] if frame[name].dtype == pl.Boolean]
                 frame = frame.with_columns(pl.col(ours).cast(pl.Int8))
-                frame.write_csv(file, include_header=not number)
+                file.write(csv_bytes(frame, include_header=not number))
     else:
         _write_parquet(frames, path)
 
