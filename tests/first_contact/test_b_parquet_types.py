@@ -142,7 +142,11 @@ def test_a_type_that_cannot_be_read_is_named_and_left_out(tmp_path: Path, name: 
         read_table(pa.table({"x": cells, "n": NOISE}))
     if name in NO_PARQUET:
         return
-    file: Any = open_table(written(cells, tmp_path))
+    try:
+        path = written(cells, tmp_path)
+    except pa.ArrowNotImplementedError:  # of an older pyarrow
+        return
+    file: Any = open_table(path)
     plan_memory(file, 1 << 40)  # which looks at columns that are dropped, too
     column, number = read_training_table(file, "y").columns
     assert (column.kind, number.kind) == ("unusable", "number")

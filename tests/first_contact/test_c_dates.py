@@ -305,14 +305,17 @@ def test_the_hour_is_that_of_the_place(tmp_path: Path, name: str) -> None:
         np.testing.assert_array_equal(again.column("x").values, table.column("x").values)
 
 
-def test_times_at_half_an_hour_are_those_of_their_clock(tmp_path: Path) -> None:
-    delhi = dt.timezone(dt.timedelta(hours=5, minutes=30))
-    times = [each.replace(tzinfo=delhi) for each in LOCAL]
+@pytest.mark.parametrize(("name", "minutes"), [("+05:30", 330), ("-03:30", -210)])
+def test_times_at_half_an_hour_are_those_of_their_clock(
+    tmp_path: Path, name: str, minutes: int
+) -> None:
+    zone = dt.timezone(dt.timedelta(minutes=minutes))
+    times = [each.replace(tzinfo=zone) for each in LOCAL]
     noise = np.random.default_rng(0).normal(size=N)
     table = read_table(pd.DataFrame({"x": pd.DatetimeIndex(times), "n": noise}))
     assert table.column("x").values[0] == LOCAL[0].replace(tzinfo=UTC).timestamp()
     column = table.remembered[0]
-    assert column.zone == "+05:30"
+    assert column.zone == name
     for cell in (times[0], times[0].isoformat(), times[0].astimezone(UTC).isoformat()):
         found = readings([cell], column, tmp_path)
         assert found == same(found, [LOCAL[0]]), cell

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -219,7 +220,18 @@ def plain_array(column: pa.Array, wanted: pa.DataType) -> pa.Array:
         return pa.array(cuts, pa.string())
     if isinstance(column, pa.ExtensionArray):
         return plain_array(column.storage, wanted)
+    if pa.types.is_timestamp(column.type) and pa.types.is_string(wanted):
+        return _with_offset(column)
     return column.cast(wanted)
+
+
+def _with_offset(times: pa.Array) -> pa.Array:
+    """Return times of a zone without a name as text; not every pyarrow knows such zones."""
+    hours, minutes = int(times.type.tz[1:3]), int(times.type.tz[-2:])
+    offset = timedelta(hours=hours, minutes=minutes) * (-1 if times.type.tz[0] == "-" else 1)
+    kind = pa.timestamp(times.type.unit)
+    local = pc.add(times.cast(kind), pa.scalar(offset, pa.duration(kind.unit)))
+    return pc.binary_join_element_wise(local.cast(pa.string()), times.type.tz.replace(":", ""), "")
 
 
 def type_in_words(kind: pa.DataType) -> str:
