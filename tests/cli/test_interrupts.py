@@ -63,7 +63,7 @@ def app():
     for _ in range(300):
         time.sleep(0.1)
 
-rareclass.cli.app.app = app
+rareclass.cli.app.app_for = lambda words: app
 main()
 """
 
