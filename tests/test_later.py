@@ -11,7 +11,7 @@ from rareclass import later
 
 
 def before() -> later._Special:
-    """As before the import: no module has this name."""
+    """Return functions as they are before the import: no module has this name."""
     return later._Special("not imported")
 
 

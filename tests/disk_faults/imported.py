@@ -1,4 +1,4 @@
-"""What commands import as they run, which is most of their time on so few rows.
+"""Modules that commands import as they run: most of their time on so few rows.
 
 The process that forks the killed ones imports this file. It must not read a table: threads of
 polars do not come along with a fork.

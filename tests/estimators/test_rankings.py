@@ -1,4 +1,4 @@
-"""What of an estimator a model file holds: the same scores, reasons and refusals."""
+"""The part of an estimator that a model file holds: the same scores, reasons and refusals."""
 
 from typing import Any
 

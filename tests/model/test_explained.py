@@ -1,4 +1,4 @@
-"""Which columns speak for a row's class: the strongest, whichever column it is."""
+"""Columns that speak for a row's class: the strongest, whichever column it is."""
 
 from types import SimpleNamespace
 

@@ -14,7 +14,7 @@ from to_onnx.sessions import answers
 
 
 def value_of(formula: Callable[[Tensor], Tensor], X: np.ndarray) -> np.ndarray:
-    """What a formula of tensors comes to at a matrix."""
+    """Return the value of a formula of tensors at a matrix."""
     graph = Graph()
     inputs = TableInputs(graph, Tensor(graph, "X"))
     outputs = ModelOutputs(formula(Tensor(graph, "X")), None, None)

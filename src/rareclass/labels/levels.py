@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.errors import nearest_name
+from rareclass.errors import first_names, nearest_name
 from rareclass.labels.two_classes import (
     AllBut,
     RowNumbers,
@@ -213,6 +213,4 @@ def _all_text(labels: Any) -> bool:
 
 
 def _shown(labels: np.ndarray) -> str:
-    some = ", ".join(repr(plain(label)) for label in labels[:_SHOWN])
-    more = len(labels) - _SHOWN
-    return f"{some} and {more} more" if more > 0 else some
+    return first_names([repr(plain(label)) for label in labels], _SHOWN)

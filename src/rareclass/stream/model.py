@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.decide.threshold_rule import ThresholdRule
+from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.schema import Kind, Schema
 from rareclass.encoding.streams import OnlineEncoder
@@ -187,9 +187,8 @@ def _threshold(saved: SavedStream, of_learner: float) -> float:
     Each row of the window was scored before it was learned from.
     """
     scores, rare = saved.window.rows()
-    if rare.all() or not rare.any() or np.ptp(scores) == 0.0:
-        return of_learner
-    return ThresholdRule.as_many_as_rare().choose(rare, scores).threshold
+    found = default_thresholds(rare, scores) if len(scores) else []
+    return found[0].threshold if found else of_learner
 
 
 def _facts(saved: SavedStream, encoder: StreamEncoder) -> ModelFacts:
