@@ -319,12 +319,15 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         sizes = np.array([_sizes(path) for path in paths])
         kept = np.flatnonzero(self._is_allowed(sizes).any(axis=0))
         if not len(kept):
-            used = np.where(sizes > 0, sizes, np.iinfo(int).max).min(axis=0)
+            used = np.where(sizes > 0, sizes, np.inf).min(axis=0)
             fewest = int(used.argmin())
-            raise ValueError(
-                f"no lam leaves 1 to {self.max_landmarks} landmarks: lam={lams[fewest]:.3g} uses "
-                f"{used[fewest]}, the fewest. Raise max_landmarks, or pass more lams around it."
+            found = (
+                f"lam={lams[fewest]:.3g} uses {used[fewest]:.0f}, the fewest. Raise max_landmarks, "
+                "or pass more lams around it"
+                if np.isfinite(used[fewest])
+                else f"even the lowest, {lams[-1]:.3g}, leaves none. Pass lower lams"
             )
+            raise ValueError(f"no lam leaves 1 to {self.max_landmarks} landmarks: {found}.")
         return [lams[k] for k in kept], [path[k] for path in paths for k in kept]
 
     def _is_allowed(self, sizes: np.ndarray) -> np.ndarray:
