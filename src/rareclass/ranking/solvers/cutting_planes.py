@@ -237,8 +237,8 @@ def _solve(
 
 def _best_on_line(objective: LabellingObjective, best: Value, end: Value, lam: float) -> Value:
     """The lowest F on the line from the best point to another, by halving where its slope is."""
-    start, low, high, share = best.at, 0.0, 1.0, 1.0
-    here = end
+    start, here, low = best.at, end, 0.0
+    high = share = 1.0
     for _ in range(_LINE_POINTS):
         best = here if here.F < best.F else best
         slope = lam * (here.at.w @ (end.at.w - start.w))

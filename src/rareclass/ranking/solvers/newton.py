@@ -71,11 +71,6 @@ class Solution(NamedTuple):
             history=[*self.history, *history],
         )
 
-    @property
-    def foreseen(self) -> bool:
-        """True where a part of the rows alone tells that the point is the minimum."""
-        return bool(self.history) and self.history[-1].foreseen
-
     def lightened(self) -> "Solution":
         """Without what only solvers need: a matrix of landmarks, and the rare side."""
         return self._replace(inverse=None, at=self.at._replace(rare=None))

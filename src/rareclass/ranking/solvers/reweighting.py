@@ -85,7 +85,8 @@ def hardest_share(
             upper, best = value, solution.at
         # 2.
         gap = (upper - lower) / abs(upper) if upper != 0.0 else 0.0
-        if gap <= _GAP or k == _ROUNDS:
+        is_met = gap <= _GAP
+        if is_met or k == _ROUNDS:
             break
         # 3.
         round_ = replace(problem, rare_weight=weight * steps.next(scores, bound))
@@ -96,7 +97,7 @@ def hardest_share(
         if more.status is Status.CONVERGED:
             lower = max(lower, bound)
         solution = solution.followed_by(more, passes=1.0)
-    status = Status.CONVERGED if gap <= _GAP else Status.MAX_ITER
+    status = Status.CONVERGED if is_met else Status.MAX_ITER
     at = best._replace(value=float(upper))
     gap = max(float(gap), 0.0)
     return solution._replace(at=at, optimality=gap, status=status, gap_goal=_GAP)
