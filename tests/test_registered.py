@@ -4,6 +4,7 @@ Losses say it for themselves in `ranking/test_losses_pairs.py`, kernels in
 `kernels/test_kernels.py`, landmark rules in `kernels/test_landmarks.py`.
 """
 
+import inspect
 import re
 from importlib import import_module
 
@@ -36,6 +37,34 @@ def public_estimators():
 def test_every_estimator_is_held_to_scikit_learn_s_contract():
     assert {type(one) for one in ESTIMATORS} == public_estimators()
     assert {type(one) for one in MORE_ESTIMATORS} <= public_estimators()
+
+
+PARAMETERS = re.compile(r"^    (\w+(?:, \w+)*) : (.*)$", re.MULTILINE)
+DEFAULT, OF_ANOTHER = re.compile(r"default=(.+)"), re.compile(r"as in `(\w+)`")
+
+
+def defaults_of(kind):
+    given = inspect.signature(kind).parameters.values()
+    return {each.name: each.default for each in given}
+
+
+@pytest.mark.parametrize("name", sorted(kind.__name__ for kind in public_estimators()))
+def test_a_documented_default_is_that_of_the_signature(name):
+    kinds = {kind.__name__: kind for kind in public_estimators()}
+    own, told = defaults_of(kinds[name]), kinds[name].__doc__.partition("Parameters\n    ---")[2]
+    for names, said in PARAMETERS.findall(told.partition("\n    ---")[0]):
+        for parameter in names.split(", "):
+            if same := OF_ANOTHER.match(said):
+                wanted = defaults_of(kinds[same[1]])[parameter]
+            elif value := DEFAULT.search(said):
+                wanted = eval(value[1])
+            else:
+                continue
+            if isinstance(wanted, tuple) and ... in wanted:
+                *wanted, last = (each for each in wanted if each is not ...)
+                assert own[parameter][-1] == pytest.approx(last)
+                own[parameter] = own[parameter][: len(wanted)]
+            assert own[parameter] == pytest.approx(wanted), parameter
 
 
 def test_every_online_learner_is_held_to_the_contract_of_streams():

@@ -417,6 +417,22 @@ def test_dense_rows_to_learn_from_take_an_eighth_of_the_memory():
     assert learning._fitting_rows(1, source) == learning._LEAST_ROWS
 
 
+def test_the_memory_does_not_limit_sparse_rows_to_learn_from():
+    fitting = learning._fitting_rows(1, as_source(sparse.csr_array((2, 16))))
+    assert fitting >= learning._MOST_RARE
+    assert fitting >= learning._MAJORITY_A_RARE_ROW * learning._MOST_RARE
+
+
+def test_scales_that_do_not_gain_on_their_own_rows_are_not_tried_on_others(monkeypatch):
+    monkeypatch.setattr(learning, "_held_out_scores", lambda *_: np.full(5, 0.7))
+    rows, y = rare_cores(120, 20, 3)
+    labels = TwoClasses(read_labels(y, None, 1, len(y)))
+    found = learn_feature_scales(SETTINGS, as_source(rows), labels, 4.0, 0.5, False)
+    assert found.candidates
+    assert not found.unseen
+    np.testing.assert_array_equal(found.scales, 1.0)
+
+
 def test_what_all_scales_gain_together_moves_none():
     variance, squares = np.array([1.0, 4.0, 0.5]), np.array([2.0, 0.25, 1.0])
     ways = np.array([[1.0, 0.5, -1.0], [0.5, 1.0, 2.0], [3.0, -1.0, 0.0]])

@@ -19,7 +19,14 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import precision_at_k
 from rareclass.ranking.losses import F1, LABELLING_LOSSES, BreakEven, PrecisionAtK, make_loss
 from rareclass.ranking.losses.labelling import RankedClass, common_unit
-from rareclass.ranking.solvers.cutting_planes import Cut, _Cuts, minimum_of_cuts
+from rareclass.ranking.solvers.cutting_planes import (
+    _LINE_POINTS,
+    Cut,
+    LabellingObjective,
+    _best_on_line,
+    _Cuts,
+    minimum_of_cuts,
+)
 from rareclass.rows.partitioned import labelled
 from rows_in_process import InProcess
 
@@ -81,6 +88,15 @@ def test_whole_weights_are_copies(scores, data):
         assert found.value(*scores) == pytest.approx(wanted, abs=1e-9)
         assert (found.rare[counts[0] == 0] == 0).all()
         assert (found.majority[counts[1] == 0] == 0).all()
+
+
+@draws(40)
+@given(scored(), st.sampled_from([0.3, 2.0, 7.0]))
+def test_rows_that_all_have_the_same_weight_have_the_loss_of_rows_without_weights(scores, unit):
+    own = [np.full(len(each), unit) for each in scores]
+    for loss in losses_of(sum(map(len, scores))):
+        found, wanted = worst(loss, *scores, *own), worst(loss, *scores)
+        assert found.value(*scores) == pytest.approx(wanted.value(*scores), abs=1e-9)
 
 
 @draws(40)
@@ -309,3 +325,28 @@ def test_the_cuts_that_bound_the_intercept_are_never_forgotten():
         bound = cuts.minimum(1.0, has_level=True)
         assert np.isfinite(bound.value)
     assert cuts._cuts[:2] == first
+
+
+def test_only_cuts_that_have_long_held_nothing_are_forgotten():
+    level, idle = Cut(0.5, np.zeros(1), 0.0), Cut(-5.0, np.zeros(1), 0.0)
+    holding = Cut(3.0, np.ones(1), 0.0)
+    cuts = _Cuts([level])
+    cuts.add(holding)
+    cuts.add(idle)
+    for _ in range(60):
+        assert cuts.minimum(1.0, has_level=False).value == pytest.approx(2.5)
+    assert cuts._cuts == [level, holding]
+
+
+@every_loss
+def test_the_best_point_on_a_line_is_that_of_an_even_grid(name):
+    """Halving finds it as F is convex: also where F rises at once, or falls to the end."""
+    objective, lam = LabellingObjective(machine(name)._prepare(X, Y, None).problem(1.0)), 0.01
+    rng, shares = np.random.default_rng(0), np.linspace(0.0, 1.0, 2**_LINE_POINTS + 1)
+    for size in np.repeat([0.01, 0.3, 3.0], 5):
+        unknowns = size * rng.normal(size=(2, objective.problem.rank + 1))
+        points = [objective.point(own[1:], own[0]) for own in unknowns]
+        start, end = (objective.value(at, lam) for at in points)
+        wanted = min(objective.value(start.at.towards(end.at, s), lam).F for s in shares)
+        reached = _best_on_line(objective, start, end, lam).F
+        assert reached == pytest.approx(wanted, rel=1e-12)

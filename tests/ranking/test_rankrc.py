@@ -350,6 +350,14 @@ def test_a_row_at_the_threshold_is_not_rare_whichever_label_sorts_first(common, 
     np.testing.assert_array_equal(model.classes_[(decision > 0).astype(int)], [common] * 5)
 
 
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+def test_the_stability_bound_knows_the_largest_kernel_value_of_the_rows(size):
+    rows = size * X
+    model = RankRC(kernel="linear", landmarks=5, random_state=0).fit(rows, Y)
+    wanted = model.stability_bound(rows, Y, kappa=float((rows**2).sum(axis=1).max()))
+    assert model.stability_bound(rows, Y) == pytest.approx(wanted)
+
+
 def test_the_basis_of_transform_is_kept_with_the_model():
     from threadpoolctl import threadpool_limits
 

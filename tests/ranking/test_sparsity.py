@@ -361,6 +361,19 @@ def test_the_grid_of_several_losses_ends_where_the_smallest_ends():
     assert 0.7 < both[-1] / (alone[-1] / 100.0) <= 1.0
 
 
+def test_the_grid_of_losses_is_that_of_those_which_use_landmarks():
+    prepared = RankRC()._prepare(X, Y, None)
+    one = partial(prepared.problem, 1.0, None, None, unit_norm)
+
+    def silent():
+        return replace(one(), scale=0.0)
+
+    np.testing.assert_allclose(default_lams([silent, one]), default_lams([one]), rtol=1e-12)
+    # Where there are none, any lam gives the same model.
+    alone = np.array(default_lams([silent]))
+    assert ((alone > 0.0) & (alone < 1.0)).all()
+
+
 def test_lams_on_the_way_have_even_ratios():
     np.testing.assert_allclose(_between(2.0, 2.0 / 8**3.5), 2.0 / 8 ** (3.5 / 4 * np.arange(1, 4)))
     assert _between(2.0, 0.25) == _between(2.0, 3.0) == []
@@ -423,6 +436,8 @@ def test_losses_that_are_reweighted_are_sparse_too():
 def test_what_no_lam_can_do_is_refused():
     with pytest.raises(ValueError, match=r"lam=0.002 uses \d+, the fewest"):
         RankRCCV([0.002, 0.001], penalty="l1", cv=3, max_landmarks=1).fit(X, Y)
+    with pytest.raises(ValueError, match=r"even the lowest, 1e\+03, leaves none"):
+        RankRCCV([1e4, 1e3], penalty="l1", cv=3, max_landmarks=1).fit(X, Y)
     with pytest.raises(ValueError, match=r"landmarks=\('rare', 5\)"):
         RankRCCV(max_landmarks=5).fit(X, Y)
     for bad in (0, 2.5, True, "3"):
