@@ -222,11 +222,15 @@ def test_the_same_seed_gives_the_same_model(learner):
     assert not np.array_equal(reordered.coef_, one.coef_)
 
 
-@each_linear
-def test_more_epochs_learn_more(learner):
-    once = clone(learner).fit(X, Y)
-    twice = clone(learner).set_params(n_epochs=2).fit(X, Y)
-    assert not np.array_equal(once.coef_, twice.coef_)
+@each_learner
+def test_fit_learns_a_stream_of_the_rows_in_a_new_order_each_epoch(learner):
+    weight = np.random.default_rng(2).choice([0.0, 0.5, 1.0, 2.0], len(X))
+    fitted = clone(learner).set_params(n_epochs=2).fit(X, Y, sample_weight=weight)
+    learned = begun(learner)
+    for _ in range(2):
+        order = learned.state_.rng.permutation(len(X))
+        learned.partial_fit(X[order], Y[order], sample_weight=weight[order])
+    assert_same_state(fitted, learned)
 
 
 @each_learner

@@ -14,12 +14,14 @@ from sklearn.base import clone
 from rareclass.online import CBR, as_river, river_adapter
 from registered import ONLINE
 
-# Slow as a whole: `make test-rest` runs it.
-pytestmark = pytest.mark.sampled(0)
-
 # A mixture has no weights of its own to compare.
 LINEAR = {name: model for name, model in ONLINE.items() if name != "mixture"}
-every_learner = pytest.mark.parametrize("model", LINEAR.values(), ids=LINEAR)
+
+
+def every_learner(test):
+    """Run a test with one learner, and with all in ``make test-rest``."""
+    every = pytest.mark.parametrize("model", LINEAR.values(), ids=LINEAR)
+    return pytest.mark.sampled(1)(every(test))
 
 
 def stream(n_rows=300, n_features=6, seed=0):
@@ -38,6 +40,7 @@ def learned(model, rows, labels, **options):
     return ranker
 
 
+@pytest.mark.sampled(0)  # takes long
 @pytest.mark.parametrize(
     "model",
     [
@@ -151,6 +154,18 @@ def test_probability_is_one_half_at_the_threshold_and_keeps_the_order():
     assert 0.0 < rare.min() < 0.5 < rare.max() < 1.0
 
 
+def test_probability_is_the_logistic_of_the_score_in_standard_deviations():
+    X, rows, labels = stream()
+    ranker = learned(CBR(), rows, labels, seed=3)
+    plain = CBR(random_state=3).start(6, [False, True])
+    spread = plain.test_then_train(X, labels).std()
+    scores = plain.score_samples(X[:20])
+    rare = 1.0 / (1.0 + np.exp(-(scores - plain.offset_) / spread))
+    found = [ranker.predict_proba_one(x) for x in rows[:20]]
+    np.testing.assert_allclose([p[True] for p in found], rare, rtol=1e-9)
+    np.testing.assert_allclose([p[False] for p in found], 1.0 - rare, rtol=1e-9)
+
+
 def test_far_scores_have_probabilities():
     _, rows, labels = stream(50)
     ranker = learned(CBR(), rows, labels)
@@ -230,3 +245,7 @@ def test_learning_with_a_weight_of_zero_is_nothing():
     ranker.learn_one({"a": 1.0}, True, w=0.0)
     assert ranker.weights == {}
     assert ranker.predict_proba_one({"a": 1.0}) == {False: 0.5, True: 0.5}
+    ranker.learn_one({"b": 1.0}, True)
+    ranker.learn_many(pd.DataFrame({"b": [1.0, 2.0], "c": [1.0, 2.0]}), [True, False], 0.0)
+    ranker.learn_one({"d": 1.0}, True, w=0.0)
+    assert list(ranker.weights) == ["b"]

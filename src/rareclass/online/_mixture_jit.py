@@ -209,7 +209,7 @@ def mix(
     """
     n_members, n_rows = scores.shape
     n_experts = weights.shape[0]
-    places, inputs, beyond = np.empty(n_experts), np.empty(n_members + 1), 0.0
+    places, inputs, beyond = np.empty(n_experts), np.empty_like(mean), 0.0
     n_pairs = pairs.shape[1]
     for t in range(n_rows):
         total, now = 0.0, level(seen, lately)
@@ -256,7 +256,7 @@ def counts(weights, mean):
 def mixed_places(scores, ordered, kept, weights, mean, out):
     """Weighted mean place of rows by the members and the stack as they are."""
     n_members, n_rows = scores.shape
-    places, inputs = np.empty(weights.shape[0]), np.empty(n_members + 1)
+    places, inputs = np.empty_like(weights), np.empty_like(mean)
     for t in range(n_rows):
         out[t] = 0.0
         for k in range(n_members):
