@@ -1,5 +1,6 @@
 """How unlike training rows are, beside counts made one by one."""
 
+import re
 from collections import Counter
 from itertools import pairwise
 
@@ -16,6 +17,7 @@ from rareclass.encoding.encoders import TableEncoder
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind, InputError
+from rareclass.metrics import column_drift
 from rareclass.model.columns import (
     ColumnDrift,
     ColumnTracker,
@@ -123,6 +125,41 @@ def test_strict_refuses_above_a_tenth_of_a_column_only() -> None:
     refuse_drift(drift_of(seen_with(20, 20), None), "new.csv")
     with refused(ErrorKind.REFUSED, column="b"):
         refuse_drift(drift_of(seen_with(20, 21), None), "new.csv")
+
+
+@pytest.mark.parametrize("n_far", [1, 2, 3])
+def test_strict_names_one_column_and_counts_the_others(n_far: int) -> None:
+    far = [ColumnDrift(name, "number", is_absent=True) for name in "abc"[:n_far]]
+    with refused(ErrorKind.REFUSED, column="a") as caught:
+        refuse_drift(Drift([], 0.0, None, tuple(far)), "new.csv")
+    counted = re.findall(r"and (\d+) more", str(caught.value))
+    assert counted == ([] if n_far == 1 else [str(n_far - 1)])
+
+
+def test_a_column_has_moved_from_the_index_on_that_the_reports_name() -> None:
+    somewhat, far = column_drift.MOVED, column_drift.MOVED_FAR
+    for index, verdict in ((somewhat - 1e-9, "steady"), (somewhat, "moved"), (far, "moved far")):
+        assert ColumnDrift("a", "number", stability_index=index).verdict == verdict
+        assert ColumnDrift("a", "number", stability_index=far - 1e-9).verdict == "moved"
+
+
+def test_of_columns_that_are_not_learned_from_those_of_one_value_are_watched() -> None:
+    used = Column("x", "number", "", "number", n_distinct=9)
+    columns = [
+        used,
+        Column("same", "constant", "", "string", n_distinct=1, always="a"),
+        Column("empty", "constant", "", "number", n_missing=100),
+        Column("long", "constant", "", "string", n_distinct=1),  # nobody knows which value
+        Column("beside", "beside", "", "string", n_distinct=1, always="a"),
+        Column("id", "id-like", "", "string", n_distinct=100),
+    ]
+    found = trained_columns(columns, [used], 100, None, None)
+    assert [each.name for each in found] == ["x", "same", "empty"]
+    assert [each.name for each in trained_columns(columns, columns[:2], 100, None, None)] == [
+        "x", "same", "empty"
+    ]  # fmt: skip
+    (alone,) = trained_columns(columns, [used], None, None, None)
+    assert alone.name == "x"
 
 
 def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rareclass.tables import columns
 from rareclass.tables.columns import FactsGatherer, facts_of
+from rareclass.tables.text_columns import CellProfile
 
 NUMBERS = st.lists(st.none() | st.integers(-3, 3) | st.sampled_from([0.5, 1e300]), max_size=80)
 WORDS = st.lists(st.none() | st.sampled_from(["a", "b c", "d e f", "", "true"]), max_size=80)
@@ -31,6 +32,32 @@ def test_batches_and_the_whole_agree(cells: list[object], size: int) -> None:
         in_order = present.is_sorted() or present.is_sorted(descending=True)
         assert facts.is_in_order == in_order
         assert (facts.low, facts.high) == (present.min(), present.max())
+
+
+# Cells that each style of numbers reads, plain numbers among them.
+FITTING = {
+    "1,234.5": {"1.5", "1.500", "3", "1,500", "1,234.5"},
+    "1.234,5": {"1.500", "3", "1,500", "2,5", "1.234,5"},
+}
+TEXTS = ["1,500", "1,234.5", "2,5", "1.234,5", "soon"]
+
+
+@given(
+    st.lists(st.sampled_from(["1.5", "1.500", "3", "", "true", *TEXTS]), max_size=12),
+    st.integers(1, 5),
+)
+def test_text_in_batches_is_known_by_its_first_cell_and_its_styles(
+    cells: list[str], size: int
+) -> None:
+    profile = CellProfile()
+    for start in range(0, len(cells), size):
+        profile.add(pl.Series(cells[start : start + size], dtype=pl.String), start + 1)
+    first = next((k for k, cell in enumerate(cells) if cell in TEXTS), None)
+    assert profile.first_text == ("" if first is None else cells[first])
+    assert profile.first_text_row == (0 if first is None else first + 1)
+    for style, fitting in FITTING.items():
+        fits = set(cells) - {"", "true"} <= fitting
+        assert (style in profile.number_styles) == fits, style
 
 
 @pytest.mark.parametrize("n_distinct", [3_000, 40_000, 200_000])

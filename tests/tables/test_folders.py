@@ -1,8 +1,10 @@
 """The parts of a table in a folder."""
 
 import os
+from itertools import accumulate
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 from rareclass.errors import InputError
@@ -115,6 +117,45 @@ def test_stretches_are_read_at_the_same_time(tmp_path):
                     break
                 found[k] += batch["x"].to_list()
     assert found == [list(range(first, first + 100)) for first in (0, 50, 100)]
+
+
+@pytest.mark.parametrize("sizes", [[], [3], [1, 1, 1], [4, 1, 2, 2, 5], [2] * 6, [9, 9, 1]])
+@pytest.mark.parametrize("most_rows", [1, 3, 4, 20])
+def test_stretches_end_where_row_groups_do(tmp_path, sizes, most_rows):
+    rows = pl.DataFrame({"x": range(sum(sizes))}, {"x": pl.Int64}).to_arrow()
+    with pq.ParquetWriter(tmp_path / "t.parquet", rows.schema) as writer:
+        for k, size in enumerate(sizes):
+            writer.write_table(rows.slice(sum(sizes[:k]), size))
+    found = open_table(tmp_path / "t.parquet").stretches(most_rows)
+    ends = [0, *accumulate(sizes)]
+    assert [0, *(stop for _, stop in found)] == [*(start for start, _ in found), ends[-1]]
+    for k, (start, stop) in enumerate(found):
+        first, end = ends.index(start), ends.index(stop)
+        assert stop - start <= most_rows or end == first + 1
+        if k + 1 < len(found):  # the next row group would be too much
+            assert ends[end + 1] - start > most_rows
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (["0", "1"], [0, 1]),
+        (["0.5", "2"], [0.5, 2.0]),
+        (["01", "1"], ["01", "1"]),
+        (["no", "yes"], ["no", "yes"]),
+    ],
+)
+def test_labels_in_the_names_of_folders_are_those_written(tmp_path, suffix, names, labels):
+    table = pl.DataFrame({"x": [1.0, 2.0]})
+    for k, name in enumerate(names):
+        place = tmp_path / f"y={name}" / f"size=1.{k}" / f"1.{suffix}"
+        place.parent.mkdir(parents=True)
+        (table.write_csv if suffix == "csv" else table.write_parquet)(place)
+    with (from_csv if suffix == "csv" else from_parquet)(tmp_path, target="y") as rows:
+        assert rows.y.tolist() == [labels[0], labels[0], labels[1], labels[1]]
+        assert isinstance(rows.y.tolist()[0], type(labels[0]))
+        assert list(rows.feature_names) == ["x", "size"]
 
 
 @pytest.mark.parametrize(

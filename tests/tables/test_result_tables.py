@@ -55,6 +55,7 @@ def rows_of(table):
     return pl.concat(open_table(query).batches())
 
 
+@pytest.mark.sampled(2)
 def test_a_table_is_written_and_replaced_only_if_it_may(address, scores):
     table = ResultTable.named(address, "scores")
     table.check()

@@ -300,8 +300,8 @@ def _choose_threshold(
         )
     beside, numbers = None, None
     if data.beside is not None and judged.places is not None:
-        beside = data.beside[judged.places]
-        numbers = None if data.number is None else data.number[judged.places]
+        assert data.number is not None
+        beside, numbers = data.beside[judged.places], data.number[judged.places]
     chosen = settings.rule.choose(judged, beside, settings.time, numbers)
     if settings.refit:
         chosen = chosen.approximately("the saved model learned from these rows as well")

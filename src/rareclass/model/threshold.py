@@ -178,13 +178,12 @@ class DecisionRule:
     ) -> ChosenThreshold:
         """Choose the threshold for these rows.
 
-        `beside` has the columns named, a row for each, and `numbers` which row of the file each is,
-        from 1 on. Raises `InputError` where the rule cannot be judged on them.
+        `beside` has the columns named, a row for each, and `numbers`, needed with it, which row of
+        the file each is, from 1 on. Raises `InputError` where the rule cannot be judged on them.
         """
         costs, moments = None, None
         if beside is not None:
-            if numbers is None:
-                numbers = np.arange(1, beside.height + 1)
+            assert numbers is not None
             costs = {
                 name: costs_of(beside[name], numbers, f"--cost {name}") for name in self.columns
             }

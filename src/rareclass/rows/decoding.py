@@ -130,12 +130,20 @@ class BatchDecoder:
 
     @classmethod
     def of_schemas(
-        cls, parts: Sequence[tuple[Location, pa.Schema]], roles: ColumnRoles
+        cls,
+        parts: Sequence[tuple[Location, pa.Schema]],
+        roles: ColumnRoles,
+        has_text_labels: bool = False,
     ) -> "BatchDecoder":
-        """Make the decoder of a table in typed parts; raises `InputError` for unfit columns."""
+        """Make the decoder of a table in typed parts; raises `InputError` for unfit columns.
+
+        `has_text_labels`: labels are names of folders, and read as those of text files are.
+        """
         chosen = select_columns([(path, schema.names) for path, schema in parts], roles)
         narrowest = np.float32 if _is_narrow(parts, chosen) else np.float64
-        kind = None if chosen.target is None else _label_type(parts, chosen.target)
+        if chosen.target is None or has_text_labels:
+            return cls(chosen, roles.dtype or narrowest, None)
+        kind = _label_type(parts, chosen.target)
         return cls(chosen, roles.dtype or narrowest, kind)
 
     def decode(self, batch: pa.RecordBatch, path: Location, first_row: int) -> DecodedBatch:

@@ -231,9 +231,10 @@ class _ParquetParts:
         for name in find_parts(self.path, "parquet"):
             self._parts.append(FolderPart(ParquetFile(name), self.path))
             self._parts[-1].file.release()  # a folder may hold more files than may be open
-        self._numbers = numbers_of_folders(self._parts)
+        self._numbers = numbers_of_folders(self._parts) - {roles.target}
         schemas = [(part.file.path, part.schema(self._numbers)) for part in self._parts]
-        self.decoder = BatchDecoder.of_schemas(schemas, roles)
+        is_text = all(roles.target in part.keys for part in self._parts)
+        self.decoder = BatchDecoder.of_schemas(schemas, roles, is_text)
         self.n_rows = sum(part.file.n_rows for part in self._parts)
 
     def batches(self, batch_rows: int | None = None) -> Iterator[tuple[Path, Batches]]:

@@ -270,7 +270,7 @@ class ColumnCounts:
         moved = [
             each
             for each in shifts
-            if each.stability_index > MOVED_FAR or each.outside > MUCH_OUTSIDE
+            if each.stability_index >= MOVED_FAR or each.outside > MUCH_OUTSIDE
         ]
         return sorted(moved, key=lambda each: (-each.stability_index, each.column))
 

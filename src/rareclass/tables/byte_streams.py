@@ -196,10 +196,7 @@ class FileBytes:
         return None
 
     def skip(self, offset: int) -> bytes:
-        """Go to byte `offset`, and return the one before; a compressed file is read up to it."""
-        if not offset:
-            self._content.seek(0)
-            return b""
+        """Go to byte `offset` > 0, return the one before; a compressed file is read up to it."""
         try:
             self._content.seek(offset - 1)
         except DAMAGE as error:

@@ -210,6 +210,8 @@ def number_of(cell: Any) -> float | None:
     --------
     >>> number_of(" 1.5"), number_of("NA"), number_of(True), number_of("abc")
     (1.5, nan, 1.0, None)
+    >>> number_of(10**400), number_of(-(10**400))
+    (inf, -inf)
     """
     if is_empty(cell):
         return np.nan

@@ -361,7 +361,13 @@ def _seen_of(dates: pl.Series, before: _Seen | None) -> _Seen:
 
 
 def _time_format(cell: str) -> str:
-    """How a time is written, for people and for an example: its zone aside."""
+    """How a time is written, for people and for an example: its zone aside.
+
+    >>> [_time_format(f"1/2/2024 {time}") for time in ("9:30", "9:30:00", "9:30 am", "9:30:00 PM")]
+    [' %H:%M', ' %H:%M:%S', ' %I:%M %p', ' %I:%M:%S %p']
+    >>> _time_format("2024-02-01t09:30")
+    'T%H:%M:%S'
+    """
     mark = "T" if re.search(r"\d[Tt]\d", cell) else " "
     if re.search(r"(?i)\d\s*[ap]\.?m", cell):
         return f"{mark}%I:%M:%S %p" if cell.count(":") > 1 else f"{mark}%I:%M %p"
@@ -400,6 +406,9 @@ def offsets_of_zone(zone: str) -> list[int] | None:
     --------
     >>> offsets_of_zone("+01:00/+02:00"), offsets_of_zone("UTC"), offsets_of_zone("Asia/Tokyo")
     ([3600, 7200], [0], None)
+    >>> quarters = range(-43200, 50401, 900)
+    >>> all(offsets_of_zone(zone_of_offsets({each})) == [each] for each in quarters)
+    True
     """
     if zone == "UTC":
         return [0]

@@ -92,8 +92,8 @@ def numbers_of(X: Any) -> pl.DataFrame:
 
     Raises `ValueError` for a column of words or dates.
     """
-    columns = []
-    for cells, _ in read_frame(X).columns:
+    columns = [cells for cells, _ in read_frame(X).columns]
+    for cells in columns:
         dtype = cells.dtype
         if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
             raise ValueError(
@@ -101,7 +101,6 @@ def numbers_of(X: Any) -> pl.DataFrame:
                 "(skrub.TableVectorizer does), or use RareClassifier or the command line, which "
                 "encode tables."
             )
-        columns.append(cells.cast(pl.Float64) if dtype.is_decimal() or dtype == pl.Null else cells)
     return pl.DataFrame(columns)
 
 

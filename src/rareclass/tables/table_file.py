@@ -111,11 +111,11 @@ class StoredTable:
                     ErrorKind.FILE_FORMAT,
                 )
             sizes += part.file.group_rows
-        ends = list(accumulate(sizes))
         cuts = [0]
-        for end, following in zip(ends, [*ends[1:], None], strict=True):
-            if following is None or following - cuts[-1] > most_rows:
+        for end, following in pairwise(accumulate(sizes)):
+            if following - cuts[-1] > most_rows:
                 cuts.append(end)
+        cuts.append(sum(sizes))
         return [(start, stop) for start, stop in pairwise(cuts) if stop > start]
 
     def stretch(self, start: int, stop: int) -> "StoredTable":
