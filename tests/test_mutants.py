@@ -4,7 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from mutants.__main__ import ALL_ROOMS, BESIDES, ROOT, draw, read, write
+from mutants.__main__ import (
+    ALL_ROOMS,
+    BESIDES,
+    EXPLAINED,
+    GAP,
+    KINDS,
+    ROOT,
+    draw,
+    explained,
+    read,
+    write,
+)
 from mutants.changes import Change, changed, changes_of
 from mutants.reach import ANYTHING, COLLECTING, Reach
 
@@ -113,3 +124,10 @@ def test_each_room_has_faults_and_tests_to_catch_them(room: str) -> None:
     assert {each.path.split("/")[2] for each in drawn} == {room}
     assert list((ROOT / "tests" / room).glob("test_*.py"))
     assert all((ROOT / path).exists() for path in BESIDES.get(room, ()))
+
+
+def test_survivors_are_explained_once_and_by_a_known_kind() -> None:
+    reasons = explained()
+    assert EXPLAINED.read_text().count("[[survivor]]") == len(reasons)
+    assert {kind for kind, _ in reasons.values()} <= set(KINDS) - {GAP}
+    assert all(why for _, why in reasons.values())
