@@ -57,6 +57,9 @@ def test_no_cut_is_better_and_of_equals_the_nearest_to_none_is_taken(depths, dat
     called = np.array(depths) >= -found.slack
     rare = np.array(is_rare)
     assert found.counts == ((called & rare).sum(), (called & ~rare).sum(), (~called & rare).sum())
+    hits, of_rare = np.sum(weight, where=called & rare), np.sum(weight, where=rare)
+    assert found.n_rare == of_rare
+    assert found.recall == pytest.approx(hits / max(of_rare, 1))
     as_good = [slack for slack, f1 in by_cut.items() if f1 >= found.f1 - 1e-12]
     # How far below all rows a cut lies is a matter of taste; of the others the nearest is taken.
     between = [abs(slack) for slack in as_good if -slack > min(depths)]

@@ -225,6 +225,15 @@ def test_surfaces_that_meet_where_no_row_is():
     assert apart.describe().overlaps == []
 
 
+def test_balls_of_a_kernel_meet_only_where_a_row_is_in_both():
+    X, y, _ = several_clusters([[6.0, 6.0], [-6.0, -6.0]], scale=0.5)
+    model = fitted(X, y, kernel="gaussian", width=4.0, C2=0.001)
+    inside = [ball.depth(X) >= 0.0 for ball in model.balls_]
+    assert all(each.any() for each in inside)
+    assert not np.logical_and(*inside).any()
+    assert model.describe().overlaps == []
+
+
 def test_several_balls_of_one_category_are_told_apart():
     X, y, _ = several_clusters([[6.0, 6.0], [-6.0, -6.0]])
     model = fitted(X, np.where(y > 0, RARE, y), n_balls=2, C2=0.05, filter=1.0)

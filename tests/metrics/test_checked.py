@@ -1,5 +1,6 @@
 """Measures of a table of which only some rows were checked."""
 
+import re
 from itertools import combinations
 
 import numpy as np
@@ -308,14 +309,21 @@ def test_a_few_unknown_alerts_widen_the_precision_by_no_more_than_themselves():
     assert found.precision.low < found.precision.high
 
 
-@pytest.mark.parametrize(
-    ("changed", "kind"), [({"method": "model-assisted"}, None), ({"level": 1.0}, None)]
-)
-def test_settings_out_of_range_are_refused(changed, kind):
+@pytest.mark.parametrize("value", [-0.1, 0.0, 1.0, 1.5, np.nan, "0.9"])
+@pytest.mark.parametrize("name", ["level", "half_width"])
+def test_settings_out_of_range_are_refused(name, value):
     y, score, _ = table(100, 0.2, 1.0, 0)
     sample = checked_once(y, by_rule(np.arange(50)))
-    with pytest.raises(ValueError, match=next(iter(changed)).split("_")[0]):
-        checked_measures(score, sample, 1.0, **changed)
+    said = f"{name}={value!r} must be strictly between 0 and 1."
+    with pytest.raises(ValueError, match=re.escape(said)):
+        checked_measures(score, sample, 1.0, **{name: value})
+
+
+def test_a_model_assisted_estimate_needs_probabilities():
+    y, score, _ = table(100, 0.2, 1.0, 0)
+    sample = checked_once(y, by_rule(np.arange(50)))
+    with pytest.raises(ValueError, match="needs the probability of each row"):
+        checked_measures(score, sample, 1.0, method="model-assisted")
 
 
 def test_a_sample_without_a_rare_row_is_refused():

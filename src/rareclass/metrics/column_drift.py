@@ -27,7 +27,7 @@ def column_shift(
 ) -> ColumnShift:
     """Compare two rows of counts over the same bins; `n_outside` of `n_recent` cells are new."""
     index = population_stability_index(recent, earlier)
-    return ColumnShift(column, index, float(n_outside) / max(float(n_recent), 1.0))
+    return ColumnShift(column, index, float(n_outside) / float(n_recent))
 
 
 def population_stability_index(recent: ArrayLike, earlier: ArrayLike) -> float:
