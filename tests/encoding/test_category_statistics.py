@@ -1,5 +1,8 @@
 """Log-odds of levels: against a plain loop, and copies against weights."""
 
+from contextlib import nullcontext
+from copy import copy
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import betabinom
 
 from draws import draws
+from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.log_odds import (
     SMOOTHINGS,
     CategoryStatistics,
@@ -109,3 +113,17 @@ def test_counts_out_of_fold_do_not_know_the_row_itself():
         np.testing.assert_allclose(found[k], np.log1p(count))
     weight[3] = 1.0
     assert CategoryStatistics.log_counts_out_of_fold(codes, weight, fold)[3] == 0.0 == found[3]
+
+
+def test_words_whose_ends_leave_their_text_are_refused():
+    known = KnownWords().fit(["red", "", "blue", "green"])  # ends 0, 3, 3, 7, 12
+    known.check_parts()
+    for place in range(5):
+        for end in (-1, 2, 4, 8, 13):
+            ends = known.ends_.copy()
+            ends[place] = end
+            other = copy(known)
+            other.ends_ = ends
+            is_sound = ends[0] == 0 and ends[4] <= 12 and (np.sort(ends) == ends).all()
+            with nullcontext() if is_sound else pytest.raises(ValueError, match="ends_ point"):
+                other.check_parts()

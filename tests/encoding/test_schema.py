@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rareclass.encoding.schema import Schema, find_schema
 from rareclass.errors import InputError
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
+from rareclass.tables.columns import ID_LEAST_ROWS
 
 
 def batch(**columns: Any) -> Batch:
@@ -86,6 +87,17 @@ def test_notes_tell_what_may_have_gone_wrong() -> None:
     assert "'when' holds dates" in notes[2]
     assert "'ident' has another word in each" in notes[3]
     assert "--drop ident" in notes[3]
+
+
+@pytest.mark.parametrize("n", [ID_LEAST_ROWS - 1, ID_LEAST_ROWS])
+def test_another_word_in_each_row_is_noted_from_so_many_rows_on(n: int) -> None:
+    rows = batch(
+        ident=[f"k{k}" for k in range(n)],
+        twice=[f"k{max(k, 1)}" for k in range(n)],
+        y=["0", *["1"] * (n - 1)],
+    )
+    noted = ["'ident'" in note for note in find_schema(rows, "y").notes]
+    assert noted == [True] * (n == ID_LEAST_ROWS)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,20 @@ def test_some_member_has_weight_where_none_has_much():
     assert combined.weights.sum() == pytest.approx(1.0)
 
 
+def test_the_best_member_is_alone_where_that_loses_no_more_than_it_may():
+    y = np.arange(400) % 10 == 0
+    members = [candidate(f"good {k}", noisy(y, 2.0, k)) for k in range(3)]
+    rows = held_out_rows(y)
+    together = combine(members, rows, average_precision, False, 0)
+    rarity = np.column_stack([each.rarity for each in together.candidates])
+    alone, combined = (average_precision(y, s) for s in (rarity[:, 0], rarity @ together.weights))
+    lost = combined - alone
+    assert lost > combination.COMPACT_LOSS
+    for may_lose, is_alone in ((lost + 1e-9, True), (lost - 1e-9, False), (True, False)):
+        weights = combine(members, rows, average_precision, may_lose, 0).weights
+        np.testing.assert_array_equal(weights, [1, 0, 0] if is_alone else together.weights)
+
+
 def test_by_the_objective_a_member_shares_in_the_weight_or_not():
     y = np.arange(1000) % 20 == 0
     top = np.where(y, 5.0, 0.0) * (np.arange(1000) < 500) + noisy(y, 0.0, 1)  # half at the top

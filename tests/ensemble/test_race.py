@@ -16,6 +16,7 @@ from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.ensemble import cost_model, race, rare_classifier, training_rows
 from rareclass.ensemble.cost_model import LEAST_PER_RARE, LEAST_ROWS, CostModel
+from rareclass.ensemble.members.boosters import CatBoost, XGBoost
 from rareclass.ensemble.members.boosting import HistogramBoosting
 from rareclass.ensemble.members.forests import BalancedForest, ExtraTrees
 from rareclass.ensemble.members.machines import LaplaceOnQuantiles, LogisticOnQuantiles
@@ -25,6 +26,16 @@ from rareclass.findings import FindingKind, finding_of
 
 X, Y = rare_mixture(120, 20)
 FOLDS = [(np.flatnonzero(np.arange(120) % 3 != k), np.arange(k, 120, 3)) for k in range(3)]
+
+
+@given(st.integers(1_000, 1_000_000), st.integers(2, 100))
+def test_boosted_trees_of_three_libraries_are_expected_to_take_times_of_one_order(
+    n_rows, n_columns
+):
+    members = HistogramBoosting(), XGBoost(), CatBoost()
+    size = Size(n_rows, n_rows // 25, n_columns)
+    times = [CostModel().predict(each, size, 3) for each in members]
+    assert max(times) < 12 * min(times)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Functions of plain arrays: the expansion, the line, their means, and rows that are far."""
 
 import copy
+from contextlib import nullcontext
 from unittest import mock
 
 import numpy as np
@@ -131,3 +132,24 @@ def test_a_linear_function_takes_dense_and_sparse_rows():
         mean = LinearFunction.mean_of([one, two])
         np.testing.assert_allclose(mean.scores(rows), (one.scores(X) + two.scores(X)) / 2)
     assert isinstance(mean.intercept, float)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "is_sound"),
+    [
+        ("width", 1e-9, True),
+        ("width", 0.0, False),
+        ("width", -1.0, False),
+        ("width", np.nan, False),
+        ("coefficients", np.ones(3), True),
+        ("coefficients", np.ones(2), False),
+        ("coefficients", np.ones(3, int), False),
+        ("scales", np.ones(2), True),
+        ("scales", np.ones(3), False),
+    ],
+)
+def test_parts_that_do_not_fit_each_other_are_refused(part, value, is_sound):
+    function = KernelFunction("gaussian", 1.0, np.zeros((3, 2)), np.zeros(3))
+    setattr(function, part, value)
+    with nullcontext() if is_sound else pytest.raises(ValueError, match=part):
+        function.check_parts()

@@ -270,5 +270,5 @@ class OnlineEncoder:
 
 def _coded(column: NDArray[Any]) -> _Codes:
     coded = pa.array(column, type=pa.string()).dictionary_encode()
-    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = coded.indices.fill_null(-1).to_numpy().astype(np.int64)
     return _Codes(codes, coded.dictionary.to_pylist())
