@@ -27,7 +27,7 @@ def many(monkeypatch):
     for module in (path, ranking_data):
         monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 10)
     monkeypatch.setattr(fitting, "_MANY_ROWS", 1000)
-    monkeypatch.setattr(fitting, "_ROWS_TOLD_BY_A_PART", 1000)
+    monkeypatch.setattr(fitting, "ROWS_TOLD_BY_A_PART", 1000)
 
 
 def problem_and_points(many):
@@ -174,7 +174,7 @@ def test_losses_that_reweigh_rare_rows_ask_all_rows(many):
 @pytest.mark.sampled(0)
 def test_a_search_over_all_rows_is_foreseen_too(many, monkeypatch):
     model = RankRCCV(LAMS, cv=2, random_state=0, n_jobs=1).fit(X, Y)
-    monkeypatch.setattr(fitting, "_ROWS_TOLD_BY_A_PART", 10**9)
+    monkeypatch.setattr(fitting, "ROWS_TOLD_BY_A_PART", 10**9)
     asking = RankRCCV(LAMS, cv=2, random_state=0, n_jobs=1).fit(X, Y)
     found, exact = model.cv_results_, asking.cv_results_
     np.testing.assert_allclose(found["mean_test_score"], exact["mean_test_score"], atol=3e-3)

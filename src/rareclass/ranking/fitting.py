@@ -25,6 +25,7 @@ from rareclass.ranking.ranking_data import (
     width_of_rows,
 )
 from rareclass.ranking.solvers.newton import Solution, Step
+from rareclass.ranking.solvers.part import ROWS_TOLD_BY_A_PART
 from rareclass.ranking.solvers.path import (
     Starts,
     default_lams,
@@ -44,8 +45,6 @@ ROUNDING_TOL = 1e-5
 _EXACT_TOL, _MANY_ROWS, _TOL_OF_MANY_ROWS = 1e-6, 20_000, 1e-3
 # What it comes to for losses of labellings: the gap of SVM-Perf.
 _GAP = 1e-3
-# Beyond so many, a part of the rows may tell that it is found, and where predictions change.
-_ROWS_TOLD_BY_A_PART = 100_000
 # How far each of several lams goes on from where it starts, however loose the tolerance.
 _CUT = 0.3
 # Held-out scores of models of a part of the rows say which is best long before they settle.
@@ -116,7 +115,7 @@ class SolverSettings:
         tol = _TOL_OF_MANY_ROWS if n_rows > _MANY_ROWS else _EXACT_TOL
         tol = _TOL_OF_A_PART if is_part else tol
         cut = _CUT if tol > ROUNDING_TOL else np.inf
-        return Accuracy(tol, cut, n_rows > _ROWS_TOLD_BY_A_PART, max(tol, _GAP))
+        return Accuracy(tol, cut, n_rows > ROWS_TOLD_BY_A_PART, max(tol, _GAP))
 
 
 class LearnedMachine(NamedTuple):

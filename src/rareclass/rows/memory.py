@@ -180,8 +180,8 @@ class ArrayRows:
         self._n_jobs = n_jobs
         self._memos = [Memo(self.budget) for _ in self._places]
         self._keeps_arrays, self._blocks_a_thread = keeps_arrays, blocks_a_thread
-        # Blocks of the parts that `every` made, by stride and first run.
-        self._parts: dict[tuple[int, int], tuple[list[tuple[int, int, int]], list[Memo]]] = {}
+        # Parts that `every` made: questions about one of them share passes.
+        self._parts: dict[tuple[int, int, bool], ArrayRows] = {}
         self._workers = Workers()
 
     @classmethod
@@ -208,16 +208,16 @@ class ArrayRows:
 
         A block within a run is shared, with what it remembers; others are cut to the run.
         """
-        part = object.__new__(type(self))
         keeps_arrays = self._keeps_arrays or keeps_arrays
-        part.__dict__.update(self.__dict__, _keeps_arrays=keeps_arrays, _parts={})
-        if stride > 1 or first:
-            if (stride, first) not in self._parts:
-                self._parts[stride, first] = self._cut_to_runs(stride, first)
-            part._places, part._memos = self._parts[stride, first]
-            part.n_rows = sum(stop - start for _, start, stop in part._places)
-            part._is_whole = self._is_whole and part.n_rows == self.n_rows
-        return part
+        if (stride, first, keeps_arrays) not in self._parts:
+            part = object.__new__(type(self))
+            part.__dict__.update(self.__dict__, _keeps_arrays=keeps_arrays, _parts={})
+            if stride > 1 or first:
+                part._places, part._memos = self._cut_to_runs(stride, first)
+                part.n_rows = sum(stop - start for _, start, stop in part._places)
+                part._is_whole = self._is_whole and part.n_rows == self.n_rows
+            self._parts[stride, first, keeps_arrays] = part
+        return self._parts[stride, first, keeps_arrays]
 
     def _cut_to_runs(self, stride: int, first: int) -> tuple[list[tuple[int, int, int]], list]:
         """Return the blocks of some runs: their places, and what each remembers."""

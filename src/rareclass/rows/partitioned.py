@@ -34,11 +34,13 @@ from rareclass.rows.places import (
     pack,
     pickled_for,
 )
-from rareclass.rows.protocol import Budget, LabelledRows, SentOnce, runs
+from rareclass.rows.protocol import Budget, LabelledRows, Rows, SentOnce, runs
 from rareclass.rows.source import RowSource, stacked
 
 # A place that is lost takes one attempt; more in a row mean that something else is wrong.
 _MOST_ATTEMPTS = 20
+# Bytes of features of a part that are brought to this process for a few passes.
+_MOST_BROUGHT = 2**25
 _MAGIC = b"rareclass passes 1\n"
 _DIGEST = 16
 _HEAD = 8 + _DIGEST
@@ -299,7 +301,7 @@ class PartitionedSource(RowSource):
 class PartitionedRows:
     """Chosen rows of a table in parts: every pass is a request to the places of the parts.
 
-    Rows of `every`, which take many passes, are brought to this process once.
+    Rows of `every` are brought to this process once where they take many passes or are few.
 
     Parameters are those of `ArrayRows`; the budget holds for each place, and for the rows
     brought here.
@@ -326,17 +328,18 @@ class PartitionedRows:
         )
         self._view = View.of_rows(settings, source.offsets, index, weight)
         self._remembered: dict[str, float] = {}
-        self._brought: dict[tuple[int, int, bool], ArrayRows] = {}
+        self._parts: dict[tuple[int, int, bool], Rows] = {}
+        self._runs: list[tuple[int, int]] | None = None  # of the whole; None for all rows
 
     @property
-    def numbers(self) -> slice:
-        """All rows of the whole."""
-        return slice(None)
+    def numbers(self) -> slice | np.ndarray:
+        """Row numbers in the whole."""
+        return slice(None) if self._runs is None else _numbers(self._runs)
 
     @property
     def weight(self) -> np.ndarray:
         """Weight of each row, shape (n_rows,)."""
-        return np.ones(self.n_rows) if self._weight is None else self._weight
+        return np.ones(self.n_rows) if self._weight is None else self._weight[self.numbers]
 
     def share_remembering(self, name: str) -> float:
         """Share of the blocks that remembered `name` at the end of the last pass."""
@@ -363,19 +366,35 @@ class PartitionedRows:
 
     def take(self, index: np.ndarray) -> Any:
         """A few rows by their number among these rows."""
+        index = index if self._runs is None else _numbers(self._runs)[index]
         return self._source.take(index if self._index is None else self._index[index])
 
-    def every(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> ArrayRows:
-        """Every `stride`-th of the `runs` of these rows, brought here with one request."""
+    def every(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> Rows:
+        """Every `stride`-th of the `runs` of these rows: brought here, or where they are.
+
+        With one request they are brought where they take many passes, or few bytes.
+        """
         wanted = stride, first, keeps_arrays
-        part = self._brought.get(wanted)
-        if part is None:
-            stretches = runs(0, self.n_rows, stride, first) or [(0, 0)]
-            part = self._brought[wanted] = self._bring(stretches, keeps_arrays)
+        if wanted not in self._parts:
+            chosen = runs(0, self.n_rows, stride, first)
+            n_cells = sum(stop - start for start, stop in chosen) * self.n_features
+            brings = keeps_arrays or n_cells * self._source.dtype.itemsize <= _MOST_BROUGHT
+            self._parts[wanted] = (
+                self._bring(chosen or [(0, 0)], keeps_arrays)
+                if brings
+                else self._staying(stride, first, chosen)
+            )
+        return self._parts[wanted]
+
+    def _staying(self, stride: int, first: int, chosen: list[tuple[int, int]]) -> "PartitionedRows":
+        part = object.__new__(PartitionedRows)
+        part.__dict__.update(self.__dict__, _remembered={}, _parts={}, _runs=chosen)
+        part.n_rows = sum(stop - start for start, stop in chosen)
+        part._view = self._view.every(stride, first)
         return part
 
     def _bring(self, stretches: Sequence[tuple[int, int]], keeps_arrays: bool) -> ArrayRows:
-        X = self.take(np.concatenate([np.arange(start, stop) for start, stop in stretches]))
+        X = self.take(_numbers(stretches))
         parts, n_before = [], 0
         for start, stop in stretches:
             rows = ArrayRows(
@@ -401,6 +420,10 @@ class PartitionedRows:
 
     def __reduce__(self) -> Any:
         raise TypeError("rows in parts stay where they are and cannot be pickled.")
+
+
+def _numbers(stretches: Sequence[tuple[int, int]]) -> np.ndarray:
+    return np.concatenate([np.arange(start, stop) for start, stop in stretches])
 
 
 def labelled(engine: Engine, facts: Sequence[PartFacts], checkpoint: Any = None) -> LabelledRows:

@@ -20,7 +20,7 @@ from rareclass.labels.two_classes import RowNumbers
 from rareclass.later import nw, sparse
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.memory import ArrayRows, add_to
-from rareclass.rows.protocol import Budget, RowValues, SentOnce, Token
+from rareclass.rows.protocol import Budget, RowValues, SentOnce, Token, runs
 from rareclass.rows.scratch_rows import ScratchRows
 from rareclass.rows.source import RowSource, are_narrow, as_source, is_table
 
@@ -152,6 +152,8 @@ class BlockSettings(NamedTuple):
     budget: int  # bytes that blocks of one place may remember
     reserve: int  # bytes of the budget that large arrays may not take
     keeps_arrays: bool
+    stride: int = 1  # of the runs that are taken: see `Rows.every`
+    first: int = 0
 
 
 class Piece(NamedTuple):
@@ -207,6 +209,12 @@ class View(SentOnce):
             of_part = None if weight is None else weight[start:stop]
             pieces[k] = Piece(int(start), int(stop - start), chosen, of_part)
         return cls(settings, pieces)
+
+    def every(self, stride: int, first: int) -> "View":
+        """View of every `stride`-th run of the chosen rows, without pieces that have none."""
+        settings = self.settings._replace(stride=stride, first=first, keeps_arrays=False)
+        pieces = {k: each for k, each in self.pieces.items() if runs(*each.stretch, stride, first)}
+        return View(settings, pieces)
 
     def part(self, parts: Iterable[int]) -> "View":
         """View with the pieces of some parts only."""
@@ -373,7 +381,7 @@ class PartHolder:
                     n_jobs=self.n_threads,
                     keeps_arrays=settings.keeps_arrays,
                 )
-                made[k] = rows.starting_at(piece.first)
+                made[k] = rows.starting_at(piece.first).every(settings.stride, settings.first)
         kept = self._joined.get(name)
         if kept is None or kept[0] != parts:
             kept = self._joined[name] = parts, ArrayRows.joined([made[k] for k in parts])

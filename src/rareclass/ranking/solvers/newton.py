@@ -71,6 +71,11 @@ class Solution(NamedTuple):
             history=[*self.history, *history],
         )
 
+    def at_price(self, price: float) -> "Solution":
+        """The same where each of its passes cost so much of one of all rows."""
+        history = [step._replace(passes=step.passes * price) for step in self.history]
+        return self._replace(passes=self.passes * price, history=history)
+
     def lightened(self) -> "Solution":
         """Without what only solvers need: a matrix of landmarks, and the rare side."""
         return self._replace(inverse=None, at=self.at._replace(rare=None))

@@ -21,7 +21,12 @@ from rareclass.ranking.problem import (
 )
 from rareclass.ranking.solvers.cutting_planes import minimize_labellings
 from rareclass.ranking.solvers.newton import Preconditioner, Solution, Step, minimize
-from rareclass.ranking.solvers.part import PartDirection, Witnesses, part_stride
+from rareclass.ranking.solvers.part import (
+    PartDirection,
+    Witnesses,
+    enough_stride,
+    part_stride,
+)
 from rareclass.ranking.solvers.preconditioner import MOST_SAMPLED, SampledHessian
 from rareclass.ranking.solvers.proximal_newton import Penalized, largest_lam, minimize_penalized
 from rareclass.ranking.solvers.reweighting import keeps_weights, reweighted
@@ -193,10 +198,12 @@ def _from_part(
 ) -> Solver[Solutions]:
     """One lam from the solution on a part of the rows."""
     solution = ends.next(lam)
-    # The whole is asked for values only, unless the part proves to be no help.
-    problem = replace(problem, lam=lam, slot=None)
+    # All that is asked of these rows is values, unless the part proves to be no help.
+    problem = replace(ends.enough(solution.at), lam=lam, slot=None)
+    asked = problem.rows.n_rows / ends.problem.rows.n_rows  # passes are of all rows
     part = replace(ends.part, lam=lam, slot=slot)
-    witnesses = ends.witnesses and ends.witnesses.with_lam(lam)
+    share = ends.share / asked
+    witnesses = ends.witnesses and ends.witnesses.with_lam(lam).beside(asked)
     at = yield ValueQuestion(problem, solution.at.w)
     solution = yield from _minimize(
         run,
@@ -205,8 +212,8 @@ def _from_part(
         ends.reference,
         precondition=SampledHessian(problem, part),
         inverse=solution.inverse,
-        shortcut=PartDirection(part, ends.share, solution.inverse, witnesses),
-        passes=1.0 + ends.share * solution.passes,
+        shortcut=PartDirection(part, share, solution.inverse, witnesses),
+        passes=1.0 + share * solution.passes,
     )
 
     def again(tangent: RankingProblem, at: Evaluation, last: Solution) -> Solver[Solution]:
@@ -218,10 +225,10 @@ def _from_part(
             ends.reference,
             precondition=SampledHessian(tangent, part_of_it),
             inverse=last.inverse,
-            shortcut=PartDirection(part_of_it, ends.share, last.inverse),
+            shortcut=PartDirection(part_of_it, share, last.inverse),
         )
 
-    solution = (yield from reweighted(problem, solution, again)).lightened()
+    solution = (yield from reweighted(problem, solution, again)).lightened().at_price(asked)
     run.done()
     return [(k, solution)]
 
@@ -230,6 +237,7 @@ class _PartEnds:
     """The path on a part of the rows, walked as its solutions are asked for; other rows foresee."""
 
     def __init__(self, problem: RankingProblem, stride: int, foresees: bool) -> None:
+        self.problem, self._stride, self._foresees = problem, stride, foresees
         self.part = replace(problem.on_part(stride), slot=-1)
         self.witnesses = Witnesses.of(problem, stride) if foresees else None
         self.share = self.part.rows.n_rows / problem.rows.n_rows
@@ -238,6 +246,11 @@ class _PartEnds:
         self.reference = reference_norm(self.part, self._at)
         self._lam = self.part.lam
         self._inverse: Preconditioner | None = None
+
+    def enough(self, at: Evaluation) -> RankingProblem:
+        """The problem on as many rows as tell its gradient as well as the rare rows do."""
+        stride = enough_stride(self.problem, self._stride, at) if self._foresees else 1
+        return self.problem if stride == 1 else self.problem.on_part(stride, keeps_arrays=False)
 
     def next(self, lam: float) -> Solution:
         """The solution for the next smaller lam."""
