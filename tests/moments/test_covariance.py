@@ -295,6 +295,17 @@ def test_a_singular_covariance_gets_a_ridge_and_says_so(name, case):
         MIBC(covariance=name, pos_label=1, n_factors=4, ridge=0).fit(X, y)
 
 
+@pytest.mark.parametrize("size", [1e-3, 1.0, 50.0])
+def test_two_rows_that_shrinkage_leaves_without_an_inverse(size):
+    """All rows are as far from the mean: Ledoit and Wolf shrink nothing."""
+    X, y = labelled(size * np.array([[1.0, 2.0, 3.0], [-1.0, -2.0, -3.0]] * 20))
+    with pytest.warns(UserWarning, match="covariance of the majority has no inverse"):
+        model = MIBC(covariance="shrunk", pos_label=1).fit(X, y)
+    assert model.ridge_ == pytest.approx(1e-3 * size**2 * 14 / 3)
+    one = MIBC(pos_label=1, ridge=1e-3).fit(X, y)
+    np.testing.assert_allclose(model.coef_, one.coef_, rtol=1e-6)
+
+
 @pytest.mark.parametrize("case", ["copy", "wide", "constant and copy"])
 def test_the_automatic_ridge_is_what_shrinkage_for_normal_rows_amounts_to(case):
     majority = BOTH if case == "constant and copy" else SINGULAR[case]

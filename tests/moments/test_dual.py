@@ -5,12 +5,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.optimize import linprog
 
 from draws import draws
 from oracles.dual import box_qp_by_faces, box_qp_by_least_squares, dual_value, nearest_in_hull
 from rareclass.errors import InputError
 from rareclass.moments import box_qp, dual
-from rareclass.moments.box_qp import solve_box_qp, to_face
+from rareclass.moments.box_qp import BoxQP, interior_point, solve_box_qp, to_face
 from rareclass.moments.dual import DualProblem, RareRows, dense_rows, solve_dual
 
 CS = 10.0 ** np.arange(-4, 6)
@@ -158,13 +159,27 @@ def test_row_at_the_mean_is_in_the_hull():
     assert solve_dual(dense_rows(Z), np.array([np.inf, 0.0])).alpha.tolist() == [1.0, 0.0]
 
 
-@pytest.mark.parametrize("distance", [1e-2, 1e-4, 1e-5])
-def test_near_miss_has_a_hard_margin(distance):
+def near_miss(distance):
+    """Rows whose hull comes this near to the mean."""
     Z = overlapping(200, 10)
     Z[:, 0] = np.abs(Z[:, 0]) * (np.arange(200) % 2) + distance
-    solution = solve_dual(dense_rows(Z), np.full(200, np.inf))
+    return Z
+
+
+@pytest.mark.parametrize("distance", [1e-2, 1e-4, 1e-5])
+def test_near_miss_has_a_hard_margin(distance):
+    solution = solve_dual(dense_rows(near_miss(distance)), np.full(200, np.inf))
     assert solution.gap <= 1e-4
     np.testing.assert_allclose(np.linalg.norm(solution.dense_part), 1 / distance, rtol=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-5, 1.0, 1e5])
+def test_the_hull_is_found_without_a_start(unit):
+    Z = unit * near_miss(1e-4)
+    alpha = dual._nearest_in_hull(Z, np.zeros(200), np.linalg.norm(Z, axis=1).max())
+    u = Z.T @ alpha
+    np.testing.assert_allclose(np.linalg.norm(u), 1e4 / unit, rtol=1e-8)
+    assert (Z @ u).min() >= 1.0 - 1e-5
 
 
 def test_unbounded_and_bounded_rows_are_not_mixed():
@@ -329,6 +344,53 @@ def test_interior_point_finds_the_free_rows_in_few_steps(C, shift, monkeypatch):
     assert s[alpha == 0].min(initial=1.0) >= 1 - noise
     assert s[alpha == upper].max(initial=1.0) <= 1 + noise
     np.testing.assert_allclose(s[(alpha > 0) & (alpha < upper)], 1.0, atol=noise)
+
+
+@st.composite
+def programmes_with_a_sum(draw):
+    """Rows of either sign, one of which may have no upper bound, and a sum that the box allows."""
+    n, p = draw(st.integers(2, 40)), draw(st.integers(1, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    upper, signs = rng.choice([0.05, 1.0, 30.0], n), rng.choice([1.0, -1.0], n)
+    total = float(signs @ (upper * rng.uniform(0.1, 0.9, n)))
+    if draw(st.booleans()):
+        upper[0] = np.inf
+    Z = rng.normal(size=(n, p)) * draw(st.sampled_from([0.1, 1.0, 10.0]))
+    return BoxQP(Z, rng.normal(size=n), upper, signs, total, rng.normal(size=p))
+
+
+@draws(200)
+@given(programmes_with_a_sum())
+def test_interior_point_with_a_sum(qp):
+    """Nothing in the box with this sum lies higher along the gradient."""
+    found = interior_point(qp, 1.0, np.full(len(qp.b), 1e-9), 1e-10, 60)
+    assert found.arrived
+    assert found.n_steps <= 30
+    alpha = found.alpha
+    assert ((alpha >= 0.0) & (alpha <= qp.upper)).all()
+    u = qp.combined(alpha)
+    gradient = qp.b - qp.Z @ u
+    bounds = np.column_stack([-alpha, np.minimum(qp.upper, 1e3) - alpha])
+    rise = -linprog(-gradient, A_eq=qp.signs[None], b_eq=[0.0], bounds=bounds).fun
+    assert rise <= 1e-7 * (1.0 + u @ u + np.abs(qp.b) @ alpha)
+    assert abs(qp.signs @ alpha - qp.total) <= 1e-8 * (1.0 + alpha.sum())
+
+
+@draws(200)
+@given(st.integers(1, 8), st.integers(0, 10_000))
+def test_the_face_is_exact_after_its_walls(n, seed):
+    """From any place: the free rows that are left have their scores, as far as walls allow."""
+    rng = np.random.default_rng(seed)
+    Z, b = rng.normal(size=(n, 9)), rng.normal(0.5, 1.0, n)
+    upper = rng.choice([0.1, 1.0, np.inf], n)
+    start = np.minimum(upper, 1.0) * rng.choice([0.0, 0.3, 0.9, 1.0], n)
+    alpha = to_face(Z, b, upper, start)
+    assert ((alpha >= 0.0) & (alpha <= upper)).all()
+    was_free, is_free = ((a > 0.0) & (a < upper) for a in (start, alpha))
+    assert (was_free | ~is_free).all()
+    np.testing.assert_array_equal(alpha[~was_free], start[~was_free])
+    np.testing.assert_allclose((Z @ (Z.T @ alpha))[is_free], b[is_free], rtol=1e-9, atol=1e-9)
+    assert dual_value(Z, alpha, b) >= dual_value(Z, start, b) - 1e-12
 
 
 def test_free_rows_far_from_a_huge_bound_stay_free():

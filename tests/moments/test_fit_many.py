@@ -1,6 +1,7 @@
 """Many labels against the rest, held against a fit of each."""
 
 import pickle
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -159,3 +160,16 @@ def test_what_is_no_label_matrix_is_refused():
     with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\)"):
         MIBC().fit_many(X, Y, np.ones(3))
     assert MIBC().fit_many(X, Y[:, :0]) == []
+
+
+def test_progress_counts_the_labels(monkeypatch):
+    told = []
+
+    @contextmanager
+    def track(title, total):
+        told.append(total)
+        yield lambda step=1: told.append(step)
+
+    monkeypatch.setattr("rareclass.moments.solution.track", track)
+    MIBC().fit_many(X, Y)
+    assert told == [4, 1, 1, 1, 1]
