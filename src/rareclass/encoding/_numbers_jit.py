@@ -79,7 +79,7 @@ def _find_knots(numbers, at, first, widest, inside_out, low_out):
 def _interpolate_few(columns, knots, heights, starts, mean, scale, out):
     """Do the same number by number, to the last digit."""
     for j in range(columns.shape[0]):
-        at, height = knots[starts[j] : starts[j + 1]], heights[starts[j] : starts[j + 1]]
+        at, height = knots[starts[j] : starts[j + 1]], heights[starts[j] :]
         last = len(at) - 1
         for i in range(columns.shape[1]):
             x = columns[j, i]
