@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rareclass.errors import counted
+from rareclass.errors import counted, first_names
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -280,9 +280,8 @@ def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
             notes.append(f"{words}: {_worst(counts, seen.n_rows)}.")
     notes += _moved(drift)
     if seen.extra_columns:
-        listed = ", ".join(seen.extra_columns[:8])
-        more = ", ..." if len(seen.extra_columns) > 8 else ""
-        notes.append(f"columns that were not in training were ignored: {listed}{more}.")
+        listed = first_names(seen.extra_columns, 8)
+        notes.append(f"columns that were not in training were ignored: {listed}.")
     if drift.alerts is not None and (seen.n_rows >= FEW_ROWS or drift.alerts.differs):
         found, expected = drift.alerts.found, drift.alerts.expected
         console.print(

@@ -18,7 +18,7 @@ from rareclass.encoding.target import (
     positives,
     read_rare_or_rest,
 )
-from rareclass.errors import ErrorKind, InputError, column_hint
+from rareclass.errors import ErrorKind, InputError, column_hint, first_names
 from rareclass.findings import warnings_as
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.cells import LARGEST_NUMBER, is_empty, shown, writable
@@ -261,7 +261,7 @@ def _check_labels(batch: Batch, target: str, positive: Positive) -> list[str]:
             one_spelling(Counter(str(cell) for cell in cells[~np.isnan(labels)].tolist()))
         return notes
     names = sorted({shown(cell) for cell in cells[wrong]})
-    listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+    listed = first_names(names, 6)
     raise InputError(
         f"{batch.file}: column {target!r} holds {listed}, and which of them is rare is not known.",
         "Name the rare label with --positive LABEL.",

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError, counted, name_hint
+from rareclass.errors import ErrorKind, InputError, counted, first_names, name_hint
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.rare_classes import MOST_CLASSES
 from rareclass.labels.two_classes import label_value, rarest
@@ -147,10 +147,9 @@ def one_spelling(counts: dict[str, int]) -> dict[str, str]:
     }
     several = {label: written for label, written in several.items() if len(written) > 1}
     for label, written in several.items():
-        shown = ", ".join(f"{each!r} ({counts[each]:,})" for each in written[:_MOST_SPELLINGS])
-        more = ", ..." if len(written) > _MOST_SPELLINGS else ""
+        shown = [f"{each!r} ({counts[each]:,})" for each in written]
         warn(
-            f"{shown}{more} are one target value, {label!r}.",
+            f"{first_names(shown, _MOST_SPELLINGS)} are one target value, {label!r}.",
             TableWarning,
             Finding(FindingKind.LABEL_SPELLINGS, {"label": label, "spellings": written}),
         )
@@ -258,9 +257,9 @@ def _rarest(counts: dict[str, int]) -> tuple[str, ...]:
     if 2 < len(counts) <= MOST_CLASSES and 2 * counts[frequent] > sum(counts.values()):
         return tuple(others)
     if len(counts) > 2:
-        shown = ", ".join(f"{label} ({count})" for label, count in list(counts.items())[:6])
+        shown = first_names([f"{label} ({count})" for label, count in counts.items()], 6)
         raise InputError(
-            f"The target has {len(counts):,} values: {shown}{' ...' if len(counts) > 6 else ''}.",
+            f"The target has {len(counts):,} values: {shown}.",
             f"Name each rare class, such as --positive {list(counts)[-1]}; for ordered levels give "
             "--method ordinal-rankrc.",
             ErrorKind.LABELS,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import precision_at
 from rareclass.encoding.target import is_rare, label_counts, one_spelling, unknown_labels
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted, first_names
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.two_classes import label_value
 from rareclass.metrics import (
@@ -111,11 +111,10 @@ class RareDecision:
         others = given.filter(pl.Series(~rare))
         unknown = unknown_labels(others, {*self._known} - {self._rare}) if self._known else {}
         if unknown:
-            shown = [f"{label} ({n:,})" for label, n in unknown.items()][:_MOST_SHOWN]
-            more = ", ..." if len(unknown) > _MOST_SHOWN else ""
+            shown = [f"{label} ({n:,})" for label, n in unknown.items()]
             warn(
                 "target values not seen in training count as the majority: "
-                f"{', '.join(shown)}{more}.",
+                f"{first_names(shown, _MOST_SHOWN)}.",
                 TableWarning,
                 Finding(FindingKind.UNKNOWN_LABELS, {"rows": unknown}),
             )

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rareclass.errors import first_names
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.later import pc
 from rareclass.tables import TableWarning
@@ -111,9 +112,9 @@ def unique_names(title: str, names: list[str]) -> list[str]:
         seen.add(free)
         unique.append(free)
     if renamed:
-        shown = ", ".join(renamed[:6]) + (", ..." if len(renamed) > 6 else "")
         warn(
-            f"{title} has several columns of one name; the later ones are called {shown}.",
+            f"{title} has several columns of one name; the later ones are called "
+            f"{first_names(renamed, 6)}.",
             TableWarning,
             Finding(FindingKind.COLUMNS_RENAMED, {"path": title}),
         )

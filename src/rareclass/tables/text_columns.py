@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, first_names
 from rareclass.findings import FindingKind
 from rareclass.tables.cells import (
     LARGEST_EXACT,
@@ -165,8 +165,8 @@ class CellProfile:
     def other_words(self) -> str:
         """Words beside numbers, but for the first one, to be named in a sentence."""
         others = sorted(self.words - {self.first_text.lower()})
-        more = ", ..." if len(others) > _MOST_WORDS else ""
-        return f"; others are {', '.join(map(shown, others[:_MOST_WORDS]))}{more}" if others else ""
+        listed = first_names([shown(word) for word in others], _MOST_WORDS)
+        return f"; others are {listed}" if others else ""
 
     @property
     def truth(self) -> str:
