@@ -253,6 +253,21 @@ def test_typed_cells_mean_the_same_to_all(tmp_path: Path, name: str) -> None:
         checked(by_classifier(pd.Series(cells, dtype=object)), meant, "pandas objects")
 
 
+def test_whole_numbers_that_a_float_cannot_hold_are_words(tmp_path: Path) -> None:
+    path, most = tmp_path / "t.parquet", 2**53
+    cells = {
+        "long": [most + 1 + k % 3 for k in range(N)],
+        "x": [-most, *[most - k % 3 for k in range(N - 1)]],
+        "y": [k % 10 == 0 for k in range(N)],
+    }
+    pl.DataFrame(cells).write_parquet(path)
+    with pytest.warns(TableWarning, match="'long' holds whole numbers that are too long") as told:
+        table = trained(tmp_path, lambda _: path)
+    assert len(told) == 1
+    assert {each.name: each.reads_as for each in table.columns} == {"long": "string", "x": "number"}
+    assert table.frame["long"].to_list() == [str(each) for each in cells["long"]]
+
+
 @pytest.mark.filterwarnings("ignore:column")
 def test_codes_are_words_to_the_classifier_and_numbers_with_a_note_in_files(tmp_path: Path) -> None:
     cells = repeated(["007", "7", "01067"])

@@ -142,6 +142,16 @@ def test_a_member_ends_where_there_is_no_time(member):
         member.cross_fit(replace(rows, check=check))
 
 
+@pytest.mark.parametrize("name", ["histogram boosting", "xgboost", "catboost"])
+def test_any_whole_number_is_a_seed(name):
+    rows = encoded()
+    (member,) = (each for each in MADE if each.name == name)
+    given = rows.X, rows.is_rare, None
+    first, again = (member.learn(*given, seed, 1).scores(rows.X) for seed in (2**70, 2**70))
+    np.testing.assert_array_equal(again, first)
+    assert first[rows.is_rare].mean() > first[~rows.is_rare].mean()
+
+
 def test_what_no_user_chose_is_no_user_s_to_be_told():
     random = np.random.default_rng(0)
     y = np.arange(80) < 12

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
 
 from ensemble.quick_members import MeanDifference
 from faults import refused
@@ -364,6 +365,13 @@ def test_scikit_learn_s_tools_take_it():
     pipeline = make_pipeline(FunctionTransformer(), model).fit(X, Y)
     np.testing.assert_array_equal(pipeline.predict(X), clone(model).fit(X, Y).predict(X))
     assert model.fit(X, Y).score(X, Y) > 0.5
+
+
+def test_scikit_learn_is_told_which_cells_it_takes():
+    takes = get_tags(quick()).input_tags
+    assert (takes.allow_nan, takes.string, takes.categorical, takes.sparse) == (True,) * 3 + (
+        False,
+    )
 
 
 def test_dates_later_than_those_of_training_count_by_what_recurs():

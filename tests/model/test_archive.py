@@ -1,11 +1,11 @@
-"""Names that parts of a model file may have."""
+"""Names that parts of a model file may have, and what is told of those that cannot be read."""
 
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from rareclass.model.archive import DamagedArchiveError, check_archive
+from rareclass.model.archive import DamagedArchiveError, check_archive, in_brief
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,16 @@ def test_names_of_parts_are_plain_and_short(tmp_path: Path, name: str, is_plain:
     else:
         with pytest.raises(DamagedArchiveError, match="strange name"):
             check_archive(path)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ValueError("Not this way.\nBut that."), "Not this way"),
+        (ValueError(), "ValueError"),
+        (KeyError("part"), "KeyError 'part'"),
+        (ValueError("a" * 300), "a" * 200),
+    ],
+)
+def test_an_error_is_told_by_its_first_line_or_its_type(error: Exception, told: str) -> None:
+    assert in_brief(error).strip() == told

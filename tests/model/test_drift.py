@@ -30,6 +30,7 @@ from rareclass.model.columns import (
 from rareclass.model.drift import AlertRate, Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.facts import ScoredRows
 from rareclass.tables.columns import Column
+from rareclass.tables.reading import CellReading
 
 SHARES = st.none() | st.sampled_from([0.0, 0.005, 0.2, 1.0])
 MOVED = st.builds(
@@ -160,6 +161,24 @@ def test_of_columns_that_are_not_learned_from_those_of_one_value_are_watched() -
     ]  # fmt: skip
     (alone,) = trained_columns(columns, [used], None, None, None)
     assert alone.name == "x"
+
+
+def test_what_is_there_is_compared_and_of_what_is_not_only_what_was_learned_from() -> None:
+    bins, reading = NumberBins(np.array([0.5]), 0.0, 1.0), CellReading("string")
+    same, gone_too = (
+        TrainedColumn(name, "constant", "", PresentOrEmpty(), None, 0.0, reading)
+        for name in ("same", "gone, too")
+    )
+    known = [TrainedColumn(name, "number", "", bins, None, 0.0) for name in ("x", "gone")]
+    tracker = ColumnTracker([*known, same, gone_too])
+    tracker.add(pl.DataFrame({"x": [0.0, 0.2, 0.9, 7.0, 1.0, None, None, None]}))
+    tracker.add_unused(pl.DataFrame({"same": ["a", "a", None, "a"]}))
+    x, gone, constant = tracker.drifts({})
+    assert [each.name for each in (x, gone, constant)] == ["x", "gone", "same"]
+    assert (gone.is_absent, x.is_absent, constant.is_absent) == (True, False, False)
+    assert (x.outside, x.missing_now) == (1 / 8, 3 / 8)
+    assert (constant.outside, constant.missing_now) == (0.0, 1 / 4)
+    assert tracker.emptied() == {"x": 3, "same": 1}
 
 
 def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse() -> None:

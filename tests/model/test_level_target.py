@@ -67,6 +67,27 @@ def test_labels_of_the_majority_are_named_or_counted(n_others: int) -> None:
     assert more is None or int(more[1]) > 0
 
 
+@pytest.mark.parametrize(("n_rare", "is_told"), [(1, False), (5, False), (6, True), (9, True)])
+def test_a_class_of_more_than_half_of_the_rows_is_doubted(n_rare: int, is_told: bool) -> None:
+    target = rare_target(found(["yes"] * n_rare + ["no"] * (10 - n_rare)), "yes")
+    assert ["more than half" in note for note in target.notes()] == [True] * is_told
+
+
+@pytest.mark.parametrize(
+    ("n_distinct", "n_rare", "told"),
+    [(200, 200.0, []), (200, 200.4, []), (200, 230.0, ["200 of the 230 rare rows"])],
+)
+def test_copies_among_rare_rows_held_out_are_told(
+    n_distinct: int, n_rare: float, told: list[str]
+) -> None:
+    target = rare_target(found(["yes", "no", "no"]), "yes")
+    notes = target.notes_on_held_out(
+        np.ones(n_distinct, np.int16), RankingEstimate({}, 1000.0, n_rare)
+    )
+    assert len(notes) == len(told)
+    assert all(part in note for part, note in zip(told, notes, strict=True))
+
+
 def test_exact_spelling_goes_before_the_same_value() -> None:
     assert codes_among(["a", "A"], ["A", "a"]) == {"a": 1, "A": 0}
     # Either of two could be meant.

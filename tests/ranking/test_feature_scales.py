@@ -336,6 +336,18 @@ def test_constant_features_are_dropped_and_few_rows_are_told():
     with pytest.warns(UserWarning, match="10 distinct rows"):
         model = RankRC(feature_scaling="learned").fit(X[:80], y[:80] & (np.arange(80) < 40))
     np.testing.assert_array_equal(model.feature_scales_, 1.0)
+    with pytest.warns(UserWarning, match="there are 1 rare and"):
+        RankRC(feature_scaling="learned").fit(X, np.arange(len(X)) == 7)
+
+
+@pytest.mark.parametrize("units", [1e-6, 1.0, 1e6])
+def test_scales_leave_rows_as_far_apart_in_any_units(units):
+    X, y = rare_cores(150, 30, 4, seed=1)
+    made = study(units * X, y)
+    for squares in (np.array([1.5, 0.7, 1.0, 0.0]), made.equal_squares(np.array([1, 3]))):
+        apart = made.normalised(squares) @ made.variance
+        assert apart == pytest.approx(made.variance.sum(), rel=1e-12)
+    np.testing.assert_array_equal(made.normalised(np.zeros(4)), 0.0)
 
 
 @pytest.mark.parametrize("kernel", [lambda X, Z: X @ Z.T, FeatureScaled(Linear(), np.ones(8))])

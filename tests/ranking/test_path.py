@@ -271,6 +271,7 @@ def test_a_path_from_a_part_ends_where_the_path_of_all_rows_ends(weighted, at_on
         assert a.status is Status.CONVERGED
         np.testing.assert_allclose(a.at.w, b.at.w, rtol=1e-5, atol=1e-7)
         assert a.at.value == pytest.approx(b.at.value, rel=1e-12)
+        assert 1 < a.passes < 2 * b.passes  # those of the part count by its share
     assert {lam for lam, _ in reported} == set(LAMS)
 
 

@@ -85,13 +85,13 @@ def weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
     """The quantile of increasing distinct values, a weight being so many copies.
 
     It is the least value at or below which at least `share` of the weight lies, and midway to the
-    next where that is `share` exactly: at a half, the usual median.
+    next where that is `share` exactly: at a half, the usual median. `share` is below 1.
     """
     below = np.cumsum(weight)
     target = share * below[-1]
     tolerance = 1e-12 * below[-1]
     here = min(int(np.searchsorted(below, target - tolerance)), len(values) - 1)
-    if abs(below[here] - target) <= tolerance and here + 1 < len(values):
+    if abs(below[here] - target) <= tolerance:
         return float(values[here] / 2 + values[here + 1] / 2)
     return float(values[here])
 
