@@ -186,6 +186,9 @@ def test_alerts_of_a_day_to_come(table, number, n_days):
     y, scores = table
     day = np.arange(len(y)) % n_days
     n_days = len(np.unique(day))
+    plain = Rule.max_alerts(number, confidence=None).choose(y, scores, time=day)
+    fine = [c for c in cuts_of(y, scores) if sum(c) <= number * n_days * (1 + 1e-12)]
+    assert above(y, scores, plain) == fine[-1]
     chosen = Rule.max_alerts(number).choose(y, scores, time=day)
     assert chosen.budget.allowed == pytest.approx(1.0 - CONFIDENCE)
     limits = np.sort([

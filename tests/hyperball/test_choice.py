@@ -188,6 +188,7 @@ def test_another_ball_has_to_be_worth_more_than_half_a_row(more_found, number):
     best = fewest_balls(np.array([0.5, 1.0, enough]), [1, 1, 2], choices)
     assert best == number
     assert as_good_from(1.0, [6]) == pytest.approx((1 - 0.5 / 6) ** 2)
+    assert fewest_balls(np.zeros(3), [1, 1, 2], choices) == 0  # none finds anything
 
 
 def test_by_f1_the_first_within_half_a_row_is_taken():

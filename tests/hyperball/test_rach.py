@@ -402,6 +402,7 @@ def test_a_row_in_two_balls_is_of_the_one_where_it_lies_deepest():
     depths = np.column_stack([ball.depth(X) for ball in model.balls_])
     in_both = (depths >= 0).all(axis=1)
     assert in_both.any()
+    np.testing.assert_array_equal(model.decision_function(X)[:, 1:], depths)
     np.testing.assert_array_equal(model.predict(X)[in_both], 1 + depths[in_both].argmax(axis=1))
     unknown = in_both & (y == UNKNOWN)
     for ball in model.balls_:

@@ -269,6 +269,7 @@ def test_rows_by_rule_alone_say_nothing_of_recall():
     assert (found.recall, found.average_precision, found.prevalence, found.n_rare) == (None,) * 4
     assert found.random_checks == random_checks(hits, 1900, None, 0.1)
     assert 0 < found.random_checks < 1900
+    assert f"at most about {found.random_checks:,} random checks" in found.sentences()[-1]
 
 
 def test_as_many_random_checks_as_it_says_bring_recall_within_the_wanted_width():

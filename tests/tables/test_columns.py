@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from faults import refused
 from rareclass.encoding.training_table import read_as_trained, read_training_table
 from rareclass.errors import ErrorKind
-from rareclass.tables.cells import LARGEST_NUMBER, written_numbers
+from rareclass.tables.cells import LARGEST_NUMBER, word_of, written_numbers
 from rareclass.tables.columns import Column
+from rareclass.tables.dates import read_written
 from rareclass.tables.reading import read_dates, read_numbers, read_strings
 from rareclass.tables.table_file import TableFile, open_table
 from rareclass.tables.text_columns import CellProfile
@@ -102,6 +103,32 @@ def test_dates_are_read_back(tmp_path: Path, pattern: str) -> None:
     assert column.kind == "date"
     batch = pl.DataFrame({"x": [day.strftime(pattern) for day in days]})
     assert read_as_trained(batch, [column], 1)["x"].to_list() == days
+
+
+@pytest.mark.parametrize(
+    ("time", "hour_and_minute"),
+    [
+        ("12:30 am", (0, 30)),
+        ("12:30 PM", (12, 30)),
+        ("1:05 pm", (13, 5)),
+        ("11:59:60 am", (12, 0)),
+        ("13:00 pm", None),
+        ("10:60 am", None),
+        ("10:00:61 am", None),
+    ],
+)
+def test_clocks_of_twelve_hours_and_leap_seconds(
+    time: str, hour_and_minute: tuple[int, int] | None
+) -> None:
+    (read,) = read_written(pl.Series([f"2024-03-01 {time}"]), "%Y-%m-%d").local
+    assert read == (hour_and_minute and dt.datetime(2024, 3, 1, *hour_and_minute))
+
+
+@pytest.mark.parametrize("number", [0.0, -3.0, 2.0**62, -(2.0**63), 2.0**63, 1e300, 0.1])
+def test_a_number_as_a_word_is_written_as_a_column_of_it_is(number: float) -> None:
+    whole = number.is_integer() and abs(number) < 2**63
+    column = pl.Series([number]).cast(pl.Int64 if whole else pl.Float64).cast(pl.String)
+    assert word_of(number) == column[0]
 
 
 def test_codes_with_few_letters_can_be_declared_categories(tmp_path: Path) -> None:

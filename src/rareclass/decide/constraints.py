@@ -260,9 +260,9 @@ class LeastCost(Constraint):
     """
 
     formula: ClassVar[str] = "least cost, {costs}"
-    fp: Cost = 0.0
-    fn: Cost = 0.0
-    review: Cost = 0.0
+    fp: Cost
+    fn: Cost
+    review: Cost
 
     def __post_init__(self) -> None:
         for name, value in (("fp", self.fp), ("fn", self.fn), ("review", self.review)):

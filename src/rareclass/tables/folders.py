@@ -67,7 +67,7 @@ def format_of_file(stored: StoredFile, is_csv: bool = False) -> str:
 def format_of_text(start: bytes) -> str:
     """Say whether a text that begins so is taken for JSON lines or for CSV."""
     if start[:2] in UTF16_MARKS:
-        start = start[2 : len(start) // 2 * 2].decode(UTF16_MARKS[start[:2]], "replace").encode()
+        start = start[2:].decode(UTF16_MARKS[start[:2]], "replace").encode()
     return "jsonl" if start.removeprefix(UTF8_MARK).lstrip().startswith(b"{") else "csv"
 
 
