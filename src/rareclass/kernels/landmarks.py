@@ -235,4 +235,5 @@ def _counted(
 
     if len(rare) > _ROWS_A_CENTRE * k:
         rare = np.sort(rng.choice(rare, size=_ROWS_A_CENTRE * k, replace=False))
-    return rare[np.unique(kmeans_plusplus(rows.take(rare), k, random_state=rng)[1])]
+    points = rows.take(rare).astype(np.float64, copy=False)  # float32 is cast for each centre
+    return rare[np.unique(kmeans_plusplus(points, k, random_state=rng)[1])]
