@@ -46,10 +46,10 @@ def test_a_cell_that_cannot_be_read_is_named_by_its_row_in_the_file(
         cells = [*range(N_ROWS)]
         path = write(tmp_path / "new.csv", [*cells[:place], "word", *cells[place + 1 :]])
         with refused(ErrorKind.CELL, column="a", row=place + 1, value="word"):
-            list(model.score_batches(open_table(path), [], InputSummary()))  # type: ignore[arg-type]
+            list(model.score_batches(open_table(path), [], InputSummary()))
     summary = InputSummary()
     file = open_table(write(tmp_path / "new.csv", cells))
-    batches = [*model.score_batches(file, [], summary)]  # type: ignore[arg-type]
+    batches = [*model.score_batches(file, [], summary)]
     assert [len(each.scores) for each in batches[:-1]] == [in_a_batch] * (len(batches) - 1)
     assert summary.n_rows == N_ROWS == sum(len(each.scores) for each in batches)
 

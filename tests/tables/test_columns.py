@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from faults import refused
 from rareclass.encoding.training_table import read_as_trained, read_training_table
 from rareclass.errors import ErrorKind
+from rareclass.rows import from_csv
+from rareclass.tables.batch import _cells
 from rareclass.tables.cells import LARGEST_NUMBER, word_of, written_numbers
 from rareclass.tables.columns import Column
 from rareclass.tables.dates import read_written
@@ -220,3 +223,19 @@ def test_only_numbers_with_a_currency_are_money() -> None:
     found = written_numbers(cells, "1,234.5")
     assert found.values.to_list() == [12, 3, 4, 5, 6, -7, None, None, None]
     assert found.is_money.to_list()[:6] == [False, True, False, False, True, False]
+
+
+def test_the_order_of_fields_makes_no_other_word_of_a_cell() -> None:
+    for names in ("ab", "ba"):
+        kind = pa.struct([(name, pa.int64()) for name in names])
+        cells = pa.chunked_array([pa.array([{"a": 2, "b": 1}], kind)])
+        assert _cells(cells, exact=False).tolist() == ['{"a": 2, "b": 1}']
+
+
+@pytest.mark.parametrize("row", [1, 4, 5])
+def test_a_decimal_comma_that_is_no_number_is_named_by_its_row(tmp_path: Path, row: int) -> None:
+    path = tmp_path / "t.csv"
+    cells = [f"1,{k if k != row else 'x'};2,5;{k % 2}" for k in range(1, 6)]
+    path.write_text("\n".join(["a;b;y", *cells]))
+    with refused(ErrorKind.CELL, says=f"'1,x' at row {row} "):
+        from_csv(path, "y")

@@ -18,11 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults import refused
-from rareclass.errors import ErrorKind, InputError
-from rareclass.rows import from_csv
+from rareclass.errors import InputError
 from rareclass.tables import text_source
-from rareclass.tables.batch import Batch, _cells
+from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import PipeBytes
 from rareclass.tables.csv_file import CsvSource
 from rareclass.tables.sources import (
@@ -495,19 +493,3 @@ def test_sources_read_at_least_a_record(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="max_records must be at least 1"):
         source.read(0)
     source.close()
-
-
-def test_the_order_of_fields_makes_no_other_word_of_a_cell():
-    for names in ("ab", "ba"):
-        kind = pa.struct([(name, pa.int64()) for name in names])
-        cells = pa.chunked_array([pa.array([{"a": 2, "b": 1}], kind)])
-        assert _cells(cells, exact=False).tolist() == ['{"a": 2, "b": 1}']
-
-
-@pytest.mark.parametrize("row", [1, 4, 5])
-def test_a_decimal_comma_that_is_no_number_is_named_by_its_row(tmp_path, row):
-    path = tmp_path / "t.csv"
-    cells = [f"1,{k if k != row else 'x'};2,5;{k % 2}" for k in range(1, 6)]
-    path.write_text("\n".join(["a;b;y", *cells]))
-    with refused(ErrorKind.CELL, says=f"'1,x' at row {row} "):
-        from_csv(path, "y")

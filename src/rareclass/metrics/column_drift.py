@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from rareclass.later import special
 
 MOVED, MOVED_FAR = 0.1, 0.25
-"""Indices from which practice says "moved somewhat" and "moved far" (Siddiqi 2006, ch. 6)."""
+"""Indices from which on practice says "moved somewhat" and "moved far" (Siddiqi 2006, ch. 6)."""
 # A chi-squared variable exceeds its mean with at least this chance, whatever its degrees.
 _ABOVE_MEAN = 0.3
 

@@ -90,10 +90,9 @@ class RankRC(RankScorer, KernelMachine):
         Smaller is more exact.
         "auto" is 1e-6, and with "l2" beyond 20,000 majority rows 1e-3: up to half fewer passes,
         for an AUC on new rows that is the same to four digits. Beyond 100,000 majority rows "auto"
-        also lets two parts of the rows foresee that it is reached, with the standard error of what
-        they tell, in place of one more pass of all, and sums over as many majority rows as have a
-        quarter of the standard error of the rare rows (an AUC within a thousandth); `offset_` is
-        then learned on a part.
+        sums over so many of them that their standard error is a quarter of that of the rare rows,
+        and lets two parts of the rows foresee that it is reached, with the standard error of what
+        they tell, in place of one more pass. `offset_` is then learned on a part.
         With "f1", "break_even" and "precision_at_k" it is 1e-3.
     max_iter : int, default=200
         Most Newton iterations, or cutting planes.

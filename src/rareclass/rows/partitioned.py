@@ -301,7 +301,7 @@ class PartitionedSource(RowSource):
 class PartitionedRows:
     """Chosen rows of a table in parts: every pass is a request to the places of the parts.
 
-    Rows of `every` are brought to this process once where they take many passes or are few.
+    Parts of them that take many passes, or few bytes, are brought to this process once.
 
     Parameters are those of `ArrayRows`; the budget holds for each place, and for the rows
     brought here.
@@ -370,9 +370,10 @@ class PartitionedRows:
         return self._source.take(index if self._index is None else self._index[index])
 
     def every(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> Rows:
-        """Every `stride`-th of the `runs` of these rows: brought here, or where they are.
+        """Every `stride`-th of the `runs` of these rows.
 
-        With one request they are brought where they take many passes, or few bytes.
+        Those that take many passes or few bytes are brought here, with one request; others answer
+        where they are.
         """
         wanted = stride, first, keeps_arrays
         if wanted not in self._parts:

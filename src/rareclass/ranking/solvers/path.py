@@ -136,7 +136,7 @@ def _starts(
         return
     ends = _PartEnds(problem, stride, run.foresees and keeps_weights(problem.loss))
     for k, lam in path:
-        yield partial(_from_part, problem, ends, k, lam, run)
+        yield partial(_from_part, ends, k, lam, run)
 
 
 def _labellings(problem: LabellingProblem, path: Path, run: Run, slot: int) -> Solver[Solutions]:
@@ -193,9 +193,7 @@ def _one_by_one(problem: RankingProblem, path: Path, run: Run, slot: int) -> Sol
     return found
 
 
-def _from_part(
-    problem: RankingProblem, ends: "_PartEnds", k: int, lam: float, run: Run, slot: int
-) -> Solver[Solutions]:
+def _from_part(ends: "_PartEnds", k: int, lam: float, run: Run, slot: int) -> Solver[Solutions]:
     """One lam from the solution on a part of the rows."""
     solution = ends.next(lam)
     # All that is asked of these rows is values, unless the part proves to be no help.
