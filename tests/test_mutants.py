@@ -16,7 +16,7 @@ from mutants.__main__ import (
     read,
     write,
 )
-from mutants.changes import Change, changed, changes_of
+from mutants.changes import Change, changed, changes_of, named
 from mutants.reach import ANYTHING, COLLECTING, Reach
 
 SOURCE = '''"""A module of 3 lines."""
@@ -57,6 +57,57 @@ def test_each_place_has_its_fault(module: Path) -> None:
         ("total / a if b else 'as ' + 'text'", "total / a if not b else 'as ' + 'text'"),
         ("total / a", "total * a"),
     }
+
+
+NAMED = """LEAST, MOST = 1, 1
+
+class Box:
+    size: int = 1
+
+    def first(self, a):
+        return a + 1
+
+    def second(self, a):
+        def inside(b):
+            limit = 1
+            return b < limit
+
+        return inside(a) + 1 + 1
+"""
+
+
+def names_of(source: str, folder: Path) -> list[str]:
+    path = folder / "named.py"
+    path.write_text(source)
+    return [name.removeprefix("named.py::") for name in named(changes_of(path, folder))]
+
+
+def test_faults_are_named_by_what_they_are_in(tmp_path: Path) -> None:
+    assert [name for name in names_of(NAMED, tmp_path) if ": 1 -> 2" in name] == [
+        "(LEAST, MOST): 1 -> 2 #1",
+        "(LEAST, MOST): 1 -> 2 #2",
+        "Box.size: 1 -> 2 #1",
+        "Box.first: 1 -> 2 #1",
+        "Box.second.inside: 1 -> 2 #1",
+        "Box.second: 1 -> 2 #1",
+        "Box.second: 1 -> 2 #2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gone", "first", "last"),
+    [("(LEAST", 1, 1), ("Box.size", 4, 4), ("Box.first", 6, 7), ("Box.second.inside", 10, 12)],
+)
+def test_a_fault_keeps_its_name_when_other_code_goes(
+    gone: str, first: int, last: int, tmp_path: Path
+) -> None:
+    lines = NAMED.splitlines(keepends=True)
+    before, after = (
+        names_of(NAMED, tmp_path),
+        names_of("".join(lines[: first - 1] + lines[last:]), tmp_path),
+    )
+    assert after == [name for name in before if not name.startswith(gone)]
+    assert len(after) < len(before)
 
 
 def test_a_fault_is_the_only_change(module: Path) -> None:
@@ -131,3 +182,10 @@ def test_survivors_are_explained_once_and_by_a_known_kind() -> None:
     assert EXPLAINED.read_text().count("[[survivor]]") == len(reasons)
     assert {kind for kind, _ in reasons.values()} <= set(KINDS) - {GAP}
     assert all(why for _, why in reasons.values())
+
+
+def test_no_fault_takes_the_name_of_one_whose_code_is_gone() -> None:
+    gone = {name for name, (kind, _) in explained().items() if kind == "deleted"}
+    paths = [ROOT / path for path in sorted({name.partition("::")[0] for name in gone})]
+    there = named(each for path in paths if path.exists() for each in changes_of(path, ROOT))
+    assert not gone & there.keys()

@@ -238,6 +238,16 @@ def test_copies_count_in_the_parts():
     np.testing.assert_allclose(weighted.probabilities, copied.probabilities, atol=1e-12)
 
 
+def test_a_score_just_below_the_highest_has_a_probability_of_the_parts():
+    lowest, highest = -2.78, -0.98
+    for probabilities in (np.array([0.1, 1.0]), np.array([0.0, 0.9])):
+        parts = IsotonicOfParts(np.array([lowest, highest]), probabilities)
+        near = np.nextafter([lowest, lowest, highest, highest], [-np.inf, np.inf] * 2)
+        p, rest = np.exp(parts.log_probabilities(near))
+        np.testing.assert_allclose(p, np.repeat(probabilities, 2), atol=1e-12)
+        np.testing.assert_allclose(rest, 1.0 - p, atol=1e-12)
+
+
 def test_auto_has_parts_for_several_models_alone():
     y, scores = rows_of(0)
     assert Calibration.fit(y, scores).map.parts is None

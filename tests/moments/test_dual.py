@@ -166,6 +166,32 @@ def near_miss(distance):
     return Z
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_the_unit_of_the_rows_does_not_matter(unit):
+    Z = near_miss(1e-2)
+    for bound in (np.inf, 1e8):
+        wanted = solve_dual(dense_rows(Z), np.full(200, bound)).dense_part
+        found = solve_dual(dense_rows(unit * Z), np.full(200, bound / unit**2)).dense_part
+        np.testing.assert_allclose(unit * found, wanted, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_a_score_that_rounding_leaves_below_the_margin_is_no_gap(unit):
+    problem = DualProblem(dense_rows(np.diag([unit, 2.0 * unit])), np.full(2, 1e9 / unit**2))
+    alpha = np.array([1.0, 0.25]) / unit**2 * (1.0 - 1e-12)
+    assert problem.measure(alpha).gap > 1e-4
+    assert problem.measure(alpha, lifted=True).gap <= 1e-11
+
+
+@pytest.mark.parametrize("p", [1, 5, 20, 100])
+def test_the_second_stage_takes_as_many_rows_as_are_affordable(p, monkeypatch):
+    monkeypatch.setattr(dual, "_MOST_PRODUCTS", 1001.0)
+    problem = DualProblem(dense_rows(overlapping(200, p)), np.ones(200))
+    part = dual.MovableRows.of(problem, problem.measure(np.zeros(200)))
+    assert len(part.rows) == {1: 200, 5: 40}.get(p, 10)
+    assert part.products() <= 1001.0
+
+
 @pytest.mark.parametrize("distance", [1e-2, 1e-4, 1e-5])
 def test_near_miss_has_a_hard_margin(distance):
     solution = solve_dual(dense_rows(near_miss(distance)), np.full(200, np.inf))

@@ -9,7 +9,7 @@ import pytest
 
 from rareclass.errors import InputError
 from rareclass.rows import from_csv, from_parquet
-from rareclass.tables.folders import FolderPart, find_parts, numbers_of_folders
+from rareclass.tables.folders import FolderPart, find_parts, has_content, numbers_of_folders
 from rareclass.tables.table_file import StoredTable, open_table
 
 
@@ -32,6 +32,17 @@ def test_parts_below_a_folder_are_found_in_order(tmp_path):
     (tmp_path / "c.csv").write_text("a,b\n")
     with pytest.raises(InputError, match=r"c\.csv is CSV, .*1\.parquet is Parquet"):
         find_parts(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("ending", "content", "has"),
+    [("csv", b"", False), ("csv", b"a", True), ("parquet", b"", True), ("csv", None, False)],
+)
+def test_a_table_of_text_has_content_from_its_first_byte_on(ending, content, has, tmp_path):
+    path = tmp_path / f"a.{ending}"
+    if content is not None:
+        path.write_bytes(content)
+    assert has_content(path) is has
 
 
 def test_a_folder_that_may_not_be_read_is_not_left_out(tmp_path, monkeypatch):

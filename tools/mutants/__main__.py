@@ -1,7 +1,8 @@
 """Put faults into the core, one at a time, and see whether its tests catch them: `make mutants`.
 
 1. Take every place of the rooms where a fault can be put, and draw some, by a seed. What is drawn
-   at a place does not depend on others: most verdicts outlive a change of the code.
+   in a function does not depend on others, nor do the names of faults: most verdicts outlive a
+   change of the code.
 2. Copy the package and its tests to `build/mutants`; run each room's tests once without a fault:
    they must pass, their time is the measure of a hang, and what each calls is noted. What was
    noted stays good while no file changes, and so does what was compiled.
@@ -34,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from mutants import reach
-from mutants.changes import Change, changed, changes_of
+from mutants.changes import Change, changed, changes_of, named
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("ranking", "online", "moments", "hyperball", "metrics", "decide")
@@ -88,18 +89,17 @@ def main() -> int:
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
     end = time.monotonic() + 60 * args.minutes
-    drawn = draw(args.count, args.seed, args.rooms)
     verdicts = read(args.json, args.seed)
+    gaps = {name for name, each in verdicts.items() if not each["caught"]} - explained().keys()
+    drawn = draw(args.count, args.seed, args.rooms)
+    due = {name: each for name, each in drawn.items() if name not in verdicts}
+    if args.again:
+        due = {name: each for name, each in faults(ALL_ROOMS).items() if name in gaps}
     for module in HEAVY:
         import_module(module)
     house = House(ROOT / "build" / "mutants", tuple(args.again))
-    harmless = explained()
-    for name, change in drawn.items():
+    for name, change in due.items():
         earlier = verdicts.get(name)
-        survived = earlier and not earlier["caught"] and name not in harmless
-        is_due = survived if args.again else not earlier
-        if not is_due:
-            continue
         if time.monotonic() > end:
             break
         room = AGAIN if earlier else change.path.split("/")[2]
@@ -111,15 +111,16 @@ def main() -> int:
     return 0
 
 
-def draw(count: int, seed: int, rooms: Sequence[str] = ROOMS) -> dict[str, Change]:
-    """Faults of these rooms by name, each place as likely as any other."""
+def faults(rooms: Sequence[str] = ROOMS) -> dict[str, Change]:
+    """Every fault of these rooms by name."""
     package = ROOT / "src" / "rareclass"
     paths = sorted(path for room in rooms for path in (package / room).rglob("*.py"))
-    every, times = dict[str, Change](), Counter[str]()
-    for change in (each for path in paths for each in changes_of(path, ROOT)):
-        name = f"{change.path}: {change.before} -> {change.after}"
-        times[name] += 1
-        every[f"{name} #{times[name]}"] = change
+    return named(each for path in paths for each in changes_of(path, ROOT))
+
+
+def draw(count: int, seed: int, rooms: Sequence[str] = ROOMS) -> dict[str, Change]:
+    """Faults of these rooms by name, each place as likely as any other."""
+    every = faults(rooms)
     lot = {name: sha256(f"{seed}/{name}".encode()).digest() for name in every}
     return {name: every[name] for name in sorted(every, key=lot.__getitem__)[:count]}
 

@@ -9,7 +9,8 @@ Left alone is what no test should hold: documentation, annotations, the words of
 """
 
 import ast
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,16 +46,13 @@ class Change(NamedTuple):
     column: int
     before: str
     after: str
+    within: str = ""  # the function by its qualified name, or what is set outside of functions
 
 
 def changes_of(path: Path, root: Path) -> list[Change]:
     """Every fault that can be put into a module, in the order of its text."""
-    source = path.read_text()
-    places = [
-        (node, replacement)
-        for node in _code(ast.parse(source))
-        for replacement in _replacements(node)
-    ]
+    tree = ast.parse(path.read_text())
+    within = {id(node): name for node, name in _with_names(tree)}
     return [
         Change(
             path.relative_to(root).as_posix(),
@@ -62,9 +60,42 @@ def changes_of(path: Path, root: Path) -> list[Change]:
             node.col_offset,
             ast.unparse(node),
             ast.unparse(replacement),
+            within[id(node)],
         )
-        for node, replacement in places
+        for node in _code(tree)
+        for replacement in _replacements(node)
     ]
+
+
+def named(changes: Iterable[Change]) -> dict[str, Change]:
+    """Faults by name: file, function, change, and its number among the same ones of the function.
+
+    So a fault keeps its name when the code of another function changes.
+    """
+    found, times = dict[str, Change](), Counter[str]()
+    for each in changes:
+        name = f"{each.path}::{each.within}: {each.before} -> {each.after}"
+        times[name] += 1
+        found[f"{name} #{times[name]}"] = each
+    return found
+
+
+def _with_names(
+    tree: ast.AST, names: tuple[str, ...] = (), is_called: bool = False
+) -> Iterator[tuple[ast.AST, str]]:
+    """Every node with the names of the classes and functions around it, joined by dots.
+
+    What is not called, code of modules and classes, is named by what an assignment sets.
+    """
+    for child in ast.iter_child_nodes(tree):
+        here, inside = names, is_called
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            here, inside = (*names, child.name), not isinstance(child, ast.ClassDef)
+        elif isinstance(child, (ast.Assign, ast.AnnAssign)) and not is_called:
+            target = child.target if isinstance(child, ast.AnnAssign) else child.targets[0]
+            here = (*names, ast.unparse(target))
+        yield child, ".".join(here)
+        yield from _with_names(child, here, inside)
 
 
 def changed(source: str, change: Change) -> str:

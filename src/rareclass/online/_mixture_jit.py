@@ -288,7 +288,7 @@ def rank_rows(X, ordered, ranked, knots):
                 low = np.searchsorted(column, x, side="left")
                 high = np.searchsorted(column, x, side="right")
                 p = (knots - 1) * (0.5 * (low + high) / column.shape[0])
-                floor = min(int(p), knots - 2)
+                floor = int(p)
                 first += floor
                 here, next_one = 1.0 - (p - floor), p - floor
             if here != 0.0:

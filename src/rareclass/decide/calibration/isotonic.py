@@ -92,11 +92,12 @@ class IsotonicOfParts:
                 )
                 total += np.interp(levels.scores, levels.scores[there], share)
                 n_parts += 1
-        return cls(levels.scores, np.clip(total / n_parts, 0.0, 1.0))
+        return cls(levels.scores, total / n_parts)
 
     def log_probabilities(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """ln p and ln (1 - p) of scores; minus infinity is among them."""
-        p = np.interp(scores, self.scores, self.probabilities)
+        # Rounding takes the line beyond its end.
+        p = np.clip(np.interp(scores, self.scores, self.probabilities), 0.0, 1.0)
         with np.errstate(divide="ignore"):
             return np.log(p), np.log1p(-p)
 
