@@ -81,7 +81,7 @@ def test_few_rows_are_learned_by_one_thread_and_each_fold_of_a_member_once(monke
         ExtraTrees(trees=4),
         LaplaceOnQuantiles(lams=(0.01,)),
     ]
-    model = RareClassifier(members=quick, cv=FOLDS, n_jobs=4).fit(X, Y)
+    model = RareClassifier(600.0, members=quick, cv=FOLDS, n_jobs=4).fit(X, Y)
     assert learned(model) == {member.name for member in quick}
     assert count == {80: 3}
     assert not model.without_time_
