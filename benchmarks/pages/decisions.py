@@ -206,12 +206,12 @@ def mutants_finding(result: Result) -> Finding:
     """Return how many faults the tests notice, and how many before tests were written."""
     every = _verdicts(result)
     harmful = [each for each in every if each[4] in ("", "gap")]
-    new = [each for each in every if each[0] != "0"]
+    new = [each for each in harmful if each[0] != "0"]
+    first = sum(each[2] for each in new)
     return Finding(
         "Faults put into the package one at a time that its tests notice, harmless ones left out",
         f"{sum(each[3] for each in harmful)} of {len(harmful)}",
-        f"of {len(new)} with new seeds, harmless ones among them, {sum(each[2] for each in new)} "
-        "before tests were added",
+        f"of {len(new)} with new seeds {first} ({first / len(new):.0%}) before tests were added",
     )
 
 

@@ -175,6 +175,16 @@ def test_the_unit_of_the_rows_does_not_matter(unit):
         np.testing.assert_allclose(unit * found, wanted, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("bound", [np.inf, 10.0])
+def test_rounding_errors_have_the_same_share_in_any_unit(bound):
+    def blur(unit):
+        problem = DualProblem(dense_rows(unit * near_miss(1e-2)), np.full(200, bound / unit**2))
+        return problem.blur(problem.measure(np.full(200, 1.0 / unit**2)))
+
+    assert 1e-16 < blur(1.0) < 1e-6
+    np.testing.assert_allclose([blur(1e-5), blur(1e5)], blur(1.0), rtol=1e-6)
+
+
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 def test_a_score_that_rounding_leaves_below_the_margin_is_no_gap(unit):
     problem = DualProblem(dense_rows(np.diag([unit, 2.0 * unit])), np.full(2, 1e9 / unit**2))
