@@ -21,7 +21,7 @@ from mutants.reach import ANYTHING, COLLECTING, Reach
 
 SOURCE = '''"""A module of 3 lines."""
 
-LEAST = 2
+LEAST, MOST = 2, 1e300
 
 
 def found(a: int = 1, *, b: "list[0]" = ()) -> float:
@@ -46,6 +46,7 @@ def test_each_place_has_its_fault(module: Path) -> None:
     found = {(each.before, each.after) for each in changes_of(module, module.parent)}
     assert found == {
         ("2", "3"),
+        ("1e+300", "2e+300"),
         ("a < LEAST and (not b)", "a < LEAST or not b"),
         ("a < LEAST", "a <= LEAST"),
         ("not b", "b"),

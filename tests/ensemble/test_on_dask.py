@@ -95,9 +95,14 @@ class Placed(MeanDifference):
     """Remembers the worker that learns it; all workers of these tests are in this process."""
 
     seen: ClassVar[list[str]] = []
+    meeting: ClassVar[threading.Barrier | None] = None  # of the workers, when each begins
 
     def learn(self, *rows):
-        self.seen.append(distributed.get_worker().address)
+        worker = distributed.get_worker().address
+        is_first = worker not in self.seen
+        self.seen.append(worker)
+        if self.meeting is not None and is_first:
+            self.meeting.wait(60.0)
         return super().learn(*rows)
 
 
@@ -135,10 +140,11 @@ def test_members_on_workers_give_the_model_of_members_here(client):
     ]
 
 
-def test_each_worker_learns_a_member_at_a_time(client):
+def test_each_worker_learns_a_member_at_a_time(client, monkeypatch):
     Placed.seen.clear()
+    monkeypatch.setattr(Placed, "meeting", threading.Barrier(2))
     members = [Placed(f"member {k}") for k in range(4)]
-    RareClassifier(members=members, cv=3).fit(X, Y, client=client)
+    RareClassifier(600.0, members=members, cv=3).fit(X, Y, client=client)
     assert len(Placed.seen) == 4 * 3
     assert set(Placed.seen) == set(client.nthreads())
 

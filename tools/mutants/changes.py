@@ -177,8 +177,8 @@ def _replacements(node: ast.expr | ast.stmt) -> Iterator[ast.AST]:
 def _other_constants(value: object) -> Iterator[ast.Constant]:
     if isinstance(value, bool):
         yield ast.Constant(not value)
-    elif isinstance(value, int | float):
-        yield ast.Constant(value + 1)
+    elif isinstance(value, int | float):  # a large float is its own successor
+        yield ast.Constant(value + 1 if value + 1 != value else 2 * value)
 
 
 def _is_text(node: ast.BinOp) -> bool:
