@@ -12,10 +12,13 @@ from sklearn.base import clone
 
 from ensemble.quick_members import MeanDifference
 from rareclass import RareClassifier
+from rareclass.decide.class_thresholds import called_class
 from rareclass.ensemble.members.forests import ExtraTrees
 from rareclass.ensemble.which_class import shares
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import roc_auc
+from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
+from rareclass.model.threshold import rules_in_step
 
 MEMBERS = [MeanDifference(), ExtraTrees(trees=10)]
 
@@ -77,8 +80,36 @@ def test_the_greatest_decision_is_predicted():
     decision = MODEL.decision_function(NEW)
     assert decision.shape == (len(NEW), 4)
     np.testing.assert_array_equal(MODEL.classes_[decision.argmax(axis=1)], MODEL.predict(NEW))
-    called = MODEL.score_samples(NEW) > MODEL.offset_
-    np.testing.assert_array_equal(MODEL.predict(NEW) != "rest", called)
+
+
+def test_rows_are_called_a_class_by_the_threshold_of_the_class():
+    """And the stated share of rare rows moves no decision."""
+    probability = MODEL.predict_proba(NEW)[:, :3]
+    called = called_class(probability, MODEL.class_offsets_)
+    np.testing.assert_array_equal(MODEL.predict(NEW), np.array([*MODEL.pos_label_, "rest"])[called])
+    stated = pickle.loads(pickle.dumps(MODEL)).set_prevalence(0.3)
+    np.testing.assert_array_equal(stated.predict(NEW), MODEL.predict(NEW))
+    np.testing.assert_array_equal(stated.decision_function(NEW), MODEL.decision_function(NEW))
+
+
+def test_as_many_held_out_rows_are_called_a_class_as_score_above_the_threshold():
+    """With a class of fewer rows, whose threshold is lower; the command line has the same."""
+    y = Y.copy()
+    y[np.flatnonzero(Y == "class 3")[10:]] = "rest"
+    model = quick().fit(X, y)
+    held_out, n_rows = model.held_out_, np.array([20, 20, 10])
+    probability = model.calibration_(held_out["score"])[:, None] * held_out["class_probability"]
+    called = called_class(probability, model.class_offsets_)
+    assert (called >= 0).sum() == (held_out["score"] > model.offset_).sum()
+    ratio = model.class_offsets_ / n_rows**0.75
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-12)
+    facts = RareClassFacts(
+        "y", "any", "rest", rare_labels=model.pos_label_, class_counts=tuple(n_rows.tolist())
+    )
+    classes = RareClassScores(held_out["which"].astype(np.int16), probability)
+    rows = ScoredRows(held_out["rare"].astype(np.int16), held_out["score"], None, classes=classes)
+    rules = rules_in_step(facts, rows, model.offset_, "score")
+    assert [rules[name].threshold for name in model.pos_label_] == model.class_offsets_.tolist()
 
 
 def test_held_out_rows_know_their_class_by_others():

@@ -247,15 +247,13 @@ def _print_baselines(console: Console, baselines: "Sequence[Baseline]") -> None:
 
 def _print_decision(console: Console, trained: "Trained") -> None:
     """Print the threshold with its precision and recall, and thresholds to take instead."""
-    from rareclass.model.decisions import decision_of
-
+    content = trained.content
     if trained.rule is not None:
-        print_threshold(console, trained.rule)
+        print_threshold(console, trained.rule, content.facts.class_thresholds)
     else:
         for line in trained.decided:
             console.print(line)
-    content = trained.content
-    for line in decision_of(content.facts.target, content.thresholds).rules():
+    for line in content.decision.rules():
         console.print(line)
     n_called = None if trained.rule is None else trained.rule.alerts
     others = [each for each in trained.other_thresholds if each.alerts != n_called]

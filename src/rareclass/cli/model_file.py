@@ -113,7 +113,7 @@ def threshold(
         )
     from rareclass.files import check_not_input, check_writable
     from rareclass.model.model_file import load_model, save_model
-    from rareclass.model.threshold import shared_thresholds, with_threshold
+    from rareclass.model.threshold import with_threshold
 
     if out is not None:
         if data is not None:
@@ -137,7 +137,7 @@ def threshold(
         changed, chosen = with_threshold(
             content, wanted, data, time, character, asked.prevalence, rare_class, known
         )
-        print_threshold(console, chosen, rare_class, shared_thresholds(changed, rare_class))
+        print_threshold(console, chosen, changed.facts.class_thresholds, rare_class)
         told = chosen.to_dict()
     if changed.stated_prevalence is not None:
         stated = 100.0 * changed.stated_prevalence

@@ -101,21 +101,25 @@ def folded_command(command: str, width: int) -> list[str]:
 def print_threshold(
     console: Console,
     chosen: "ChosenThreshold",
+    of_classes: dict[str, float],
     rare_class: str | None = None,
-    of_classes: dict[str, float] | None = None,
 ) -> None:
     """Print a threshold, its rule, and what it does on held-out rows.
 
-    That of one of several rare classes is of the probability of the class; `of_classes` are those
-    of all.
+    `of_classes` are those of several rare classes. `rare_class` names the one that was chosen, or
+    "all"; None is the one of any rare class.
     """
+    from rareclass.model.threshold import EVERY_CLASS
+
     what, called = "rows that score more", "rare"
     if rare_class is not None:
         what, called = f"rows with a greater probability of {rare_class}", rare_class
     line = f"Threshold {chosen.threshold:.4g}: {what} are called {called}"
-    if of_classes is not None:
+    if rare_class == EVERY_CLASS:
         called, line = "any class", class_thresholds(of_classes)
     console.print(line, markup=False)
+    if rare_class is None and of_classes:
+        console.print(class_thresholds(of_classes), markup=False)
     sure = "" if chosen.confidence is None else f", confidence {chosen.confidence:g}"
     if chosen.met and sure and not chosen.guaranteed:
         sure += " (approximate)"

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from rareclass.decide.class_thresholds import decades_above
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.estimators.estimator import RankScorer
 from rareclass.labels.two_classes import label_array, missing_labels, plain
 from rareclass.metrics import roc_auc
-
-_LEAST = np.finfo(np.float64).tiny
 
 
 class ClassScorer(CombinedRanking, RankScorer):
@@ -31,23 +30,24 @@ class ClassScorer(CombinedRanking, RankScorer):
         """Signed distance from the threshold; of several rare classes a column a class.
 
         With two classes above 0 where ``classes_[1]`` is predicted, see `RankScorer`. With several
-        rare classes of shape (n_rows, n_classes): 0 for the rest, and for rare class k the score
-        less ``offset_`` plus :math:`log_{10} P(k) / max_j P(j)`, so that the greatest is predicted.
+        rare classes of shape (n_rows, n_classes): 0 for the rest, and for rare class k
+        :math:`log_{10} P(k | x) / t_k` with t_k of ``class_offsets_``, so that the greatest is
+        predicted. P is at the share of rare rows of training.
         """
         check_is_fitted(self)
         if not self.has_several:
             return super().decision_function(X)
         scores, which = self.score_and_classes(X)
-        above = scores - self.offset_
-        beside = np.log10(np.maximum(which, _LEAST) / which.max(axis=1, keepdims=True))
-        # At the threshold a row is not rare.
-        above = np.where(above == 0.0, -_LEAST, above)
-        return self._by_class(np.zeros(len(scores)), above[:, None] + beside)
+        known = self.calibration_
+        rare = np.zeros(len(scores)) if known is None else known.at()(scores)
+        decades = decades_above(rare[:, None] * which, self.class_offsets_)
+        return self._by_class(np.zeros(len(scores)), decades)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The label of every row: a rare one where its score is above ``offset_``.
+        """The label of every row: the rare one where its score is above ``offset_``.
 
-        Of several rare classes the most probable one.
+        Of several rare classes the one whose probability is the greatest multiple of its threshold
+        in ``class_offsets_``, where it is above it; else the frequent one.
         """
         decision = self.decision_function(X)
         if decision.ndim == 1:

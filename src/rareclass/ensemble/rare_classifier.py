@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from rareclass.decide.class_thresholds import class_weights, shared_thresholds
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.ensemble.class_scorer import ClassScorer
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, read_training_rows
@@ -105,6 +106,11 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
     offset_ : float
         Score above which a row is called rare: as many of the held-out rows as are rare, so that
         precision is recall there (`ThresholdRule.as_many_as_rare`).
+    class_offsets_ : ndarray of shape (n_rare_classes,)
+        Of several rare classes: probability of each, in the order of ``pos_label_``, above which
+        `predict` calls a row that class. They call as many held-out rows as ``offset_`` does, and
+        are in the ratio of the training rows of the classes to the power 3/4, so that classes of
+        few rows have their part of them. Infinite for a class of which no row was held out.
     leaderboard_ : dict of ndarray
         One entry a member and setting, the best first: ``member``, ``setting``, ``objective``,
         ``roc_auc``, ``average_precision``, ``average_precision_low`` and ``_high`` (95 percent),
@@ -316,6 +322,8 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         self.calibration_ = learn_calibration(is_rare, scores, weight)
         default = default_thresholds(is_rare, scores, weight)
         self.offset_ = default[0].threshold if default else float(scores.max())
+        if classes is not None:
+            self.class_offsets_ = self._class_offsets(views.rows, weight)
         self.missed_cases_ = None
         if estimate is not None:
             self.missed_cases_ = describe_missed(estimate, race.views.rows, self.held_out_)
@@ -331,6 +339,21 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         return tags
 
     # -- inside ------------------------------------------------------------------------------
+
+    def _class_offsets(self, rows: FoldedRows, weight: np.ndarray | None) -> np.ndarray:
+        """Return class thresholds that call as many held-out rows as ``offset_`` does."""
+        n_classes, scores, which = len(self.pos_label_), self.held_out_["score"], rows.which
+        if self.calibration_ is None or which is None:
+            return np.full(n_classes, np.inf)
+        rare = np.flatnonzero(which >= 0)
+        copies = None if rows.weight is None else rows.weight[rare]
+        n_rows = np.bincount(which[rare], copies, n_classes)
+        is_there = np.isin(np.arange(n_classes), self.held_out_["which"])
+        weights = np.where(is_there, class_weights(n_rows), np.inf)
+        probability = self.calibration_(scores)[:, None] * self.held_out_["class_probability"]
+        above = scores > self.offset_
+        n_called = float(above.sum() if weight is None else weight[above].sum())
+        return shared_thresholds(probability, weights, n_called, weight)
 
     def _typed(self, X: Any) -> "TypedTable":
         check_is_fitted(self)

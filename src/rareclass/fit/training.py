@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.decide.threshold_rule import ThresholdRule, default_thresholds
+from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.encoding.encoders import TypedColumns
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warnings_as
@@ -35,7 +35,7 @@ from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
-from rareclass.model.decisions import RareDecision, decision_of
+from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.facts import (
     ModelFacts,
     RankingEstimate,
@@ -47,7 +47,7 @@ from rareclass.model.facts import (
 )
 from rareclass.model.model import Model
 from rareclass.model.targets import RareTarget
-from rareclass.model.threshold import check_days, ranked_by_classes, shared_rules
+from rareclass.model.threshold import check_days, rules_in_step
 from rareclass.ranking import OrdinalRankRC
 
 # Rare rows that are kept; more are thinned at random.
@@ -170,7 +170,11 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         thresholds = np.array([rule.threshold])
     trained_on = data.take(kept) if again is None else data
     chosen_on = terms_of(data.y[kept], settings)
-    estimate, decided = _estimate(judged_at, judged, data, settings.prevalence, notes)
+    of_classes = _class_rules(judged, data, float(judged_at[0]), rule)
+    decision = decision_of(
+        data.target.facts(), judged_at, {name: each.threshold for name, each in of_classes.items()}
+    )
+    estimate, decided = _estimate(decision, judged, data, settings.prevalence, notes)
     quantiles = method.majority_quantiles(model)
     if quantiles is None:
         quantiles = _quantiles(encoder, model, trained_on, settings.seed)
@@ -182,7 +186,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         training=_training_facts(data, settings, plan, estimate, len(trained_on.y) == len(data.y)),
         method=method.facts(model, chosen_on, chosen),
         rule=rule,
-        class_rules=_class_rules(judged, data),
+        class_rules=of_classes,
     )
     summary = method.summary(model, chosen_on, thresholds)
     cases = rare_cases(encoder, model, trained_on, settings.seed, settings.id_column)
@@ -308,16 +312,14 @@ def _choose_threshold(
     return chosen, []
 
 
-def _class_rules(judged: ScoredRows | None, data: TrainingSet) -> dict[str, ChosenThreshold]:
-    """Return thresholds of several rare classes: together as many alerts as there are rare rows."""
+def _class_rules(
+    judged: ScoredRows | None, data: TrainingSet, threshold: float, rule: ChosenThreshold | None
+) -> dict[str, ChosenThreshold]:
+    """Return thresholds of several rare classes, in step with that of any."""
     if judged is None or judged.classes is None or not isinstance(data.target, RareTarget):
         return {}
-    facts, y = data.target.facts(), judged.classes.which >= 0
-    if not y.any() or y.all():
-        return {}
-    rows = ranked_by_classes(facts, judged)
-    chosen = ThresholdRule.as_many_as_rare().choose(y, rows.scores, rows.weight)
-    return shared_rules(facts, rows, chosen)
+    words = f"score > {threshold:g}" if rule is None else rule.rule
+    return rules_in_step(data.target.facts(), judged, threshold, words)
 
 
 def _baselines(data: TrainingSet, plan: HoldOutPlan, settings: FitSettings) -> list[Baseline]:
@@ -336,7 +338,7 @@ def _baselines(data: TrainingSet, plan: HoldOutPlan, settings: FitSettings) -> l
 
 
 def _estimate(
-    thresholds: NDArray[np.float64],
+    decision: Decision,
     judged: ScoredRows | None,
     data: TrainingSet,
     prevalence: float | None,
@@ -345,7 +347,6 @@ def _estimate(
     """Return measures of a ranking, and its decisions in brief."""
     if judged is None:
         return None, []
-    decision = decision_of(data.target.facts(), thresholds)
     rows = (judged.y, judged.scores, judged.weight)
     if isinstance(decision, RareDecision):
         estimate = decision.estimate(*rows, prevalence=prevalence, classes=judged.classes)

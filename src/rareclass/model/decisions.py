@@ -4,7 +4,7 @@ Both kinds of decision give codes: code k is called where ``thresholds[k - 1] < 
 ``score <= thresholds[k]``. `decision_of` chooses the kind by the target.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import precision_at
+from rareclass.decide.class_thresholds import called_class
 from rareclass.encoding.target import is_rare, label_counts, one_spelling, unknown_labels
 from rareclass.errors import ErrorKind, InputError, counted, first_names
 from rareclass.findings import Finding, FindingKind, warn
@@ -60,21 +61,39 @@ class Confusion:
 
 
 class RareDecision:
-    """Code 1, the rare class, above the threshold; code 0 elsewhere."""
+    """Code 1, the rare class, above the threshold; code 0 elsewhere.
+
+    Of several rare classes a row is called one by its own probabilities: `called_class`.
+    """
 
     column: ClassVar[str] = "called_rare"  # of decisions in a file of scores
     n_codes = 2
 
-    def __init__(self, facts: RareClassFacts, thresholds: NDArray[np.float64]) -> None:
+    def __init__(
+        self,
+        facts: RareClassFacts,
+        thresholds: NDArray[np.float64],
+        class_thresholds: Mapping[str, float] | None = None,
+    ) -> None:
         self.thresholds = thresholds
         self._target, self._rare, self._rest = facts.target, facts.rare_label, facts.rest_label
         self.names = [self._rest, self._rare]
         self._known, self._labels = facts.label_counts, facts.labels
         self.classes = facts.rare_labels  # of several rare classes; else empty
+        of_class = class_thresholds or {}
+        self.class_thresholds = np.array([of_class.get(name, np.inf) for name in self.classes])
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the code that each score is called."""
         return (scores > self.thresholds[0]).astype(np.intp)
+
+    def called_class(self, probability: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the position of the class that each row is called, -1 for the rest.
+
+        `probability` are those of `classes`, at the share of rare rows of training. A class
+        without a threshold is never called.
+        """
+        return called_class(probability, self.class_thresholds)
 
     def cells(self, called: NDArray[np.intp]) -> pl.Series:
         """Return codes as a file of scores has them: truth values."""
@@ -188,6 +207,8 @@ class RareDecision:
     ) -> Confusion:
         """Return the four counts, precision and recall; with `classes` a row and column for each.
 
+        Rows are called a class by the thresholds of the classes.
+
         With a `prevalence` also the precision where that share of the rows is rare.
         """
         called, rare = self.decide(scores), (y == 1).astype(np.intp)
@@ -210,7 +231,7 @@ class RareDecision:
         is_names, names = [self._rare, self._rest], ["rare", "majority"]
         numbers: dict[str, Any] = {}
         if classes is not None:
-            counts, said = self._called_classes(called, classes, weight)
+            counts, said = self._called_classes(classes, weight)
             lines, brief = [*lines, said], [*brief, said]
             is_names, names = [*self.classes, self._rest], [*self.classes, "majority"]
             numbers = {"confusion": {"classes": is_names, "is_by_called": counts.tolist()}}
@@ -239,19 +260,18 @@ class RareDecision:
         )
 
     def _called_classes(
-        self,
-        called: NDArray[np.intp],
-        classes: RareClassScores,
-        weight: NDArray[np.float64] | None,
+        self, classes: RareClassScores, weight: NDArray[np.float64] | None
     ) -> tuple[NDArray[Any], str]:
         """Count rows by their class and the class that they are called; the majority comes last."""
         n = len(self.classes)
-        of_row = np.where(classes.which < 0, n, classes.which).astype(np.intp)
-        called_class = np.where(called == 1, classes.probability.argmax(axis=1), n)
-        counts = np.bincount((n + 1) * of_row + called_class, weight, (n + 1) ** 2)
+        called = self.called_class(classes.probability)
+        of_row, called = (
+            np.where(each < 0, n, each).astype(np.intp) for each in (classes.which, called)
+        )
+        counts = np.bincount((n + 1) * of_row + called, weight, (n + 1) ** 2)
         counts = counts.reshape(n + 1, n + 1)
         found, own = counts[:n, :n].sum(), counts[:n, :n].trace()
-        said = f"Of {round(found):,} rare rows called rare, {round(own):,} are called their class"
+        said = f"Of {round(found):,} rare rows called a class, {round(own):,} are called their own"
         return counts, said
 
 
@@ -397,10 +417,17 @@ class LevelDecision:
 Decision = RareDecision | LevelDecision
 
 
-def decision_of(target: TargetFacts, thresholds: NDArray) -> Decision:
-    """Return what decides by these thresholds for a model of this target."""
+def decision_of(
+    target: TargetFacts,
+    thresholds: NDArray,
+    class_thresholds: Mapping[str, float] | None = None,
+) -> Decision:
+    """Return what decides by these thresholds for a model of this target.
+
+    `class_thresholds` are those of several rare classes by name.
+    """
     if isinstance(target, RareClassFacts):
-        return RareDecision(target, thresholds)
+        return RareDecision(target, thresholds, class_thresholds)
     return LevelDecision(target, thresholds)
 
 

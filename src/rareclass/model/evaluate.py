@@ -12,7 +12,6 @@ from rareclass.labels.wrong_labels import check_missed_cases
 from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
 from rareclass.metrics.interval import exact_interval
 from rareclass.metrics.missed_cases import MissedCaseMeasures, missed_case_measures
-from rareclass.model.class_probability import called_class
 from rareclass.model.columns import ColumnTracker
 from rareclass.model.decisions import Confusion, RareDecision
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
@@ -90,7 +89,7 @@ def decision_row(name: str, rare: NDArray[np.bool_], called: NDArray[np.bool_]) 
 
 def class_decisions(model: Model, classes: RareClassScores) -> list[DecisionRow]:
     """Return what comes of each class's own threshold, of classes that have rows."""
-    called = called_class(classes.probability, model.class_thresholds)
+    called = model.called_class(classes.probability)
     return [
         decision_row(name, classes.which == k, called == k)
         for k, name in enumerate(model.rare_classes)

@@ -291,6 +291,11 @@ class ModelFacts:
     class_rules: dict[str, ChosenThreshold] = field(default_factory=dict)
 
     @property
+    def class_thresholds(self) -> dict[str, float]:
+        """Threshold of each of several rare classes; a class that no row was held out of lacks."""
+        return {name: rule.threshold for name, rule in self.class_rules.items()}
+
+    @property
     def method_name(self) -> str | None:
         """Name of the method, as ``--method`` calls it."""
         return None if self.method is None else self.method.method

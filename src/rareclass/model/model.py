@@ -32,7 +32,7 @@ from rareclass.machine import track
 from rareclass.model.archive import naming_file
 from rareclass.model.class_probability import class_probability
 from rareclass.model.columns import ColumnTracker, TrainedColumn, check_columns, trained_columns
-from rareclass.model.decisions import Decision, decision_of
+from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import (
     CombinationFacts,
@@ -116,7 +116,7 @@ class Model:
     @cached_property
     def decision(self) -> Decision:
         """The rule from scores to classes."""
-        return decision_of(self.facts.target, self.thresholds)
+        return decision_of(self.facts.target, self.thresholds, self.facts.class_thresholds)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -183,13 +183,6 @@ class Model:
         return replace(self, facts=replace(self.facts, class_rules=rules))
 
     @property
-    def class_thresholds(self) -> NDArray[np.float64]:
-        """Probability of each of `rare_classes` above which a row is called that class."""
-        rules = self.facts.class_rules
-        named = [rules[name].threshold if name in rules else np.inf for name in self.rare_classes]
-        return np.array(named)
-
-    @property
     def prevalence(self) -> float | None:
         """Share of rare rows that probabilities are of; None without probabilities of one class."""
         return None if self.rare_calibration is None else self.rare_calibration.prevalence
@@ -250,6 +243,9 @@ class Model:
     def predict(self, table: Any, separator: str | None = None) -> NDArray[Any]:
         """Return the class of each row by `thresholds`, as one of `classes`.
 
+        Of several rare classes: one of `rare_classes` by the thresholds of the classes, as
+        ``called_class`` of a file of scores, else the first of `classes`.
+
         Parameters
         ----------
         table, separator
@@ -259,8 +255,35 @@ class Model:
         -------
         ndarray of str of shape (n_rows,)
         """
+        if self.rare_classes:
+            _, classes = self._scores_and_classes(table, separator)
+            return self.class_names(classes)
         called = self.decision.decide(self.score_samples(table, separator))
         return np.array(self.classes)[called]
+
+    def called_class(self, classes: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the place among `rare_classes` of what each row is called, -1 for the rest.
+
+        `classes` are those of `score_and_classes`.
+        """
+        assert isinstance(self.decision, RareDecision)
+        return self.decision.called_class(classes)
+
+    def class_names(self, classes: NDArray[np.float64]) -> NDArray[Any]:
+        """Return the name of what each row is called, see `called_class`."""
+        names = np.array([*self.rare_classes, self.classes[0]])
+        return names[self.called_class(classes)]  # -1 is the last, the rest
+
+    def _scores_and_classes(
+        self, table: Any, separator: str | None
+    ) -> tuple[Scores, NDArray[np.float64]]:
+        """Return `score_and_classes` of a table or file, where several classes are rare."""
+        rows = open_rows(table, separator)
+        found = list(self.score_batches(rows, (), InputSummary(counts_cells=False)))
+        none = np.empty((0, len(self.rare_classes)))
+        classes = [each.classes for each in found if each.classes is not None]
+        scores = np.concatenate([np.empty(0), *(each.scores for each in found)])
+        return scores, np.concatenate([none, *classes])
 
     def predict_proba(self, table: Any, separator: str | None = None) -> Scores:
         """Return the probability of each of `classes`, at the stated share of rare rows.
@@ -287,11 +310,7 @@ class Model:
             is of a stream.
         """
         if self.rare_classes:
-            file = open_rows(table, separator)
-            found = self.score_batches(file, (), InputSummary(counts_cells=False))
-            none = np.empty((0, len(self.rare_classes)))
-            stated = (self.stated_classes(each.scores, each.classes) for each in found)  # type: ignore[arg-type]
-            classes = np.concatenate([none, *stated])
+            classes = self.stated_classes(*self._scores_and_classes(table, separator))
             return np.column_stack([1.0 - classes.sum(axis=1), classes])
         scores = self.score_samples(table, separator)
         if self.level_calibration is not None:

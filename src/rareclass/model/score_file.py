@@ -14,11 +14,11 @@ from rareclass.decide.calibration.calibration import Calibration, LevelCalibrati
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import check_not_input, check_not_inside, check_writable, replacing
 from rareclass.model.calls import Calls, Part
-from rareclass.model.class_probability import called_class
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.explained import explainer_of, note_on_cases, told_names
 from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model, ScoredBatch
+from rareclass.model.threshold import in_step
 from rareclass.tables.cells import type_name
 from rareclass.tables.databases.result_table import ResultTable
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -103,6 +103,9 @@ class Scorer:
     """A model that writes scores of tables, and says what came of it."""
 
     def __init__(self, content: Model, settings: ScoreSettings) -> None:
+        if settings.threshold is not None:
+            named = f"score > {settings.threshold:g}"
+            content = in_step(content.with_thresholds(settings.threshold), named)
         self._content, self._settings, explain = content, settings, None
         with content.naming_file():
             if settings.explain is not None:
@@ -218,8 +221,8 @@ def score_columns(
         columns += map(pl.Series, _level_columns(model), stated.T)
         of_place = pl.Series(model.rare_classes, dtype=pl.String)
         columns.append(of_place.gather(classes.argmax(axis=1)).alias(_LIKELY))
-        called = called_class(classes, model.class_thresholds)
-        columns.append(of_place.gather(pl.Series(called).replace(-1, None)).alias(_CALLED))
+        called = pl.Series(model.called_class(classes)).replace(-1, None)
+        columns.append(of_place.gather(called).alias(_CALLED))
     if interval:
         low, high = model.probability_interval(scores, probability)
         columns += [pl.Series(_LOW, low), pl.Series(_HIGH, high)]

@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from rareclass.decide.alert_budget import AtMostAlertsAPeriod, PeriodBudget
 from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand
+from rareclass.decide.class_thresholds import (
+    class_weights,
+    greatest_multiples,
+    shared_thresholds,
+)
 from rareclass.decide.constraints import LeastCost
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError
 from rareclass.folds.dealing import read_times
 from rareclass.labels.two_classes import label_value
-from rareclass.model.class_probability import class_weights
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
@@ -216,6 +220,8 @@ def with_threshold(
     rows held out of the training it is by default the one that the model's probabilities are of.
     `rare_class` names one of several: the threshold is of its probability, against all other rows;
     or "all": each has a threshold of its own, and the rule is for rows that are called any class.
+    Without it the classes keep in step (`in_step`): as many rows are called a class as score above
+    the new threshold.
     `checked` are the rows of the file whose classes are known, where the others are not.
 
     Raises `InputError` for a model of levels, where there are no such rows, where the rule cannot
@@ -255,13 +261,21 @@ def with_threshold(
     else:
         chosen = chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight, prevalence)
     if rare_class is not None:
-        is_one = rare_class != EVERY_CLASS
-        rules = {rare_class: chosen} if is_one else shared_rules(model.rare_class, rows, chosen)
-        return model.with_class_rules(rules), chosen
-    changed = model.with_thresholds(chosen.threshold, chosen)
+        return model.with_class_rules(_rules_of(model, rare_class, chosen, rows)), chosen
+    changed = in_step(model.with_thresholds(chosen.threshold, chosen), chosen.rule, rows)
     if prevalence is not None and changed.rare_calibration is not None:
         changed.set_prevalence(prevalence)
     return changed, chosen
+
+
+def _rules_of(
+    model: "Model", rare_class: str, chosen: ChosenThreshold, rows: ScoredRows
+) -> dict[str, ChosenThreshold]:
+    """Return the rules of one class, or of all by a multiple of their weights that was chosen."""
+    if rare_class != EVERY_CLASS:
+        return {rare_class: chosen}
+    thresholds = chosen.threshold * _weights(model.rare_class, rows)
+    return class_rules(model.rare_class, rows, thresholds, chosen.rule)
 
 
 def _labelled_rows(model: "Model", file: TableFile | SvmlightFile, name: str) -> ScoredRows:
@@ -273,37 +287,55 @@ def _labelled_rows(model: "Model", file: TableFile | SvmlightFile, name: str) ->
     return ScoredRows(codes[kept].astype(np.int16), scores[kept], None, kept, classes)
 
 
-def ranked_by_classes(facts: RareClassFacts, rows: ScoredRows) -> ScoredRows:
-    """Return rows with the greatest multiple that the probability of a class is of its weight.
+def in_step(model: "Model", rule: str, rows: ScoredRows | None = None) -> "Model":
+    """Return the model with class thresholds that call as many rows as its own threshold does.
 
-    So classes of few rows have their part of the alerts (`class_weights`).
+    `rows` have classes and scores; by default, and where they lack classes, they are those held
+    out. `rule` says how the threshold was set. Without several rare classes, or rows, it is the
+    model itself.
+    """
+    if rows is None or rows.classes is None:
+        rows = model.held_out
+    if not model.rare_classes or rows is None or rows.classes is None:
+        return model
+    facts = model.rare_class
+    return model.with_class_rules(rules_in_step(facts, rows, model.threshold, rule))
+
+
+def rules_in_step(
+    facts: RareClassFacts, rows: ScoredRows, threshold: float, rule: str
+) -> dict[str, ChosenThreshold]:
+    """Return thresholds of classes by which as many rows are called one as score above `threshold`.
+
+    So that classes of few rows have their part of the alerts, see `class_weights`.
     """
     assert rows.classes is not None
-    multiples = rows.classes.probability / class_weights(facts.class_counts)
-    return rows._replace(scores=multiples.max(axis=1))
+    above = rows.scores > threshold
+    n_called = float(above.sum() if rows.weight is None else rows.weight[above].sum())
+    probability, weights = rows.classes.probability, _weights(facts, rows)
+    thresholds = shared_thresholds(probability, weights, n_called, rows.weight)
+    return class_rules(facts, rows, thresholds, rule)
 
 
-def shared_rules(
-    facts: RareClassFacts, rows: ScoredRows, chosen: ChosenThreshold
+def class_rules(
+    facts: RareClassFacts, rows: ScoredRows, thresholds: NDArray[np.float64], rule: str
 ) -> dict[str, ChosenThreshold]:
-    """Return the thresholds of classes that one threshold of such multiples stands for.
-
-    A class that no row is of has none.
-    """
-    classes, rules, weights = rows.classes, {}, class_weights(facts.class_counts)
+    """Return what thresholds of classes do on these rows; a class that no row is of has none."""
+    classes, rules = rows.classes, {}
     assert classes is not None
     for k, name in enumerate(facts.rare_labels):
         is_class, probability = classes.which == k, classes.probability[:, k]
-        if is_class.any():
-            own = chosen_by_hand(chosen.threshold * weights[k], is_class, probability, rows.weight)
-            rules[name] = replace(own, rule=f"{chosen.rule}, shared by all classes")
+        if is_class.any() and not is_class.all():
+            own = chosen_by_hand(float(thresholds[k]), is_class, probability, rows.weight)
+            rules[name] = replace(own, rule=f"{rule}, shared by all classes")
     return rules
 
 
-def shared_thresholds(model: "Model", rare_class: str | None) -> dict[str, float] | None:
-    """Return the thresholds of all classes where all of them are named; else None."""
-    rules = model.facts.class_rules.items()
-    return {k: rule.threshold for k, rule in rules} if rare_class == EVERY_CLASS else None
+def _weights(facts: RareClassFacts, rows: ScoredRows) -> NDArray[np.float64]:
+    """Return weights of classes; those that no row is of have an infinite one."""
+    assert rows.classes is not None
+    there = [(rows.classes.which == k).any() for k in range(len(facts.rare_labels))]
+    return np.where(there, class_weights(facts.class_counts), np.inf)
 
 
 def _named_class(model: "Model", name: str, prevalence: float | None) -> str:
@@ -331,7 +363,9 @@ def _of_class(model: "Model", rows: ScoredRows, name: str | None) -> ScoredRows:
     if name is None:
         return rows
     if name == EVERY_CLASS:
-        return ranked_by_classes(model.rare_class, rows)
+        assert rows.classes is not None
+        weights = _weights(model.rare_class, rows)
+        return rows._replace(scores=greatest_multiples(rows.classes.probability, weights))
     k, classes = model.rare_classes.index(name), rows.classes
     y = None if classes is None else (classes.which == k).astype(np.int16)
     if classes is None or y is None or not y.any():

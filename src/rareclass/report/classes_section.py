@@ -55,7 +55,7 @@ def classes_section(
             ("Class", *counts.called_names),
             counted,
             tuple(range(1, len(counts.called_names) + 1)),
-            "Rows that score above the threshold are called their most probable class.",
+            "Rows are called a class by the thresholds above.",
         ),
     )
     lead = f"The model tells {len(content.rare_classes)} rare classes apart."

@@ -196,8 +196,8 @@ def _scores(served: ServedModel) -> dict[str, Any]:
         "decision": {
             "type": "string",
             "enum": [*dict.fromkeys([*served.classes, *served.rare_classes])],
-            "description": "The class by the model's threshold; of several rare classes the most "
-            "probable one.",
+            "description": "The class by the model's threshold; of several rare classes by those "
+            "of the classes.",
         },
         "likely_class": {
             "type": "string",

@@ -210,9 +210,8 @@ class ServedModel:
         called = content.decision.decide(scores)
         *scored, percentile = score_columns(content, scores, classes=classes)
         names: Any = [self.classes[k] for k in called.tolist()]
-        if classes is not None:  # the class itself, for any of them
-            likely = np.array(content.rare_classes)[classes.argmax(axis=1)]
-            names = np.where(called == 1, likely, self.classes[0])
+        if classes is not None:
+            names = content.class_names(classes)
         decision = pl.Series("decision", names, pl.String)
         calls = content.decision.cells(called)
         truth = [calls] if calls.dtype == pl.Boolean else []
