@@ -123,9 +123,8 @@ def test_rows_are_counted_by_class_and_called_class(
     assert counts.sum() == 400
     assert counts[:3].sum() == 60
     own = {each["name"]: each["alerts"] for each in told["class_decisions"]}
-    assert [own[name] for name in told["confusion"]["classes"][:3]] == counts[:, :3].sum(
-        axis=0
-    ).tolist()
+    called = [own[name] for name in told["confusion"]["classes"][:3]]
+    assert called == counts[:, :3].sum(axis=0).tolist()
 
 
 def test_named_classes_are_rare_and_the_others_the_majority(
@@ -279,8 +278,7 @@ def test_every_way_to_ask_calls_a_row_the_same_class(
     confusion = json.loads(told.read_text())["confusion"]
     for place, name in enumerate(confusion["classes"]):
         of_name = called.filter(rows["failure"] == name)
-        names = [other for other in confusion["classes"]]
-        counts = [int((of_name == other).sum()) for other in names]
+        counts = [int((of_name == other).sum()) for other in confusion["classes"]]
         assert confusion["is_by_called"][place] == counts
 
 

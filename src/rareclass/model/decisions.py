@@ -230,13 +230,15 @@ class RareDecision:
         lines = [measures[0].upper() + measures[1:]]
         is_names, names = [self._rare, self._rest], ["rare", "majority"]
         numbers: dict[str, Any] = {}
+        title = "At the model's threshold"
         if classes is not None:
+            title = "At the thresholds of the classes"
             counts, said = self._called_classes(classes, weight)
             lines, brief = [*lines, said], [*brief, said]
             is_names, names = [*self.classes, self._rest], [*self.classes, "majority"]
             numbers = {"confusion": {"classes": is_names, "is_by_called": counts.tolist()}}
         return Confusion(
-            "At the model's threshold",
+            title,
             is_names,
             names,
             counts,
