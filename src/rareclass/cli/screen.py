@@ -118,8 +118,6 @@ def print_threshold(
     if rare_class == EVERY_CLASS:
         called, line = "any class", class_thresholds(of_classes)
     console.print(line, markup=False)
-    if rare_class is None and of_classes:
-        console.print(class_thresholds(of_classes), markup=False)
     sure = "" if chosen.confidence is None else f", confidence {chosen.confidence:g}"
     if chosen.met and sure and not chosen.guaranteed:
         sure += " (approximate)"
@@ -135,6 +133,8 @@ def print_threshold(
         there = ""
     if chosen.budget is not None:
         console.print(f"  Alert budget: {chosen.budget.sentence()}")
+    if rare_class is None and of_classes:
+        console.print(f"  {class_thresholds(of_classes)}", markup=False)
     if caveat := chosen.caveat():
         remedy = ""
         if not chosen.met:

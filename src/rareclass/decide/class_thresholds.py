@@ -1,4 +1,4 @@
-"""Which of several rare classes a row is called: each class has a threshold of its probability.
+"""Thresholds of several rare classes, one for the probability of each: what a row is called.
 
 1. the classes have weights w_k, which rise with their training rows (`class_weights`)
 2. a row's multiple of class k is P(k | x) / w_k; rows rank by the greatest (`greatest_multiples`)
