@@ -196,6 +196,10 @@ def test_a_learned_metric_follows_what_decides():
     tested = rows.fold == 0
     of_all = learned.functions[0].scores(X[tested])
     assert not np.allclose(of_all, learned.held_out[tested], atol=1e-3)
+    # A tenth as like the landmarks as any training row is to the others.
+    for each in (plain[0].functions[0], learned.functions[0]):
+        lowest = each.with_similarity(X)[:, 1].min()
+        assert 0.1 * (lowest - 1.0) <= each.least <= 0.1 * lowest
     # What new rows are scored by is one function in one metric.
     assert all(each.scales is scales for each in learned.functions)
     assert KernelFunction.mean_of(learned.functions).scores(X).shape == (240,)
