@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 from rareclass.online import OAM, OPAUC, OnlineMixture
-from rareclass.online.state import flatten, unflatten
+from rareclass.online.state import flatten
 from registered import ONLINE
 
 LEARNERS = list(ONLINE.values())
@@ -245,10 +245,20 @@ def test_goes_on_from_a_copy_as_it_would_have(learner, through):
         flat = flatten(model.state_)
         assert all(isinstance(v, np.ndarray | int | float | dict) for v in flat.values())
         other = begun(learner)
-        other.state_ = unflatten(other.state_, copy.deepcopy(flat))
+        other.take_up(copy.deepcopy(flat))
     assert_same_state(other, model)
     a, b = model.test_then_train(X[120:], Y[120:]), other.test_then_train(X[120:], Y[120:])
     assert a.tobytes() == b.tobytes()
+    assert_same_state(other, model)
+
+
+@each_learner
+@pytest.mark.parametrize("label", [0, 1, 2])
+def test_what_was_learned_from_one_class_or_nothing_is_taken_up(learner, label):
+    model, other, rows = begun(learner), begun(learner), np.flatnonzero(label == Y)[:9]
+    if len(rows):
+        model.partial_fit(X[rows], Y[rows])
+    other.take_up(flatten(model.state_))
     assert_same_state(other, model)
 
 
