@@ -36,6 +36,13 @@ def test_reasons_are_the_columns_with_the_largest_effects_above_zero(
         assert found == expected + [(None, None)] * (k - len(expected))
 
 
+def test_a_model_that_saw_one_rare_class_has_no_reasons_for_a_class() -> None:
+    content = SimpleNamespace(estimator=SimpleNamespace(has_several=False))
+    none = [None, None]
+    expected = [(none, pl.String), (none, pl.Float64)] * 3
+    assert _class_reasons(content, np.zeros((2, 1)), 3) == expected
+
+
 @pytest.mark.parametrize(
     ("cases", "kind"),
     [

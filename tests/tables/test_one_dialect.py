@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -210,6 +211,7 @@ def test_a_few_damaged_bytes_do_not_make_another_encoding() -> None:
         'a,b\r\n1,"x\r\ny"\r\n2,z\r\n',
         'a,b\n5" pipe,2\n6" pipe,"x\ny"\n"q"uote,3\n',  # quotes that are letters
         "a,b\r1,2\r3,4\r",
+        'a,b\n1,"x\ry"\n2,z\n',
     ],
 )
 def test_blocks_end_where_rows_end(
@@ -220,6 +222,10 @@ def test_blocks_end_where_rows_end(
     whole = pl.concat(open_table(path).batches())  # type: ignore[arg-type]
     monkeypatch.setattr("rareclass.tables.csv_file._BLOCK_BYTES", block)
     assert pl.concat(open_table(path).batches()).rows() == whole.rows()  # type: ignore[arg-type]
+    path.write_bytes(f"{content}7,8,9".encode())
+    line = len(re.findall("\r\n|\r|\n", content)) + 1
+    with pytest.raises(InputError, match=rf"at row {len(whole) + 1} \(line {line}\): 7,8,9"):
+        list(open_table(path).batches())  # type: ignore[arg-type]
 
 
 def test_the_fast_cut_is_the_slow_one() -> None:

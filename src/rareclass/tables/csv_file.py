@@ -141,9 +141,9 @@ class CsvFile:
                     ErrorKind.DAMAGED_FILE,
                 )
             if cut and not header_lines:
-                yield _Block(rest[:cut], line)
-                line += rest.count(b"\n", 0, cut)
-                rest = rest[cut:]
+                done, rest = rest[:cut], rest[cut:]
+                yield _Block(done, line)
+                line += done.count(b"\n") + done.count(b"\r") - done.count(b"\r\n")
 
     def _utf8(self, content: BinaryIO) -> Iterator[bytes]:
         """Yield the text as UTF-8 without a mark, a block at a time; at last nothing at all."""
