@@ -19,10 +19,12 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import precision_at_k
 from rareclass.ranking.losses import F1, LABELLING_LOSSES, BreakEven, PrecisionAtK, make_loss
 from rareclass.ranking.losses.labelling import RankedClass, common_unit
+from rareclass.ranking.solvers import cutting_planes
 from rareclass.ranking.solvers.cutting_planes import (
     _LINE_POINTS,
     Cut,
     LabellingObjective,
+    SimplexQP,
     _best_on_line,
     _Cuts,
     minimum_of_cuts,
@@ -164,6 +166,22 @@ def test_the_minimum_of_cuts_is_where_no_unknown_can_lower_it(seed, has_level, l
     assert primal == pytest.approx(bound.value, rel=1e-8, abs=1e-8)
     assert (bound.alpha >= 0).all()
     assert bound.alpha.sum() == pytest.approx(1)
+
+
+def test_a_programme_of_cuts_takes_few_factorisations(monkeypatch):
+    made, factor = [], cutting_planes.dpotrf
+    monkeypatch.setattr(cutting_planes, "dpotrf", lambda *a, **k: made.append(1) or factor(*a, **k))
+    random = np.random.default_rng(0)
+    for n in range(1, 30):
+        vectors = random.normal(size=(n, random.integers(1, n + 3))) * 10.0 ** random.uniform(-3, 3)
+        Q, d = vectors @ vectors.T, random.normal(size=n)
+        alpha, (nu,) = SimplexQP(Q, d, np.ones((1, n)), np.ones(1)).solve()
+        slack, scale = nu - (d - Q @ alpha), max(np.abs(Q).max(), np.abs(d).max())
+        assert alpha.min() >= 0.0
+        assert slack.min() >= -1e-8 * scale
+        assert alpha @ slack <= 1e-8 * scale
+        assert len(made) <= 20
+        made.clear()
 
 
 @pytest.mark.parametrize("loss", [F1(), BreakEven(), PrecisionAtK(2), PrecisionAtK(5)])
