@@ -57,6 +57,15 @@ def test_a_table_sorted_by_the_column_is_none_in_bursts():
     assert not nearby(card[order], rare[order])
 
 
+def test_the_middle_third_is_not_asked():
+    """Cards of the first two thirds are others in the last; the middle one has all the weight."""
+    rng = np.random.default_rng(0)
+    card, third = rng.integers(0, N_CARDS, N), 3 * np.arange(N) // N
+    rare = (card < N_CARDS // 2) == (third < 2)
+    rare &= rng.random(N) < 0.4
+    assert nearby(card, rare, np.where(third == 1, 1e4, 1.0))
+
+
 def test_too_little_is_no_ground():
     card, rare, _ = payments()
     few = rare & (np.cumsum(rare) <= 39)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rareclass.tables import columns
-from rareclass.tables.columns import FactsGatherer, facts_of
+from rareclass.tables.columns import FactsGatherer, facts_for_kind, facts_of, kind_of
 from rareclass.tables.text_columns import CellProfile
 
 NUMBERS = st.lists(st.none() | st.integers(-3, 3) | st.sampled_from([0.5, 1e300]), max_size=80)
@@ -32,6 +32,19 @@ def test_batches_and_the_whole_agree(cells: list[object], size: int) -> None:
         in_order = present.is_sorted() or present.is_sorted(descending=True)
         assert facts.is_in_order == in_order
         assert (facts.low, facts.high) == (present.min(), present.max())
+
+
+SHARES = st.lists(st.sampled_from([0, 1, 0.5, None]), min_size=18)
+
+
+@example([0, 1], False)
+@example([0, 1, 0.5], False)
+@given(NUMBERS | SHARES, st.booleans())
+def test_few_counts_tell_the_kind_that_all_facts_tell(cells: list[object], whole: bool) -> None:
+    whole = whole and all(cell is None or cell in range(-3, 4) for cell in cells)
+    column = pl.Series("x", cells, dtype=pl.Float64, strict=False)
+    few, every = facts_for_kind(column, whole), facts_of(column)
+    assert kind_of(few, whole, False) == kind_of(every, whole, False)
 
 
 # Cells that each style of numbers reads, plain numbers among them.

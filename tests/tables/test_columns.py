@@ -19,7 +19,7 @@ from rareclass.tables.batch import _cells
 from rareclass.tables.cells import LARGEST_NUMBER, word_of, written_numbers
 from rareclass.tables.columns import Column
 from rareclass.tables.dates import read_written
-from rareclass.tables.reading import read_dates, read_numbers, read_strings
+from rareclass.tables.reading import read_dates, read_distinct, read_numbers, read_strings
 from rareclass.tables.table_file import TableFile, open_table
 from rareclass.tables.text_columns import CellProfile
 
@@ -239,3 +239,19 @@ def test_a_decimal_comma_that_is_no_number_is_named_by_its_row(tmp_path: Path, r
     path.write_text("\n".join(["a;b;y", *cells]))
     with refused(ErrorKind.CELL, says=f"'1,x' at row {row} "):
         from_csv(path, "y")
+
+
+@pytest.mark.parametrize(
+    "cells", [[1, True, 1.0, "1", None], ["a", "b", "a"], [[1], [1], None], []]
+)
+def test_each_cell_is_read_by_itself_whatever_equals_it(cells: list[object]) -> None:
+    def read(cell: object) -> str:
+        if cell in ("b", [1]):
+            raise ValueError
+        return repr(cell)
+
+    given = np.empty(len(cells), dtype=object)
+    given[:] = cells
+    found, wrong = read_distinct(given, read)
+    assert wrong.tolist() == [cell in ("b", [1]) for cell in cells]
+    assert found[~wrong].tolist() == [repr(cell) for cell in cells if cell not in ("b", [1])]

@@ -80,7 +80,8 @@ def test_pairs_and_codes_are_looked_up():
     model = RareClassifier(members=members, cv=2, n_jobs=1).fit(table, rare)
     assert model.statistics_.pairs_
     assert "code" in model.statistics_.category_names_
-    rows = pd.concat([table.head(200), table.head(20).assign(code=7.5, a="new")])
+    unseen = table.head(42).assign(code=np.arange(42) - 0.5, a="new")
+    rows = pd.concat([table.head(200), unseen])
     *apart, same = differences(answers(to_onnx(model), rows), model, rows)
     assert max(apart) <= PARITY
     assert same

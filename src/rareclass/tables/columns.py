@@ -185,7 +185,8 @@ def facts_of_words(
 def facts_for_kind(column: pl.Series, integers: bool) -> ColumnFacts:
     """Return the facts that the kind of numbers or dates depends on, with few counts.
 
-    Distinct numbers are counted as 2 where they are more and none can be an identifier.
+    Distinct numbers are counted as 2, or 3 with others than 0 and 1 between these, where they are
+    more and none can be an identifier.
     """
     n_rows, n_missing = len(column), column.null_count()
     if n_missing == n_rows:
@@ -193,6 +194,8 @@ def facts_for_kind(column: pl.Series, integers: bool) -> ColumnFacts:
     low: Any = column.min()
     high: Any = column.max()
     n_distinct = 1 if low == high else 2
+    if (low, high) == (0.0, 1.0):
+        n_distinct += bool(column.is_between(0.0, 1.0, "none").any())
     in_order = False
     if integers and not n_missing and n_rows >= ID_LEAST_ROWS and low != high:
         in_order = column.is_sorted() or column.is_sorted(descending=True)
