@@ -32,5 +32,4 @@ def _descend(H, thresholds, v, slope, wanted, max_sweeps):
                 for k in range(n):
                     slope[k] += change * H[r, k]
         if worst <= wanted:
-            return True
-    return False
+            break
