@@ -270,6 +270,10 @@ def test_any_callable():
     weighted = compared(y, a, b, metrics.roc_auc, copies)
     assert weighted[:6] == pytest.approx(compared(*again, metrics.roc_auc)[:6], rel=1e-9)
     assert compared(y, a, a, metrics.roc_auc).p_value == 1.0
+    # One rare row, or one group of them, says nothing of how they vary.
+    for alone, groups in ((y[19:], None), (y, y * 999 + ~y * np.arange(y.size))):
+        lone = compared(alone, a[-alone.size :], b[-alone.size :], metrics.roc_auc, groups=groups)
+        assert (lone.low, lone.high, lone.p_value) == (-np.inf, np.inf, 1.0)
     with refused(ErrorKind.NOT_FINITE):
         compared(y, a, b, lambda y, s, sample_weight: np.nan)
     with refused(ErrorKind.COMBINATION, says="k="):

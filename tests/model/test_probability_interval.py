@@ -66,6 +66,16 @@ def test_bounds_go_with_the_prevalence_and_hold_the_probability() -> None:
     assert (high >= shifted.high).all()
 
 
+def test_classes_have_together_the_probability_of_a_rare_row() -> None:
+    content, scores = model_file(3, False), np.array([-1.0, 0.5, 2.0])
+    classes = np.array([[0.1, 0.3], [0.2, 0.2], [0.6, 0.1]])
+    assert isinstance(content.calibration, Calibration)
+    for calibration in (content.calibration, content.calibration.at(prevalence=0.01)):
+        found = replace(content, calibration=calibration).stated_classes(scores, classes)
+        np.testing.assert_allclose(found.sum(axis=1), calibration(scores), rtol=1e-12)
+        np.testing.assert_allclose(found[:, 0] / found[:, 1], classes[:, 0] / classes[:, 1])
+
+
 def test_without_held_out_scores_there_are_none() -> None:
     with refused(ErrorKind.UNSUPPORTED):
         _ = replace(model_file(0, False), held_out=None).venn_abers

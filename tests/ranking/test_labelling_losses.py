@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
@@ -94,6 +94,7 @@ def test_whole_weights_are_copies(scores, data):
 
 @draws(40)
 @given(scored(), st.sampled_from([0.3, 2.0, 7.0]))
+@example((np.full(3, 9.0), np.zeros(1)), 0.3)
 def test_rows_that_all_have_the_same_weight_have_the_loss_of_rows_without_weights(scores, unit):
     own = [np.full(len(each), unit) for each in scores]
     for loss in losses_of(sum(map(len, scores))):
