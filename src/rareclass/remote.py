@@ -115,12 +115,21 @@ _MOST_BLOCKS = 1024
 def path_of(name: str | os.PathLike[str]) -> Path:
     """Return the `Path` of a name, or a `RemotePath` in place of one for a URL.
 
+    Raises `InputError` for an empty name, which `Path` takes for the folder where one is.
+
     >>> path_of("a/b.csv"), str(path_of("s3://bucket/b.csv"))
     (PosixPath('a/b.csv'), 's3://bucket/b.csv')
     """
     if isinstance(name, RemotePath):
         return cast(Path, name)
     text = os.fspath(name)
+    if not text.strip():
+        raise InputError(
+            "The name of a file is empty.",
+            "Give a name; . is the current folder.",
+            ErrorKind.SETTING,
+            value=text,
+        )
     scheme = _URL.match(text)
     if scheme is None or isinstance(name, Path):
         return Path(name)

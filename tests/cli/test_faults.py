@@ -9,13 +9,17 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 from cli.conftest import QUICK, Run, message, purchases
 from draws import quick
-from rareclass.errors import InputError
+from faults import refusal, refused
+from rareclass.cli.app import app
+from rareclass.errors import ErrorKind, InputError
 from rareclass.fit.demo import FILES, PaymentSettings, write_payments
 from rareclass.model.model_file import FORMAT
 from rareclass.stored import Stored, read_stored, write_stored
@@ -417,3 +421,46 @@ def test_numbers_with_commas_that_may_be_thousands(tmp_path: Path, rareclass: Ru
     assert "Column 'amount' holds numbers with commas" in said
     assert "'1,000' at row 1" in said
     assert "--category amount" in said
+
+
+def options_of_all() -> list[tuple[str, str, Any]]:
+    """Return the command, the name and the annotation of every option and argument."""
+    return [
+        (verb.callback.__name__, name, annotation)
+        for verb in app.registered_commands
+        if verb.callback is not None
+        for name, annotation in verb.callback.__annotations__.items()
+    ]
+
+
+def test_an_empty_name_is_no_folder_whatever_takes_a_name(rareclass: Run) -> None:
+    """An unset variable of a script would otherwise mean all tables of the folder where it runs."""
+    places = [
+        (name, setting)
+        for _, name, annotation in options_of_all()
+        if "pathlib" in str(annotation)
+        for setting in annotation.__metadata__
+    ]
+    assert len({name for name, _ in places}) > 10
+    for name, setting in places:
+        assert setting.parser is not None, name
+        for empty in ("", " "):
+            with refused(ErrorKind.SETTING, value=empty):
+                setting.parser(empty)
+    for words in (
+        ("fit", "", "--target", "y", "--out", "m.rareclass"),
+        ("compare", "", "--target", "y"),
+        ("stream", "", "--target", "y", "--checkpoint", "c"),
+        ("hunt", "", "--target", "y", "--rare", "1", "--out", "h"),
+        ("audit", "", "--target", "y", "--out", "a.csv"),
+        ("review", "", "--journal", "j", "--target", "y"),
+    ):
+        refusal(rareclass(*words), ErrorKind.SETTING, "empty")
+
+
+def test_a_seed_is_one_that_every_generator_takes() -> None:
+    seeds = {command: a.__metadata__[0] for command, name, a in options_of_all() if name == "seed"}
+    assert len(seeds) > 5
+    for command, setting in seeds.items():
+        assert (setting.min, setting.max) == (0, 2**32 - 1), command
+        np.random.RandomState(setting.max)  # that of scikit-learn, which refuses larger ones

@@ -1,6 +1,7 @@
 """What columns are taken for, and what never happens to a genuine measurement."""
 
 import datetime as dt
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -255,3 +256,13 @@ def test_each_cell_is_read_by_itself_whatever_equals_it(cells: list[object]) -> 
     found, wrong = read_distinct(given, read)
     assert wrong.tolist() == [cell in ("b", [1]) for cell in cells]
     assert found[~wrong].tolist() == [repr(cell) for cell in cells if cell not in ("b", [1])]
+
+
+def test_words_beside_numbers_are_named_in_the_order_of_the_table() -> None:
+    """The same table gets the same message in every process."""
+    for seed in range(20):
+        order = np.random.default_rng(seed).permutation(40)
+        profile = CellProfile()
+        profile.add(pl.Series("a", ["12", *(f"x{k}" for k in order), *(f"x{k}" for k in order)]), 1)
+        first = {f"x{k}" for k in order[1:7]}
+        assert set(re.findall(r"x\d+", profile.other_words)) <= first

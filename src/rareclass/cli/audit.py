@@ -16,6 +16,7 @@ from rareclass.cli.door import (
     check_output,
     command,
     file_or_url,
+    seed_option,
 )
 from rareclass.cli.fit_text import print_data
 from rareclass.cli.method import parse_seconds
@@ -70,7 +71,7 @@ def audit(
             show_default="that of rareclass fit",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same rows.")] = 0,
+    seed: Annotated[int, seed_option("Same seed, same rows.")] = 0,
     written: OutputOptions,
     table: TableOptions,
 ) -> None:

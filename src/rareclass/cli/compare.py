@@ -18,6 +18,7 @@ from rareclass.cli.door import (
     check_output,
     command,
     file_or_url,
+    seed_option,
     write_json,
 )
 from rareclass.cli.method import parse_seconds
@@ -53,7 +54,9 @@ def compare(
     ] = False,
     truth: Annotated[
         Path | None,
-        typer.Option(help="File with the classes. By default a file of scores has them."),
+        typer.Option(
+            help="File with the classes. By default a file of scores has them.", parser=file_or_url
+        ),
     ] = None,
     score: Annotated[
         list[str] | None,
@@ -111,7 +114,7 @@ def compare(
         list[int] | None,
         typer.Option("--k", min=1, help="Also compare precision at k. Many times."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of folds, methods and bootstrap.")] = 0,
+    seed: Annotated[int, seed_option("Seed of folds, methods and bootstrap.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(

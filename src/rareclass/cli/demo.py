@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from rareclass.cli.door import OutputOptions, check_new, command
+from rareclass.cli.door import (
+    OutputOptions,
+    check_new,
+    command,
+    file_or_url,
+    on_this_machine,
+    seed_option,
+)
 from rareclass.cli.fit import fit_and_save
 from rareclass.cli.report import write_page
 from rareclass.cli.rule import costs_of
@@ -33,10 +40,10 @@ _WIDE = 60
 
 @command
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files.")] = Path(
-        "rareclass-demo"
-    ),
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same payments.")] = 0,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the files.", parser=file_or_url)
+    ] = Path("rareclass-demo"),
+    seed: Annotated[int, seed_option("Same seed, same payments.")] = 0,
     *,
     written: OutputOptions,
 ) -> None:
@@ -45,7 +52,7 @@ def demo(
     Prints the frauds and the money that the first alerts of each day catch, against scikit-learn's
     boosted trees.
     """
-    if out.exists() and not out.is_dir():
+    if on_this_machine(out, "--out").exists() and not out.is_dir():
         raise InputError(
             f"--out {out} is a file.", "Give the name of a folder.", ErrorKind.EXISTING_FILE
         )

@@ -24,12 +24,23 @@ BAD_INPUT = 2
 MOVED_FAR = 3
 STOPPED = 130
 _TO_SCREEN = Path("-")
+_LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn draws from
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 
 def file_or_url(given: str) -> Path:
     """Parse an option or argument that may be a URL."""
     return path_of(given)
+
+
+def local_file(given: str) -> Path:
+    """Parse an option that may not be a URL."""
+    return on_this_machine(path_of(given), "The file or folder")
+
+
+def seed_option(help: str) -> Any:
+    """Option of a seed: the same range for every command."""
+    return typer.Option(min=0, max=_LARGEST_SEED, help=help)
 
 
 ModelPath = Annotated[
@@ -53,6 +64,7 @@ CheckedRows = Annotated[
         "--journal",
         help="Journal of rareclass review, or CSV file of checked rows, where only some rows of "
         "DATA have a known class.",
+        parser=local_file,
     ),
 ]
 Positive = Annotated[

@@ -17,6 +17,8 @@ from rareclass.cli.door import (
     check_output,
     command,
     file_or_url,
+    local_file,
+    seed_option,
 )
 from rareclass.cli.fit_text import print_data, print_next, print_saved, print_trained
 from rareclass.cli.method import MethodOptions
@@ -103,7 +105,7 @@ def fit(
             "methods other than auto do.",
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
+    seed: Annotated[int, seed_option("Same seed, same model.")] = 0,
     no_refit: Annotated[
         bool,
         typer.Option("--no-refit", help="Do not train the saved model on the held-out rows."),
@@ -134,7 +136,10 @@ def fit(
     ] = None,
     scratch: Annotated[
         Path | None,
-        typer.Option(help="Folder for tables too large for memory. By default TMPDIR or /var/tmp."),
+        typer.Option(
+            help="Folder for tables too large for memory. By default TMPDIR or /var/tmp.",
+            parser=local_file,
+        ),
     ] = None,
 ) -> None:
     """Train a model that ranks rare rows first, estimate how good it is, and save it.

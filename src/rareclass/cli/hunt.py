@@ -18,6 +18,7 @@ from rareclass.cli.door import (
     command,
     file_or_url,
     on_this_machine,
+    seed_option,
 )
 from rareclass.cli.method import parse_number
 from rareclass.cli.review import VerdictOptions, print_known
@@ -100,7 +101,7 @@ class BallOptions:
         ),
     ] = "yes"
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same rows.")] = 0
+    seed: Annotated[int, seed_option("Same seed, same rows.")] = 0
 
     def settings(self) -> "HuntSettings":
         """Return how to hunt; raises `InputError` on options that do not go together."""
@@ -169,6 +170,7 @@ def hunt(
             "--journal",
             "-j",
             help="Journal of verdicts, as of rareclass review; the list is its next round.",
+            parser=file_or_url,
         ),
     ] = None,
     said: VerdictOptions,

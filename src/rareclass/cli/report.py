@@ -77,7 +77,10 @@ def report(
         ),
     ] = None,
     truth: Annotated[
-        Path | None, typer.Option(help="File with the classes, where files of scores lack them.")
+        Path | None,
+        typer.Option(
+            help="File with the classes, where files of scores lack them.", parser=file_or_url
+        ),
     ] = None,
     rows: Annotated[
         int,

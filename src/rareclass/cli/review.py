@@ -19,6 +19,7 @@ from rareclass.cli.door import (
     command,
     file_or_url,
     on_this_machine,
+    seed_option,
 )
 from rareclass.cli.screen import file_text, new_table, output, print_notes
 from rareclass.errors import ErrorKind, InputError, counted, needed_for
@@ -55,7 +56,7 @@ class ListOptions:
     time_budget: Annotated[
         float, typer.Option(min=0.5, help="Seconds for training on the verdicts.")
     ] = 10.0
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same list.")] = 0
+    seed: Annotated[int, seed_option("Same seed, same list.")] = 0
     skip_open: Annotated[
         bool,
         typer.Option(
@@ -82,7 +83,7 @@ class VerdictOptions:
     def check(self, journal: Path | None, replaced: Path | None = None) -> None:
         """Raise `InputError` where there is no journal for verdicts, or it could not stay there."""
         if journal is not None:
-            on_this_machine(file_or_url(str(journal)), "--journal")
+            on_this_machine(journal, "--journal")
             if replaced is not None and replaced.resolve() in journal.resolve().parents:
                 raise InputError(
                     f"--journal {journal} is inside --out {replaced}, which is replaced whole.",
@@ -112,7 +113,10 @@ def review(
         typer.Argument(help="Model, or none, and the table to review.", metavar="[MODEL] TABLE"),
     ],
     journal: Annotated[
-        Path, typer.Option("--journal", "-j", help="Journal to continue, or to start.")
+        Path,
+        typer.Option(
+            "--journal", "-j", help="Journal to continue, or to start.", parser=file_or_url
+        ),
     ],
     *,
     target: Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rareclass.cli.door import ModelPath, command
+from rareclass.cli.door import ModelPath, command, local_file
 from rareclass.cli.screen import output, print_notes
 from rareclass.errors import ErrorKind, InputError, needed_for
 
@@ -23,7 +23,8 @@ def serve(
         Path | None,
         typer.Option(
             help="File with the token that requests must carry. By default the environment "
-            "variable RARECLASS_TOKEN, if set."
+            "variable RARECLASS_TOKEN, if set.",
+            parser=local_file,
         ),
     ] = None,
     max_rows: Annotated[

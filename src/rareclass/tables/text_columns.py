@@ -121,7 +121,8 @@ class CellProfile:
     def _add_text(self, cells: pl.Series, is_text: pl.Series, first_row: int) -> None:
         text = cells.filter(is_text)
         if len(self.words) <= _MOST_WORDS:
-            self.words.update(text.unique().head(_MOST_WORDS + 1).str.to_lowercase())
+            first = text.unique(maintain_order=True).head(_MOST_WORDS + 1)
+            self.words.update(first.str.to_lowercase())
         is_truth = text.is_in(tuple(TRUTH_VALUES))
         self.n_truth += int(is_truth.sum())
         text = text.filter(~is_truth)
