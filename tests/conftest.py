@@ -5,20 +5,19 @@ n, spread evenly. ``--cases rest`` takes the others of these (``make test-rest``
 integration does after ``make test``), and ``--hypothesis-profile=thorough`` takes everything.
 """
 
+import atexit
 import gc
 import os
 import signal
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 
 # Before numpy is imported. Tests run side by side, one process a core: threads of BLAS beside them
 # would spend two thirds of the time waiting for each other.
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-# Where it is there compiled code is what runs, for few rows as well: in every test alike. Tests of
-# the forms in NumPy ask for these.
-import numba  # noqa: E402, F401
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
@@ -37,7 +36,27 @@ register()
 # that tests start: tests of interrupts need Python's own handler, which exec resets to the default.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # The interpreter would look for cycles among all that thousands of tests are made of, all the time.
-gc.set_threshold(50_000)
+gc.set_threshold(100_000)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import what tests need, but not in the process that only hands them out to others."""
+    if session.config.getoption("dist", "no") != "no":
+        return
+    # Where it is there compiled code is what runs, for few rows as well: in every test alike. Tests
+    # of the forms in NumPy ask for these.
+    import numba  # noqa: F401
+    import typer.testing
+
+    # Typer makes all commands of an application anew, each time a test runs one of them.
+    typer.testing._get_command = cache(typer.testing._get_command)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what lives as long as the process out of the search for cycles, until its end."""
+    gc.freeze()
+    atexit.register(gc.unfreeze)  # DuckDB tells of what it finds alive then
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -18,6 +18,12 @@ def trees() -> dict[str, ast.Module]:
     }
 
 
+@cache
+def nodes() -> list[tuple[str, ast.AST]]:
+    """Every node of the package, with the path of its file."""
+    return [(path, node) for path, tree in trees().items() for node in ast.walk(tree)]
+
+
 def room_of(path: str) -> str:
     """Room of a file: its first folder, or the name of a file of the ground."""
     return path.split("/")[0].removesuffix(".py")

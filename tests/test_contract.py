@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.sampled(200)
+@pytest.mark.sampled(150)
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -3,7 +3,7 @@
 import ast
 
 from rareclass.errors import ErrorKind, InputError
-from source_trees import room_of, trees
+from source_trees import nodes, room_of
 
 
 def has_kind(call):
@@ -14,8 +14,7 @@ def errors_without_kind():
     """Places that raise an `InputError` and leave its kind to the default."""
     return [
         (room_of(path), f"{path}:{node.lineno}")
-        for path, tree in trees().items()
-        for node in ast.walk(tree)
+        for path, node in nodes()
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "InputError"

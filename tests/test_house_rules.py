@@ -4,7 +4,7 @@ import ast
 import re
 from collections import Counter
 
-from source_trees import trees
+from source_trees import nodes, trees
 
 # Calls of `hasattr` and `getattr`: a protocol, a base class or a default says it better.
 MOST_ATTRIBUTE_TESTS = 40
@@ -22,11 +22,6 @@ RIDDLES = re.compile(
     re.IGNORECASE,
 )
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-def nodes():
-    """Every node of the package, with the path of its file."""
-    return ((path, node) for path, tree in trees().items() for node in ast.walk(tree))
 
 
 def doubled_classes():
@@ -76,12 +71,11 @@ def test_docstrings_begin_with_a_noun_or_a_verb():
 
 def texts():
     """Strings of the package that hold a space and are no docstrings, with their places."""
-    for path, tree in trees().items():
-        loose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
-            is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-            if is_text and " " in node.value and id(node) not in loose:
-                yield f"{path}:{node.lineno}", node.value
+    loose = {id(node.value) for _, node in nodes() if isinstance(node, ast.Expr)}
+    for path, node in nodes():
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text and " " in node.value and id(node) not in loose:
+            yield f"{path}:{node.lineno}", node.value
 
 
 def test_messages_have_no_riddles():

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from rareclass.cli.app import app
 
-N = 1000
+N = 500
 RNG = np.random.default_rng(0)
 IS_RARE = RNG.random(N) < 0.1
 TABLE = pl.DataFrame(

@@ -227,6 +227,7 @@ def test_classes_that_are_none_are_refused(
     refusal(rareclass("threshold", fitted / "model.rareclass", *more), kind, "--class")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("on_file", [True, False])
 def test_a_report_has_a_section_on_the_classes(
     fitted: Path, rareclass: Run, tmp_path: Path, on_file: bool

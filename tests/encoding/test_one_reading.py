@@ -209,7 +209,7 @@ def checked(read: Read, meant: Meant, who: str) -> None:
         assert read.values == repeated(meant.values), who
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.filterwarnings("ignore:column")
 @pytest.mark.parametrize("name", TEXT)
 def test_text_means_the_same_to_all(tmp_path: Path, name: str) -> None:

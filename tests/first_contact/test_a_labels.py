@@ -56,7 +56,7 @@ LABELS: dict[str, tuple[Callable[[], Any], Any]] = {
 }
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("model", MODELS, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("name", list(LABELS))
 def test_two_labels_of_any_type(name: str, model: Any) -> None:

@@ -211,12 +211,12 @@ def quiet() -> Any:
     ],
     ids=lambda each: repr(each)[:40],
 )
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 def test_a_way_of_scikit_learn_takes_the_estimator(way: Any, model: Any) -> None:
     way(model, table("array"))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_a_way_of_scikit_learn_takes_data_frames(way: Any, kind: str) -> None:

@@ -57,7 +57,7 @@ CONTAINERS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("model", MODELS, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("name", list(CONTAINERS))
 def test_a_container_changes_nothing(name: str, model: Any) -> None:

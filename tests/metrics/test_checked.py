@@ -239,6 +239,7 @@ def simulated(kind, method, n, seed=0):
 KINDS = ("alerts and random rows", "two strata", "rounds")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_estimates_are_unbiased_within_noise(kind):
     truth, value, holds = simulated(kind, "stratified", 20)

@@ -50,6 +50,7 @@ def test_no_row_twice_and_the_budget_is_kept(drawn, has_scores):
     np.testing.assert_array_equal(found.rows, again.rows)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("is_ordered", [True, False])
 @pytest.mark.parametrize(("n_rows", "n"), [(40, 7), (30, 12), (9, 2), (5, 5), (3, 1)])
 def test_rows_are_drawn_as_often_as_their_chances_say(n_rows, n, is_ordered):

@@ -115,6 +115,7 @@ def dense(X):
     return X.toarray() if sparse.issparse(X) else X
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", KINDS)
 @draws(100)
 @given(tables(), st.integers(1, 20), st.sampled_from([0, 300, 10**6]), st.integers(1, 2))
