@@ -12,6 +12,7 @@ import signal
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from types import FunctionType
 
 # Before numpy is imported. Tests run side by side, one process a core: threads of BLAS beside them
 # would spend two thirds of the time waiting for each other.
@@ -51,6 +52,14 @@ def pytest_collection(session: pytest.Session) -> None:
 
     # Typer makes all commands of an application anew, each time a test runs one of them.
     typer.testing._get_command = cache(typer.testing._get_command)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(obj: object) -> list[pytest.Item] | None:
+    """Make no cases of a test that is left to thorough runs as a whole: they are thousands."""
+    marks = getattr(obj, "pytestmark", ()) if isinstance(obj, FunctionType) else ()
+    is_left = not thorough() and any(mark.name == "thorough" for mark in marks)
+    return [] if is_left else None
 
 
 def pytest_collection_finish() -> None:

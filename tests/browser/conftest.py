@@ -31,8 +31,9 @@ _AXE = Path(__file__).parents[2] / "build/browser/node_modules/axe-core/axe.min.
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = str(Path(__file__).parent)
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.browser)
 
 

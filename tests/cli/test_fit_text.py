@@ -43,6 +43,7 @@ def next_commands(text: str) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in lines if line.startswith("  rareclass ")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("table", [payments, numbers, words])
 def test_a_first_fit_is_short_and_names_commands_that_run(
     table, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch

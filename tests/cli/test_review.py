@@ -137,6 +137,7 @@ def test_the_journal_of_another_table_or_model(rareclass, unlabelled, fitted, tm
     refusal(rareclass("review", svm, *words), ErrorKind.UNSUPPORTED)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("slip", ["frud", "Fraud", "fruad", "FRAUDS", "fraud "])
 @pytest.mark.parametrize("more", [(), ("--positive", "yes")])
 def test_a_slip_in_the_name_of_the_target_is_refused(rareclass, unlabelled, tmp_path, slip, more):

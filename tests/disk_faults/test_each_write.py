@@ -38,7 +38,7 @@ def play(name: str, refusing: Refusing, at: int, lasting: bool, choice: int = 0)
     return refusals.has_refused
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("share", range(_SHARES))
 @pytest.mark.parametrize("name", SCENES)
 def test_each_operation_on_a_file(name: str, share: int) -> None:

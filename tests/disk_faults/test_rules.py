@@ -178,6 +178,7 @@ def test_a_fault_of_the_machine_is_a_sentence(
     assert cause_of(CliRunner().invoke(app, ["show", "m.rareclass"])).kind is kind
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that has no room")
 @pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["--version"]])
 def test_help_without_room_is_a_sentence(words: list[str]) -> None:

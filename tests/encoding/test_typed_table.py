@@ -152,7 +152,7 @@ CONVERTED = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "given_cells", "wanted"), CONVERTED)
 def test_another_kind_is_converted_where_nothing_is_lost(name, given_cells, wanted):
     table = read_table(frame())

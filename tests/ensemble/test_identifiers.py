@@ -52,6 +52,7 @@ def test_without_time_nothing_is_tried():
     assert without_identifiers(views, False, TimeBudget(1e-9), 0) is views
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_rows", [2400, 2399, 2398])
 def test_the_trial_is_of_the_first_and_the_last_third(n_rows):
     table, rare = skimmed_shops()
@@ -93,6 +94,7 @@ def genuine(kind, rng):
     return year, np.where(year % 10 == 0, 2.0, 0.0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["7,500 levels", "zip code", "age", "count", "year"])
 def test_what_holds_everywhere_is_never_suspected(kind):
     for seed in range(40):

@@ -74,7 +74,7 @@ def hard_tables(draw):
     return frame, y, weight
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @BY_NAME
 @given(table=hard_tables())
 @draws(12)

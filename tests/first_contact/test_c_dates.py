@@ -170,7 +170,7 @@ def test_dates_are_those_of_python(
         assert read_written(pl.Series([text[:-6] + "Z"]), "%Y-%m-%d").offset.to_list() == [0]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", WRITTEN)
 def test_columns_of_dates_are_read_however_they_are_written(tmp_path: Path, name: str) -> None:
     cells, first, way = WRITTEN[name]

@@ -114,7 +114,7 @@ def checked(value: Value, column: Column, read: Any) -> None:
         assert found == dict.fromkeys(found, REFUSED), cell
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SPELT)
 def test_a_model_of_a_text_file_reads_one_value(tmp_path: Path, name: str) -> None:
     value = SPELT[name]
@@ -169,6 +169,7 @@ def test_numbers_with_separators_and_units(cell: str) -> None:
     assert (found.values[0], found.units[0]) == (value, unit)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "cells",
     [

@@ -67,6 +67,7 @@ def test_the_bound_is_at_least_that_of_every_threshold_taken_alone(own, other):
     assert found >= min(bounds) * (1.0 - 1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_lost", [0, 30, 90])
 def test_the_number_is_found_where_classes_stand_apart(n_lost):
     found = count_wrong_labels(*scored(n_lost=n_lost))

@@ -56,6 +56,7 @@ def assert_same(found, wanted, rtol=1e-9):
     np.testing.assert_allclose(found[2], wanted[2], rtol=1e3 * rtol)
 
 
+@pytest.mark.sampled(6)
 @each_step
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("C", [2.0**-6, 1.0, 2.0**6])
