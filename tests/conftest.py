@@ -55,11 +55,13 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makeitem(obj: object) -> list[pytest.Item] | None:
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
     """Make no cases of a test that is left to thorough runs as a whole: they are thousands."""
     marks = getattr(obj, "pytestmark", ()) if isinstance(obj, FunctionType) else ()
-    is_left = not thorough() and any(mark.name == "thorough" for mark in marks)
-    return [] if is_left else None
+    if thorough() or not any(mark.name == "thorough" for mark in marks):
+        return None
+    is_named = any("::" in words for words in collector.config.args)  # then it is deselected
+    return None if is_named else []
 
 
 def pytest_collection_finish() -> None:
