@@ -368,3 +368,13 @@ def test_rows_called_a_class_are_those_above_the_shared_threshold(
     assume((abs(multiple - 1.0) > 1e-9).all())
     called = called_class(probability, threshold * weights)
     np.testing.assert_array_equal(called >= 0, multiple > 1.0)
+
+
+def test_onnx_would_call_rows_otherwise_and_is_refused(
+    fitted: Path, rareclass: Run, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnx")
+    out = tmp_path / "m.onnx"
+    done = rareclass("export", fitted / "model.rareclass", "--out", out)
+    refusal(done, ErrorKind.UNSUPPORTED, "3 rare classes")
+    assert not out.exists()

@@ -40,8 +40,8 @@ def to_onnx(model: Any) -> "onnx.ModelProto":
     ------
     InputError
         Where a part of the model has no form in ONNX, naming it: sparse rows, kernels that are
-        functions, columns of dates and texts, an estimator of several rare
-        classes. Where packages of the extra are missing.
+        functions, columns of dates and texts, several rare classes. Where packages
+        of the extra are missing.
 
     Notes
     -----

@@ -96,13 +96,6 @@ def outputs_of(model: Any, inputs: TableInputs) -> ModelOutputs:
 
     Raises `InputError` where it, or a part of it, has no form in ONNX.
     """
-    inner = inner_model(model)
-    if isinstance(inner, CombinedRanking) and inner.has_several:
-        raise InputError(
-            f"A RareClassifier of {len(inner.pos_label_)} rare classes has no form in ONNX.",
-            "Fit one rare class: y == label, or np.isin(y, labels) for any of them.",
-            ErrorKind.UNSUPPORTED,
-        )
     score = score_of(model, inputs)
     if isinstance(model, RanksLevels):
         ends, names = model.thresholds_, model.classes_
@@ -128,6 +121,12 @@ def score_of(model: Any, inputs: TableInputs) -> Tensor:
     """
     inner = inner_model(model)
     if isinstance(inner, CombinedRanking):
+        if inner.has_several:  # which is called by the probabilities of the classes
+            raise InputError(
+                f"A RareClassifier of {len(inner.pos_label_)} rare classes has no form in ONNX.",
+                "Fit one rare class: y == label in Python, rareclass fit --positive on a file.",
+                ErrorKind.UNSUPPORTED,
+            )
         return combined(inputs, inner)
     if not isinstance(inner, KernelRanking | LinearRanking | MIBC | OnlineRanker):
         raise InputError(
