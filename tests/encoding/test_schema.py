@@ -1,9 +1,11 @@
 """What columns of a stream are taken for, and which rows are turned away and why."""
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from rareclass.encoding.schema import Schema, find_schema
 from rareclass.errors import InputError
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
-from rareclass.tables.columns import ID_LEAST_ROWS
+from rareclass.tables.columns import ID_LEAST_ROWS, facts_of, kind_of
 
 
 def batch(**columns: Any) -> Batch:
@@ -87,6 +89,59 @@ def test_notes_tell_what_may_have_gone_wrong() -> None:
     assert "'when' holds dates" in notes[2]
     assert "'ident' has another word in each" in notes[3]
     assert "--drop ident" in notes[3]
+
+
+def kinds_of(n: int, keep: Sequence[str] = (), **columns: Any) -> Mapping[str, Any]:
+    """Kinds of columns beside one that is learned from."""
+    rows = batch(**columns, beside=[k % 7 for k in range(n)], y=["0", *["1"] * (n - 1)])
+    return find_schema(rows, "y", keep=keep).kinds
+
+
+@given(
+    st.integers(ID_LEAST_ROWS, 60), st.integers(-1000, 2000), st.sampled_from([-3, -1, 1, 2, 60])
+)
+def test_running_numbers_are_not_learned_from(n: int, start: int, step: int) -> None:
+    """As in a file; so few of them in another order are numbers like others."""
+    running = [start + step * k for k in range(n)]
+    mixed = running[1::2] + running[::2]
+    as_text = [str(value) for value in running]
+    kinds = kinds_of(n, running=running, mixed=mixed, as_text=as_text)
+    assert [kinds[name] for name in ("running", "mixed", "as_text")] == ["id", "number", "id"]
+    facts = facts_of(pl.Series("running", running))
+    assert kind_of(facts, True, False)[0] == "id-like"
+    assert kinds_of(n, ["running"], running=running)["running"] == "number"
+
+
+@given(st.integers(100, 150), st.data())
+def test_a_clock_is_not_learned_from(n: int, data: st.DataObject) -> None:
+    """Numbers that never fall, many of them different, whole or not; one empty cell is enough."""
+    steps = data.draw(st.lists(st.sampled_from([0.0, 0.25, 1.0, 30.0]), min_size=n, max_size=n))
+    clock = np.cumsum([1.5, *steps[1:]]).tolist()
+    rises = 2 * len(set(clock)) >= n
+    back = [*clock[:-1], clock[0] - 1.0]
+    kinds = kinds_of(n, clock=clock, back=back, gap=[None, *clock[1:]], falls=clock[::-1])
+    learned = [kinds[name] == "number" for name in ("clock", "back", "gap", "falls")]
+    assert learned == [not rises, True, True, not rises]
+    few = kinds_of(99, clock=[value + 0.5 for value in clock[:99]])
+    assert few["clock"] == "number"
+
+
+@pytest.mark.parametrize(("n", "kind"), [(999, "number"), (1000, "id")])
+def test_a_number_named_like_an_identifier_must_differ_in_many_rows(n: int, kind: str) -> None:
+    shuffled = [(7 * k) % n * 11 for k in range(n)]
+    kinds = kinds_of(n, customer_id=shuffled, amount=shuffled)
+    assert (kinds["customer_id"], kinds["amount"]) == (kind, "number")
+
+
+@pytest.mark.parametrize(("n", "kind"), [(999, "category"), (1000, "id")])
+def test_words_that_differ_in_many_rows_are_not_learned_from(n: int, kind: str) -> None:
+    words = [f"k{k}" for k in range(n)]
+    rows = batch(ident=words, beside=[k % 7 for k in range(n)], y=["0", *["1"] * (n - 1)])
+    schema = find_schema(rows, "y")
+    assert schema.kinds["ident"] == kind
+    assert ("--keep ident" in schema.notes[0]) is (kind == "id")
+    for how in ({"keep": ["ident"]}, {"category": ["ident"]}):
+        assert find_schema(rows, "y", **how).kinds["ident"] == "category"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("n", [ID_LEAST_ROWS - 1, ID_LEAST_ROWS])

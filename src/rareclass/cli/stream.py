@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from rareclass.cli.door import Drop, JsonOption, TableOptions, command, file_or_url, on_this_machine
+from rareclass.cli.door import (
+    ColumnOptions,
+    JsonOption,
+    TableOptions,
+    command,
+    file_or_url,
+    on_this_machine,
+)
 from rareclass.cli.screen import file_text, output, print_command
 from rareclass.cli.stream_screen import StreamScreen
 from rareclass.errors import ErrorKind, InputError, command_line, counted
@@ -106,11 +113,7 @@ def stream(
             help="Most rows to keep while they wait for a label, and labels for a row.",
         ),
     ] = 100_000,
-    drop: Drop = None,
-    category: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to treat as categories, whatever it holds. Many times."),
-    ] = None,
+    columns: ColumnOptions,
     max_categories: Annotated[
         int, typer.Option(min=1, help="Most values of a category column that get a feature each.")
     ] = 32,
@@ -214,8 +217,7 @@ def stream(
         parameters=parse_parameters(chosen, param or ()),
         positive=tuple(positive or ()),
         id_column=id_column,
-        drop=tuple(drop or ()),
-        categories=tuple(category or ()),
+        **columns.settings,
         separator=character,
         max_categories=max_categories,
         half_life=half_life,

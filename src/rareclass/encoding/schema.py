@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import (
@@ -22,7 +23,7 @@ from rareclass.errors import ErrorKind, InputError, column_hint, first_names
 from rareclass.findings import warnings_as
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.cells import LARGEST_NUMBER, is_empty, shown, writable
-from rareclass.tables.columns import ID_LEAST_ROWS
+from rareclass.tables.columns import ID_LEAST_ROWS, facts_of, kind_of
 from rareclass.tables.reading import (
     CellReading,
     Cells,
@@ -37,7 +38,11 @@ from rareclass.tables.text_columns import (
     reading_of_text,
 )
 
-Kind = Literal["number", "category", "time"]
+Kind = Literal["number", "category", "time", "id"]
+_NOT_LEARNED: tuple[Kind, ...] = ("time", "id")
+# First rows by which numbers that never fall are a clock, and values that are all different an
+# identifier: with fewer, chance may do that.
+_CLOCK_ROWS, _SURE_ROWS = 100, 1000
 
 
 @dataclass(frozen=True)
@@ -45,11 +50,13 @@ class Schema:
     """The kind of every column of a stream; never changes once found.
 
     The kinds are of every column that is not target, id or dropped, in the order of the source. A
-    column of "time" holds dates; it is not learned from, as the clock of a stream only ever shows
-    new values. `readings`: how the cells of columns are read that are not read plainly. Dropped
-    columns may be absent and may hold anything. The id column names a row, by which a label that
-    comes later finds it. Without `positive` the rare label is 1, true or yes (and 0, -1, false or
-    no are the rest). `notes` tell how the columns were taken.
+    column of "time" holds dates, or numbers that only rise or only fall: it is not learned from, as
+    the clock of a stream only ever shows new values. Nor is an "id", as ``rareclass fit`` knows
+    them: running numbers, and columns of which every row has another value. `readings`: how the
+    cells of columns are read that are not read plainly. Dropped columns may be absent and may hold
+    anything. The id column names a row, by which a label that comes later finds it. Without
+    `positive` the rare label is 1, true or yes (and 0, -1, false or no are the rest). `notes` tell
+    how the columns were taken.
 
     Examples
     --------
@@ -75,7 +82,7 @@ class Schema:
     @property
     def features(self) -> dict[str, Kind]:
         """The columns to learn from with their kinds, in order."""
-        return {name: kind for name, kind in self.kinds.items() if kind != "time"}
+        return {name: kind for name, kind in self.kinds.items() if kind not in _NOT_LEARNED}
 
     def check(self, batch: Batch, *, fixed_columns: bool = True) -> tuple[Batch, list[Rejected]]:
         """Parse the cells and take out the rows that do not keep to the schema.
@@ -176,6 +183,7 @@ def find_schema(
     *,
     id_column: str | None = None,
     drop: Collection[str] = (),
+    keep: Collection[str] = (),
     category: Collection[str] = (),
     positive: Positive = None,
 ) -> Schema:
@@ -184,7 +192,8 @@ def find_schema(
     The kinds are those that ``rareclass fit`` finds in a file (`reading_of_text`), with truth
     values as the numbers 0 and 1. A few cells of text (5 percent) among many different numbers are
     mistakes: such a column is a number, with a note, and rows with text in it are rejected. A
-    column that is empty in all of these rows is taken for a number, with a note.
+    column that is empty in all of these rows is taken for a number, with a note. Clocks and
+    identifiers are not learned from, with a note, unless they are to be kept or are categories.
 
     A stream that is started again must take its schema from the checkpoint, not from the rows after
     it. The first rows need not show the label `positive`. Raises `InputError` when there are no
@@ -205,7 +214,8 @@ def find_schema(
             ErrorKind.TOO_FEW_ROWS,
         )
     by_id = () if id_column is None else (id_column,)
-    wanted = {"--target": (target,), "--id": by_id, "--drop": drop, "--category": category}
+    wanted = {"--target": (target,), "--id": by_id, "--drop": drop, "--keep": keep}
+    wanted["--category"] = category
     for option, names in wanted.items():
         for name in names:
             if name not in batch.columns:
@@ -220,6 +230,8 @@ def find_schema(
     for name, cells in batch.columns.items():
         if name not in left_out:
             found = _found(name, cells, batch.lines, forced=name in category)
+            if name not in (*category, *keep):
+                found = _not_learned(name, cells, found)
             kinds[name] = found.kind
             notes += [found.note] if found.note else []
             if found.reading not in (None, _PLAIN[found.kind]):
@@ -302,22 +314,50 @@ def _found(name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool) -
             note += " number. Rows with text in it are rejected"
             return _ColumnOfStream("number", note=f"{note}; --category {quote(name)} takes words.")
         return _ColumnOfStream("category", found.reading, f"{note} category.")
-    return _ColumnOfStream("category", found.reading, told or _note_of_id(name, cells))
+    return _ColumnOfStream("category", found.reading, told)
 
 
-def _note_of_id(name: str, cells: Cells) -> str:
+def _not_learned(name: str, cells: Cells, found: _ColumnOfStream) -> _ColumnOfStream:
+    """Return a clock or an identifier as what it is, other columns as they are."""
+    if found.kind == "category":
+        return _words_of_rows(name, cells, found)
+    if found.kind != "number":
+        return found
+    number_format = None if found.reading is None else found.reading.number_format
+    values = read_raw_numbers(cells, number_format)[0]
+    column = pl.Series(name, values).fill_nan(None)
+    is_whole = column.null_count() == 0 and bool((column == column.floor()).all())
+    facts = facts_of(column)
+    in_order = facts.is_in_order and not facts.n_missing and facts.low < facts.high
+    of_file, said = kind_of(facts, is_whole, False)
+    kind: Kind = "id"
+    if of_file != "id-like" or not (in_order or facts.n_rows >= _SURE_ROWS):
+        if not in_order or facts.n_rows < _CLOCK_ROWS or 2 * facts.n_distinct < facts.n_rows:
+            return found
+        kind, said = "time", "numbers in row order, as of a clock"
+    said = said.removeprefix("dropped: ")
+    note = f"column {name!r}: {said}; not learned from (--keep {quote(name)} learns from it)."
+    return _ColumnOfStream(kind, found.reading, note)
+
+
+def _words_of_rows(name: str, cells: Cells, found: _ColumnOfStream) -> _ColumnOfStream:
     words = read_words(cells).values
     present = words[words != None]  # noqa: E711 (each element is compared)
     if len(present) < ID_LEAST_ROWS or len(set(present.tolist())) < len(present):
-        return ""
+        return found
     note = f"column {name!r} has another word in each of the first {len(present):,} rows"
-    return f"{note}: it looks like an id; --drop {quote(name)} leaves it out."
+    if len(present) < _SURE_ROWS:
+        note += f": it looks like an id; --drop {quote(name)} leaves it out."
+        return found._replace(note=found.note or note)
+    note += f"; not learned from (--keep {quote(name)} learns from it)."
+    return _ColumnOfStream("id", found.reading, note)
 
 
 _PLAIN = {
     "number": CellReading("number"),
     "category": CellReading("string"),
     "time": CellReading("date"),
+    "id": CellReading("string"),
 }
 
 

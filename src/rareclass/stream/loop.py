@@ -242,6 +242,7 @@ class StreamLoop:
             options.target,
             id_column=options.id_column,
             drop=options.drop,
+            keep=options.keep,
             category=options.categories,
             positive=options.positive,
         )

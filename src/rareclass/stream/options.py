@@ -116,6 +116,7 @@ class StreamOptions:
     positive: tuple[str, ...] = ()  # labels that count as rare
     id_column: str | None = None  # rows without a label are held under it
     drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  # though they look like clocks or identifiers
     categories: tuple[str, ...] = ()  # though they look like numbers
     separator: str | None = None  # of a CSV source; found out by default
     max_categories: int = 32  # this and the next two: of `OnlineEncoder`
@@ -163,6 +164,8 @@ class StreamOptions:
             "hold": self.hold,
             "on-drift": self.on_drift,
         }
+        if self.keep:
+            lasting["keep"] = sorted(self.keep)
         if self.alerts is not None:
             lasting |= {
                 "alerts": str(Path(self.alerts).resolve()),
