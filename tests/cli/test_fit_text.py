@@ -1,6 +1,7 @@
 """A first ``rareclass fit`` is read in a minute: short, narrow, and with commands that run."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,9 @@ import polars as pl
 import pytest
 
 from cli.conftest import QUICK, Run, purchases
+from rareclass.cli.fit_text import _other_rule
 from rareclass.cli.screen import folded_command
+from rareclass.decide.threshold_rule import ThresholdRule, default_thresholds
 from rareclass.fit.demo import write_payments
 
 MOST_LINES, MOST_COLUMNS = 45, 80
@@ -108,3 +111,16 @@ def test_a_folded_command_is_the_command(width: int) -> None:
     lines = folded_command(command, width)
     assert shlex.split("\n".join(lines).replace("\\\n", "")) == shlex.split(command)
     assert len(lines) == {10: 4, 30: 4, 80: 1, 400: 1}[width]
+
+
+def test_another_threshold_is_one_that_the_command_takes() -> None:
+    """Whatever share of the rows is called rare, also nearly all of them."""
+    scores = np.arange(2000.0)
+    for share in (1e-4, 0.001, 0.05, 0.5, 0.94, 0.951, 0.9996, 1.0):
+        rule = replace(default_thresholds(scores >= 1000, scores)[0], alerts=share * 2000)
+        option, value = _other_rule(rule)
+        assert option in ("--alerts", "--min-recall")
+        if option == "--alerts":
+            alerts, rows = map(int, str(value).split("/"))
+            assert ThresholdRule.max_alerts(alerts, rows=rows)
+            assert alerts / rows == pytest.approx(share, rel=0.35)

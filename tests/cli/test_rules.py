@@ -198,3 +198,31 @@ def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments: Path, rareclass:
     words = ("--min-precision", "0.999")
     done = output_of(rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out))
     assert "Note: The rule is not met: " in done
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--cost", "fp=5,fn=customer_name"), "'c' at row 1 is not a cost"),
+        (("--method", "mibc", "--cost", "fp=amount,fn=b"), "is not a cost"),
+        (("--method", "rankrc", "--lam", "1", "--holdout", "0", "--max-fpr", "0.1"), "held-out"),
+        (("--holdout", "0", "--min-recall", "0.5"), "held-out"),
+        (("--time", "a", "--alerts", "5/day"), "a"),
+    ],
+)
+def test_a_rule_that_no_row_can_judge_is_refused_before_anything_is_learned(
+    payments: Path,
+    rareclass: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    table = pl.read_csv(payments).with_columns(customer_name=pl.lit("c"), b=-pl.col("b").abs())
+    table.write_csv(payments)
+
+    def learn(*_: Any) -> None:
+        raise AssertionError("learned")
+
+    monkeypatch.setattr("rareclass.fit.training._fit", learn)
+    done = rareclass("fit", payments, "-t", "fraud", *words, "-o", payments.with_name("m"))
+    assert said in message(done)

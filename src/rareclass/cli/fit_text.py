@@ -146,7 +146,9 @@ def _other_rule(rule: "ChosenThreshold | None") -> tuple[object, ...]:
     rows, share = 1000, rule.alerts / rule.rows
     while share * rows < 1.0:
         rows *= 10
-    return ("--alerts", f"{float(f'{share * rows:.1g}'):.0f}/{rows}")
+    alerts = round(float(f"{share * rows:.1g}"))
+    # Of a class of nearly all rows no number of alerts would be fewer.
+    return ("--alerts", f"{alerts}/{rows}") if alerts < rows else ("--min-recall", 0.8)
 
 
 def _workers(settings: "FitSettings") -> str:

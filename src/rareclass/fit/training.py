@@ -47,7 +47,7 @@ from rareclass.model.facts import (
 )
 from rareclass.model.model import Model
 from rareclass.model.targets import RareTarget
-from rareclass.model.threshold import check_days, rules_in_step
+from rareclass.model.threshold import DecisionRule, check_days, rules_in_step
 from rareclass.ranking import OrdinalRankRC
 
 # Rare rows that are kept; more are thinned at random.
@@ -141,14 +141,9 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     """Train on all rows, with an estimate of what the model is worth on new ones."""
     notes: list[str] = []
     method, time = settings.method, data.times_of(settings.time)
-    if (
-        time is not None
-        and settings.time
-        and settings.rule is not None
-        and settings.rule.needs_time
-    ):
-        check_days(time, f"--time {settings.time}", settings.time)  # before anything is learned
     plan = plan_hold_out(data, settings, notes)
+    if settings.rule is not None:
+        _check_rule(settings.rule, data, plan, settings.time, time)
     kept, held_out = plan.kept, plan.held_out
     with warnings_as(notes):
         will_refit = settings.refit and len(held_out) > 0
@@ -201,6 +196,31 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     elif settings.prevalence is not None:
         content.set_prevalence(settings.prevalence)
     return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it, others)
+
+
+def _check_rule(
+    rule: DecisionRule,
+    data: TrainingSet,
+    plan: HoldOutPlan,
+    time: str | None,
+    moments: NDArray[Any] | None,
+) -> None:
+    """Raise `InputError`, before anything is learned, where no rows could judge the rule."""
+    if time is not None and moments is not None and rule.needs_time:
+        check_days(moments, f"--time {time}", time)
+    if not (plan.folds or plan.cross_fits or len(plan.held_out)):
+        raise _no_held_out_rows(rule)
+    if data.beside is not None and data.number is not None:
+        judged = plan.held_out if len(plan.held_out) else slice(None)
+        rule.costs(data.beside[judged], data.number[judged])
+
+
+def _no_held_out_rows(rule: DecisionRule) -> InputError:
+    return InputError(
+        f"{rule.rule.words} needs held-out rows of both classes, and there are none.",
+        "Leave out --holdout 0, or give rows with more of the rare class.",
+        ErrorKind.COMBINATION,
+    )
 
 
 def thresholds_of(model: Any) -> NDArray[np.float64]:
@@ -297,11 +317,7 @@ def _choose_threshold(
         found = default_thresholds(*rows, settings.prevalence)
         return (found[0], found[1:]) if found else (None, [])
     if judged is None:
-        raise InputError(
-            f"{settings.rule.rule.words} needs held-out rows of both classes, and there are none.",
-            "Leave out --holdout 0, or give rows with more of the rare class.",
-            ErrorKind.COMBINATION,
-        )
+        raise _no_held_out_rows(settings.rule)
     beside, numbers = None, None
     if data.beside is not None and judged.places is not None:
         assert data.number is not None

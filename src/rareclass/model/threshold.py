@@ -173,6 +173,10 @@ class DecisionRule:
         """Say whether it speaks of hours, days or weeks."""
         return isinstance(self.rule.constraint, AtMostAlertsAPeriod)
 
+    def costs(self, beside: pl.DataFrame, numbers: NDArray[np.int64]) -> dict[str, Any]:
+        """Return the columns of costs by name; raises `InputError` at a cell that is no cost."""
+        return {name: costs_of(beside[name], numbers, f"--cost {name}") for name in self.columns}
+
     def choose(
         self,
         scored: ScoredRows,
@@ -188,9 +192,7 @@ class DecisionRule:
         costs, moments = None, None
         if beside is not None:
             assert numbers is not None
-            costs = {
-                name: costs_of(beside[name], numbers, f"--cost {name}") for name in self.columns
-            }
+            costs = self.costs(beside, numbers)
             if time is not None and self.needs_time:
                 moments = times_of(beside[time], numbers, "--time")
                 check_days(moments, f"--time {time}", time)
