@@ -12,7 +12,12 @@ from sklearn.metrics import fbeta_score
 
 from draws import draws, thorough
 from rareclass.decide import ReviewBand, ThresholdRule
-from rareclass.decide.alert_budget import EXCHANGEABLE_PERIODS, POISSON, _beta_binomial
+from rareclass.decide.alert_budget import (
+    EXCHANGEABLE_PERIODS,
+    POISSON,
+    _beta_binomial,
+    covered_periods,
+)
 from rareclass.decide.constraints import _ranks, precision_band, sequence_bounds
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import InputError
@@ -212,6 +217,17 @@ def test_alerts_of_a_day_to_come(table, number, n_days):
     if not fine:
         assert stats.nbinom.cdf(chosen.bound, 1, share) >= CONFIDENCE
         assert stats.nbinom.cdf(chosen.bound - 1, 1, share) < CONFIDENCE
+
+
+@pytest.mark.parametrize("minutes", [2, 30, 600])
+def test_of_less_than_a_day_the_least_number_that_holds_is_named(minutes):
+    time = np.arange(40) * minutes / 40 / 1440
+    share = 1.0 - 1.0 / (covered_periods(time, "day").n + 1.0)
+    chosen = Rule.max_alerts(1).choose(np.arange(40) % 5 == 0, np.arange(40.0), time=time)
+    assert chosen.procedure == POISSON
+    assert not chosen.budget.n_above
+    assert stats.nbinom.cdf(chosen.bound, 1, share) >= CONFIDENCE
+    assert stats.nbinom.cdf(chosen.bound - 1, 1, share) < CONFIDENCE
 
 
 @given(scored(), st.floats(0.1, 5.0), st.floats(0.1, 20.0), st.booleans())

@@ -255,6 +255,18 @@ def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypa
     assert rows[1] == pytest.approx((0.88 * 80_000 - 400 - 1600 - 18_000) / 12, rel=0.03)
     assert len(model.held_out_["row"]) == 6000
     assert set(model.leaderboard_["member"]) == {"slow", "slower"}
+    # The time that their scores take counts as the member's.
+    with_others = race._with_others
+
+    def late(*rows):
+        clock.now += 7.0
+        return with_others(*rows)
+
+    monkeypatch.setattr(race, "_with_others", late)
+    later = learned_rows(80_000.0, members=[slow, slower])[0].leaderboard_
+    before = dict(zip(*map(model.leaderboard_.get, ("member", "seconds")), strict=True))
+    after = dict(zip(*map(later.get, ("member", "seconds")), strict=True))
+    assert after == pytest.approx({"slow": before["slow"], "slower": before["slower"] + 7.0})
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, np.nan, np.inf, "60", True, None])

@@ -197,7 +197,7 @@ class AtMostAlertsAPeriod(Constraint):
         limits = np.array([-np.inf])
         if periods.has_whole:
             limits = np.sort(self._limits(held, periods.number))
-        if place <= len(limits):
+        if periods.has_whole and place <= len(limits):
             procedure = EXCHANGEABLE_PERIODS.format(period=self.period)
             cut = _last_above(held, limits[place - 1])
             return ChosenCut(cut, True, self.number, self.number, procedure, True)
