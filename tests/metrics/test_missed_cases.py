@@ -15,8 +15,9 @@ ROWS = st.lists(
 ).filter(lambda rows: len({each[0] for each in rows}) == 2)
 
 
-@given(ROWS, st.floats(0.0, 3.0))
-def test_the_average_is_the_mean_over_cases_with_ties_and_weights(rows, ratio):
+@given(ROWS, st.floats(0.0, 3.0), st.sampled_from([1.0, 1e-3, 1e3]))
+def test_the_average_is_the_mean_over_cases_with_ties_and_weights(rows, ratio, unit):
+    rows = [(is_case, score, w * unit) for is_case, score, w in rows]
     y, scores, weight = (np.array(each) for each in zip(*rows, strict=True))
     slow = 0.0
     for is_case, score, w in rows:

@@ -193,6 +193,13 @@ def test_a_score_that_rounding_leaves_below_the_margin_is_no_gap(unit):
     assert problem.measure(alpha, lifted=True).gap <= 1e-11
 
 
+@pytest.mark.parametrize("C", [1e5, 1e8, 1e11])
+def test_a_huge_bound_leaves_no_gap(C):
+    solution = solve_dual(dense_rows(overlapping(40, 60)), np.full(40, C), EXACT, max_iter=50)
+    assert solution.status == "converged"
+    assert solution.gap <= EXACT
+
+
 @pytest.mark.parametrize("p", [1, 5, 20, 100])
 def test_the_second_stage_takes_as_many_rows_as_are_affordable(p, monkeypatch):
     monkeypatch.setattr(dual, "_MOST_PRODUCTS", 1001.0)

@@ -113,6 +113,7 @@ def test_views_and_schemas(postgresql, scores):
     assert rows_of(table).height == 3
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", ["a.b.c", "", ".", "a.", '"a', 'a"b', "x\0y"])
 def test_what_is_no_name(name, tmp_path):
     with pytest.raises(InputError, match="--out-table"):
@@ -121,6 +122,8 @@ def test_what_is_no_name(name, tmp_path):
         ResultTable.named(DatabaseAddress(f"sqlite:///{tmp_path}/x"), "a.b")
     with pytest.raises(InputError, match="64 bytes"):
         ResultTable.named(DatabaseAddress("postgresql://h/d"), "x" * 64)
+    assert ResultTable.named(DatabaseAddress("postgresql://h/d"), "x" * 63).name == "x" * 63
+    assert ResultTable.named(DatabaseAddress(f"sqlite:///{tmp_path}/x"), "x" * 64).name == "x" * 64
 
 
 def test_a_wrong_password_is_not_repeated(postgresql):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -86,6 +87,19 @@ def test_scores_are_those_of_the_library(name, table):
     scale = max(1.0, float(np.abs(model.score_samples(new)).max()))
     assert apart <= PARITY * scale
     assert same or np.abs(model.score_samples(new) - model.offset_).min() <= PARITY * scale
+
+
+@pytest.mark.parametrize(
+    "model", [*KERNELS.values(), RankRC(kernel="linear"), RankRC(lam=1e9, penalty="l1")], ids=repr
+)
+@pytest.mark.filterwarnings("ignore")  # of a model without a landmark
+def test_each_kernel_is_that_of_the_library(model):
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 6 == 0
+    X[y] += 1.0
+    model = clone(model).fit(X, y)
+    apart, _, same = differences(answers(to_onnx(model), X), model, X)
+    assert apart <= PARITY
+    assert same
 
 
 @pytest.mark.parametrize("name", SEARCHES)
