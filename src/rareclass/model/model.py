@@ -6,57 +6,32 @@ for the base rate of its probabilities (`Model.set_prevalence`): one with anothe
 model (`Model.with_thresholds`).
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import (
-    Calibration,
     LevelCalibration,
     shift_probability,
 )
 from rareclass.decide.calibration.isotonic import ProbabilityInterval, VennAbersMap
 from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.encoding.encoders import TableEncoder, TypedColumns
-from rareclass.encoding.table_statistics import TableStatistics
-from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError
-from rareclass.machine import track
-from rareclass.model.archive import naming_file
-from rareclass.model.class_probability import class_probability
-from rareclass.model.columns import ColumnTracker, TrainedColumn, check_columns, trained_columns
 from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import (
-    CombinationFacts,
-    ModelFacts,
-    RareCases,
     RareClassFacts,
-    ScoredRows,
 )
-from rareclass.model.parts import Encoder, Ranker, Scores
-from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, batch_rows_for, open_rows
-
-
-class ScoredBatch(NamedTuple):
-    """Scores of consecutive rows of a file."""
-
-    scores: Scores
-    kept: pl.DataFrame  # the columns asked for, as they stand in the file
-    rows: Any = None  # typed columns or a sparse matrix, where they were asked for
-    classes: NDArray[np.float64] | None = None  # P(k | x) of several rare classes
+from rareclass.model.parts import Scores
+from rareclass.model.table_scorer import TableScorer
+from rareclass.tables.table_file import open_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model:
+class Model(TableScorer):
     """A fitted ranking that scores tables; `rareclass.load` opens one.
 
     Attributes
@@ -89,24 +64,8 @@ class Model:
     array([0.013, 1.204, 0.118])
     """
 
-    encoder: Encoder
-    estimator: Ranker
-    facts: ModelFacts
-    thresholds: NDArray[np.float64]
-    calibration: Calibration | LevelCalibration | None = None
-    held_out: ScoredRows | None = None
-    cases: RareCases | None = None
-    notices: tuple[str, ...] = ()
-    file: Path | None = None
-    counted: tuple[TrainedColumn, ...] = ()  # columns as a stream had them
-
     def __repr__(self) -> str:
         return f"<Model of {self.target!r}: {', '.join(self.classes)}>"
-
-    @property
-    def target(self) -> str:
-        """Name of the column whose classes were learned; a table to be scored need not have it."""
-        return self.facts.target.target
 
     @property
     def columns(self) -> list[str]:
@@ -124,11 +83,6 @@ class Model:
         return tuple(self.decision.names)
 
     @property
-    def rare_calibration(self) -> Calibration | None:
-        """The map from scores to probabilities of the rare class; None for levels or no map."""
-        return self.calibration if isinstance(self.calibration, Calibration) else None
-
-    @property
     def level_calibration(self) -> LevelCalibration | None:
         """The map from scores to probabilities of levels; None for a rare class or no map."""
         return self.calibration if isinstance(self.calibration, LevelCalibration) else None
@@ -137,24 +91,6 @@ class Model:
     def threshold(self) -> float:
         """Score above which a row is called rare, of a model of a rare class."""
         return float(self.thresholds[0])
-
-    @property
-    def statistics(self) -> TableStatistics | None:
-        """Statistics of the training table by column; None for sparse rows, hunts and streams."""
-        if isinstance(self.encoder, TypedColumns):
-            return self.estimator.statistics_  # type: ignore[attr-defined]
-        return self.encoder.statistics_ if isinstance(self.encoder, TableEncoder) else None
-
-    @cached_property
-    def trained(self) -> list[TrainedColumn]:
-        """The columns and the scores as training had them."""
-        facts, used = self.facts, self.encoder.columns
-        if self.counted:
-            return list(self.counted)
-        with self.naming_file():
-            return trained_columns(
-                facts.columns, used, facts.n_rows, self.statistics, self.held_out
-            )
 
     @property
     def has_rare_class(self) -> bool:
@@ -383,17 +319,6 @@ class Model:
             low, high = np.minimum(low, probability), np.maximum(high, probability)
         return ProbabilityInterval(low, high)
 
-    def _known_calibration(self) -> Calibration:
-        """Return the map to probabilities of the rare class; raises `InputError` without one."""
-        if self.rare_calibration is None:
-            raise InputError(
-                f"This model of {self.target!r} has no probabilities: no rows were held out to "
-                "learn them from.",
-                "rareclass fit makes models that have them, of tables with enough rare rows.",
-                ErrorKind.UNSUPPORTED,
-            )
-        return self.rare_calibration
-
     def percentiles(self, scores: Scores) -> Scores:
         """Return the share of the training majority, in percent, that score less.
 
@@ -402,51 +327,6 @@ class Model:
         percents = np.linspace(0.0, 100.0, len(self.facts.quantiles))
         return np.interp(scores, self.facts.quantiles, percents)
 
-    def encode(self, typed: Any, n_before: int = 0) -> Any:
-        """Return typed rows as the estimator takes them; `n_before` rows came before them."""
-        try:
-            with self.naming_file():
-                return self.encoder.transform(typed)
-        except InputError as error:
-            if error.row is None:
-                raise
-            row = n_before + error.row
-            message = f"Row {row}: {error.message}"
-            raise InputError(message, error.remedy, error.kind, row=row) from error
-
-    @property
-    def rare_classes(self) -> tuple[str, ...]:
-        """Names of several rare classes that the model tells apart; empty where it does not."""
-        facts = self.facts
-        if not isinstance(facts.target, RareClassFacts) or self.rare_calibration is None:
-            return ()
-        return facts.target.rare_labels if isinstance(facts.method, CombinationFacts) else ()
-
-    def score_encoded(self, X: Any, n_before: int = 0) -> Scores:
-        """Return scores of encoded rows; `n_before` rows of the table came before them.
-
-        Raises `InputError` where the estimator gives no score, or one that is no finite number.
-        """
-        with self.naming_file():
-            scores = self.estimator.score_samples(X)
-        return self._checked(scores, X.shape[0], n_before)
-
-    def score_and_classes(
-        self, X: Any, n_before: int = 0
-    ) -> tuple[Scores, NDArray[np.float64] | None]:
-        """Return `score_encoded`, and P(k | x) of several rare classes, None where one is rare.
-
-        The probabilities are at the share of rare rows of training, as thresholds are.
-        """
-        names = self.rare_classes
-        if not names:
-            return self.score_encoded(X, n_before), None
-        with self.naming_file():
-            scores, which = self.estimator.score_and_classes(X)  # type: ignore[attr-defined]
-        scores = self._checked(scores, X.shape[0], n_before)
-        trained = self._known_calibration().at()
-        return scores, class_probability(self.estimator, trained, scores, which, len(names))
-
     def stated_classes(self, scores: Scores, classes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return probabilities of several rare classes at the stated share of rare rows.
 
@@ -454,119 +334,3 @@ class Model:
         """
         rare = self._known_calibration()(scores)
         return rare[:, None] * classes / classes.sum(axis=1, keepdims=True)
-
-    def _checked(self, scores: Any, n_rows: int, n_before: int) -> Scores:
-        """Return scores; raise `InputError` where there is not a finite number for each row."""
-        name = "The model" if self.file is None else f"The model file {self.file}"
-        if np.shape(scores) != (n_rows,) or scores.dtype.kind != "f":
-            raise InputError(
-                f"{name} does not score each row: it is damaged.",
-                "Fit again.",
-                ErrorKind.DAMAGED_FILE,
-            )
-        wrong = np.flatnonzero(~np.isfinite(scores))
-        if len(wrong):
-            row = n_before + int(wrong[0]) + 1
-            raise InputError(
-                f"{name} gives row {row} the score {scores[wrong[0]]}.",
-                "The numbers of that row are too large, or the model is damaged: fit again.",
-                ErrorKind.NOT_FINITE,
-                row=row,
-            )
-        return scores
-
-    def score_batches(
-        self,
-        file: TableFile | SvmlightFile,
-        keep: Sequence[str],
-        summary: InputSummary,
-        with_rows: bool = False,
-    ) -> Iterator[ScoredBatch]:
-        """Score a file batch by batch; `summary` is filled on the way.
-
-        `keep` names columns to hand on as they stand in the file. Batches hold the typed rows only
-        on request; such batches are not to be collected.
-        """
-        is_sparse = isinstance(file, SvmlightFile)
-        if is_sparse != (self.facts.format == "svmlight"):
-            trained_on = "table with named columns" if is_sparse else "svmlight file"
-            raise InputError(
-                f"{file.path} is a {file.format_name} file, but the model was trained on a "
-                f"{trained_on}.",
-                f"Give a {trained_on}.",
-                ErrorKind.FILE_FORMAT,
-            )
-        if isinstance(file, SvmlightFile):
-            yield from self._score_sparse(file, bool(keep), summary, with_rows)
-            return
-        columns = list(self.encoder.columns)
-        used = [column.name for column in columns]
-        check_columns(file, used, keep)
-        known = {column.name for column in self.facts.columns} | {self.target, *keep}
-        summary.extra_columns = [name for name in file.columns if name not in known]
-        unused = self._track(summary) & set(file.columns)
-        summary.n_columns = len(columns)
-        names = list(dict.fromkeys([*used, *keep, *sorted(unused)]))
-        with track("Scoring", total=file.estimate_rows() or None) as advance:
-            for batch in file.batches(names, batch_rows_for(len(names))):
-                n_before = summary.n_rows
-                typed = read_as_trained(batch, columns, n_before + 1)
-                summary.n_rows += batch.height
-                X = self.encode(typed, n_before)
-                if summary.counts_cells:
-                    with self.naming_file():
-                        self.count_unlike(typed, X, summary)
-                scores, classes = self.score_and_classes(X, n_before)
-                if summary.columns is not None:
-                    summary.columns.add_unused(batch.select(sorted(unused)))
-                    summary.columns.add_scores(scores)
-                rows = typed if with_rows else None
-                yield ScoredBatch(scores, batch.select(keep), rows, classes)
-                advance(batch.height)
-
-    def _track(self, summary: InputSummary) -> set[str]:
-        """Let a summary compare with training; return columns to be read for that alone."""
-        if not summary.counts_cells:
-            return set()
-        if summary.columns is None:
-            summary.columns = ColumnTracker(self.trained)
-        return {each.name for each in self.trained if each.reading is not None}
-
-    def count_unlike(self, typed: pl.DataFrame, X: Any, summary: InputSummary) -> None:
-        """Count cells that are unlike training; `X` are the same rows, encoded."""
-        summary.unseen_values.update(self.encoder.count_unseen(typed))
-        summary.outside.update(self.encoder.count_outside(typed))
-        self._track(summary)
-        assert summary.columns is not None
-        summary.columns.add(typed)
-        if isinstance(self.encoder, TypedColumns):  # the estimator knows its values
-            words = {each.name for each in self.encoder.columns if each.reads_as == "string"}
-            for name, count in self.estimator.outside(X).items():  # type: ignore[attr-defined]
-                counts = summary.unseen_values if name in words else summary.outside
-                counts[name] += count
-
-    def _score_sparse(
-        self, file: SvmlightFile, keep_labels: bool, summary: InputSummary, with_rows: bool
-    ) -> Iterator[ScoredBatch]:
-        encoder: Any = self.encoder
-        with track("Scoring") as advance:
-            for batch in file.batches(encoder.zero_based, encoder.n_features_):
-                n_before = summary.n_rows
-                summary.n_rows += len(batch.labels)
-                scores = self.score_encoded(self.encode(batch.X), n_before)
-                self._track(summary)
-                if summary.columns is not None:
-                    summary.columns.add_scores(scores)
-                labels = pl.DataFrame({"label": batch.labels} if keep_labels else {})
-                yield ScoredBatch(scores, labels, batch.X if with_rows else None)
-                advance(len(batch.labels))
-
-    @contextmanager
-    def naming_file(self) -> Iterator[None]:
-        """Re-raise errors from inside a loaded model with the file's name.
-
-        Parts of a file that each look sound may still be of different models. A model that was
-        just fitted has no file: its errors are left as they are.
-        """
-        with naming_file(self.file):
-            yield

@@ -17,7 +17,8 @@ from rareclass.model.calls import Calls, Part
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.explained import explainer_of, note_on_cases, told_names
 from rareclass.model.facts import HuntFacts
-from rareclass.model.model import Model, ScoredBatch
+from rareclass.model.model import Model
+from rareclass.model.table_scorer import ScoredBatch
 from rareclass.model.threshold import in_step
 from rareclass.tables.cells import type_name
 from rareclass.tables.databases.result_table import ResultTable
