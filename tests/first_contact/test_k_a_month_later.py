@@ -196,7 +196,7 @@ def test_files_are_read_in_blocks_and_blocks_do_not_matter(
 ) -> None:
     model = load_model(folder / "m.rareclass")
     whole = monitor_file(model, folder / "new.csv").as_plain_data()
-    monkeypatch.setattr("rareclass.model.model.batch_rows_for", lambda n: 170)
+    monkeypatch.setattr("rareclass.model.table_scorer.batch_rows_for", lambda n: 170)
     assert monitor_file(model, folder / "new.csv").as_plain_data() == whole
 
 

@@ -13,7 +13,7 @@ from made_models import made_model
 from rareclass import RankRC
 from rareclass.encoding.encoders import SparseEncoder, TableEncoder
 from rareclass.errors import ErrorKind
-from rareclass.model import model as scored
+from rareclass.model import table_scorer as scored
 from rareclass.model.drift import InputSummary
 from rareclass.model.model import Model
 from rareclass.tables.columns import Column
