@@ -34,6 +34,7 @@ from rareclass.tables.cells import (
     without_empty_marks,
     word_of,
 )
+from rareclass.tables.reading import CellReading, read_cells
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_table
 
@@ -364,3 +365,70 @@ def test_a_column_and_a_cell_are_read_by_the_same_rules(cells: list[str]) -> Non
     np.testing.assert_array_equal(numbers.cast(pl.Float64).to_numpy(), values)
     many = pl.Series([*cells, *["x"] * 100], dtype=pl.String)  # few are written one by one
     assert canonical_words(many).to_list()[: len(cells)] == [word_of(cell) for cell in cells]
+
+
+EMPTY_CELLS = [
+    pl.Series("a", [None] * 3),
+    pl.Series("a", ["", "NA", None]),
+    pl.Series("a", [np.nan, None, np.nan]),
+    *(
+        pl.Series("a", [None] * 3, dtype)
+        for dtype in (
+            pl.Int64, pl.Float32, pl.Boolean, pl.Date, pl.Datetime("us", "Asia/Tokyo"), pl.Time,
+            pl.Duration, pl.Binary, pl.List(pl.Int8), pl.Struct({"b": pl.Int8}), pl.Decimal(9, 2),
+        )
+    ),
+    pl.Series("a", [], pl.String),
+    pl.Series("a", [], pl.Float64),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        CellReading("number"),
+        CellReading("number", number_format="1.234,5"),
+        CellReading("number", truth="true/false"),
+        CellReading("date"),
+        CellReading("date", zone="Europe/Berlin"),
+        CellReading("date", date_format="YYYY-MM-DD"),
+        CellReading("string"),
+        CellReading("string", truth="yes/no"),
+    ],
+    ids=str,
+)
+def test_a_column_without_a_value_is_empty_whatever_its_type(reading: CellReading) -> None:
+    """A file, a request or a data frame of a few rows need not know the type of such a column."""
+    types = set()
+    for cells in EMPTY_CELLS:
+        read = read_cells(cells, reading, 1)
+        assert read.to_list() == [None] * len(cells), cells.dtype
+        types.add(read.dtype)
+    assert len(types) == 1
+
+
+@pytest.mark.filterwarnings("ignore:column")
+def test_types_that_only_pandas_has_are_their_text() -> None:
+    y = [k % 10 == 0 for k in range(N)]
+    numbers = pd.Series(np.arange(N) % 9)
+    given = {
+        "cut": pd.cut(numbers, 3),
+        "interval": pd.interval_range(0, 9, 9)[np.arange(N) % 9],
+        "days": pd.period_range("2024-01-01", periods=N, freq="D"),
+        "long": pd.Series([2**70 + k % 3 for k in range(N)], dtype=object),
+    }
+    table = read_table(pd.DataFrame(given | {"y": y}))
+    text = {name: [str(cell) for cell in cells] for name, cells in given.items()}
+    as_text = read_table(pd.DataFrame(text | {"y": y}))
+    for name in given:
+        one, other = table.column(name), as_text.column(name)
+        assert one.kind == other.kind
+        both = [each.values if each.levels is None else each.words() for each in (one, other)]
+        np.testing.assert_array_equal(*both)
+
+
+def test_lists_in_a_dictionary_are_refused_as_lists_are() -> None:
+    places = pa.array(np.arange(N) % 2, pa.int8())
+    structs = pa.DictionaryArray.from_arrays(places, pa.array([{"b": 1}, {"b": 2}]))
+    with refused(ErrorKind.CELL, column="a", says="Struct"):
+        read_table(pa.table({"a": structs}))

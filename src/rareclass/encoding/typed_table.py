@@ -263,6 +263,9 @@ def _understood(given: FrameColumn) -> tuple[Column, TypedColumn]:
 def _reading_of(given: FrameColumn, cells: pl.Series | _CodedText) -> tuple[CellReading, bool]:
     """How a column of training is read, and whether its numbers are whole as written."""
     name, dtype = given.cells.name, given.cells.dtype
+    reading = reading_of_type(dtype, truth_as_numbers=True)
+    if reading is None:
+        raise unusable(name, type_name(dtype))
     if given.is_chosen:
         return CellReading("string", marks=False), False
     if isinstance(cells, _CodedText):
@@ -276,9 +279,6 @@ def _reading_of(given: FrameColumn, cells: pl.Series | _CodedText) -> tuple[Cell
     if are_too_long(cells):
         _tell(name, note_of_long_numbers(name))
         return CellReading("string"), False
-    reading = reading_of_type(dtype, truth_as_numbers=True)
-    if reading is None:
-        raise unusable(name, type_name(dtype))
     return reading, are_whole(dtype)
 
 

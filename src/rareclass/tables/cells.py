@@ -310,6 +310,19 @@ def type_name(dtype: pl.DataType) -> str:
     return str(dtype)
 
 
+def are_all_missing(cells: pl.Series) -> bool:
+    """Say whether no cell has a value: each is null, or NaN.
+
+    >>> are_all_missing(pl.Series([None, np.nan])), are_all_missing(pl.Series([None, ""]))
+    (True, False)
+    """
+    n_null = cells.null_count()
+    if n_null == len(cells) or not cells.dtype.is_float():
+        return n_null == len(cells)
+    # The first cell says so of most columns, without a pass.
+    return is_missing(cells[0]) and int(cells.is_nan().sum()) + n_null == len(cells)
+
+
 def are_plain(cells: pl.Series | pl.DataFrame) -> bool:
     """Say whether float64 cells are numbers that can be computed with, or empty, all of them."""
     values = cells.to_numpy()  # of a column without a copy where no cell is empty

@@ -17,6 +17,9 @@ from rareclass.tables.forked import check_not_forked
 
 _MADE_FOR_CATEGORIES = (pl.Categorical, pl.Enum)
 _OTHERS = (pl.String, pl.Boolean, pl.Null, pl.Binary)
+_BEYOND_TYPES = 2.0**63
+# Types that only pandas has: their text is what a file of the table holds.
+_OF_PANDAS = ("pandas.interval", "pandas.period")
 
 
 class FrameColumn(NamedTuple):
@@ -107,6 +110,8 @@ def numbers_of(X: Any) -> pl.DataFrame:
 def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
     """Read Python objects: of one type as that type, numbers of several as float64, else as words.
 
+    Whole numbers that no type holds are words, as the digits of a file are.
+
     Raises `InputError` for lists, bytes and the like.
     """
     try:
@@ -119,7 +124,9 @@ def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
         is_missing(cell) or isinstance(cell, int | float | np.number | np.bool_) for cell in cells
     ):
         numbers = [math.nan if is_missing(cell) else float(cell) for cell in cells]
-        return pl.Series(name, numbers, pl.Float64)
+        are_whole = all(is_missing(cell) or isinstance(cell, int | np.integer) for cell in cells)
+        if not (are_whole and any(abs(number) >= _BEYOND_TYPES for number in numbers)):
+            return pl.Series(name, numbers, pl.Float64)
     return pl.Series(name, [word_of(cell) for cell in cells], pl.String)
 
 
@@ -148,7 +155,13 @@ def _of_polars(cells: pl.Series) -> FrameColumn:
 
 def _of_series(name: str, series: "nw.Series[Any]") -> FrameColumn:
     try:
-        return _of_arrow(name, series.to_arrow())
+        array = series.to_arrow()
+        is_chosen = pa.types.is_dictionary(array.type)
+        kind = array.type.value_type if is_chosen else array.type
+        if isinstance(kind, pa.BaseExtensionType) and kind.extension_name in _OF_PANDAS:
+            words = [None if is_missing(cell) else str(cell) for cell in series.to_list()]
+            return FrameColumn(pl.Series(name, words, pl.String), is_chosen)
+        return _of_arrow(name, array)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         cells = np.array([*series.to_list(), None], dtype=object)[:-1]
         return FrameColumn(series_of_objects(name, cells), False)

@@ -15,6 +15,7 @@ from rareclass.tables import TableWarning
 from rareclass.tables.cells import (
     LARGEST_NUMBER,
     TRUTH_SPELLINGS,
+    are_all_missing,
     are_plain,
     canonical_words,
     is_text_type,
@@ -60,9 +61,12 @@ class CellReading:
 def read_cells(cells: pl.Series, reading: CellReading, first_row: int) -> pl.Series:
     """Return the cells as float64, as dates with the time of day, or as words.
 
+    Cells that are all empty are so whatever their type is: a column without a value may have any.
     `first_row` is the row of the first cell in the file, for messages. Raises `InputError` at the
     first cell that does not fit, naming column, row and value.
     """
+    if are_all_missing(cells):
+        cells = pl.repeat(None, len(cells), dtype=pl.String, eager=True).alias(cells.name)
     if reading.reads_as == "number":
         return read_numbers(cells, first_row, reading)
     if reading.reads_as == "date":
@@ -148,11 +152,11 @@ def _format_of(cells: pl.Series) -> str:
 
     Raises `InputError` where the cells may be day or month first.
     """
-    profile = DateProfile()
-    profile.add(cells.drop_nulls())
-    ways = profile.ways
+    profile, present = DateProfile(), cells.drop_nulls()
+    profile.add(present)
+    ways = profile.ways if len(present) else ()
     if len(ways) > 1:
-        cell = cells.drop_nulls()[0]
+        cell = present[0]
         raise InputError(
             f"Column {cells.name!r} holds {shown(cell)}, which may be {' or '.join(ways[:2])}, "
             "where the model was trained on dates.",
