@@ -15,6 +15,7 @@ from rareclass.errors import ErrorKind
 from rareclass.metrics import checked_measures
 from rareclass.model.model_file import load_model
 from rareclass.report.checked_section import checked_section
+from rareclass.report.model_report import report_on_model
 from rareclass.report.reading import ReportOptions, read_rows
 from rareclass.review import Header, Listed, ReviewJournal, Round, Verdict
 from rareclass.review.estimates import evaluate_checked, import_checks, read_checked
@@ -137,6 +138,39 @@ def test_a_threshold_is_chosen_on_the_weighted_rows(month: Month, rareclass: Run
     found = json.loads(numbers.read_text())
     assert found["threshold"] == pytest.approx(chosen.threshold)
     assert found["rows"] == pytest.approx(600)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [*(("--alerts", f"{n}/600") for n in (5, 20, 60, 150, 400)), ("--min-recall", "0.5"),
+     ("--threshold", "0.7"), ("--alerts", "60/600", "--prevalence", "0.2")],
+)  # fmt: skip
+def test_alerts_are_counted_on_all_rows(
+    month: Month, rareclass: Run, words: tuple[str, ...]
+) -> None:
+    """Every row has a score: a budget needs no label, and no count is an estimate."""
+    numbers = month.folder / "t.json"
+    given = ("threshold", month.model_path, month.table, "--journal", month.checked)
+    output_of(rareclass(*given, *words, "--json", numbers))
+    found = json.loads(numbers.read_text())
+    n_above = int((month.scores > found["threshold"]).sum())
+    assert (found["alerts"], found["rows"]) == (n_above, 600)
+    if words[0] == "--alerts" and len(words) == 2:
+        number = int(words[1].split("/")[0])
+        rule = ThresholdRule.max_alerts(number, rows=600).choose(month.y, month.scores)
+        assert found["threshold"] == rule.threshold
+        assert found["met"] == rule.met
+        assert n_above <= number
+    assert found["recall"]["low"] <= found["recall"]["value"] <= found["recall"]["high"]
+
+
+def test_a_report_counts_alerts_and_says_how_many_rows_were_checked(month: Month) -> None:
+    options = ReportOptions(journal=month.checked)
+    page = report_on_model(month.model, month.model_path, month.table, options).page
+    n_above = int((month.scores > month.model.threshold).sum())
+    assert f"raises {round(10_000 * n_above / 600)} alerts" in page.verdict
+    n_found, n_checked = int(month.y[month.rows].sum()), len(month.rows)
+    assert f"600 rows, {n_found} of {n_checked} checked" in page.subtitle
 
 
 def test_a_report_reads_the_checked_rows_with_their_weights(month: Month) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.decide.alert_budget import AtMostAlertsAPeriod, PeriodBudget
+from rareclass.decide.alert_budget import AtMostAlerts, AtMostAlertsAPeriod, PeriodBudget
 from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand
 from rareclass.decide.class_thresholds import (
     class_weights,
@@ -204,6 +204,38 @@ class DecisionRule:
         return replace(chosen, budget=chosen.budget._replace(time=time))
 
 
+class CheckedRows(NamedTuple):
+    """Rows of which only some have a known class."""
+
+    known: ScoredRows  # these, with the number of rows that each stands for
+    scores: NDArray[np.float64]  # of all rows
+
+    def counted(self, wanted: DecisionRule | float, chosen: ChosenThreshold) -> ChosenThreshold:
+        """Return the threshold with its alerts counted, not estimated: every score is known.
+
+        A rule that is about alerts alone is therefore kept on all rows.
+        """
+        known, rule = self.known, wanted.rule if isinstance(wanted, DecisionRule) else None
+        if rule and isinstance(rule.constraint, AtMostAlerts) and rule.prevalence is None:
+            assert known.places is not None
+            rare = np.zeros(len(self.scores), bool)
+            rare[known.places] = known.y == 1
+            kept = rule.choose(rare, self.scores)
+            of_known = (known.y == 1, known.scores, known.weight)
+            judged = chosen_by_hand(kept.threshold, *of_known)
+            chosen = replace(
+                kept,
+                precision=judged.precision,
+                recall=judged.recall,
+                false_positive_rate=judged.false_positive_rate,
+                level=judged.level,
+                prevalence=judged.prevalence,
+                n_rare=judged.n_rare,
+            )
+        alerts = float((self.scores > chosen.threshold).sum())
+        return replace(chosen, alerts=alerts, rows=float(len(self.scores)))
+
+
 def with_threshold(
     model: "Model",
     wanted: DecisionRule | float,
@@ -212,7 +244,7 @@ def with_threshold(
     separator: str | None = None,
     prevalence: float | None = None,
     rare_class: str | None = None,
-    checked: ScoredRows | None = None,
+    checked: CheckedRows | None = None,
 ) -> tuple["Model", ChosenThreshold]:
     """Return the model with the threshold that a rule chooses, or that was named.
 
@@ -224,13 +256,12 @@ def with_threshold(
     or "all": each has a threshold of its own, and the rule is for rows that are called any class.
     Without it the classes keep in step (`in_step`): as many rows are called a class as score above
     the new threshold.
-    `checked` are the rows of the file whose classes are known, where the others are not.
+    `checked` are the rows of the file where only some have a known class.
 
     Raises `InputError` for a model of levels, where there are no such rows, where the rule cannot
     be judged on them, and where the model has no such class.
     """
-    if rare_class is not None:
-        rare_class = _named_class(model, rare_class, prevalence)
+    rare_class = _named_class(model, rare_class, prevalence)
     if not model.has_rare_class:
         raise InputError(
             "A model for ordered levels has a threshold for each level, and takes no rule.",
@@ -252,7 +283,7 @@ def with_threshold(
         if rule is not None and rule.needs_time and time is not None:
             names = [*names, time]
         beside = columns_beside(file, names) if names else None
-        rows = checked or _labelled_rows(model, file, str(data))
+        rows = _labelled_rows(model, file, str(data)) if checked is None else checked.known
         assert rows.places is not None
         beside, numbers = None if beside is None else beside[rows.places], rows.places + 1
         rows = _of_class(model, rows, rare_class)
@@ -262,6 +293,7 @@ def with_threshold(
             chosen = chosen.approximately("the model learned from these rows as well")
     else:
         chosen = chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight, prevalence)
+    chosen = chosen if checked is None else checked.counted(wanted, chosen)
     if rare_class is not None:
         return model.with_class_rules(_rules_of(model, rare_class, chosen, rows)), chosen
     changed = in_step(model.with_thresholds(chosen.threshold, chosen), chosen.rule, rows)
@@ -340,8 +372,10 @@ def _weights(facts: RareClassFacts, rows: ScoredRows) -> NDArray[np.float64]:
     return np.where(there, class_weights(facts.class_counts), np.inf)
 
 
-def _named_class(model: "Model", name: str, prevalence: float | None) -> str:
-    """Return the rare class of a model that a user names, as the model writes it."""
+def _named_class(model: "Model", name: str | None, prevalence: float | None) -> str | None:
+    """Return the rare class of a model that a user names, as the model writes it; None for none."""
+    if name is None:
+        return None
     if prevalence is not None:
         raise InputError(
             "--prevalence is of any rare class, and --class names one of them.",

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rareclass.errors import counted, first_names
+from rareclass.metrics import CheckedMeasures
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.model import Model
 from rareclass.report.page import Heading, Listing, PageBlock, Section, percent, whole
@@ -29,13 +30,22 @@ class CardBasis:
     score: ScoreDrift | None = None
     days: Subgroups | None = None
     groups: Subgroups | None = None
+    checked: CheckedMeasures | None = None  # where only some rows have a known class
+
+    @property
+    def rows_in_words(self) -> str:
+        """The rows that were judged, and how many are rare; of checked ones what was found."""
+        if self.checked is None:
+            return f"{whole(self.table.n_rows)} rows, {whole(self.table.n_rare)} of them rare"
+        found = f"{whole(self.checked.n_found)} of {whole(self.checked.n_checked)}"
+        return f"{whole(self.checked.n_rows)} rows, {found} checked ones rare"
 
 
 def card_section(basis: CardBasis) -> Section:
     """Section with the basis of the numbers, and the uses that the model is not fit for."""
     blocks: list[PageBlock] = [Heading("What it rests on"), Listing(tuple(_meant(basis)))]
     not_meant = (
-        *_limits_of_few_rows(basis.table),
+        *_limits_of_few_rows(basis.table, basis.checked),
         *_limits_on_other_rows(basis),
         *_limits_of_parts(basis),
     )
@@ -46,14 +56,14 @@ def card_section(basis: CardBasis) -> Section:
 
 
 def _meant(basis: CardBasis) -> Iterator[str]:
-    facts, table = basis.model.facts, basis.table
+    facts = basis.model.facts
     training, rule, n_rare = facts.training, facts.rule, basis.model.rare_class.n_rare
     if training is not None:
         date = f" on {training.date[:10]}" if training.date else ""
         rare = f", {whole(n_rare)} of them rare" if n_rare is not None else ""
         yield f"Trained{date} on {counted(training.n_rows, 'row')}{rare}."
     on = "rows that it did not learn from" if basis.rows is None else basis.rows
-    yield f"Judged on {whole(table.n_rows)} rows, {whole(table.n_rare)} of them rare: {on}."
+    yield f"Judged on {basis.rows_in_words}: {on}."
     if basis.rows is not None:
         yield (
             "The numbers hold for rows like these. Whether the model learned from these very rows "
@@ -69,12 +79,14 @@ def _meant(basis: CardBasis) -> Iterator[str]:
         yield f"Its threshold keeps {rule.rule} at confidence {rule.confidence:g}."
 
 
-def _limits_of_few_rows(table: ThresholdTable) -> Iterator[str]:
-    recall = table.recall.at(table.own or 0)
+def _limits_of_few_rows(table: ThresholdTable, checked: CheckedMeasures | None) -> Iterator[str]:
+    recall, n_rare = table.recall.at(table.own or 0), table.n_rare
+    if checked is not None:
+        recall, n_rare = checked.recall or recall, checked.n_found
     bounds = f"{percent(recall.low)} to {percent(recall.high)}"
-    if table.n_rare < _FEW_RARE:
+    if n_rare < _FEW_RARE:
         yield (
-            f"Not for fine distinctions: only {whole(table.n_rare)} rare rows were judged, and its "
+            f"Not for fine distinctions: only {whole(n_rare)} rare rows were judged, and its "
             f"recall may lie anywhere from {bounds}."
         )
     elif recall.high - recall.low > _WIDE:
@@ -96,6 +108,8 @@ def _limits_of_few_rows(table: ThresholdTable) -> Iterator[str]:
 
 def _limits_on_other_rows(basis: CardBasis) -> Iterator[str]:
     share = basis.table.n_rare / basis.table.n_rows
+    if basis.checked is not None and basis.checked.prevalence is not None:
+        share = basis.checked.prevalence.value
     yield (
         "Not for another share of rare rows without a look: precision and "
         f"{basis.table.alert_unit} are at {percent(share)} rare."

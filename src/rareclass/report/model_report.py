@@ -12,11 +12,11 @@ from rareclass.decide.alert_budget import PeriodBudget
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.errors import ErrorKind, InputError, command_line, counted, first_names
 from rareclass.metrics import (
-    CheckedMeasures,
     Interval,
     average_precision_interval,
     roc_auc_interval,
 )
+from rareclass.metrics.interval import exact_interval
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.drift import drift_of
 from rareclass.model.facts import CombinationFacts, ModelFacts, facts_as_json
@@ -135,8 +135,9 @@ def report_on_model(
         groups = Subgroups.of(options.groups, rows.groups, rows.y, rows.scores, threshold)
     single = single_rows(content, rows, options.n_shown)
     basis = CardBasis(
-        content, measures.table, measures.reliability, drifts, rows.name, score_drift, days, groups
-    )
+        content, measures.table, measures.reliability, drifts, rows.name, score_drift, days, groups,
+        rows.checked,
+    )  # fmt: skip
     sections = _sections_of_scores(content, measures, model)
     if rows.checked is not None:
         sections.insert(0, checked_section(rows.checked))
@@ -154,7 +155,7 @@ def report_on_model(
         card_section(basis),
         settings_section(_settings(content.facts, measures, model, data)),
     ]
-    page = _page(content, measures, sections, f"{model.name} on {rows.name}", budget, rows.checked)
+    page = _page(content, measures, sections, f"{model.name} on {rows.name}", budget, basis)
     numbers = _plain_data(measures, drifts, score_drift, days, groups, budget)
     if rows.checked is not None:
         numbers["checked_rows"] = rows.checked.as_plain_data()
@@ -182,6 +183,7 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
         )
         for each in facts.columns
     ]
+    basis = CardBasis(content, measures.table, measures.reliability, columns)
     sections = _sections_of_scores(content, measures, model)
     if facts.importances:
         sections.append(features_section(facts.importances, {}, 0))
@@ -189,13 +191,13 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
         sections.append(classes_section(content, held.scores, held.classes, held.weight))
     sections += [
         data_section(_training_data_facts(content), columns, None, []),
-        card_section(CardBasis(content, measures.table, measures.reliability, columns)),
+        card_section(basis),
         settings_section(_settings(facts, measures, model, None)),
     ]
     by = str(None if facts.training is None else facts.training.estimated_by)
     how = "by cross-fitting" if by == "cross-fitting" else f"on {by}"
     budget = None if facts.rule is None else facts.rule.budget
-    page = _page(content, measures, sections, f"{model.name}, judged {how}", budget)
+    page = _page(content, measures, sections, f"{model.name}, judged {how}", budget, basis)
     return FinishedReport(page, _plain_data(measures, columns, None, None, None, budget))
 
 
@@ -221,16 +223,18 @@ def _page(
     sections: Sequence[Section],
     subtitle: str,
     budget: PeriodBudget | None,
-    checked: CheckedMeasures | None = None,
+    basis: CardBasis,
 ) -> ReportPage:
-    target = content.rare_class
+    target, checked = content.rare_class, basis.checked
     table, unit = measures.table, measures.table.alert_unit
     precision, recall = table.precision.at(measures.own), table.recall.at(measures.own)
-    area = measures.average_precision
+    area, alerts = measures.average_precision, table.alerts_at(measures.own)
     if checked is not None:
+        # Every score is known: alerts are counted, and only what is rare is estimated.
+        rate = exact_interval(checked.n_above, checked.n_rows, 0.95)
+        alerts = Interval(*(each * table.n_rows * table.per_alert for each in rate))
         precision = checked.precision or precision
         recall, area = checked.recall or recall, checked.average_precision or area
-    alerts = table.alerts_at(measures.own)
     found = ", and so finds none of the rare rows."
     if not math.isnan(precision.value):
         found = (
@@ -251,7 +255,7 @@ def _page(
     )
     return ReportPage(
         f"Finding {target.target} = {target.rare_label}",
-        f"{subtitle}: {whole(table.n_rows)} rows, {whole(table.n_rare)} of them rare",
+        f"{subtitle}: {basis.rows_in_words}",
         f"At its threshold the model raises {amount(alerts.value)} {unit}{found}",
         figures,
         tuple(sections),

@@ -16,6 +16,7 @@ from rareclass.metrics.checked import CheckedMeasures, CheckedSample, CheckMetho
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassFacts, ScoredRows
 from rareclass.model.model import Model
+from rareclass.model.threshold import CheckedRows
 from rareclass.review.journal import ReviewJournal
 from rareclass.review.records import Header, Listed, Round, Verdict
 from rareclass.review.table import read_review_table
@@ -49,10 +50,11 @@ class CheckedTable:
             )
         return weight > 0.0
 
-    def rows(self) -> ScoredRows:
-        """Return the checked rows with their weights, for a threshold."""
+    def rows(self) -> CheckedRows:
+        """Return the checked rows with their weights, and the scores of all, for a threshold."""
         places, (y, weight, _) = np.flatnonzero(self.rows_that_count()), self.sample
-        return ScoredRows(y[places].astype(np.int16), self.scores[places], weight[places], places)
+        known = y[places].astype(np.int16), self.scores[places], weight[places], places
+        return CheckedRows(ScoredRows(*known), self.scores)
 
 
 def evaluate_checked(

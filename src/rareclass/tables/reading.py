@@ -132,8 +132,8 @@ def read_dates(
     written = read_written(cells, date_format or _format_of(cells))
     wrong = written.local.is_null() & cells.is_not_null()
     if wrong.any():
-        how = date_format or "dates"
-        raise _wrong_cell(cells, wrong, first_row, "holds", f"dates written as {how}")
+        how = f"dates written as {date_format}" if date_format else "dates"
+        raise _wrong_cell(cells, wrong, first_row, "holds", how)
     return _by_the_clock_of(written, cells, first_row, zone)
 
 
