@@ -302,7 +302,7 @@ PAGES = {
         "Small faults are put into the package one at a time, and tests of the changed folder run.",
         mutants_finding,
         mutants,
-        sources=("mutants", "mutants_11", "mutants_12", "mutants_13"),
+        sources=("mutants", "mutants_11", "mutants_12", "mutants_13", "mutants_14"),
         is_headline=True,
     ),
 }

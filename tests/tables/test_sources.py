@@ -330,10 +330,12 @@ def test_columns_of_parquet_that_differ_within_a_folder(tmp_path: Path) -> None:
 
 def test_a_folder_is_of_one_format(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("a,b\n1,2\n")
+    (batch,) = read_all(open_source(str(tmp_path)))
     (tmp_path / "2.jsonl").write_text('{"a": 1, "b": 2}\n')
-    with pytest.raises(InputError, match=r"2\.jsonl is JSON lines, .*1\.csv is CSV") as told:
-        read_all(open_source(str(tmp_path)))
-    assert "Move one of them away" in told.value.remedy
+    for position in (None, batch.position):
+        with pytest.raises(InputError, match=r"2\.jsonl is JSON lines, .*1\.csv is CSV") as told:
+            read_all(open_source(str(tmp_path), position))
+        assert "Move one of them away" in told.value.remedy
 
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
