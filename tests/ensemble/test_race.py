@@ -207,8 +207,8 @@ def test_an_interruption_before_anything_was_learned_is_one(clock):
         fitted([Slow("first", clock, interrupted_in=1), MeanDifference("second")])
 
 
-@pytest.mark.sampled(0)
-def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypatch):
+@pytest.fixture
+def small_pieces(monkeypatch):
     for module, name, value in (
         (race, "SMALL_ROWS", 500),
         (training_rows, "_PIECE_ROWS", 200),
@@ -216,6 +216,31 @@ def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypa
         (cost_model, "LEAST_ROWS", 100),
     ):
         monkeypatch.setattr(module, name, value)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_scores_of_rows_that_a_member_did_not_learn_take_of_its_time(clock, monkeypatch):
+    y = np.arange(2000) % 50 == 0
+    table = np.random.default_rng(0).normal(size=(2000, 2)) + y[:, None]
+    members = [Slow("all", clock, seconds_a_row=1.0), Slow("some", clock, seconds_a_row=4.0)]
+    with_others, seconds = race._with_others, []
+    for late in (0.0, 7.0):
+
+        def score(*rows, late=late):
+            clock.now += late
+            return with_others(*rows)
+
+        monkeypatch.setattr(race, "_with_others", score)
+        model = RareClassifier(25_000.0, members=members, cv=3, n_jobs=1).fit(table, y)
+        columns = map(model.leaderboard_.get, ("member", "seconds"))
+        seconds.append(dict(zip(*columns, strict=True)))
+    first, second = seconds
+    assert second == pytest.approx({"all": first["all"], "some": first["some"] + 7.0})
+
+
+@pytest.mark.sampled(0)
+@pytest.mark.usefixtures("small_pieces")
+def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock):
     rng = np.random.default_rng(0)
     y = np.arange(6000) % 50 == 0
     table = rng.normal(size=(6000, 2)) + y[:, None]
@@ -255,18 +280,6 @@ def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypa
     assert rows[1] == pytest.approx((0.88 * 80_000 - 400 - 1600 - 18_000) / 12, rel=0.03)
     assert len(model.held_out_["row"]) == 6000
     assert set(model.leaderboard_["member"]) == {"slow", "slower"}
-    # The time that their scores take counts as the member's.
-    with_others = race._with_others
-
-    def late(*rows):
-        clock.now += 7.0
-        return with_others(*rows)
-
-    monkeypatch.setattr(race, "_with_others", late)
-    later = learned_rows(80_000.0, members=[slow, slower])[0].leaderboard_
-    before = dict(zip(*map(model.leaderboard_.get, ("member", "seconds")), strict=True))
-    after = dict(zip(*map(later.get, ("member", "seconds")), strict=True))
-    assert after == pytest.approx({"slow": before["slow"], "slower": before["slower"] + 7.0})
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, np.nan, np.inf, "60", True, None])
