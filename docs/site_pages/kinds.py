@@ -20,6 +20,11 @@ FINDINGS: dict[F, Entry] = {
         "Labelled rows have target values that training did not have; they count as majority.",
         "Correct the values, or train again.",
     ),
+    F.TRAINING_ROWS: Entry(
+        "The rows to measure a model by seem to be those of its training: as many, and alike "
+        "in every column. Measures on them are too good.",
+        "Give other rows; `rareclass show MODEL` has the estimate for new ones.",
+    ),
     F.RARE_BY_ROWS: Entry(
         "The class with fewer rows is taken for the rare one, though its weight is larger.",
         "Name the rare class: `pos_label`, `--positive`.",

@@ -18,6 +18,7 @@ class FindingKind(StrEnum):
 
     # tables
     UNKNOWN_LABELS = "unknown labels"
+    TRAINING_ROWS = "rows of training"  # where new ones are wanted
     RARE_BY_ROWS = "rare by rows, not by weight"
     FEW_OF_CLASS = "few rows of a rare class"
     LABEL_SPELLINGS = "label in several spellings"

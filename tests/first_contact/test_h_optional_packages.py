@@ -30,8 +30,10 @@ Y = np.arange(40) % 5 == 0
 def without() -> Iterator[Callable[..., None]]:
     """Hide packages, and forget the modules of this package that imported them."""
     before: dict[str, Any] = {}
+    forgotten: list[str] = []
 
     def hide(package: str, forget: tuple[str, ...] = ()) -> None:
+        forgotten.extend(forget)
         ours = [name for name in sys.modules if name.startswith(forget or "-")]
         before.update({name: sys.modules.pop(name) for name in ours})
         parts = [name for name in sys.modules if name.startswith(f"{package}.")]
@@ -40,10 +42,16 @@ def without() -> Iterator[Callable[..., None]]:
             sys.modules[name] = None  # type: ignore[assignment]
 
     yield hide
+    # What was imported meanwhile is known to its package, which knows the others no more.
+    for name in [name for name in sys.modules if name.startswith(tuple(forgotten) or "-")]:
+        del sys.modules[name]
     for name, module in before.items():
         sys.modules.pop(name, None)
         if module is not None:
             sys.modules[name] = module
+            package, _, own = name.rpartition(".")
+            if package in sys.modules:
+                setattr(sys.modules[package], own, module)
 
 
 def dask_array() -> Any:

@@ -10,14 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError
+from rareclass.findings import Finding, FindingKind, warn
 from rareclass.metrics import Interval
 from rareclass.metrics.interval import exact_interval
 from rareclass.model.columns import ColumnDrift, ColumnTracker, worst_first
-from rareclass.model.facts import ScoredRows
+from rareclass.model.facts import ModelFacts, RareClassFacts, ScoredRows
+from rareclass.tables import TableWarning
 
 # Alerts so many times as frequent as held out, or as rare, and beyond what chance explains.
 MOST_TIMES = 2.0
 _LEVEL = 0.95
+# Columns of the rows of training move by less than this part of what chance explains: bins of
+# copies and of long tables are not exact.
+_SAME_ROWS = 0.02
 # The rate of alerts of so few rows tells little, unless it differs.
 FEW_ROWS = 10
 
@@ -181,6 +186,29 @@ def drift_of(seen: InputSummary, alerts: AlertRate | None) -> Drift:
     unlike = {each.name: each.share for each in columns}
     compared = worst_first(seen.columns.drifts(unlike))
     return Drift(columns, share, alerts, tuple(compared), seen.columns.score_drift())
+
+
+def warn_of_training_rows(
+    drift: Drift, n_rows: int, n_rare: int, facts: ModelFacts, file: str
+) -> None:
+    """Warn where labelled rows of a file seem to be those that the model was trained on.
+
+    They are as many, and so are the rare ones; and the columns together are so much more like those
+    of training than chance leaves other rows.
+    """
+    target = facts.target
+    if not isinstance(target, RareClassFacts) or (n_rows, n_rare) != (facts.n_rows, target.n_rare):
+        return
+    known = [each for each in drift.compared if each.is_used and each.chance is not None]
+    moved = sum(each.stability_index or 0.0 for each in known)
+    if known and moved <= _SAME_ROWS * sum(each.chance.index for each in known if each.chance):
+        warn(
+            f"{file} seems to hold the rows that the model was trained on: as many, and alike in "
+            "every column. Measures on them are too good; rareclass show prints the estimate for "
+            "new rows.",
+            TableWarning,
+            Finding(FindingKind.TRAINING_ROWS, {"rows": n_rows}),
+        )
 
 
 def refuse_drift(drift: Drift, file: str) -> None:

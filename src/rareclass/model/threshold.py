@@ -22,7 +22,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.folds.dealing import read_times
 from rareclass.labels.two_classes import label_value
 from rareclass.model.decisions import RareDecision
-from rareclass.model.drift import InputSummary
+from rareclass.model.drift import InputSummary, drift_of, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
 from rareclass.tables.cells import shown
 from rareclass.tables.columns import reading_of_type
@@ -463,7 +463,8 @@ def labelled_scores(
 ) -> LabelledScores:
     """Return codes (-1: no label) and scores of a file with the target; `seen` is filled.
 
-    Raises `InputError` where there are no rows, and as `RareDecision.codes`.
+    Raises `InputError` where there are no rows, and as `RareDecision.codes`. Warns of rows that the
+    model was trained on.
     """
     batches = list(model.score_batches(file, [model.target], seen))
     if not batches:
@@ -471,6 +472,8 @@ def labelled_scores(
     kept = [labels_as_text(each.kept.to_series()) for each in batches]
     labels, classes = pl.concat(kept), None
     codes = model.decision.codes(labels, name)
+    n_rows, n_rare = int((codes >= 0).sum()), int((codes == 1).sum())
+    warn_of_training_rows(drift_of(seen, None), n_rows, n_rare, model.facts, name)
     if model.rare_classes and isinstance(model.decision, RareDecision):
         probability = [each.classes for each in batches if each.classes is not None]
         classes = RareClassScores(model.decision.which(labels), np.concatenate(probability))
