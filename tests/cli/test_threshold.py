@@ -134,3 +134,7 @@ def test_a_model_without_held_out_rows_asks_for_a_file(
     save_model(old, replace(load_model(fitted / "model.rareclass"), held_out=None))
     done = rareclass("threshold", old, "--max-fpr", "0.1")
     refusal(done, ErrorKind.UNSUPPORTED, "held out")
+
+
+def test_a_folder_is_refused_with_what_takes_it(tmp_path: Path, rareclass: Run) -> None:
+    refusal(rareclass("threshold", tmp_path, "--max-fpr", ".1"), ErrorKind.UNSUPPORTED, "score")

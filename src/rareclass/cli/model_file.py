@@ -32,6 +32,7 @@ from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
     from rareclass.model.facts import RankingEstimate
+    from rareclass.model.model import Model
 
 _MOST_COLUMNS = 40
 # How an estimate came about, by what the file says.
@@ -112,7 +113,7 @@ def threshold(
             ErrorKind.SETTING,
         )
     from rareclass.files import check_not_input, check_writable
-    from rareclass.model.model_file import load_model, save_model
+    from rareclass.model.model_file import save_model
     from rareclass.model.threshold import with_threshold
 
     if out is not None:
@@ -123,7 +124,7 @@ def threshold(
     inputs = {"the model": model} | ({"DATA": data} if data else {})
     written.check(inputs, written.overwrite)
     console = output()
-    content = load_model(model)
+    content = _of_fit(model)
     print_notes(console, content.notices)
     told: dict[str, Any] = {}
     if wanted is None:
@@ -146,6 +147,19 @@ def threshold(
         save_model(out, changed)
         console.print(f"Saved {file_text(out)}")
     written.give(told | {"probabilities_at": changed.prevalence})
+
+
+def _of_fit(path: Path) -> "Model":
+    from rareclass.model.model_file import load_model
+
+    if path.is_dir():
+        raise InputError(
+            f"{path} is a folder, and a threshold is kept in a model file of rareclass fit.",
+            "For the folder of a stream or hunt, name one where rows are scored: rareclass score "
+            "--threshold or --top.",
+            ErrorKind.UNSUPPORTED,
+        )
+    return load_model(path)
 
 
 @command

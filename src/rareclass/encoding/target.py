@@ -87,7 +87,7 @@ def read_rare_or_rest(cells: Cells, positive: Positive) -> ReadCells:
 
     Without `positive`, ``1``, ``true`` and ``yes`` are rare, ``0``, ``-1``, ``false`` and ``no``
     are the rest, all else is wrong; with it, everything but that label, or any of these labels, is
-    the rest.
+    the rest. Marks such as ``none`` are then labels like others, as `labels_as_text` has it.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def read_rare_or_rest(cells: Cells, positive: Positive) -> ReadCells:
         value = label_value(text)
         if value in rare:
             return 1.0
-        if is_empty(text.strip()):
+        if not text.strip() or (not named and is_empty(text)):
             return math.nan
         if not named and value not in rest:
             raise ValueError
