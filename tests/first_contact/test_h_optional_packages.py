@@ -42,16 +42,17 @@ def without() -> Iterator[Callable[..., None]]:
             sys.modules[name] = None  # type: ignore[assignment]
 
     yield hide
-    # What was imported meanwhile is known to its package, which knows the others no more.
     for name in [name for name in sys.modules if name.startswith(tuple(forgotten) or "-")]:
         del sys.modules[name]
-    for name, module in before.items():
+    known = {name: module for name, module in before.items() if module is not None}
+    for name in before:
         sys.modules.pop(name, None)
-        if module is not None:
-            sys.modules[name] = module
-            package, _, own = name.rpartition(".")
-            if package in sys.modules:
-                setattr(sys.modules[package], own, module)
+    sys.modules.update(known)
+    # A package has its modules as attributes, those that were imported meanwhile.
+    for name, module in known.items():
+        package, _, own = name.rpartition(".")
+        if name.startswith(tuple(forgotten) or "-") and package in sys.modules:
+            setattr(sys.modules[package], own, module)
 
 
 def dask_array() -> Any:
