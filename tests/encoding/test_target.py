@@ -4,7 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from faults import refused
 from rareclass.encoding.target import labels_as_text, read_rare_or_rest
+from rareclass.errors import ErrorKind
+from rareclass.labels.two_classes import label_value
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["none", "-", "?", "x"])])
@@ -23,3 +26,20 @@ def test_marks_of_emptiness_are_labels_to_a_stream_as_they_are_to_a_fit(rest: st
     assert np.isnan(read.values).tolist() == labels_as_text(text).is_null().to_list()
     np.testing.assert_array_equal(read.values[:2], [1.0, 0.0])
     assert read_rare_or_rest(cells[1:2], rest).values.tolist() == [1.0]
+
+
+def test_long_whole_numbers_are_different_labels() -> None:
+    for largest in (2**53, 10**19, 10**25, 10**400):
+        labels = [str(largest + k) for k in range(1, 6)]
+        assert (
+            len({label_value(label) for label in (*labels, *(f"-{each}" for each in labels))}) == 10
+        )
+        for label in labels:
+            assert label_value(f" +00{label} ") == label_value(label)
+    assert label_value("9007199254740992.0") == label_value("9007199254740992") == 2.0**53
+
+
+@pytest.mark.parametrize("cells", [[[1], [2]], [{"a": 1}, None], [b"a", b"b"]])
+def test_lists_and_bytes_are_no_labels(cells: list[object]) -> None:
+    with refused(ErrorKind.LABELS, column="y"):
+        labels_as_text(pl.Series("y", cells))

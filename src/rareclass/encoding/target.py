@@ -18,7 +18,8 @@ from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.rare_classes import MOST_CLASSES
 from rareclass.labels.two_classes import label_value, rarest
 from rareclass.tables import TableWarning
-from rareclass.tables.cells import is_empty, is_text_type, word_of
+from rareclass.tables.cells import is_empty, is_text_type, type_name, word_of
+from rareclass.tables.columns import reading_of_type
 from rareclass.tables.reading import Cells, ReadCells, read_distinct, read_strings
 
 # A label of the rare class that a user names, several of which any counts as rare, or none.
@@ -70,6 +71,13 @@ def labels_as_text(cells: pl.Series) -> pl.Series:
         stripped = cells.cast(pl.String).str.strip_chars()
         whole = stripped.str.replace(r"^([+-]?\d+)\.0+$", "${1}")
         return whole.set(whole == "", None)
+    if reading_of_type(cells.dtype) is None and cells.null_count() < len(cells):
+        raise InputError(
+            f"The target {cells.name!r} holds cells of type {type_name(cells.dtype)}.",
+            "Give a column of words, numbers, dates or truth values.",
+            ErrorKind.LABELS,
+            column=cells.name,
+        )
     return read_strings(cells)
 
 

@@ -19,6 +19,8 @@ from rareclass.findings import Finding, FindingKind, warn
 
 # Rows that are looked at together.
 _STRETCH_ROWS = 2**16
+_LARGEST_EXACT = 2.0**53
+_WHOLE = re.compile(r"([+-]?)0*(\d+)")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
@@ -73,11 +75,16 @@ def label_value(text: str) -> float | str:
 
     Case, spaces and the width of characters (NFKC) make no other label.
 
-    >>> label_value("1"), label_value(" 1.0 "), label_value("Yes ")
-    (1.0, 1.0, 'yes')
+    >>> [label_value(text) for text in ("1", " 1.0 ", "Yes ", "+9007199254740993")]
+    [1.0, 1.0, 'yes', '9007199254740993']
     """
     plain = " ".join(unicodedata.normalize("NFKC", text).split())
-    return float(plain) if _NUMBER.fullmatch(plain) else plain.casefold()
+    if not _NUMBER.fullmatch(plain):
+        return plain.casefold()
+    value, whole = float(plain), _WHOLE.fullmatch(plain)
+    if whole is None or abs(value) <= _LARGEST_EXACT:
+        return value
+    return whole[1].replace("+", "") + whole[2]  # floats do not tell such numbers apart
 
 
 class AllBut:
