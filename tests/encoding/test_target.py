@@ -30,13 +30,13 @@ def test_marks_of_emptiness_are_labels_to_a_stream_as_they_are_to_a_fit(rest: st
 
 def test_long_whole_numbers_are_different_labels() -> None:
     for largest in (2**53, 10**19, 10**25, 10**400):
-        labels = [str(largest + k) for k in range(1, 6)]
+        labels = [str(largest + k) for k in range(5)]
         assert (
             len({label_value(label) for label in (*labels, *(f"-{each}" for each in labels))}) == 10
         )
         for label in labels:
             assert label_value(f" +00{label} ") == label_value(label)
-    assert label_value("9007199254740992.0") == label_value("9007199254740992") == 2.0**53
+    assert label_value("9007199254740991.0") == label_value("9007199254740991") == 2.0**53 - 1
 
 
 @pytest.mark.parametrize("cells", [[[1], [2]], [{"a": 1}, None], [b"a", b"b"]])

@@ -19,7 +19,7 @@ from rareclass.findings import Finding, FindingKind, warn
 
 # Rows that are looked at together.
 _STRETCH_ROWS = 2**16
-_LARGEST_EXACT = 2.0**53
+_LARGEST_EXACT = 2.0**53  # the number after it has the same float
 _WHOLE = re.compile(r"([+-]?)0*(\d+)")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
@@ -82,7 +82,7 @@ def label_value(text: str) -> float | str:
     if not _NUMBER.fullmatch(plain):
         return plain.casefold()
     value, whole = float(plain), _WHOLE.fullmatch(plain)
-    if whole is None or abs(value) <= _LARGEST_EXACT:
+    if whole is None or abs(value) < _LARGEST_EXACT:
         return value
     return whole[1].replace("+", "") + whole[2]  # floats do not tell such numbers apart
 
