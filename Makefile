@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: audit automl-env demo docs fuzz outputs sbom test test-alone test-browser test-mlflow test-newest test-oldest test-rest test-service test-spark test-thorough test-wheel lint types unit install clean mutants
+.PHONY: audit automl-env demo docs fuzz outputs sbom test test-alone test-bare test-browser test-mlflow test-newest test-oldest test-rest test-service test-spark test-thorough test-wheel lint types unit install clean mutants
 
 install: $(STAMP)
 
@@ -147,6 +147,18 @@ test-wheel: install
 	$(BIN)/python -m hatchling build -d build/dist
 	$(call demo_of,whl)
 	$(call demo_of,tar.gz)
+
+# The wheel where there is no compiler, git or libgomp: they are hidden from it (Linux alone).
+test-bare: install
+	rm -rf build/dist build/bare build/bare-empty
+	$(BIN)/python -m hatchling build -d build/dist -t wheel
+	$(PYTHON) -m venv build/bare
+	mkdir build/bare-empty
+	unshare --user --map-root-user --mount sh tests/alone/without_compiler.sh sh -e -c '\
+	  build/bare/bin/python -m pip install --quiet --disable-pip-version-check \
+	    -c requirements.lock "$$(echo build/dist/*.whl)[cli,boosters]"; \
+	  cd build/bare-empty; ../bare/bin/rareclass demo; \
+	  ../bare/bin/rareclass report rareclass-demo/model.rareclass --out report.html'
 
 # A software bill of materials (CycloneDX) of what the lock installs, with licences: build/sbom.json.
 sbom: install
