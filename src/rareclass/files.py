@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rareclass.errors import ErrorKind, InputError
@@ -193,10 +194,13 @@ def flush_to_disk(path: Path) -> None:
 def _temporary_beside(path: Path) -> Path:
     folder = path.parent
     if not os.path.isdir(folder):
-        what = "is not a folder" if os.path.exists(folder) else "does not exist"
+        what, remedy = "does not exist", f"Create it first: mkdir -p {quote(str(folder))}"
+        there = next(each for each in (folder, *folder.parents) if os.path.exists(each))
+        if not os.path.isdir(there):
+            folder, what, remedy = there, "is not a folder", "Choose another name."
         raise InputError(
             f"Cannot write {path}: {folder} {what}.",
-            f"Create it first: mkdir -p {folder}",
+            remedy,
             ErrorKind.UNWRITABLE,
         )
     temporary = _name_beside(path)

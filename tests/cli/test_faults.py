@@ -222,9 +222,17 @@ def test_unwritable_output_is_found_before_training(
     folder = train_csv.parent
     said = fit(rareclass, train_csv, "--out", folder / "nowhere" / "m.rareclass")
     assert "does not exist" in said
-    assert "mkdir -p" in said
+    assert f"mkdir -p {folder / 'nowhere'}" in said
+    said = fit(rareclass, train_csv, "--out", folder / "no where" / "m.rareclass")
+    assert f"mkdir -p '{folder / 'no where'}'" in said
     assert "is a folder" in fit(rareclass, train_csv, "--out", folder)
-    assert "is not a folder" in fit(rareclass, train_csv, "--out", train_csv / "m.rareclass")
+    for name in ("m.rareclass", "a/b/m.rareclass"):  # no folder can be made there
+        said = fit(rareclass, train_csv, "--out", train_csv / name)
+        assert f"{train_csv} is not a folder" in said
+        assert "mkdir" not in said
+    assert "There is no file" in message(
+        rareclass("fit", train_csv / "t.csv", "-t", "a", "-o", "m")
+    )
     assert "is the training file" in fit(rareclass, train_csv, "--out", train_csv)
 
 

@@ -60,7 +60,9 @@ def serve(
     try:
         n_bytes = parse_bytes(max_body)
     except ValueError as error:
-        raise InputError(f"--max-body: {error}", "", ErrorKind.SETTING) from error
+        raise InputError(
+            f"--max-body {max_body} is not a size.", "Give one such as 16MiB.", ErrorKind.SETTING
+        ) from error
     limits = Limits(rows=max_rows, body_bytes=n_bytes, requests=max_requests, seconds=timeout)
     token = find_token(token_file)
     settings = Settings(limits, token, threads, 1.0 if reload else 0.0)

@@ -28,7 +28,7 @@ def cannot_open(path: Path, error: Exception, was_there: bool = False) -> InputE
 
     None for any other error: then the content is at fault. A file that was there has gone since.
     """
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
         if was_there:
             return InputError(
                 f"{path} is gone: it was there when reading began.",
