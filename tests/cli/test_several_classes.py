@@ -342,12 +342,23 @@ def test_all_classes_share_a_budget(fitted: Path, rareclass: Run, tmp_path: Path
     assert "Called each class above a probability of:" in shown
     assert "Called any class:" in shown
     changed = load_model(out)
-    assert changed.facts.rule == load_model(model).facts.rule  # of any rare class, as before
+    held = changed.held_out
+    assert held is not None
+    assert held.classes is not None
+    in_a_class = called_class(held.classes.probability, changed.decision.class_thresholds)  # type: ignore[union-attr]
+    above = float((held.scores > changed.threshold) @ np.ones(len(held.y)))
+    assert above == (in_a_class >= 0).sum() > 0  # as many are called rare as are called a class
+    assert changed.facts.rule is not None
+    assert (changed.facts.rule.rule, changed.facts.rule.alerts) == (
+        "alerts <= 40 in 400 rows, of rows called a class",
+        above,
+    )
     counts = np.array(changed.rare_class.class_counts)
     ratio = changed.decision.class_thresholds / counts**0.75  # type: ignore[union-attr]
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
     output_of(rareclass("score", out, fitted / "new.csv", "-o", scores))
     called = pl.read_csv(scores)["called_class"]
+    assert 20 < pl.read_csv(scores)["called_rare"].sum() < 60
     truth = machines(seed=1)["failure"]
     assert 20 < called.len() - called.null_count() < 60
     assert (called == truth).sum() > 15

@@ -271,7 +271,7 @@ def with_threshold(
     rule = wanted if isinstance(wanted, DecisionRule) else None
     beside = numbers = None
     if data is None:
-        rows = _of_class(model, _held_out(model, rule), rare_class)
+        own = _held_out(model, rule)
         is_any = rare_class is None
         if is_any and rule is not None and rule.rule.prevalence is None:  # the model knows it
             at_stated = replace(rule.rule, prevalence=model.stated_prevalence)
@@ -283,10 +283,10 @@ def with_threshold(
         if rule is not None and rule.needs_time and time is not None:
             names = [*names, time]
         beside = columns_beside(file, names) if names else None
-        rows = _labelled_rows(model, file, str(data)) if checked is None else checked.known
-        assert rows.places is not None
-        beside, numbers = None if beside is None else beside[rows.places], rows.places + 1
-        rows = _of_class(model, rows, rare_class)
+        own = _labelled_rows(model, file, str(data)) if checked is None else checked.known
+        assert own.places is not None
+        beside, numbers = None if beside is None else beside[own.places], own.places + 1
+    rows = _of_class(model, own, rare_class)
     if isinstance(wanted, DecisionRule):
         chosen = wanted.choose(rows, beside, time, numbers)
         if data is None:
@@ -295,11 +295,24 @@ def with_threshold(
         chosen = chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight, prevalence)
     chosen = chosen if checked is None else checked.counted(wanted, chosen)
     if rare_class is not None:
-        return model.with_class_rules(_rules_of(model, rare_class, chosen, rows)), chosen
+        changed = model.with_class_rules(_rules_of(model, rare_class, chosen, rows))
+        return (
+            _any_in_step(changed, chosen, own) if rare_class == EVERY_CLASS else changed
+        ), chosen
     changed = in_step(model.with_thresholds(chosen.threshold, chosen), chosen.rule, rows)
     if prevalence is not None and changed.rare_calibration is not None:
         changed.set_prevalence(prevalence)
     return changed, chosen
+
+
+def _any_in_step(model: "Model", chosen: ChosenThreshold, rows: ScoredRows) -> "Model":
+    """Return the model with a threshold above which as many rows score as are called any class."""
+    low = float(rows.scores.min()) - 1.0
+    heights = (rows.scores - low)[:, None]
+    above = shared_thresholds(heights, np.ones(1), chosen.alerts, rows.weight)
+    named = chosen_by_hand(float(above[0]) + low, rows.y == 1, rows.scores, rows.weight)
+    words = f"{chosen.rule}, of rows called a class"
+    return model.with_thresholds(named.threshold, replace(named, rule=words))
 
 
 def _rules_of(
