@@ -16,13 +16,19 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from faults import refused
 from rareclass.encoding.schema import find_schema
-from rareclass.encoding.training_table import TrainingTable, read_as_trained, read_training_table
+from rareclass.encoding.training_table import (
+    TrainingTable,
+    read_as_trained,
+    read_training_table,
+    stream_training_table,
+)
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.tables import TableWarning
@@ -432,3 +438,25 @@ def test_lists_in_a_dictionary_are_refused_as_lists_are() -> None:
     structs = pa.DictionaryArray.from_arrays(places, pa.array([{"b": 1}, {"b": 2}]))
     with refused(ErrorKind.CELL, column="a", says="Struct"):
         read_table(pa.table({"a": structs}))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
+def test_empty_cells_are_counted_in_rows_with_a_label(tmp_path: Path, share: float) -> None:
+    """Rows without a label are not trained on, and their cells are none of the training."""
+    random = np.random.default_rng(int(10 * share))
+    y = pl.Series("y", [k % 10 == 0 for k in range(N)]).cast(pl.String)
+    y = y.set(pl.Series(random.random(N) < share), None)
+    cells = pl.DataFrame(
+        {
+            "number": np.where(random.random(N) < 0.4, np.nan, random.normal(size=N).round(3)),
+            "word": np.where(random.random(N) < 0.3, "", random.choice(list("abc"), N)),
+            "y": y,
+        }
+    ).with_columns(pl.col("number").fill_nan(None))
+    path = tmp_path / "t.csv"
+    cells.write_csv(path)
+    labelled = cells.filter(y.is_not_null())
+    wanted = {"number": labelled["number"].null_count(), "word": (labelled["word"] == "").sum()}
+    for read in (read_training_table, stream_training_table):
+        columns = read(open_table(path), "y").columns
+        assert {each.name: each.n_missing for each in columns} == wanted

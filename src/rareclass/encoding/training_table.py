@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -95,9 +95,12 @@ class ReadingPlan:
             yield pl.DataFrame(cells), labels_as_text(batch[self.target])
             first_row += batch.height
 
-    def describe(self, facts: Iterable[ColumnFacts]) -> list[Column]:
-        """Say what each column holds.
+    def describe(
+        self, facts: Iterable[ColumnFacts], n_missing: Sequence[int] | None = None
+    ) -> list[Column]:
+        """Say what each column holds, by all rows.
 
+        `n_missing` counts empty cells of the rows that are trained on, where these are not all.
         Raises `InputError` when none can be learned from.
         """
         columns = [
@@ -110,6 +113,11 @@ class ReadingPlan:
             )
             for known in facts
         ]
+        if n_missing is not None:
+            columns = [
+                replace(column, n_missing=number)
+                for column, number in zip(columns, n_missing, strict=True)
+            ]
         if not any(column.is_used for column in columns):
             raise InputError(
                 f"No column of {self.file.path} can be learned from: all are constant or id-like.",
@@ -141,12 +149,13 @@ def read_training_table(
     frame = pl.concat([typed for typed, _ in batches], rechunk=True)
     labels = pl.concat([named for _, named in batches], rechunk=True)
     del batches
+    labelled = labels.is_not_null()
+    n_missing = [cells.filter(labelled).null_count() for cells in frame]
     columns = [
         not_learned_from(column, words) if (words := beside.get(column.name)) else column
-        for column in plan.describe(facts_of(cells) for cells in frame)
+        for column in plan.describe((facts_of(cells) for cells in frame), n_missing)
     ]
     used = [column.name for column in columns if column.is_used]
-    labelled = labels.is_not_null()
     return TrainingTable(
         frame.select(used).filter(labelled),
         columns,
@@ -397,6 +406,7 @@ def stream_training_table(
     cells: TypedScratch | None = None
     codes: list[NDArray[np.int16]] = []
     code_of: dict[str, int] = {}
+    n_missing = np.zeros(len(plan.names), np.int64)
     for typed, labels in plan.typed_batches(batch_rows_for(len(plan.names))):
         if cells is None:
             narrow = _narrow_columns(plan, typed)
@@ -404,10 +414,12 @@ def stream_training_table(
             gatherers = [FactsGatherer(column.name, column.dtype) for column in typed]
         for gatherer, column in zip(gatherers, typed, strict=True):
             gatherer.add(column)
+        labelled = labels.is_not_null()
+        n_missing += [column.filter(labelled).null_count() for column in typed]
         codes.append(_coded(labels, code_of, target))
         cells.append(typed)
     assert cells is not None  # plan_reading refuses a file without rows
-    columns = plan.describe(gatherer.facts() for gatherer in gatherers)
+    columns = plan.describe((each.facts() for each in gatherers), n_missing.tolist())
     return StreamedTable(plan, cells, columns, list(code_of), np.concatenate(codes))
 
 
