@@ -59,16 +59,33 @@ def shared_thresholds(
     [0.85, 0.106]
     """
     multiple = greatest_multiples(probability, weights)
-    order = np.argsort(-multiple, kind="stable")
-    value = multiple[order]
-    copies = np.ones(len(value)) if sample_weight is None else sample_weight[order]
-    ends = np.concatenate([[0], np.flatnonzero(np.diff(value)) + 1, [len(value)]])
-    n_above = np.concatenate([[0.0], np.cumsum(copies)])[ends]
-    n_kept = int(ends[np.abs(n_above - n_called).argmin()])
-    below = float(value[n_kept]) if n_kept < len(value) else 0.0
-    scale = between(below, float(value[n_kept - 1])) if n_kept else below
+    scale = threshold_for(multiple, n_called, sample_weight, 0.0)
     thresholds = np.full(len(weights), np.inf)
     return np.multiply(scale, weights, out=thresholds, where=np.isfinite(weights))
+
+
+def threshold_for(
+    value: FloatArray,
+    n_above: float,
+    sample_weight: FloatArray | None = None,
+    lowest: float = -np.inf,
+) -> float:
+    """Threshold that as many rows are above as wanted, as nearly as ties allow.
+
+    Of two cuts that are as near, the one of fewer rows. `lowest` is the threshold that all rows are
+    above. O(n log n).
+
+    >>> threshold_for(np.array([3.0, 1.0, 2.0, 1.0]), 2.0)
+    1.5
+    """
+    order = np.argsort(-value, kind="stable")
+    value = value[order]
+    copies = np.ones(len(value)) if sample_weight is None else sample_weight[order]
+    ends = np.concatenate([[0], np.flatnonzero(np.diff(value)) + 1, [len(value)]])
+    above = np.concatenate([[0.0], np.cumsum(copies)])[ends]
+    n_kept = int(ends[np.abs(above - n_above).argmin()])
+    below = float(value[n_kept]) if n_kept < len(value) else lowest
+    return between(below, float(value[n_kept - 1])) if n_kept else below
 
 
 def decades_above(probability: FloatArray, thresholds: FloatArray) -> FloatArray:

@@ -14,6 +14,7 @@ from rareclass.decide.class_thresholds import (
     class_weights,
     greatest_multiples,
     shared_thresholds,
+    threshold_for,
 )
 from rareclass.decide.constraints import LeastCost
 from rareclass.decide.threshold_rule import ThresholdRule
@@ -296,9 +297,9 @@ def with_threshold(
     chosen = chosen if checked is None else checked.counted(wanted, chosen)
     if rare_class is not None:
         changed = model.with_class_rules(_rules_of(model, rare_class, chosen, rows))
-        return (
-            _any_in_step(changed, chosen, own) if rare_class == EVERY_CLASS else changed
-        ), chosen
+        if rare_class == EVERY_CLASS:
+            changed = _any_in_step(changed, chosen, own)
+        return changed, chosen
     changed = in_step(model.with_thresholds(chosen.threshold, chosen), chosen.rule, rows)
     if prevalence is not None and changed.rare_calibration is not None:
         changed.set_prevalence(prevalence)
@@ -307,10 +308,8 @@ def with_threshold(
 
 def _any_in_step(model: "Model", chosen: ChosenThreshold, rows: ScoredRows) -> "Model":
     """Return the model with a threshold above which as many rows score as are called any class."""
-    low = float(rows.scores.min()) - 1.0
-    heights = (rows.scores - low)[:, None]
-    above = shared_thresholds(heights, np.ones(1), chosen.alerts, rows.weight)
-    named = chosen_by_hand(float(above[0]) + low, rows.y == 1, rows.scores, rows.weight)
+    above = threshold_for(rows.scores, chosen.alerts, rows.weight)
+    named = chosen_by_hand(above, rows.y == 1, rows.scores, rows.weight)
     words = f"{chosen.rule}, of rows called a class"
     return model.with_thresholds(named.threshold, replace(named, rule=words))
 
