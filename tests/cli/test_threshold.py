@@ -127,6 +127,14 @@ def test_what_cannot_be_is_said(
     refusal(rareclass("threshold", fitted / "model.rareclass", *words), kind, fact)
 
 
+def test_a_threshold_above_all_scores_has_no_precision(fitted: Path, rareclass: Run) -> None:
+    words = ("threshold", fitted / "model.rareclass", "--threshold", "1e308")
+    shown = output_of(rareclass(*words))
+    assert "Precision no row is called" in shown
+    assert "nan" not in shown
+    assert "Recall 0.000" in shown
+
+
 def test_a_model_without_held_out_rows_asks_for_a_file(
     fitted: Path, tmp_path: Path, rareclass: Run
 ) -> None:

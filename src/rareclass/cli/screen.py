@@ -128,8 +128,7 @@ def print_threshold(
     if chosen.rows and abs(chosen.prevalence - chosen.n_rare / chosen.rows) > _SAME_SHARE:
         there = f", where {chosen.prevalence:.3g} of the rows are rare"
     for name, each in (("Precision", chosen.precision), ("Recall", chosen.recall)):
-        interval = f"{chosen.level:.0%} interval {each.low:.3f} to {each.high:.3f}"
-        console.print(f"  {name:<9} {each.value:.3f} ({interval}){there}")
+        console.print(f"  {name:<9} {_share_text(each, chosen.level)}{there}")
         there = ""
     if chosen.budget is not None:
         console.print(f"  Alert budget: {chosen.budget.sentence()}")
@@ -141,6 +140,13 @@ def print_threshold(
             weaker = "" if chosen.confidence is None else ", a smaller --confidence"
             remedy = f" To meet it, give a weaker rule{weaker} or more rows."
         print_notes(console, [caveat + remedy])
+
+
+def _share_text(share: "Interval", level: float) -> str:
+    """Return a share with its interval; a precision of no row has none."""
+    if math.isnan(share.value):
+        return "no row is called"
+    return f"{share.value:.3f} ({level:.0%} interval {share.low:.3f} to {share.high:.3f})"
 
 
 def class_thresholds(thresholds: dict[str, float]) -> str:
