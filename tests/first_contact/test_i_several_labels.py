@@ -40,6 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.filterwarnings("ignore:.* seems to hold the rows that the model was trained on")
 @pytest.mark.sampled(0)
 def test_any_of_several_labels_is_rare_in_fit_and_all_that_reads_its_model(folder: Path) -> None:
     three, two = (rareclass.load(folder / f"{name}.m") for name in ("three", "two"))
