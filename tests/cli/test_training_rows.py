@@ -15,7 +15,7 @@ TRAINED, SAID = 240, "seems to hold the rows that the model was trained on"
 
 
 def is_noticed(model: Path, table: pl.DataFrame, folder: Path) -> bool:
-    """Whether measuring on these rows warns of training."""
+    """Say whether measuring on these rows warns of training."""
     table.write_parquet(folder / "rows.parquet")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -64,6 +64,30 @@ def shared_thresholds(
     return np.multiply(scale, weights, out=thresholds, where=np.isfinite(weights))
 
 
+def weights_among(n_rows: Sequence[float] | NDArray[Any], which: NDArray[Any]) -> FloatArray:
+    """Weights of classes to choose thresholds by rows of them: infinite where no row is of a class.
+
+    `which` has the place of the class of each row, -1 for the majority.
+    """
+    is_there = np.isin(np.arange(len(n_rows)), which)
+    return np.where(is_there, class_weights(n_rows), np.inf)
+
+
+def thresholds_in_step(
+    probability: FloatArray,
+    which: NDArray[Any],
+    n_rows: Sequence[float] | NDArray[Any],
+    is_above: NDArray[np.bool_],
+    sample_weight: FloatArray | None = None,
+) -> FloatArray:
+    """Thresholds of classes that call as many rows as are above the threshold of any rare class.
+
+    `n_rows` are the training rows of each class; see `weights_among` and `shared_thresholds`.
+    """
+    n_called = float(is_above.sum() if sample_weight is None else sample_weight[is_above].sum())
+    return shared_thresholds(probability, weights_among(n_rows, which), n_called, sample_weight)
+
+
 def threshold_for(
     value: FloatArray,
     n_above: float,

@@ -214,8 +214,10 @@ def find_schema(
             ErrorKind.TOO_FEW_ROWS,
         )
     by_id = () if id_column is None else (id_column,)
-    wanted = {"--target": (target,), "--id": by_id, "--drop": drop, "--keep": keep}
-    wanted["--category"] = category
+    wanted = {
+        "--target": (target,), "--id": by_id, "--drop": drop, "--keep": keep,
+        "--category": category,
+    }  # fmt: skip
     for option, names in wanted.items():
         for name in names:
             if name not in batch.columns:
@@ -329,13 +331,15 @@ def _not_learned(name: str, cells: Cells, found: _ColumnOfStream) -> _ColumnOfSt
     is_whole = column.null_count() == 0 and bool((column == column.floor()).all())
     facts = facts_of(column)
     in_order = facts.is_in_order and not facts.n_missing and facts.low < facts.high
-    of_file, said = kind_of(facts, is_whole, False)
-    kind: Kind = "id"
-    if of_file != "id-like" or not (in_order or facts.n_rows >= _SURE_ROWS):
-        if not in_order or facts.n_rows < _CLOCK_ROWS or 2 * facts.n_distinct < facts.n_rows:
-            return found
+    of_file, treatment = kind_of(facts, is_whole, False)
+    is_sure = in_order or facts.n_rows >= _SURE_ROWS
+    kind: Kind
+    if of_file == "id-like" and is_sure:
+        kind, said = "id", treatment.removeprefix("dropped: ")
+    elif in_order and facts.n_rows >= _CLOCK_ROWS and 2 * facts.n_distinct >= facts.n_rows:
         kind, said = "time", "numbers in row order, as of a clock"
-    said = said.removeprefix("dropped: ")
+    else:
+        return found
     note = f"column {name!r}: {said}; not learned from (--keep {quote(name)} learns from it)."
     return _ColumnOfStream(kind, found.reading, note)
 

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from rareclass.decide.class_thresholds import class_weights, shared_thresholds
+from rareclass.decide.class_thresholds import thresholds_in_step
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.ensemble.class_scorer import ClassScorer
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, read_training_rows
@@ -348,12 +348,9 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         rare = np.flatnonzero(which >= 0)
         copies = None if rows.weight is None else rows.weight[rare]
         n_rows = np.bincount(which[rare], copies, n_classes)
-        is_there = np.isin(np.arange(n_classes), self.held_out_["which"])
-        weights = np.where(is_there, class_weights(n_rows), np.inf)
         probability = self.calibration_(scores)[:, None] * self.held_out_["class_probability"]
-        above = scores > self.offset_
-        n_called = float(above.sum() if weight is None else weight[above].sum())
-        return shared_thresholds(probability, weights, n_called, weight)
+        is_above = scores > self.offset_
+        return thresholds_in_step(probability, self.held_out_["which"], n_rows, is_above, weight)
 
     def _typed(self, X: Any) -> "TypedTable":
         check_is_fitted(self)

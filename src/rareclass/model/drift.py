@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, FindingKind, warn
@@ -189,16 +190,18 @@ def drift_of(seen: InputSummary, alerts: AlertRate | None) -> Drift:
 
 
 def warn_of_training_rows(
-    drift: Drift, n_rows: int, n_rare: int, facts: ModelFacts, file: str
+    seen: InputSummary, codes: NDArray[np.integer], facts: ModelFacts, file: str
 ) -> None:
     """Warn where labelled rows of a file seem to be those that the model was trained on.
 
     They are as many, and so are the rare ones; and the columns together are so much more like those
-    of training than chance leaves other rows.
+    of training than chance leaves other rows. `codes` are 1 for rare rows, -1 without a label.
     """
-    target = facts.target
-    if not isinstance(target, RareClassFacts) or (n_rows, n_rare) != (facts.n_rows, target.n_rare):
+    target, n_rows = facts.target, int((codes >= 0).sum())
+    of_training = isinstance(target, RareClassFacts) and (facts.n_rows, target.n_rare)
+    if (n_rows, int((codes == 1).sum())) != of_training:
         return
+    drift = drift_of(seen, None)
     known = [each for each in drift.compared if each.is_used and each.chance is not None]
     moved = sum(each.stability_index or 0.0 for each in known)
     if known and moved <= _SAME_ROWS * sum(each.chance.index for each in known if each.chance):

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from rareclass.decide.alert_budget import AtMostAlerts, AtMostAlertsAPeriod, PeriodBudget
 from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand
 from rareclass.decide.class_thresholds import (
-    class_weights,
     greatest_multiples,
-    shared_thresholds,
     threshold_for,
+    thresholds_in_step,
+    weights_among,
 )
 from rareclass.decide.constraints import LeastCost
 from rareclass.decide.threshold_rule import ThresholdRule
@@ -23,7 +23,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.folds.dealing import read_times
 from rareclass.labels.two_classes import label_value
 from rareclass.model.decisions import RareDecision
-from rareclass.model.drift import InputSummary, drift_of, warn_of_training_rows
+from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
 from rareclass.tables.cells import shown
 from rareclass.tables.columns import reading_of_type
@@ -320,7 +320,9 @@ def _rules_of(
     """Return the rules of one class, or of all by a multiple of their weights that was chosen."""
     if rare_class != EVERY_CLASS:
         return {rare_class: chosen}
-    thresholds = chosen.threshold * _weights(model.rare_class, rows)
+    assert rows.classes is not None
+    weights = weights_among(model.rare_class.class_counts, rows.classes.which)
+    thresholds = chosen.threshold * weights
     return class_rules(model.rare_class, rows, thresholds, chosen.rule)
 
 
@@ -356,10 +358,9 @@ def rules_in_step(
     So that classes of few rows have their part of the alerts, see `class_weights`.
     """
     assert rows.classes is not None
-    above = rows.scores > threshold
-    n_called = float(above.sum() if rows.weight is None else rows.weight[above].sum())
-    probability, weights = rows.classes.probability, _weights(facts, rows)
-    thresholds = shared_thresholds(probability, weights, n_called, rows.weight)
+    which, probability = rows.classes
+    is_above = rows.scores > threshold
+    thresholds = thresholds_in_step(probability, which, facts.class_counts, is_above, rows.weight)
     return class_rules(facts, rows, thresholds, rule)
 
 
@@ -375,13 +376,6 @@ def class_rules(
             own = chosen_by_hand(float(thresholds[k]), is_class, probability, rows.weight)
             rules[name] = replace(own, rule=f"{rule}, shared by all classes")
     return rules
-
-
-def _weights(facts: RareClassFacts, rows: ScoredRows) -> NDArray[np.float64]:
-    """Return weights of classes; those that no row is of have an infinite one."""
-    assert rows.classes is not None
-    there = [(rows.classes.which == k).any() for k in range(len(facts.rare_labels))]
-    return np.where(there, class_weights(facts.class_counts), np.inf)
 
 
 def _named_class(model: "Model", name: str | None, prevalence: float | None) -> str | None:
@@ -412,7 +406,7 @@ def _of_class(model: "Model", rows: ScoredRows, name: str | None) -> ScoredRows:
         return rows
     if name == EVERY_CLASS:
         assert rows.classes is not None
-        weights = _weights(model.rare_class, rows)
+        weights = weights_among(model.rare_class.class_counts, rows.classes.which)
         return rows._replace(scores=greatest_multiples(rows.classes.probability, weights))
     k, classes = model.rare_classes.index(name), rows.classes
     y = None if classes is None else (classes.which == k).astype(np.int16)
@@ -484,8 +478,7 @@ def labelled_scores(
     kept = [labels_as_text(each.kept.to_series()) for each in batches]
     labels, classes = pl.concat(kept), None
     codes = model.decision.codes(labels, name)
-    n_rows, n_rare = int((codes >= 0).sum()), int((codes == 1).sum())
-    warn_of_training_rows(drift_of(seen, None), n_rows, n_rare, model.facts, name)
+    warn_of_training_rows(seen, codes, model.facts, name)
     if model.rare_classes and isinstance(model.decision, RareDecision):
         probability = [each.classes for each in batches if each.classes is not None]
         classes = RareClassScores(model.decision.which(labels), np.concatenate(probability))

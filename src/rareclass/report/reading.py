@@ -13,7 +13,7 @@ from rareclass.encoding.target import is_rare, labels_as_text
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import CheckedMeasures, checked_measures
 from rareclass.model.decisions import RareDecision
-from rareclass.model.drift import InputSummary, drift_of, warn_of_training_rows
+from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores
 from rareclass.model.model import Model
 from rareclass.model.threshold import (
@@ -108,8 +108,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
     if not scores:
         raise InputError(f"{data} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)
     codes = decision.codes(pl.concat(labels), str(data))
-    n_rows, n_rare = int((codes >= 0).sum()), int((codes == 1).sum())
-    warn_of_training_rows(drift_of(seen, None), n_rows, n_rare, content.facts, str(data))
+    warn_of_training_rows(seen, codes, content.facts, str(data))
     every = np.concatenate(scores)
     labelled = np.flatnonzero(codes >= 0)
     y, value = codes[labelled] == 1, every[labelled]
