@@ -1,4 +1,4 @@
-"""Planted label errors: found, counted, allowed for; cleanlab too: `python -m benchmarks.audit`.
+"""Planted label errors: found and counted; cleanlab too: `python -m benchmarks.audit`.
 
 5, 10, 20 and 40 percent of the rare training rows of a table get the label of the majority: drawn
 at random, or those that a model of the true labels scores lowest (the border). In a third kind,
@@ -19,8 +19,6 @@ at most 700 majority and 80 rare rows, so that many draws are cheap; each draw h
 - evaluated: the same share of the rare test rows loses its label at random; number and average
   precision as `rareclass evaluate --missed-cases auto` estimates them, by the model of the first
   deal of folds.
-- allowed for: average precision on test rows with true labels, of `RareClassifier` and of
-  `RareClassifier(missed_cases="auto")`.
 
 Members are histogram boosting and logistic regression, with time for both. The
 estimate was designed on `CHOOSING`; the other tables confirm it. cleanlab is needed for its two
@@ -40,7 +38,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from sklearn.metrics import average_precision_score
 
 from benchmarks import record
 from benchmarks.hunt_hits import as_usual
@@ -170,22 +167,11 @@ def on_new_rows(model: Any, rows: Draw, share: float, seed: int) -> dict[str, An
 
 def measure(rows: Draw, recorded: np.ndarray, lost: np.ndarray) -> tuple[dict[str, Any], Any]:
     """Return the figures of one scenario, and its scores."""
-    from rareclass import RareClassifier
-
     start = time.process_time()
     scores = score(rows.X, recorded)
-    plain, listed = scores.models[0], listed_by(rows.X, recorded, scores)
+    listed = listed_by(rows.X, recorded, scores)
     n_lost, n_false = int(rows.rare[lost].sum()), int((~rows.rare[lost]).sum())
     estimate, wrong = scores.estimate(), scores.estimate(of_rare=True)
-    own = average_precision_score(rows.rare_test, plain.score_samples(rows.X_test))
-    corrected, n_aside = own, 0
-    if scores._replace(score=_held_out(plain, len(recorded)), models=[]).estimate().are_certain:
-        model = RareClassifier(
-            _SECONDS, members=list(MEMBERS), n_jobs=1, verbose=False, missed_cases="auto",
-            random_state=0, pos_label=1,
-        ).fit(rows.X, recorded.astype(int))  # fmt: skip
-        corrected = average_precision_score(rows.rare_test, model.score_samples(rows.X_test))
-        n_aside = len(model.missed_cases_.rows)
     figures = {
         "planted": n_lost,
         "wrong_planted": n_false,
@@ -204,9 +190,6 @@ def measure(rows: Draw, recorded: np.ndarray, lost: np.ndarray) -> tuple[dict[st
         "wrong_high": wrong.high,
         "wrong_most": wrong.most,
         "wrong_confident": scores.confident(of_rare=True),
-        "set_aside": n_aside,
-        "plain": float(own),
-        "corrected": float(corrected),
         "seconds": round(time.process_time() - start, 2),
     }
     return figures, scores
@@ -303,23 +286,6 @@ def evaluated_lines(cells: Sequence[dict[str, Any]]) -> list[list[str]]:
     return lines
 
 
-def fit_lines(cells: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Tabulate average precision on test rows with true labels, plain and corrected."""
-    lines = []
-    for kind, share in [("none", 0.0), *((kind, share) for kind in KINDS for share in SHARES)]:
-        own = [c for c in cells if c["kind"] == kind and c["share"] == share]
-        if not own:
-            continue
-        acted = [c for c in own if c["set_aside"]]
-        gains = [100 * (c["corrected"] - c["plain"]) for c in own]
-        of_acted = [100 * (c["corrected"] - c["plain"]) for c in acted]
-        means = [f"{100 * fmean(c[key] for c in own):.2f}" for key in ("plain", "corrected")]
-        worst, n = min(gains), f"{len(acted)} of {len(own)}"
-        by_acted = f"{fmean(of_acted):+.2f}" if of_acted else "-"
-        lines.append([kind, f"{100 * share:.0f}", *means, n, by_acted, f"{worst:+.2f}"])
-    return lines
-
-
 def page(result: dict[str, Any]) -> str:
     """Return the section of the page of results."""
     cells = result["cells"]
@@ -361,13 +327,6 @@ def page(result: dict[str, Any]) -> str:
                 ["share, %", "recorded", "corrected", "true", "recorded, off by",
                  "corrected, off by", "true in the interval, %"],
                 evaluated_lines(of_set),
-            ),
-            "Average precision on test rows with true labels, in percent, plain and with "
-            '`missed_cases="auto"`:',
-            table(
-                ["errors", "share, %", "plain", "corrected", "rows set aside", "gain there",
-                 "worst"],
-                fit_lines(of_set),
             ),
         ]  # fmt: skip
     return "\n\n".join(parts)

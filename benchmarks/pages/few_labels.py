@@ -231,7 +231,7 @@ PAGES = {
         "labels",
         "audit",
         "`rareclass audit`, plain out-of-fold scores and cleanlab list rows whose rare label was "
-        "taken away; the audit estimates how many there are, and a model allows for them.",
+        "taken away; the audit estimates how many there are.",
         audit_finding,
         audit.page,
     ),

@@ -110,10 +110,6 @@ FINDINGS: dict[F, Entry] = {
     ),
     F.INTERRUPTED: Entry("Ctrl-C ended the training; the model is the best so far."),
     F.MEMBER_FAILED: Entry("A member failed and is left out."),
-    F.MISSED_CASES: Entry(
-        "Some majority rows are probably rare: an estimate, and the rows left out of the training.",
-        "Check the rows with `rareclass audit`.",
-    ),
     F.ONE_MEMBER: Entry("There was time for one member only.", "Give a larger `time_budget`."),
     F.USELESS_RADIUS: Entry(
         "The ball is uselessly large.", "Give each group of cases a ball, or change C1 or C2."

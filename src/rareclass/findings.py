@@ -49,7 +49,6 @@ class FindingKind(StrEnum):
     INTERRUPTED = "interrupted"
     MEMBER_FAILED = "member failed"
     ONE_MEMBER = "one member"
-    MISSED_CASES = "missed cases"
     # balls of RACH
     USELESS_RADIUS = "useless radius"
     NO_MAJORITY = "no majority"

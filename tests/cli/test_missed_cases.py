@@ -1,4 +1,4 @@
-"""`--missed-cases` of fit and evaluate: what they say, what they write, what they refuse."""
+"""`evaluate --missed-cases`: what it says, writes and refuses."""
 
 import json
 from pathlib import Path
@@ -6,13 +6,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, output_of, purchases
+from cli.conftest import Run, output_of, purchases
 from faults import refusal
 from rareclass.errors import ErrorKind
 from rareclass.metrics import average_precision
 from rareclass.model.model_file import load_model
-
-OF_FIT = ("--target", "fraud", *QUICK)
 
 
 def orders(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -29,7 +27,7 @@ def is_fraud() -> pl.Expr:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Rows to train on, new rows, and the model of the recorded labels."""
+    """Rows to train on, and new ones with true and recorded labels."""
     folder = tmp_path_factory.mktemp("missed")
     orders(0)[1].write_csv(folder / "train.csv")
     true, recorded = orders(1)
@@ -38,41 +36,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("asked", ["auto", "0.2"])
-def test_fit_says_how_many_were_missed_and_corrects_the_average_precision(
-    folder: Path, rareclass: Run, asked: str
-) -> None:
-    model, numbers = folder / f"{asked}.rareclass", folder / f"{asked}.json"
-    shown = output_of(
-        rareclass(
-            "fit", folder / "train.csv", *OF_FIT, "--missed-cases", asked, "--out", model,
-            "--json", numbers,
-        )
-    )  # fmt: skip
-    note = shown[shown.index("missed cases: an estimated") :]
-    number, *_ = (int(word) for word in note.split() if word.isdigit())
-    assert number == round(45 * 0.2 / 0.8) if asked == "0.2" else 5 <= number <= 40
-    assert ("95% interval" in note.partition(";")[0]) == (asked == "auto")
-    words = note.replace(".\n", " ").split()
-    measures = [float(word.rstrip(".")) for word in words if word.startswith("0.")][:2]
-    recorded = json.loads(numbers.read_text())["held_out"]["measures"]["average precision"]
-    assert measures[0] == pytest.approx(recorded["value"], abs=6e-4)
-    assert measures[0] < measures[1] <= 1.0
-    assert load_model(model).target == "fraud"
-
-
-@pytest.mark.parametrize("verb", ["fit", "evaluate"])
 @pytest.mark.parametrize("asked", ["0", "1", "-0.1", "20%", "some", "nan"])
 def test_what_is_no_share_is_refused(
-    folder: Path, fitted: Path, rareclass: Run, verb: str, asked: str
+    folder: Path, fitted: Path, rareclass: Run, asked: str
 ) -> None:
-    words = {
-        "fit": (folder / "train.csv", *OF_FIT, "--out", folder / "none.rareclass"),
-        "evaluate": (fitted / "model.rareclass", folder / "new.csv"),
-    }
-    done = rareclass(verb, *words[verb], f"--missed-cases={asked}")
+    words = ("evaluate", fitted / "model.rareclass", folder / "new.csv")
+    done = rareclass(*words, f"--missed-cases={asked}")
     refusal(done, ErrorKind.SETTING, "--missed-cases", "auto", "0.2")
-    assert not (folder / "none.rareclass").exists()
 
 
 @pytest.mark.parametrize("asked", ["auto", "0.25"])

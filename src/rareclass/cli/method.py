@@ -44,7 +44,6 @@ def _of_auto(method: str) -> dict[str, tuple[str, str]]:
         "objective": ("auto", f"{method} has a fixed one"),
         "members": ("auto", f"{method} has no members"),
         "compact": ("auto", f"{method} is a single model"),
-        "missed_cases": ("auto", f"{method} trains on the labels as they are"),
     }
 
 
@@ -122,15 +121,6 @@ class MethodOptions:
             "--compact",
             help="Keep only auto's best member if that loses at most 0.01: a smaller file.",
             show_default=False,
-        ),
-    ] = None
-    missed_cases: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Allow for rare rows that are labelled as majority: their share of all rare rows, "
-            "such as 0.2, or auto to estimate it. Rows that are probably rare are not trained on.",
-            show_default="labels are right",
         ),
     ] = None
     lam: Annotated[
@@ -211,8 +201,6 @@ class MethodOptions:
         if self.members is not None:
             names = (name.strip() for name in self.members.split(","))
             asked["members"] = check_members(tuple(name for name in names if name))
-        if self.missed_cases is not None:
-            asked["missed_cases"] = parse_missed("--missed-cases", self.missed_cases)
         return AutoMethod(compact=bool(self.compact), **asked)
 
 

@@ -316,13 +316,10 @@ class Race:
         every = rows = folds_of(self.views, member.view, self.seed, self.n_jobs)
         size = self.costs.affordable(member, rows.size, rows.n_folds, seconds)
         learned = np.arange(len(every.fold))
-        if self.views.rows.set_aside is not None:
-            learned = np.flatnonzero(~self.views.rows.set_aside)
-            rows = rows.take(learned, rows.weights(learned))
         if size.n_rows < len(rows.fold):
             n_majority = size.n_rows - size.n_rare
-            drawn, weight = draw_majority(rows.is_rare, rows.weight, n_majority, rows.seed)
-            learned, rows = learned[drawn], rows.take(drawn, weight)
+            learned, weight = draw_majority(rows.is_rare, rows.weight, n_majority, rows.seed)
+            rows = rows.take(learned, weight)
         first_fold = None
         if self.leader is not None:
             first_fold = FirstFold(self.leader, learned, rows.is_rare, rows.weight, self.objective)

@@ -77,13 +77,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
     absolute_time : bool, default=False
         Learn from dates as moments as well. Without it they count by what recurs (hour, weekday,
         day, month, days between two dates): a clock only ever shows new moments.
-    missed_cases : None, "auto" or float, default=None
-        Allow for rare rows with the label of the majority. A number is the share of all rare rows
-        that was missed, such as 0.2; "auto" estimates it from held-out scores
-        (`rareclass.labels.wrong_labels.count_wrong_labels`) and does nothing where the interval
-        holds zero. Members do not learn from the majority rows of the highest held-out scores, as
-        many as the interval begins with; ``held_out_``, calibration and threshold stay on recorded
-        labels. The estimate takes 40 percent of the time.
     random_state : int or None, default=None
         Seeds folds, landmarks and trees; None is 0.
     n_jobs : int or None, default=None
@@ -134,10 +127,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         Members that were not learned for want of time, with the predicted seconds.
     behind_ : list of str
         Members that were learned on one fold alone, as it showed them to be clearly behind.
-    missed_cases_ : MissedCases or None
-        Estimated number of rare rows among the majority (``estimate``), the numbers in X of the
-        rows that were not learned from (``rows``), and held-out ``average_precision`` as recorded
-        and ``corrected``; None without ``missed_cases``.
     interrupted_ : bool
         Whether Ctrl-C ended `fit` before all members that there was time for were learned.
     feature_importances_ : ndarray of shape (n_features,)
@@ -203,7 +192,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         cv: Any = "auto",
         compact: bool | float = False,
         absolute_time: bool = False,
-        missed_cases: str | float | None = None,
         random_state: int | None = None,
         n_jobs: int | None = None,
         pos_label: Any = None,
@@ -215,7 +203,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         self.cv = cv
         self.compact = compact
         self.absolute_time = absolute_time
-        self.missed_cases = missed_cases
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.pos_label = pos_label
@@ -253,23 +240,15 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         """
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
         from rareclass.ensemble.members.registry import make_members
-        from rareclass.ensemble.missed_cases import (
-            describe_missed,
-            race_with_missed,
-        )
         from rareclass.ensemble.race import TimeBudget, default_seconds, learning_clock
-        from rareclass.ensemble.training_rows import HeldOutRows
         from rareclass.ensemble.which_class import learn_classes
         from rareclass.ensemble.workers import places_for
-        from rareclass.labels.wrong_labels import check_missed_cases
 
         started = learning_clock()
         if self.time_budget != "auto":
             check_number("time_budget", self.time_budget, 'a number above 0, or "auto"')
         if not isinstance(self.compact, (bool, np.bool_)):
             check_number("compact", self.compact, "True, False or a loss of at least 0", ends="[)")
-        if self.missed_cases is not None:
-            check_missed_cases(self.missed_cases)
         seed = 0 if self.random_state is None else self.random_state
         check_whole("random_state", seed, "a whole number or None", 0)
         seed = int(seed)
@@ -284,11 +263,7 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         for_classes = _FOR_CLASSES if self.has_several else 0.0
         within = TimeBudget((1.0 - _AFTERWARDS - for_classes) * budget.seconds, started)
         how = (objective, self.compact, seed)
-        places = places_for(X, client)
-        race, estimate = race_with_missed(
-            self.missed_cases, rows, within, how,
-            lambda rows, within: self._race(rows, members, objective, within, seed, places),
-        )  # fmt: skip
+        race = self._race(rows, members, objective, within, seed, places_for(X, client))
         views, held_out = race.views, race.held_out
         combination = combine(race.candidates, held_out, *how)
         log_rates = cross_fitted_log_rates(race.candidates, held_out, *how)
@@ -307,7 +282,7 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         scores = -log_rates / _LN_10
         self.held_out_score_ = held_out.measure(objective, scores)
         is_rare = held_out.is_rare[held_out.tested]
-        weight = HeldOutRows.of(views.rows, seed).tested_weight  # those set aside as well
+        weight = held_out.tested_weight
         self.held_out_ = {
             "row": views.rows.number[held_out.tested],
             "rare": is_rare,
@@ -324,9 +299,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         self.offset_ = default[0].threshold if default else float(scores.max())
         if classes is not None:
             self.class_offsets_ = self._class_offsets(views.rows, weight)
-        self.missed_cases_ = None
-        if estimate is not None:
-            self.missed_cases_ = describe_missed(estimate, race.views.rows, self.held_out_)
         self._describe(race, combination, objective, budget)
         return self
 
@@ -395,8 +367,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
                 begun.add(name)
 
             held_out = HeldOutRows.of(rows, seed)
-            if rows.set_aside is not None:
-                held_out = held_out.without(rows.set_aside)
             race = Race(views, held_out, within, costs, seed, n_jobs, report, objective)
             race.places = places
             members = [member for member in members if is_of_use(member, views)] or members

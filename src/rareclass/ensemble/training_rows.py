@@ -49,7 +49,7 @@ class FoldedRows(NamedTuple):
     is short, None where the user chose their number. Members hold out the folds below `n_held_out`
     alone and always learn from the others; what a column says of the label is out of fold in all of
     them. `which` is the position of a rare row's class among several, -1 for other rows; None where
-    one class is rare. Members learn from no row of `set_aside`, and score it like the others.
+    one class is rare.
     """
 
     table: "TypedTable"
@@ -63,7 +63,6 @@ class FoldedRows(NamedTuple):
     has_names: bool = True  # columns have names of their own
     is_drawn: bool = False  # folds were drawn at random
     which: np.ndarray | None = None
-    set_aside: np.ndarray | None = None  # mask
 
     @property
     def held_out_fold(self) -> np.ndarray:
@@ -95,7 +94,6 @@ class FoldedRows(NamedTuple):
             number=self.number[chosen],
             fewer_folds=None if self.fewer_folds is None else self.fewer_folds[chosen],
             which=None if self.which is None else self.which[chosen],
-            set_aside=None if self.set_aside is None else self.set_aside[chosen],
         )
 
     def piece(self, seed: int) -> Self:
@@ -294,11 +292,6 @@ class HeldOutRows(NamedTuple):
         of_row = np.zeros(len(self.is_rare))
         of_row[self.tested[drawn.rows]] = drawn.weight
         return drawn.rows, self._replace(weight=of_row, tested=self.tested[drawn.rows])
-
-    def without(self, left_out: np.ndarray) -> Self:
-        """Return the rows with weight 0 for those of a mask: they are scored, and not measured."""
-        weight = np.ones(len(left_out)) if self.weight is None else self.weight
-        return self._replace(weight=np.where(left_out, 0.0, weight))
 
     def measure(
         self, objective: "Scoring", scores: np.ndarray, rows: np.ndarray | None = None

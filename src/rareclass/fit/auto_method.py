@@ -52,7 +52,6 @@ class AutoMethod(Method[RareClassifier]):
     objective: str = "average_precision"
     members: tuple[str, ...] = ("auto",)
     compact: bool = False
-    missed_cases: str | float | None = None
     # Of a training before this one: members without weight, as its leaderboard has them, and those
     # that there was no time for, or that their first fold showed to be behind.
     also_tried: tuple[LeaderboardRow, ...] = ()
@@ -78,7 +77,6 @@ class AutoMethod(Method[RareClassifier]):
             members=members,
             cv="auto" if terms.folds == FOLDS else max(terms.folds, 2),
             compact=self.compact,
-            missed_cases=self.missed_cases,
             random_state=terms.seed,
             pos_label=1,
         )
