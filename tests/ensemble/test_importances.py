@@ -13,11 +13,11 @@ from rareclass.ensemble.combination import combine
 from rareclass.ensemble.importances import (
     leaderboard,
     permutation_importances,
-    shuffled_features,
+    with_features_of,
     warn_of_columns,
 )
 from rareclass.ensemble.members.machines import LogisticOnIndicators
-from rareclass.ensemble.race import Candidate, folds_of
+from rareclass.ensemble.race import Candidate
 from rareclass.ensemble.score_functions import LinearFunction
 from rareclass.ensemble.training_rows import FoldedRows, HeldOutRows, TrainingViews
 from rareclass.findings import finding_of

@@ -8,8 +8,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.dates_and_texts import COMPONENTS
+from rareclass.encoding.label_statistics import side_by_side
 from rareclass.encoding.log_odds import CategoryStatistics
-from rareclass.encoding.table_statistics import EncodedTable, TableStatistics, side_by_side
+from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
 from rareclass.encoding.typed_table import typed_table
 from rareclass.encoding.views import MOST_VALUES_BOUNDED, CentredColumns, DenseView
 from rareclass.later import sparse
@@ -32,8 +33,7 @@ _DATE_PARTS = 7
 class TableEncoder:
     """Typed columns as the matrix of a `DenseView`, as members of `RareClassifier` have it.
 
-    Unlike there, every number is a feature, a code too: no other member makes up for it. Rare rows
-    are those that are not of the most frequent class. Of more than two classes, which are
+    Rare rows are those that are not of the most frequent class. Of more than two classes, which are
     levels, a category with many values also has the log-odds of each level and those above it
     against those below. Log-odds are out of fold for the rows of training: five folds, drawn at
     random. The matrix is float64 when fitted on fewer than 100,000 rows, else float32.
@@ -82,7 +82,7 @@ class TableEncoder:
         self.statistics_ = TableStatistics()
         table = typed_table(frame, self.columns)
         encoded = self.statistics_.fit_encode(table, is_rare, sample_weight, fold, is_drawn=True)
-        self.view_ = DenseView(self.numbers, True).fit(encoded, sample_weight, self.statistics_)
+        self.view_ = DenseView(self.numbers).fit(encoded, sample_weight, self.statistics_)
         self.level_odds_ = LevelOdds()
         of_levels = self.level_odds_.fit_transform(encoded, self.view_, codes, sample_weight, fold)
         return self._matrix(encoded, of_levels)

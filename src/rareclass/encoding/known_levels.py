@@ -1,7 +1,6 @@
 """The levels of a category: words, or codes; and whether they tell of rows nearby only."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -33,8 +32,6 @@ class KnownWords:
     >>> known.name(0), known.n_known, known.n_levels
     ('red', 2, 4)
     """
-
-    groups = None  # words have no order
 
     def fit(self, words: Sequence[str] | NDArray[np.object_]) -> "KnownWords":
         """Remember distinct words in this order."""
@@ -95,38 +92,32 @@ _LEAST_GAIN = 0.005
 class KnownCodes:
     """The whole numbers of a column in increasing order, in up to 32 bins of about equal weight.
 
-    Rare rows and others weigh as much together when bins are laid: rare rows often lie where few
-    others do, and a bin must not hold most of them.
-
-    Numbers that training had are levels 0 to k - 1; level k is missing, level k + 1 + b every
-    other number in bin b.
+    Numbers that training had are levels 0 to k - 1; level k is missing, level k + 1 every other
+    number.
 
     Attributes
     ----------
-    n_bins_ : int
-        32, or a fourth of the number of codes.
     values_ : ndarray of shape (k,)
-    bins_ : ndarray of int of shape (k,)
-        The bin of each of them.
+    bins_ : ndarray of int of shape (k + 2,)
+        The bin of each level; missing and other numbers have bins of their own.
 
     Examples
     --------
     >>> import numpy as np
-    >>> known = KnownCodes().fit(np.array([7.0, 3.0]), np.array([True, False]), np.ones(2))
+    >>> known = KnownCodes().fit(np.array([7.0, 3.0]), np.ones(2))
     >>> known.levels(np.array([7.0, 5.0, np.nan])).tolist(), known.bins_.tolist(), known.name(1)
-    ([1, 3, 2], [0, 0], '7')
+    ([1, 3, 2], [0, 0, 1, 2], '7')
     """
 
-    def fit(self, values: Floats, y: NDArray[np.bool_], weight: Floats) -> "KnownCodes":
+    def fit(self, values: Floats, weight: Floats) -> "KnownCodes":
         """Remember the numbers of rows with weight that are not missing."""
         present = ~np.isnan(values) & (weight > 0)
         self.values_, position = np.unique(values[present], return_inverse=True)
-        share = rare_share(y[present], weight[present])
-        evened = weight[present] * np.where(y[present], 1.0 / share, 1.0 / (1.0 - share))
-        weights = np.bincount(position, evened, len(self.values_))
+        weights = np.bincount(position, weight[present], len(self.values_))
         ranks = (np.cumsum(weights) - weights / 2) / max(weights.sum(), 1e-300)
-        self.n_bins_ = max(1, min(_MOST_BINS, self.n_known // _CODES_A_BIN))
-        self.bins_ = np.minimum(self.n_bins_ * ranks, self.n_bins_ - 1).astype(np.int32)
+        n_bins = max(1, min(_MOST_BINS, self.n_known // _CODES_A_BIN))
+        bins = np.minimum(n_bins * ranks, n_bins - 1)
+        self.bins_ = np.append(bins, [n_bins, n_bins + 1]).astype(np.int32)
         return self
 
     @property
@@ -137,13 +128,7 @@ class KnownCodes:
     @property
     def n_levels(self) -> int:
         """How many levels."""
-        return self.n_known + 1 + self.n_bins_
-
-    @property
-    def groups(self) -> NDArray[np.int32]:
-        """The bin of each level; missing is a bin of its own."""
-        every = np.arange(self.n_bins_)
-        return np.concatenate([self.bins_, [self.n_bins_], every]).astype(np.int32)
+        return self.n_known + 2
 
     def name(self, level: int) -> str:
         """The code of a level, or what the level is."""
@@ -156,24 +141,8 @@ class KnownCodes:
         if not self.n_known:
             return np.where(np.isnan(values), 0, 1).astype(np.int32)
         found = np.minimum(np.searchsorted(self.values_, values), self.n_known - 1)
-        unseen = self.n_known + 1 + self.bins_[found]
-        levels = np.where(self.values_[found] == values, found, unseen)
+        levels = np.where(self.values_[found] == values, found, self.n_known + 1)
         return np.where(np.isnan(values), self.n_known, levels).astype(np.int32)
-
-
-class CategoryColumn(NamedTuple):
-    """A category of training: its levels and log-odds out of fold, an entry a row.
-
-    Of whole numbers that may be codes, `tells_more`: single values say more than where they lie,
-    and `has_order`: that says something, too.
-    """
-
-    known: KnownWords | KnownCodes
-    statistics: CategoryStatistics
-    levels: NDArray[np.int32]
-    log_odds: Floats
-    tells_more: bool
-    has_order: bool
 
 
 def could_be_codes(values: Floats, weight: Floats) -> bool:
@@ -188,25 +157,28 @@ def could_be_codes(values: Floats, weight: Floats) -> bool:
     return FEWEST_CODES <= n_distinct <= len(present) / ROWS_A_CODE
 
 
-def as_codes(values: Floats, y: NDArray[np.bool_], weight: Floats, fold: Codes) -> CategoryColumn:
-    """A column as codes, and whether they tell the rare class better than where they lie.
+def tells_more_than_bins(
+    known: KnownCodes,
+    levels: Codes,
+    log_odds: Floats,
+    y: NDArray[np.bool_],
+    weight: Floats,
+    part: Codes,
+) -> bool:
+    """Say whether the codes of a column tell the rare class better than where they lie.
 
-    The log loss, out of fold, of the rare share of each value is compared with that of each bin; it
+    The log loss, out of part, of the log-odds of each code is compared with that of each bin; it
     must be lower by two standard errors of the paired difference, and by half a percent of what the
-    rare share of all rows loses. Time: that of a sort.
+    rare share of all rows loses. Time: O(n_rows).
     """
-    known = KnownCodes().fit(values, y, weight)
-    levels, groups = known.levels(values), known.groups
-    statistics, of_bins = CategoryStatistics(), CategoryStatistics()
-    log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, fold, groups)
-    by_bin = of_bins.fit_transform(groups[levels], known.n_bins_ + 1, y, weight, fold)
-    prior = special.logit(statistics.prior_)
-    of_prior = log_loss(np.full(len(y), statistics.prior_), y)
-    binned = log_loss(special.expit(by_bin + prior), y)
-    gain = binned - log_loss(special.expit(log_odds + prior), y)
-    clear = (of_prior, weight, _ERRORS_OF_CODES, _LEAST_GAIN)
-    tells_more, has_order = is_clear_gain(gain, *clear), is_clear_gain(of_prior - binned, *clear)
-    return CategoryColumn(known, statistics, levels, log_odds, tells_more, has_order)
+    bins, n_bins = known.bins_[levels], int(known.bins_.max()) + 1
+    by_bin = CategoryStatistics().fit_transform(bins, n_bins, y, weight, part)
+    prior = rare_share(y, weight)
+    of_prior = log_loss(np.full(len(y), prior), y)
+    binned, single = (
+        log_loss(special.expit(each + special.logit(prior)), y) for each in (by_bin, log_odds)
+    )
+    return is_clear_gain(binned - single, of_prior, weight, _ERRORS_OF_CODES, _LEAST_GAIN)
 
 
 # Columns of fewer values are no names of cards, customers or machines.
@@ -232,7 +204,6 @@ def holds_nearby_only(
     n_levels: int,
     y: NDArray[np.bool_],
     weight: Floats,
-    groups: Codes | None = None,
 ) -> bool:
     """Say whether the values of a column tell clearly less of rows that are far away in the table.
 
@@ -246,7 +217,7 @@ def holds_nearby_only(
     """
     if n_levels < FEWEST_VALUES or y.sum() < FEWEST_RARE or _is_sorted_by(levels):
         return False
-    return any(_tells_less_far_away(levels, n_levels, y, weight, groups, n) for n in _PARTS)
+    return any(_tells_less_far_away(levels, n_levels, y, weight, n) for n in _PARTS)
 
 
 def _tells_less_far_away(
@@ -254,7 +225,6 @@ def _tells_less_far_away(
     n_levels: int,
     y: NDArray[np.bool_],
     weight: Floats,
-    groups: Codes | None,
     n_parts: int,
 ) -> bool:
     """Compare the first and the last of so many parts of the table with every second of their rows.
@@ -270,9 +240,7 @@ def _tells_less_far_away(
         part[rows] = np.where(position[outer] == 0, 0, 2)
     used = np.flatnonzero(part != 1)
     levels, y, weight = levels[used], y[used], weight[used]
-    near, far = (
-        _log_loss(levels, n_levels, y, weight, fold[used], groups) for fold in (place % 2, part)
-    )
+    near, far = (_log_loss(levels, n_levels, y, weight, each[used]) for each in (place % 2, part))
     of_prior = log_loss(np.full(len(y), rare_share(y, weight)), y)
     return is_clear_gain(far - near, of_prior, weight, STANDARD_ERRORS, LEAST_LOSS)
 
@@ -285,14 +253,9 @@ def _is_sorted_by(levels: Codes) -> bool:
 
 
 def _log_loss(
-    levels: Codes,
-    n_levels: int,
-    y: NDArray[np.bool_],
-    weight: Floats,
-    fold: Codes,
-    groups: Codes | None,
+    levels: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floats, part: Codes
 ) -> Floats:
-    """Of each row, by what the other fold says of its level."""
+    """Of each row, by what the other part says of its level."""
     statistics = CategoryStatistics()
-    log_odds = statistics.fit_transform(levels, n_levels, y, weight, fold, groups)
+    log_odds = statistics.fit_transform(levels, n_levels, y, weight, part)
     return log_loss(special.expit(log_odds + special.logit(statistics.prior_)), y)

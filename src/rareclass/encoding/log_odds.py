@@ -1,8 +1,11 @@
-"""How rare rows go with the values of a category, and of two: smoothed log-odds, out of fold."""
+"""How rare rows go with the values of a category, and of two: smoothed log-odds.
+
+A row of training gets them from the other parts of the training rows, a new row from all parts.
+"""
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,22 +59,18 @@ def smoothed_log_odds(counts: LevelCounts, prior: float | Floats, smoothing: flo
     return np.log((counts.rare + smoothing * prior) / others) - np.log(prior / (1 - prior))
 
 
-def choose_smoothing(counts: LevelCounts, prior: float | Floats) -> float:
+def choose_smoothing(counts: LevelCounts, prior: float) -> float:
     """The smoothing of SMOOTHINGS under which the counts are likeliest (empirical Bayes).
 
     The share of a level is drawn from Beta(a p, a (1 - p)) and its rare rows are binomial, so that
     ``sum log B(r + a p, n - r + a (1 - p)) - log B(a p, a (1 - p))`` over levels is largest. Levels
-    of one row say nothing of a. Of equal ones, the greatest: a column that says nothing. The prior
-    p may be one of each level.
+    of one row say nothing of a. Of equal ones, the greatest: a column that says nothing.
     """
-    rows, rare = counts
-    times: NDArray[Any] = np.ones(len(rows))
-    if np.ndim(prior) == 0:  # equal levels are looked at once
-        pairs, times = np.unique(rows + 1j * rare, return_counts=True)
-        rows, rare = pairs.real, pairs.imag
+    pairs, times = np.unique(counts.rows + 1j * counts.rare, return_counts=True)
+    rows, rare = pairs.real, pairs.imag  # equal levels are looked at once
     likelihood = np.array(
         [
-            times @ (special.betaln(rare + a * prior, rows - rare + a * (1 - prior)))
+            times @ special.betaln(rare + a * prior, rows - rare + a * (1 - prior))
             - np.sum(times * special.betaln(a * prior, a * (1 - prior)))
             for a in SMOOTHINGS
         ]
@@ -80,20 +79,20 @@ def choose_smoothing(counts: LevelCounts, prior: float | Floats) -> float:
     return float(SMOOTHINGS[near][-1])
 
 
-def counts_of_other_folds(
-    codes: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floats, fold: Codes
+def counts_of_other_parts(
+    codes: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floats, part: Codes
 ) -> LevelCounts:
-    """Of each row, the counts of its level in all folds but its own: (n_rows,) each.
+    """Of each row, the counts of its level in all parts but its own: (n_rows,) each.
 
-    Time: O(n_rows); memory: a few numbers a row, and a level and fold.
+    Time: O(n_rows); memory: a few numbers a row, and a level and part.
     """
     total = count_levels(codes, n_levels, y, weight)
-    numbers, fold = np.unique(fold, return_inverse=True)
-    cell = codes.astype(np.int64) * len(numbers) + fold
-    of_fold = count_levels(cell, n_levels * len(numbers), y, weight)
+    numbers, part = np.unique(part, return_inverse=True)
+    cell = codes.astype(np.int64) * len(numbers) + part
+    of_part = count_levels(cell, n_levels * len(numbers), y, weight)
     # Sums of weights are rounded: what is left of them may fall below nothing.
-    rare = np.maximum(total.rare[codes] - of_fold.rare[cell], 0.0)
-    return LevelCounts(np.maximum(total.rows[codes] - of_fold.rows[cell], rare), rare)
+    rare = np.maximum(total.rare[codes] - of_part.rare[cell], 0.0)
+    return LevelCounts(np.maximum(total.rows[codes] - of_part.rows[cell], rare), rare)
 
 
 def is_clear_gain(
@@ -113,24 +112,21 @@ def is_clear_gain(
 class CategoryStatistics:
     """The smoothed log-odds of the rare class for each level of a coded column.
 
-    A level's log-odds are ``log((r + a q) / (n - r + a (1 - q))) - log(p / (1 - p))`` with r of
+    A level's log-odds are ``log((r + a p) / (n - r + a (1 - p))) - log(p / (1 - p))`` with r of
     its n rows rare, p the rare share of all rows, and a the smoothing that makes the counts of
-    this column likeliest. What they are smoothed towards, q, is p, or where levels have groups and
-    that has the lower log loss out of fold, the share of the level's group, which is itself
-    smoothed towards p. A row of training gets the log-odds of its level in the other folds, so
-    that its own label is not in them. A level without rows has 0, no evidence, or its group's.
+    this column likeliest. A row of training gets the log-odds of its level in the other parts of
+    the training rows, so that its own label is not in them. A level without rows has 0, no
+    evidence.
 
     Attributes
     ----------
     prior_, smoothing_ : float
     log_odds_, log_count_ : ndarray of shape (n_levels,)
         Those of all rows; the count c of a level is given as log(1 + c).
-    group_smoothing_ : float
-        That of the groups; 0 where levels are smoothed towards p.
 
     Notes
     -----
-    A weight of k is k copies in the same fold. Time and memory: O(n_rows).
+    A weight of k is k copies in the same part. Time and memory: O(n_rows).
 
     Examples
     --------
@@ -144,52 +140,26 @@ class CategoryStatistics:
     """
 
     def fit_transform(
-        self,
-        codes: Codes,
-        n_levels: int,
-        y: NDArray[np.bool_],
-        weight: Floats,
-        fold: Codes,
-        groups: Codes | None = None,
+        self, codes: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floats, part: Codes
     ) -> Floats:
-        """Learn from all rows, and return each row's log-odds in the other folds: (n_rows,).
+        """Learn from all rows, and return each row's log-odds in the other parts: (n_rows,).
 
-        codes: from 0 to n_levels - 1, missing and unseen being levels of their own. fold: any
-        whole numbers. groups: that of each level, from 0 on, if levels have any.
+        codes: from 0 to n_levels - 1, missing and unseen being levels of their own. part: any
+        whole numbers.
         """
         counts = count_levels(codes, n_levels, y, weight)
         self.prior_ = rare_share(y, weight)
         self.smoothing_ = choose_smoothing(counts, self.prior_)
-        self.group_smoothing_ = 0.0
-        log_odds = self.out_of_fold(codes, y, weight, fold)
-        share: float | Floats = self.prior_
-        if groups is not None:
-            share, log_odds = self._try_groups(counts, groups, log_odds, codes, y, weight, fold)
-        self.log_odds_ = self._log_odds(counts, share)
+        self.log_odds_ = smoothed_log_odds(counts, self.prior_, self.smoothing_)
         self.log_count_ = np.log1p(counts.rows)
-        return log_odds
+        return self.out_of_part(codes, y, weight, part)
 
-    def out_of_fold(
-        self,
-        codes: Codes,
-        y: NDArray[np.bool_],
-        weight: Floats,
-        fold: Codes,
-        groups: Codes | None = None,
+    def out_of_part(
+        self, codes: Codes, y: NDArray[np.bool_], weight: Floats, part: Codes
     ) -> Floats:
-        """Each row's log-odds in the other folds, for any folds of the rows learned from."""
-        n_levels = int(codes.max(initial=0)) + 1
-        others = counts_of_other_folds(codes, n_levels, y, weight, fold)
-        if groups is None or not self.is_grouped_:
-            return self._log_odds(others, self.prior_)
-        own, n_groups = groups[codes], int(groups.max()) + 1
-        of_group = counts_of_other_folds(own, n_groups, y, weight, fold)
-        return self._log_odds(others, smoothed_share(of_group, self.prior_, self.group_smoothing_))
-
-    @property
-    def is_grouped_(self) -> bool:
-        """Say whether levels are smoothed towards their groups."""
-        return self.group_smoothing_ > 0
+        """Each row's log-odds in the other parts, for any parts of the rows learned from."""
+        others = counts_of_other_parts(codes, int(codes.max(initial=0)) + 1, y, weight, part)
+        return smoothed_log_odds(others, self.prior_, self.smoothing_)
 
     def transform(self, codes: Codes) -> Floats:
         """The log-odds of each row's level: (n_rows,)."""
@@ -200,52 +170,21 @@ class CategoryStatistics:
         return self.log_count_[codes]
 
     @staticmethod
-    def log_counts_out_of_fold(codes: Codes, weight: Floats, fold: Codes) -> Floats:
-        """log(1 + rows of the other folds with the row's level), at the size of all folds.
+    def log_counts_out_of_part(codes: Codes, weight: Floats, part: Codes) -> Floats:
+        """log(1 + rows of the other parts with the row's level), at the size of all parts.
 
         A row's own weight is not in it: where the majority was thinned, the weight of a level of
         one row would tell its label.
         """
         n_levels = int(codes.max(initial=0)) + 1
-        others = counts_of_other_folds(
-            codes, n_levels, np.zeros(len(codes), np.bool_), weight, fold
+        others = counts_of_other_parts(
+            codes, n_levels, np.zeros(len(codes), np.bool_), weight, part
         )
-        numbers, place = np.unique(fold, return_inverse=True)
-        of_fold = np.bincount(place, weight, len(numbers))
-        left = of_fold.sum() - of_fold[place]
-        scale = np.divide(of_fold.sum(), left, out=np.ones(len(left)), where=left > 0)
+        numbers, place = np.unique(part, return_inverse=True)
+        of_part = np.bincount(place, weight, len(numbers))
+        left = of_part.sum() - of_part[place]
+        scale = np.divide(of_part.sum(), left, out=np.ones(len(left)), where=left > 0)
         return np.log1p(others.rows * scale)
-
-    def _log_odds(self, counts: LevelCounts, share: float | Floats) -> Floats:
-        return smoothed_log_odds(counts, share, self.smoothing_) + (
-            special.logit(share) - special.logit(self.prior_)
-        )
-
-    def _try_groups(
-        self,
-        counts: LevelCounts,
-        groups: Codes,
-        alone: Floats,
-        codes: Codes,
-        y: NDArray[np.bool_],
-        weight: Floats,
-        fold: Codes,
-    ) -> tuple[float | Floats, Floats]:
-        """Shares that levels are smoothed towards, and the log-odds in the other folds then."""
-        of_groups = count_levels(groups[codes], int(groups.max()) + 1, y, weight)
-        smoothing = self.smoothing_
-        self.group_smoothing_ = choose_smoothing(of_groups, self.prior_)
-        share = smoothed_share(of_groups, self.prior_, self.group_smoothing_)[groups]
-        self.smoothing_ = choose_smoothing(counts, share)
-        grouped = self.out_of_fold(codes, y, weight, fold, groups)
-        losses = [
-            weight @ log_loss(special.expit(each + special.logit(self.prior_)), y)
-            for each in (alone, grouped)
-        ]
-        if losses[1] < losses[0]:
-            return share, grouped
-        self.smoothing_, self.group_smoothing_ = smoothing, 0.0
-        return self.prior_, alone
 
 
 MOST_COLUMNS = 12
@@ -280,7 +219,7 @@ class PairStatistics:
 
     Notes
     -----
-    Time: that of sorting the pairs. A weight of k is k copies in the same fold.
+    Time: that of sorting the pairs. A weight of k is k copies in the same part.
     """
 
     def fit_transform(
@@ -289,18 +228,18 @@ class PairStatistics:
         log_odds: tuple[Floats, Floats],
         y: NDArray[np.bool_],
         weight: Floats,
-        fold: Codes,
+        part: Codes,
     ) -> Floats:
-        """Learn from all rows and return each row's log-odds in the other folds: (n_rows,).
+        """Learn from all rows and return each row's log-odds in the other parts: (n_rows,).
 
-        `log_odds` are those of both levels in the other folds, too.
+        `log_odds` are those of both levels in the other parts, too.
         """
         self.prior_ = rare_share(y, weight)
         self.width_ = int(codes[1].max(initial=0)) + 1
         self.cells_, position = np.unique(self._cells(codes), return_inverse=True)
         self.coefficients_ = _logistic_regression(log_odds, y, weight)
         share = self._share_of_both(log_odds)
-        others = counts_of_other_folds(position, len(self.cells_), y, weight, fold)
+        others = counts_of_other_parts(position, len(self.cells_), y, weight, part)
         self.smoothing_ = min(
             _SMOOTHINGS, key=lambda a: weight @ log_loss(smoothed_share(others, share, a), y)
         )
@@ -348,19 +287,19 @@ def find_pairs(
     log_odds: Floats,
     y: NDArray[np.bool_],
     weight: Floats,
-    fold: Codes,
+    part: Codes,
 ) -> list[FoundPair]:
     """The pairs of categories that tell the rare class better than both one by one: eight at most.
 
     `codes` has each category's levels, `log_odds` of shape (n_rows, n_categories) what they say in
-    the other folds. Of more than twelve categories the twelve that say most are paired. A pair's
-    log loss, out of fold, must be lower than that of a logistic regression on both log-odds by
+    the other parts. Of more than twelve categories the twelve that say most are paired. A pair's
+    log loss, out of part, must be lower than that of a logistic regression on both log-odds by
     three standard errors, and by a thousandth of what the rare share of all rows loses; those that
     gain most are taken. On more than 50,000 rows the rare ones and a part of the others look for
     them. Time: 66 sorts of so many rows at most.
     """
     rows, shares = _some_rows(y, weight)
-    few = y[rows], shares, fold[rows]
+    few = y[rows], shares, part[rows]
     of_prior = log_loss(np.full(len(rows), rare_share(few[0], shares)), few[0])
     gains: list[tuple[float, int, int]] = []
     for i, j in combinations(_telling_most(log_odds[rows], few[0], shares), 2):
@@ -374,7 +313,7 @@ def find_pairs(
     for _, i, j in sorted(gains)[:MOST_PAIRS]:
         statistics = PairStatistics()
         alone = log_odds[:, i], log_odds[:, j]
-        found = statistics.fit_transform((codes[i], codes[j]), alone, y, weight, fold)
+        found = statistics.fit_transform((codes[i], codes[j]), alone, y, weight, part)
         pairs.append(FoundPair(i, j, statistics, found))
     return pairs
 

@@ -1,7 +1,11 @@
-"""Statistics that all views of a table share, learned once and encoded once for a set of rows."""
+"""Statistics that all views of a table share, learned once and encoded once for a set of rows.
+
+Numbers, dates, texts and the levels of categories look at no label and serve every fold. What
+labels say is learned from each set of rows by itself.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,21 +13,20 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.bounded_numbers import NumberSummaries, summarise_numbers
 from rareclass.encoding.dates_and_texts import RecurringDates, TextComponents
-from rareclass.encoding.known_levels import (
-    CategoryColumn,
-    KnownWords,
-    as_codes,
-    could_be_codes,
-    halves,
-    holds_nearby_only,
+from rareclass.encoding.known_levels import KnownCodes, KnownWords, could_be_codes
+from rareclass.encoding.label_statistics import (
+    LabelFeatures,
+    LabelStatistics,
+    TrainingPart,
+    side_by_side,
 )
-from rareclass.encoding.log_odds import CategoryStatistics, find_pairs
+from rareclass.encoding.log_odds import CategoryStatistics
 from rareclass.encoding.typed_table import TypedColumn, TypedTable
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
-# Of this share of the rows no other fold may have the word, for members to know what that means.
+# Of this share of the rows no other part may have the word, for members to know what that means.
 _KNOWN_UNSEEN = 0.01
 
 
@@ -40,33 +43,27 @@ class EncodedTable:
         Sines and cosines of dates; NaN where missing.
     levels : list of ndarray of int32 of shape (n_rows,)
         Of each category: words first, then codes. See `KnownWords` and `KnownCodes`.
-    log_odds, log_counts : ndarray of shape (n_rows, n_categories)
-        Of each category; in training the log-odds are those of the other folds.
-    pairs : ndarray of shape (n_rows, n_pairs)
-        Log-odds of pairs of categories, likewise.
     texts : ndarray of shape (n_rows, n_components)
+    of_labels : list of LabelFeatures
+        Features by each set of labels that the statistics learned from.
     """
 
     n_rows: int
     numbers: Floats
     cycles: Floats
     levels: list[Codes]
-    log_odds: Floats
-    log_counts: Floats
-    pairs: Floats
     texts: Floats
+    of_labels: list[LabelFeatures]
 
-    def take(self, rows: slice) -> "EncodedTable":
-        """Some consecutive rows."""
+    def take(self, rows: Any) -> "EncodedTable":
+        """Some rows: their numbers, a mask or a slice."""
         return EncodedTable(
-            len(range(self.n_rows)[rows]),
+            len(np.empty(self.n_rows, np.bool_)[rows]),
             self.numbers[rows],
             self.cycles[rows],
             [levels[rows] for levels in self.levels],
-            self.log_odds[rows],
-            self.log_counts[rows],
-            self.pairs[rows],
             self.texts[rows],
+            [features.take(rows) for features in self.of_labels],
         )
 
 
@@ -74,7 +71,9 @@ class TableStatistics:
     """Learns of a typed table what its views share.
 
     Categories are the columns of words, and the columns of whole numbers whose single values tell
-    more of the rare class than where they lie (`as_codes`); these stay numbers, too.
+    more of the rare class than where they lie; these stay numbers, too. What labels say of
+    categories is learned from one or several sets of rows (`LabelStatistics`), such as the training
+    rows of each fold; everything else looks at no label.
 
     Parameters
     ----------
@@ -95,19 +94,14 @@ class TableStatistics:
         The levels of each category.
     level_weights_ : list of ndarray of shape (n_known + 1,)
         Weight of the rows with each level; the last one is that of missing.
-    is_ordered_ : ndarray of bool of shape (n_numbers,)
-        Of each number, whether it is more than a code.
     stand_ins_ : list of int or None
-        Of each category of words the level that words count as which training did not have; None
-        where they are a level of their own.
-    pairs_ : list of [int, int]
-        The categories of each pair.
-    nearby_only_ : list of str
-        Categories whose values tell clearly less of rows far away in the table
-        (`holds_nearby_only`), in folds that were drawn. Where there are any, log-odds of training
-        rows are out of the other half of the table, for members to learn what they are worth
-        farther away.
+        Of each category of words the commonest level, which words count as that training did not
+        have; None where they are a level of their own, and for codes.
+    labels_ : list of LabelStatistics
+        Of each set of rows.
     """
+
+    labels_: list[LabelStatistics]
 
     def __init__(self, absolute_time: bool = False) -> None:
         self.absolute_time = absolute_time
@@ -119,12 +113,15 @@ class TableStatistics:
         weight: Floats | None = None,
         fold: NDArray[np.integer] | None = None,
         is_drawn: bool = False,
+        sets: Sequence[TrainingPart] | None = None,
     ) -> EncodedTable:
-        """Learn from all rows and return them encoded, what looks at y out of fold.
+        """Learn from all rows and return them encoded.
 
         y: which rows are rare; weight: as copies, 0 as absent; fold: the number of each row's fold,
         any whole numbers; is_drawn: whether folds were drawn at random, and say nothing of rows far
-        away. Raises `ValueError` where there are no folds.
+        away. `sets` are the rows whose labels are learned from; by default all rows, in the parts
+        that `fold` makes. Rows of a set get what its other parts say, others what all of it says.
+        Raises `ValueError` where there are no folds.
         """
         if fold is None:
             raise ValueError("statistics of categories need the folds of the rows: pass fold.")
@@ -133,36 +130,48 @@ class TableStatistics:
         shares = np.ones(table.n_rows) if used is None else used
         self.columns_ = [[column.name, column.kind] for column in table.columns]
         self._fit_numbers(table, used)
-        levels, log_odds, pairs = self._fit_categories(table, y, shares, fold, is_drawn)
+        levels = self._fit_levels(table, shares, fold)
         self._fit_texts(table, shares)
-        counts = side_by_side(
-            [CategoryStatistics.log_counts_out_of_fold(each, shares, fold) for each in levels],
-            table.n_rows,
-        )
-        self.stand_ins_ = [self._stand_in(k, counts[:, k], shares) for k in range(self.n_words_)]
-        return self._encoded(table, levels, log_odds, pairs, counts)
+        sets = sets or [TrainingPart(np.arange(table.n_rows), fold, is_drawn)]
+        of_labels = self._fit_labels(levels, y, shares, sets)
+        levels = self._keep_what_tells(levels)
+        if not any(features.log_odds.shape[1] for features in of_labels):
+            self.labels_, of_labels = self.labels_[:1], of_labels[:1]  # all sets are alike
+        return self._encoded(table, levels, of_labels)
 
     def encode(self, table: TypedTable) -> EncodedTable:
         """Encode rows with what all rows of training say.
 
         A word that training did not have is a level of its own where some rows of training have
-        words that no other fold has, so that members know such rows. Else it counts as the word of
-        a typical row: nothing is known that tells it from the rare rows.
+        words that no other part has, so that members know such rows. Else it counts as the
+        commonest word.
         """
         levels = self._levels(table)
-        for k, stand_in in enumerate(self.stand_ins_):
-            if stand_in is not None:
-                unknown = np.append(self.level_weights_[k] <= 0, True)[levels[k]]
-                levels[k] = np.where(unknown, np.int32(stand_in), levels[k])
-        of_levels = zip(self.statistics_, levels, strict=True)
-        log_odds = side_by_side([known.transform(each) for known, each in of_levels], table.n_rows)
-        pairs = [
-            known.transform((levels[i], levels[j]), (log_odds[:, i], log_odds[:, j]))
-            for known, (i, j) in zip(self.pair_statistics_, self.pairs_, strict=True)
-        ]
-        of_levels = zip(self.statistics_, levels, strict=True)
-        counts = side_by_side([known.log_counts(each) for known, each in of_levels], table.n_rows)
-        return self._encoded(table, levels, log_odds, pairs, counts)
+        of_labels = [each.transform(levels, table.n_rows) for each in self.labels_]
+        return self._encoded(table, levels, of_labels)
+
+    def seen_in(self, labels: int, encoded: EncodedTable, most: int) -> EncodedTable:
+        """Return rows as they look where only one set of labels, by number, was there to learn.
+
+        Words that no row of the set has count as words that training did not have; of those that
+        are no commoner than the `most` commonest, only if another word stands for them.
+        """
+        own, levels = self.labels_[labels], list(encoded.levels)
+        for k, place in enumerate(own.kept_):
+            if place >= self.n_words_:
+                continue
+            if own.stand_ins_[k] is not None:
+                levels[place] = own.as_seen(k, levels[place])
+            else:
+                is_new = own.is_unseen(k)[levels[place]] & (levels[place] < most)
+                levels[place] = np.where(is_new, self.known_[place].n_known + 1, levels[place])
+        return replace(encoded, levels=levels)
+
+    @property
+    def nearby_only_(self) -> list[str]:
+        """The columns whose values say clearly less of rows far away, to some set of labels."""
+        told = {name for labels in self.labels_ for name in labels.nearby_only_}
+        return [name for name, _ in self.columns_ if name in told]
 
     def outside(self, table: TypedTable) -> dict[str, int]:
         """Cells of each column that are beyond the numbers of training, or words it did not have.
@@ -242,86 +251,84 @@ class TableStatistics:
         numbers = side_by_side([*plain, *parts.T[n_cycles:]], table.n_rows)
         return numbers, parts[:, :n_cycles]
 
-    def _fit_categories(
+    def _fit_levels(
+        self, table: TypedTable, weight: Floats, fold: NDArray[np.integer]
+    ) -> list[Codes]:
+        """Find the levels of words, and of numbers that may be codes, and return them."""
+        words = table.of_kind("category")
+        numbers = [(k, table.columns[k].values) for k in table.of_kind("number")]
+        codes = [k for k, values in numbers if could_be_codes(values, weight)]
+        self.n_words_ = len(words)
+        self.category_sources_ = words + codes
+        self.known_: list[Any] = [known_words(table.columns[k], weight) for k in words]
+        self.known_ += [KnownCodes().fit(table.columns[k].values, weight) for k in codes]
+        self.stand_ins_: list[int | None] = [None] * len(self.known_)
+        levels = self._levels(table)
+        self.level_weights_ = [
+            np.bincount(each, weight, known.n_levels)[: known.n_known + 1]
+            for each, known in zip(levels, self.known_, strict=True)
+        ]
+        for k in range(self.n_words_):
+            counts = CategoryStatistics.log_counts_out_of_part(levels[k], weight, fold)
+            if weight @ (counts == 0) < _KNOWN_UNSEEN * weight.sum():
+                self.stand_ins_[k] = int(np.argmax(self.level_weights_[k]))
+        return levels
+
+    def _fit_labels(
         self,
-        table: TypedTable,
+        levels: list[Codes],
         y: NDArray[np.bool_],
         weight: Floats,
-        fold: NDArray[np.integer],
-        is_drawn: bool,
-    ) -> tuple[list[Codes], Floats, list[Floats]]:
-        """Find categories and pairs; levels, and log-odds in the other folds, of both."""
-        words = table.of_kind("category")
-        numbers = table.of_kind("number")
-        codes = [k for k in numbers if could_be_codes(table.columns[k].values, weight)]
-        every = _categories(table, words, codes, y, weight, fold)
-        self.nearby_only_ = [
-            table.columns[k].name
-            for k, each in zip(words + codes, every, strict=True)
-            if is_drawn
-            and each.tells_more
-            and holds_nearby_only(each.levels, each.known.n_levels, y, weight, each.known.groups)
-        ]
-        if self.nearby_only_:
-            fold = halves(table.n_rows)
-            every = _categories(table, words, codes, y, weight, fold)
-        log_odds = side_by_side([each.log_odds for each in every], table.n_rows)
-        found = find_pairs([each.levels for each in every], log_odds, y, weight, fold)
-        # A code may tell something only beside another column.
-        paired = {k for pair in found for k in (pair.first, pair.second)}
-        kept = [k for k, each in enumerate(every) if each.tells_more or k in paired]
-        self.pairs_ = [[kept.index(pair.first), kept.index(pair.second)] for pair in found]
-        self.pair_statistics_ = [pair.statistics for pair in found]
-        chosen = [every[k] for k in kept]
-        self.n_words_ = len(words)
-        self.category_sources_ = [(words + codes)[k] for k in kept]
-        of_codes = zip(self.category_sources_, chosen, strict=True)
-        unordered = {k for k, each in list(of_codes)[len(words) :] if not each.has_order}
-        self.is_ordered_ = np.array([k not in unordered for k in self.number_sources_], np.bool_)
-        self.category_names_ = [table.columns[k].name for k in self.category_sources_]
-        self.known_: list[Any] = [each.known for each in chosen]
-        self.statistics_ = [each.statistics for each in chosen]
-        self.level_weights_ = [
-            np.bincount(each.levels, weight, each.known.n_levels)[: each.known.n_known + 1]
-            for each in chosen
-        ]
-        of_pairs = [pair.log_odds for pair in found]
-        return [each.levels for each in chosen], log_odds[:, kept], of_pairs
+        sets: Sequence[TrainingPart],
+    ) -> list[LabelFeatures]:
+        """Learn from each set of rows, and return its features of all rows."""
+        names = [self.columns_[k][0] for k in self.category_sources_]
+        self.labels_ = [LabelStatistics() for _ in sets]
+        found = []
+        for labels, learned in zip(self.labels_, sets, strict=True):
+            rows = learned.rows
+            own = labels.fit_transform(
+                names, self.known_, [each[rows] for each in levels], self.stand_ins_,
+                y[rows], weight[rows], learned,
+            )  # fmt: skip
+            features = labels.transform(levels, len(y)) if len(rows) < len(y) else own
+            for of_all, of_set in zip(features, own, strict=True):
+                of_all[rows] = of_set
+            found.append(features)
+        return found
+
+    def _keep_what_tells(self, levels: list[Codes]) -> list[Codes]:
+        """Forget the numbers that are codes to no set of labels; the levels that are left."""
+        told = {place for labels in self.labels_ for place in labels.kept_}
+        kept = [k for k in range(len(self.known_)) if k < self.n_words_ or k in told]
+        for labels in self.labels_:
+            labels.keep(kept)
+        self.category_sources_ = [self.category_sources_[k] for k in kept]
+        self.category_names_ = [self.columns_[k][0] for k in self.category_sources_]
+        self.known_ = [self.known_[k] for k in kept]
+        self.level_weights_ = [self.level_weights_[k] for k in kept]
+        self.stand_ins_ = [self.stand_ins_[k] for k in kept]
+        return [levels[k] for k in kept]
 
     def _levels(self, table: TypedTable) -> list[Codes]:
+        """The levels of each category; words that training did not have as what stands for them."""
         columns = [table.columns[k] for k in self.category_sources_]
         known = list(zip(columns, self.known_, strict=True))
-        words = [levels_of_words(column, each) for column, each in known[: self.n_words_]]
-        return words + [each.levels(column.values) for column, each in known[self.n_words_ :]]
-
-    def _stand_in(self, category: int, log_counts: Floats, weight: Floats) -> int | None:
-        """The level whose log-odds half of the rows do not exceed; None: unseen is a level too."""
-        if weight @ (log_counts == 0) >= _KNOWN_UNSEEN * weight.sum():
-            return None
-        weights = self.level_weights_[category]
-        order = np.argsort(self.statistics_[category].log_odds_[: len(weights)], kind="stable")
-        below = np.cumsum(weights[order])
-        return int(order[np.searchsorted(below, 0.5 * below[-1])])
+        levels = [levels_of_words(column, each) for column, each in known[: self.n_words_]]
+        for k, stand_in in enumerate(self.stand_ins_[: self.n_words_]):
+            if stand_in is not None:
+                is_new = levels[k] == self.known_[k].n_known + 1
+                if not self.level_weights_[k][-1]:  # an empty cell, where training had none
+                    is_new |= levels[k] == self.known_[k].n_known
+                levels[k] = np.where(is_new, np.int32(stand_in), levels[k])
+        return levels + [each.levels(column.values) for column, each in known[self.n_words_ :]]
 
     def _encoded(
-        self,
-        table: TypedTable,
-        levels: list[Codes],
-        log_odds: Floats,
-        pairs: list[Floats],
-        log_counts: Floats,
+        self, table: TypedTable, levels: list[Codes], of_labels: list[LabelFeatures]
     ) -> EncodedTable:
         numbers, cycles = self._numbers(table)
-        return EncodedTable(
-            table.n_rows,
-            numbers,
-            cycles,
-            levels,
-            log_odds,
-            log_counts,
-            side_by_side(pairs, table.n_rows),
-            self._texts(table),
-        )
+        texts = self._texts(table)
+        return EncodedTable(table.n_rows, numbers, cycles, levels, texts, of_labels)
 
     def _fit_texts(self, table: TypedTable, weight: Floats) -> None:
         sources = table.of_kind("text")
@@ -375,32 +382,6 @@ def statistics_of(
         return statistics, table
     own = TableStatistics()
     return own, own.fit_encode(table, y, weight, fold)
-
-
-def side_by_side(columns: Sequence[NDArray[Any]], n_rows: int) -> Floats:
-    """Columns as a matrix in F order, (n_rows, n_columns)."""
-    joined = np.empty((len(columns), n_rows))
-    for row, column in zip(joined, columns, strict=True):
-        row[:] = column
-    return joined.T
-
-
-def _categories(
-    table: TypedTable,
-    words: list[int],
-    codes: list[int],
-    y: NDArray[np.bool_],
-    weight: Floats,
-    fold: NDArray[np.integer],
-) -> list[CategoryColumn]:
-    """Columns of words, then columns of whole numbers that may be codes."""
-    found = []
-    for column in (table.columns[k] for k in words):
-        known = known_words(column, weight)
-        levels, statistics = levels_of_words(column, known), CategoryStatistics()
-        log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, fold)
-        found.append(CategoryColumn(known, statistics, levels, log_odds, True, False))
-    return found + [as_codes(table.columns[k].values, y, weight, fold) for k in codes]
 
 
 def known_words(column: TypedColumn, weight: Floats) -> KnownWords:

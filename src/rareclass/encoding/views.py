@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.bounded_numbers import HOWS, BoundedNumbers
 from rareclass.encoding.dates_and_texts import COMPONENTS
+from rareclass.encoding.label_statistics import LabelFeatures, LabelStatistics
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics, statistics_of
 from rareclass.encoding.typed_table import TypedTable
 from rareclass.later import sparse
@@ -58,6 +59,7 @@ class SparseView:
         weight: Floats | None = None,
         fold: NDArray[np.integer] | None = None,
         statistics: TableStatistics | None = None,
+        rows_of_labels: Sequence[NDArray[np.intp]] | None = None,
     ) -> "sparse.csr_matrix":
         """Learn from the rows and return them: as `DenseView.fit_transform`."""
         self.statistics_, encoded = statistics_of(table, y, weight, fold, statistics)
@@ -83,6 +85,21 @@ class SparseView:
         pairs = np.repeat(np.array(origins, np.int64).reshape(-1, 2), sizes, axis=0)
         self.source_column_, self.second_column_ = pairs.T
         return self._matrix(encoded)
+
+    def features_of(self, labels: int) -> NDArray[np.intp]:
+        """Return the features that count for a set of labels: not those of codes it leaves out."""
+        kept = self.statistics_.labels_[labels].kept_
+        n_categories = len(self.statistics_.known_)
+        of_pairs = self.columns_[n_categories + len(self.edges_) :]
+        left_out = [self.columns_[k] for k in range(n_categories) if k not in kept]
+        left_out += [
+            columns
+            for columns, pair in zip(of_pairs, self.paired_, strict=True)
+            if not set(pair) <= set(kept)
+        ]
+        is_used = np.ones(self.n_features_ + 1, np.bool_)  # the last one for buckets of no column
+        is_used[np.concatenate([[-1], *left_out]).astype(np.int64)] = False
+        return np.flatnonzero(is_used)
 
     def transform(self, table: TypedTable | EncodedTable) -> "sparse.csr_matrix":
         """Rows as a CSR matrix: (n_rows, n_features)."""
@@ -170,16 +187,14 @@ class DenseView:
     Raw numbers ("raw"), for trees: as they are, within the range of training, NaN where missing.
     Categories are log-odds and the log of the count, or indicators where they have up to 10 values.
 
-    In both, whole numbers that are codes are categories (see `as_codes`), and pairs of categories
-    that tell more than both alone have log-odds of their own. A number beyond those of
-    training becomes what the nearest of training is.
+    In both, whole numbers that are codes are categories, too, and pairs of categories that tell
+    more than both alone have log-odds of their own. What rests on labels stands last, a block for
+    each set of labels that the statistics learned from. A number beyond those of training becomes
+    what the nearest of training is.
 
     Parameters
     ----------
     numbers : {"quantiles", "asinh", "clipped", "raw"}
-    keeps_codes : bool
-        Whether bounded numbers keep those that are codes and, by themselves, tell nothing by where
-        they lie. A model that is alone may need them beside other columns.
 
     Attributes
     ----------
@@ -188,11 +203,14 @@ class DenseView:
         The table's column that each feature comes from; of a pair, the first one.
     second_column_ : ndarray of int of shape (n_features,)
         The second column of a pair; -1 elsewhere.
+    labels_of_ : ndarray of int of shape (n_features,)
+        The set of labels that each feature rests on, by number; -1 for none.
+    blocks_ : list of LabelBlock
+        Of each set of labels.
     """
 
-    def __init__(self, numbers: str = "quantiles", keeps_codes: bool = False) -> None:
+    def __init__(self, numbers: str = "quantiles") -> None:
         self.numbers = numbers
-        self.keeps_codes = keeps_codes
 
     def fit_transform(
         self,
@@ -201,25 +219,41 @@ class DenseView:
         weight: Floats | None = None,
         fold: NDArray[np.integer] | None = None,
         statistics: TableStatistics | None = None,
+        rows_of_labels: Sequence[NDArray[np.intp]] | None = None,
     ) -> Floats:
         """Learn from the rows and return them: (n_rows, n_features), C order.
 
-        What looks at y is that of the other folds. With `statistics`, which views may share,
+        What looks at y is that of the other parts. With `statistics`, which views may share,
         `table` is what their ``fit_encode`` returned for these rows, labels and weights.
         """
         found, encoded = statistics_of(table, y, weight, fold, statistics)
-        return self.fit(encoded, weight, found).transform(encoded)
+        return self.fit(encoded, weight, found, rows_of_labels).transform(encoded)
 
     def fit(
-        self, encoded: EncodedTable, weight: Floats | None, statistics: TableStatistics
+        self,
+        encoded: EncodedTable,
+        weight: Floats | None,
+        statistics: TableStatistics,
+        rows_of_labels: Sequence[NDArray[np.intp]] | None = None,
     ) -> "DenseView":
-        """Learn from rows that `statistics` encoded, of these weights."""
+        """Learn from rows that `statistics` encoded, of these weights.
+
+        `rows_of_labels` are the numbers of the rows of each set of labels; None: all rows.
+        """
         if self.numbers not in (*HOWS, "raw"):
             allowed = ", ".join(map(repr, (*HOWS, "raw")))
             raise ValueError(f"numbers={self.numbers!r} must be one of {allowed}.")
         self.statistics_ = statistics
-        if self.numbers != "raw":
+        is_raw = self.numbers == "raw"
+        if not is_raw:
             self._fit_bounded(encoded, weight)
+        many = self.with_many_values(MOST_VALUES_RAW if is_raw else MOST_VALUES_BOUNDED)
+        self.blocks_ = []
+        for k, features in enumerate(encoded.of_labels):
+            rows: Any = slice(None) if rows_of_labels is None else rows_of_labels[k]
+            shares = None if weight is None else weight[rows]
+            block = LabelBlock(is_raw).fit(features.take(rows), shares, statistics.labels_[k], many)
+            self.blocks_.append(block)
         blocks = self._blocks(encoded.take(slice(0, 1)))
         self.feature_names_ = [name for block in blocks for name in block.names]
         self.source_column_ = np.array(
@@ -227,7 +261,14 @@ class DenseView:
         )
         seconds = [block.seconds or [-1] * len(block.sources) for block in blocks]
         self.second_column_ = np.array([second for each in seconds for second in each], np.int64)
+        widths = [len(block.sources) for block in blocks[-len(self.blocks_) :]]
+        n_shared = len(self.source_column_) - sum(widths)
+        self.labels_of_ = np.repeat(np.arange(-1, len(widths)), [n_shared, *widths])
         return self
+
+    def features_of(self, labels: int) -> NDArray[np.intp]:
+        """Return the features that count for one set of labels: not those of the others."""
+        return np.flatnonzero((self.labels_of_ < 0) | (self.labels_of_ == labels))
 
     def transform(self, table: TypedTable | EncodedTable) -> Floats:
         """Rows as a matrix: (n_rows, n_features), C order."""
@@ -238,11 +279,6 @@ class DenseView:
     def outside(self, table: TypedTable) -> dict[str, int]:
         """Count the cells of each column that are unlike any of training."""
         return self.statistics_.outside(table)
-
-    def shown_numbers(self) -> NDArray[np.intp]:
-        """Return the places of the bounded numbers that are features."""
-        is_ordered = self.statistics_.is_ordered_
-        return np.flatnonzero(is_ordered | self.keeps_codes)
 
     def markers(self) -> tuple[NDArray[np.intp], Floats, Floats]:
         """Return the numbers with a marker of missing cells, its mean and its deviation."""
@@ -256,14 +292,43 @@ class DenseView:
         self.bounded_.fit(encoded.numbers, weight, self.statistics_.summaries)
         self.cycles_ = BoundedNumbers("clipped").fit(encoded.cycles, weight)
         self.texts_ = BoundedNumbers("clipped").fit(encoded.texts, weight)
-        self.log_odds_ = CentredColumns().fit(encoded.log_odds, weight)
-        self.log_counts_ = CentredColumns().fit(encoded.log_counts, weight)
-        self.pairs_ = CentredColumns().fit(encoded.pairs, weight)
 
     def _blocks(self, encoded: EncodedTable) -> list[_FeatureBlock]:
-        if self.numbers == "raw":
-            return [self._raw_numbers(encoded), *self._raw_categories(encoded)]
-        return [self._bounded_numbers(encoded), *self._bounded_categories(encoded)]
+        of_labels = zip(self.blocks_, encoded.of_labels, range(len(self.blocks_)), strict=True)
+        return [
+            *(self._raw(encoded) if self.numbers == "raw" else self._bounded(encoded)),
+            *(self._of_labels(block.transform(each), block, k) for block, each, k in of_labels),
+        ]
+
+    def _raw(self, encoded: EncodedTable) -> list[_FeatureBlock]:
+        many = self.with_many_values(MOST_VALUES_RAW)
+        few = [k for k in range(self.statistics_.n_words_) if k not in many]
+        indicators = [self._indicators(encoded, k, MOST_VALUES_RAW) for k in few]
+        return [self._raw_numbers(encoded), *indicators]
+
+    def _bounded(self, encoded: EncodedTable) -> list[_FeatureBlock]:
+        words = range(self.statistics_.n_words_)
+        indicators = [self._scaled_indicators(encoded, k) for k in words]
+        return [self._bounded_numbers(encoded), *indicators]
+
+    def _of_labels(self, values: Floats, block: "LabelBlock", labels: int) -> _FeatureBlock:
+        known, own = self.statistics_, self.statistics_.labels_[labels]
+        names = [known.category_names_[k] for k in own.kept_]
+        sources = [known.category_sources_[k] for k in own.kept_]
+        pairs = [own.pairs_[k] for k in block.pairs_]
+        return _FeatureBlock(
+            values,
+            [
+                *(f"{names[k]}: log-odds" for k in block.log_odds_),
+                *(f"{names[k]}: log count" for k in block.log_counts_),
+                *(f"{names[i]} & {names[j]}: log-odds" for i, j in pairs),
+            ],
+            [
+                *(sources[k] for k in (*block.log_odds_, *block.log_counts_)),
+                *(sources[i] for i, _ in pairs),
+            ],
+            [-1] * (len(block.log_odds_) + len(block.log_counts_)) + [sources[j] for _, j in pairs],
+        )
 
     def _raw_numbers(self, encoded: EncodedTable) -> _FeatureBlock:
         known = self.statistics_
@@ -274,22 +339,6 @@ class DenseView:
             known.number_sources_ + known.cycle_sources_ + known.text_sources_,
         )
 
-    def _raw_categories(self, encoded: EncodedTable) -> list[_FeatureBlock]:
-        known = self.statistics_
-        many = self.with_many_values(MOST_VALUES_RAW)
-        few = [k for k in range(known.n_words_) if k not in many]
-        pairs = [
-            k
-            for k, statistics in enumerate(known.pair_statistics_)
-            if len(statistics.cells_) > _FEWEST_PAIRS_RAW
-        ]
-        return [
-            *(self._indicators(encoded, k, MOST_VALUES_RAW) for k in few),
-            self._of_categories(encoded.log_odds, range(len(encoded.levels)), "log-odds"),
-            self._of_categories(encoded.log_counts, many, "log count"),
-            self._of_pairs(encoded.pairs, pairs),
-        ]
-
     def _bounded_numbers(self, encoded: EncodedTable) -> _FeatureBlock:
         known = self.statistics_
         numbers = self.bounded_.transform(encoded.numbers)
@@ -299,48 +348,14 @@ class DenseView:
         markers = (missing[:, marked] - share) / deviation
         cycles = np.nan_to_num(self.cycles_.transform(encoded.cycles), copy=False)
         texts = self.texts_.transform(encoded.texts) / np.sqrt(COMPONENTS)
-        shown = self.shown_numbers()
-        numbers = numbers if len(shown) == numbers.shape[1] else numbers[:, shown]
         names, sources = known.number_names_, known.number_sources_
         return _FeatureBlock(
             np.hstack([numbers, markers, cycles, texts]),
-            [names[k] for k in shown]
+            names
             + [f"{names[k]} is missing" for k in marked]
             + known.cycle_names_
             + known.text_names_,
-            [sources[k] for k in [*shown, *marked]] + known.cycle_sources_ + known.text_sources_,
-        )
-
-    def _bounded_categories(self, encoded: EncodedTable) -> list[_FeatureBlock]:
-        # The indicators of all values say what log-odds would.
-        many = self.with_many_values(MOST_VALUES_BOUNDED)
-        log_odds = self.log_odds_.transform(encoded.log_odds)
-        log_counts = self.log_counts_.transform(encoded.log_counts)
-        pairs = self.pairs_.transform(encoded.pairs)
-        return [
-            *(self._scaled_indicators(encoded, k) for k in range(self.statistics_.n_words_)),
-            self._of_categories(log_odds, many, "log-odds"),
-            self._of_categories(log_counts, many, "log count"),
-            self._of_pairs(pairs, range(pairs.shape[1])),
-        ]
-
-    def _of_categories(self, values: Floats, categories: Sequence[int], what: str) -> _FeatureBlock:
-        known, chosen = self.statistics_, list(categories)
-        return _FeatureBlock(
-            values[:, chosen],
-            [f"{known.category_names_[k]}: {what}" for k in chosen],
-            [known.category_sources_[k] for k in chosen],
-        )
-
-    def _of_pairs(self, log_odds: Floats, pairs: Sequence[int]) -> _FeatureBlock:
-        known = self.statistics_
-        names, sources = known.category_names_, known.category_sources_
-        chosen = [known.pairs_[k] for k in pairs]
-        return _FeatureBlock(
-            log_odds[:, list(pairs)],
-            [f"{names[i]} & {names[j]}: log-odds" for i, j in chosen],
-            [sources[i] for i, _ in chosen],
-            [sources[j] for _, j in chosen],
+            sources + [sources[k] for k in marked] + known.cycle_sources_ + known.text_sources_,
         )
 
     def with_many_values(self, most: int) -> list[int]:
@@ -374,6 +389,56 @@ class DenseView:
         scale = np.sqrt(2.0) if len(shown) == 1 else 1.0
         scale /= np.sqrt(max(1.0 - float(shares @ shares), _LEAST_DIFFERING))
         return block._replace(values=(block.values - shares[shown]) * scale)
+
+
+class LabelBlock:
+    """The features of a dense view that rest on one set of labels.
+
+    Raw: the log-odds of every category, the log counts of those with many values, and pairs of more
+    than 100 values. Bounded: log-odds and log counts of categories with many values, as the
+    indicators of few values say what log-odds would, and all pairs; centred and scaled by the rows
+    of the set.
+
+    Attributes
+    ----------
+    log_odds_, log_counts_, pairs_ : list of int
+        The columns of `LabelFeatures` that are features.
+    scaling_ : CentredColumns or None
+    """
+
+    def __init__(self, is_raw: bool) -> None:
+        self.is_raw = is_raw
+
+    def fit(
+        self,
+        features: LabelFeatures,
+        weight: Floats | None,
+        labels: LabelStatistics,
+        many: Sequence[int],
+    ) -> "LabelBlock":
+        """Learn from the rows of the set; `many` are the categories with many values."""
+        self.log_counts_ = [k for k, place in enumerate(labels.kept_) if place in many]
+        self.log_odds_ = list(range(len(labels.kept_))) if self.is_raw else self.log_counts_
+        self.pairs_ = [
+            k
+            for k, known in enumerate(labels.pair_statistics_)
+            if not self.is_raw or len(known.cells_) > _FEWEST_PAIRS_RAW
+        ]
+        self.scaling_ = None
+        if not self.is_raw:
+            self.scaling_ = CentredColumns().fit(self._chosen(features), weight)
+        return self
+
+    def transform(self, features: LabelFeatures) -> Floats:
+        """Return the features of rows: (n_rows, n_features)."""
+        chosen = self._chosen(features)
+        return chosen if self.scaling_ is None else self.scaling_.transform(chosen)
+
+    def _chosen(self, features: LabelFeatures) -> Floats:
+        log_odds, log_counts, pairs = features
+        return np.hstack(
+            [log_odds[:, self.log_odds_], log_counts[:, self.log_counts_], pairs[:, self.pairs_]]
+        )
 
 
 class CentredColumns:

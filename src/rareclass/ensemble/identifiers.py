@@ -1,5 +1,6 @@
 """Identifiers whose values do not carry over to other parts of the table are not learned from."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from rareclass.encoding.known_levels import (
     FEWEST_VALUES,
     LEAST_LOSS,
     STANDARD_ERRORS,
+    halves,
 )
 from rareclass.encoding.log_odds import is_clear_gain, log_loss, rare_share
 from rareclass.ensemble.training_rows import FoldedRows, TrainingViews
@@ -40,47 +42,67 @@ def without_identifiers(
 ) -> TrainingViews:
     """Return views without the identifiers that do not carry over, and warn of these.
 
-    Tried are categories whose values tell clearly less of rows far away (`holds_nearby_only`).
-    Boosted trees learn from the first third of the table and rank the last one, and the other way
-    round. A column in turn is left out, unless they are better with it (p below .3 in average
-    precision): it was shown already that its values mislead. Cost: that of the views, and four
-    small trainings a column. Tables of more than 30,000 rows are left as they are.
+    Each fold decides by the rows that it learns from. Tried are categories whose values tell
+    clearly less of rows far away (`holds_nearby_only`). Boosted trees learn from the first third of
+    the rows and rank the last one, and the other way round. A column in turn is left out, unless
+    they are better with it (p below .3 in average precision): it was shown already that its values
+    mislead. Cost: that of the views, and four small trainings a fold and column. Tables of more
+    than 30,000 rows are left as they are.
     """
-    statistics = views.statistics
-    suspects = [name for name in statistics.nearby_only_ if name in statistics.category_names_]
-    suspects = suspects[:_MOST_TRIED]
-    is_short = views.rows.table.n_rows <= _MOST_ROWS
-    trial = _Trial.of(views.rows, absolute_time, seed) if suspects and is_short else None
-    left_out: list[str] = []
-    if trial is not None:
-        least = budget.left - _PART_OF_TIME * budget.seconds
-        scores = trial.scores_without(left_out)
-        for name in suspects:
-            if budget.left < least or len(left_out) + 1 == len(views.rows.table.columns):
-                break
-            others = trial.scores_without([*left_out, name])
-            if not trial.is_better(scores, others):
-                left_out.append(name)
-                scores = others
-    if not left_out:
+    rows, statistics = views.rows, views.statistics
+    if not statistics.nearby_only_ or rows.table.n_rows > _MOST_ROWS:
         return views
-    warn(
-        f"{', '.join(left_out)} is not used: its values predict nearby rows of the table only, and "
-        "other rows rank as well without it.",
-        finding=Finding(FindingKind.DOES_NOT_CARRY_OVER, {"columns": left_out}),
-    )
-    # What is left may hold nearby only as well, less clearly.
-    return TrainingViews(_without(views.rows, left_out), absolute_time, by_halves=True)
+    least = budget.left - _PART_OF_TIME * budget.seconds
+    left_out = []
+    for number, learned in enumerate(views.sets):
+        suspects = statistics.labels_[views.set_of(number)].nearby_only_[:_MOST_TRIED]
+        weight = None if rows.weight is None else rows.weight[learned.rows]
+        part = rows.part(learned.rows, weight)
+        left_out.append(_left_out(part, suspects, absolute_time, lambda: budget.left < least, seed))
+    if not any(left_out):
+        return views
+    everywhere = [name for name in left_out[0] if all(name in names for names in left_out)]
+    if everywhere:
+        warn(
+            f"{', '.join(everywhere)} is not used: its values predict nearby rows of the table "
+            "only, and other rows rank as well without it.",
+            finding=Finding(FindingKind.DOES_NOT_CARRY_OVER, {"columns": everywhere}),
+        )
+        rows = _without(rows, everywhere)
+    return TrainingViews(rows, absolute_time, left_out)
+
+
+def _left_out(
+    rows: FoldedRows,
+    suspects: Sequence[str],
+    absolute_time: bool,
+    is_late: Callable[[], bool],
+    seed: int,
+) -> tuple[str, ...]:
+    """Return the suspects that rows far away rank as well without."""
+    trial = _Trial.of(rows, absolute_time, seed) if suspects else None
+    if trial is None:
+        return ()
+    left_out: list[str] = []
+    scores = trial.scores_without(left_out)
+    for name in suspects:
+        if is_late() or len(left_out) + 1 == len(rows.table.columns):
+            break
+        others = trial.scores_without([*left_out, name])
+        if not trial.is_better(scores, others):
+            left_out.append(name)
+            scores = others
+    return tuple(left_out)
 
 
 def columns_by_value(views: TrainingViews) -> list[Column]:
     """Warn of categories of many values that tell much one by one; the columns, marked as such.
 
-    Out of fold, a column's log-odds alone lower the log loss by 4 standard errors, and by 5 percent
-    of what the rare share of all rows loses. Those that hold nearby only have a warning of their
-    own.
+    On held-out rows, a column's log-odds alone lower the log loss by 4 standard errors, and by 5
+    percent of what the rare share of all rows loses. Those that hold nearby only have a warning of
+    their own.
     """
-    rows, known, encoded = views.rows, views.statistics, views.encoded_table
+    rows, known = views.rows, views.statistics
     weight = np.ones(rows.table.n_rows) if rows.weight is None else rows.weight
     share = rare_share(rows.is_rare, weight)
     of_prior = log_loss(np.full(rows.table.n_rows, share), rows.is_rare)
@@ -89,7 +111,7 @@ def columns_by_value(views: TrainingViews) -> list[Column]:
         if known.known_[k].n_known < FEWEST_VALUES or name in known.nearby_only_:
             continue
         gain = of_prior - log_loss(
-            special.expit(encoded.log_odds[:, k] + special.logit(share)), rows.is_rare
+            special.expit(views.held_out_log_odds(k) + special.logit(share)), rows.is_rare
         )
         if is_clear_gain(gain, of_prior, weight, STANDARD_ERRORS, LEAST_LOSS):
             found.append(name)
@@ -121,10 +143,15 @@ class _Part:
         weight = None if rows.weight is None else rows.weight[chosen]
         self.rows = rows.part(chosen, weight)
         self.is_rare = self.rows.is_rare
+        from rareclass.encoding.table_statistics import TableStatistics
+        from rareclass.encoding.views import DenseView
+
         # Log-odds of one half for the other, as where a column holds nearby only.
-        views = TrainingViews(self.rows, absolute_time, by_halves=True)
-        self.X = views.encoded("trees")
-        self.view, self.statistics = views.views["trees"], views.statistics
+        self.statistics = TableStatistics(absolute_time)
+        fold = halves(self.rows.table.n_rows)
+        encoded = self.statistics.fit_encode(self.rows.table, self.is_rare, weight, fold)
+        self.view = DenseView("raw")
+        self.X = self.view.fit_transform(encoded, self.is_rare, weight, fold, self.statistics)
 
     def encoded(self, other: "_Part") -> np.ndarray:
         """Return the rows of another part as new rows."""

@@ -1,7 +1,7 @@
 """Leaderboard of members, importances of columns and warnings of columns, by held-out rows."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,42 +71,57 @@ def permutation_importances(
     order = rng.permutation(len(rows))
     fold = views.rows.fold[rows]
     members = combination.in_use()
-    names = dict.fromkeys(each.candidate.member.view for each, _ in members)
-    encoded = {name: views.encoded(name)[rows] for name in names}
-    sources = {
-        name: np.stack([views.views[name].source_column_, views.views[name].second_column_])
+    names = list(dict.fromkeys(each.candidate.member.view for each, _ in members))
+    tables = {
+        (name, number): _FoldTable.of(views, name, int(number), rows)
         for name in names
+        for number in np.unique(fold)
     }
 
-    def merits_of(tables: Sequence[dict[str, Any]]) -> list[float]:
-        """Return the objective of tables of the same rows, scored as if they were one."""
-        total = np.zeros((len(tables), len(rows)))
+    def merits_of(columns: Sequence[int | None]) -> list[float]:
+        """Return the objective with each of some columns shuffled, scored as if it were one."""
+        total = np.zeros((len(columns), len(rows)))
         for number in np.unique(fold):
             chosen = np.flatnonzero(fold == number)
-            X = {name: _stacked([table[name][chosen] for table in tables]) for name in names}
+            X = {
+                name: _stacked([tables[name, number].shuffled(chosen, order, c) for c in columns])
+                for name in names
+            }
             for each, weight in members:
                 scores = each.candidate.by_fold[number].scores(
                     X[each.candidate.member.view], n_jobs
                 )
-                total[:, chosen] -= weight * each.scale(scores).reshape(len(tables), -1)
+                total[:, chosen] -= weight * each.scale(scores).reshape(len(columns), -1)
         return [held_out.measure(objective, each, rows) for each in total]
 
-    [whole] = merits_of([encoded])
+    [whole] = merits_of([None])
     losses = np.full(len(views.rows.table.columns), np.nan)
-    n_cells = len(rows) * sum(X.shape[1] for X in encoded.values())
+    n_cells = sum(table.X.shape[0] * table.X.shape[1] for table in tables.values())
     at_once = max(1, _CELLS_AT_ONCE // max(1, n_cells))
     for first in range(0, len(losses), at_once):
         if not has_time():
             break
-        shuffled = [
-            {
-                name: shuffled_features(X, (sources[name] == column).any(axis=0), order)
-                for name, X in encoded.items()
-            }
-            for column in range(first, min(first + at_once, len(losses)))
-        ]
-        losses[first : first + at_once] = whole - np.array(merits_of(shuffled))
+        columns = range(first, min(first + at_once, len(losses)))
+        losses[columns.start : columns.stop] = whole - np.array(merits_of(columns))
     return losses
+
+
+class _FoldTable(NamedTuple):
+    """Rows as the functions of a fold see them, and the two columns that each feature is of."""
+
+    X: Any
+    sources: np.ndarray  # (2, n_features)
+
+    @classmethod
+    def of(cls, views: TrainingViews, name: str, number: int, rows: np.ndarray) -> "_FoldTable":
+        folds, view = views.folds(name, 0, 1), views.views[name]
+        sources = np.stack([view.source_column_, view.second_column_])
+        return cls(folds.part(number, rows), sources[:, folds.features_of(number)])
+
+    def shuffled(self, chosen: np.ndarray, order: np.ndarray, column: int | None) -> Any:
+        """Return some rows with a column taken from the row that `order` has in their place."""
+        features = (self.sources == (-2 if column is None else column)).any(axis=0)
+        return with_features_of(self.X[chosen], features, self.X, order[chosen])
 
 
 def _stacked(tables: Sequence[Any]) -> Any:
@@ -116,15 +131,15 @@ def _stacked(tables: Sequence[Any]) -> Any:
     return np.concatenate(tables)
 
 
-def shuffled_features(X: Any, features: np.ndarray, order: np.ndarray) -> Any:
+def with_features_of(X: Any, features: np.ndarray, others: Any, order: np.ndarray) -> Any:
     """Return X with some features taken from other rows, in this order."""
     if not features.any():
         return X
     if sparse.issparse(X):
         keep, move = (sparse.diags_array(mask.astype(np.float64)) for mask in (~features, features))
-        return sparse.csr_array(X @ keep + X[order] @ move)
+        return sparse.csr_array(X @ keep + others[order] @ move)
     shuffled = X.copy()
-    shuffled[:, features] = X[np.ix_(order, features)]
+    shuffled[:, features] = others[np.ix_(order, features)]
     return shuffled
 
 
@@ -136,15 +151,12 @@ def warn_of_columns(views: TrainingViews) -> None:
     """
     is_rare = views.rows.is_rare
     if is_rare.sum() >= _FEWEST_RARE:
-        X, view = views.encoded("trees"), views.views["trees"]
+        X, sources = views.held_out_features("trees")
         majority = np.flatnonzero(~is_rare)
         step = max(1, len(majority) // _MOST_MAJORITY)
         rows = np.sort(np.concatenate([np.flatnonzero(is_rare), majority[::step]]))
         best: dict[int, float] = {}
-        sources = zip(view.source_column_, view.second_column_, strict=True)
-        for feature, (source, second) in enumerate(sources):
-            if second >= 0:
-                continue  # no column alone
+        for feature, source in enumerate(sources.tolist()):
             values = X[rows, feature]
             below = np.nextafter(np.nanmin(values, initial=np.finfo(np.float64).max), -np.inf)
             auc = roc_auc(is_rare[rows], np.where(np.isnan(values), below, values))

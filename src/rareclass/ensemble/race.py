@@ -178,7 +178,8 @@ class Candidate:
     """A setting of a member, learned on the folds.
 
     `held_out` of shape (n_rows,) are scores by functions that did not see the row, NaN for rows
-    that nothing is measured on; `by_fold` the functions of the folds, `function` their mean.
+    that nothing is measured on; `by_fold` the functions of the folds, of the features that each
+    sees, `function` their mean, of all features.
     """
 
     member: Member
@@ -273,7 +274,7 @@ class Race:
         """
         if member.name in self.costs.ratios or member.name in self.unmeasurable:
             return False
-        rows = folds_of(self.views, member.view, self.seed, self.n_jobs)
+        rows = self.views.folds(member.view, self.seed, self.n_jobs)
         chosen = draw_piece(rows.is_rare, self.seed)
         piece = replace(rows.take(chosen, rows.weights(chosen)), check=self.budget.check)
         likely = reference_seconds(member, piece.size, _PIECE_FOLDS)
@@ -305,7 +306,7 @@ class Race:
 
     def _predicted(self, member: Member, seconds: float) -> float | None:
         """Return the time of a member on the rows that it would learn from within seconds."""
-        rows = folds_of(self.views, member.view, self.seed, self.n_jobs)
+        rows = self.views.folds(member.view, self.seed, self.n_jobs)
         size = self.costs.affordable(member, rows.size, rows.n_folds, seconds)
         return self.costs.predict(member, size, rows.n_folds)
 
@@ -313,7 +314,7 @@ class Race:
         """Begin to learn a member on the rows that it can learn from within so many seconds."""
         self.report(member.name)
         self.order.append(member)
-        every = rows = folds_of(self.views, member.view, self.seed, self.n_jobs)
+        every = rows = self.views.folds(member.view, self.seed, self.n_jobs)
         size = self.costs.affordable(member, rows.size, rows.n_folds, seconds)
         learned = np.arange(len(every.fold))
         if size.n_rows < len(rows.fold):
@@ -357,7 +358,7 @@ class Race:
         """Add the settings of a member to the candidates."""
         self.costs.learn(member, rows.size, rows.n_folds, took)
         share = took / len(fitted)
-        means = [type(each.functions[0]).mean_of(each.functions) for each in fitted]
+        means = [rows.mean_of(each) for each in fitted]
         self.candidates += [
             Candidate(member, each.setting, each.held_out, each.functions, mean, share)
             for each, mean in zip(fitted, means, strict=True)
@@ -366,13 +367,6 @@ class Race:
         self.leader = Leader.of(scores, self.held_out, self.objective, self.leader)
         self.learned.append(member.name)
         self.failed.pop(member.name, None)  # a piece is no proof
-
-
-def folds_of(views: TrainingViews, view: str, seed: int, n_jobs: int) -> EncodedFolds:
-    """Return the training rows as members of a view learn them."""
-    rows = views.rows
-    X, fold = views.encoded(view), rows.held_out_fold
-    return EncodedFolds(X, rows.is_rare, rows.weight, fold, seed, n_jobs)
 
 
 def _with_others(
@@ -388,7 +382,7 @@ def _with_others(
     for number, function in enumerate(fitted.functions):
         check()
         of_fold = others[rows.fold[others] == number]
-        held_out[of_fold] = function.scores(rows.X[of_fold], rows.n_jobs)
+        held_out[of_fold] = function.scores(rows.part(number, of_fold), rows.n_jobs)
     return fitted._replace(held_out=held_out)
 
 
@@ -430,14 +424,17 @@ def rows_in_time(
     # The first call of a process reads libraries and starts threads, which takes seconds: where it
     # was short, the member is measured again.
     for member in (members[0], *members[:_PILOT_MEMBERS]):
-        piece = folds_of(views, member.view, seed, n_jobs)
+        piece = views.folds(member.view, seed, n_jobs)
         likely = costs.predict(member, piece.size, _PIECE_FOLDS) or 0.0
         most = _MEASURING_PART * budget.left
         if member.name in costs.ratios:
             most = min(most, _FIRST_CALL_SECONDS)
         if likely <= most:
             learn_piece(member, piece, costs)
-    sizes = [Size(n_rows, n_rare, views.encoded(each.view).shape[1]) for each in members]
+    sizes = [
+        Size(n_rows, n_rare, views.folds(each.view, seed, n_jobs).size.n_features)
+        for each in members
+    ]
     seconds = (
         costs.predict(member, costs.affordable(member, size, rows.n_folds, np.inf), rows.n_folds)
         for member, size in zip(members, sizes, strict=True)

@@ -5,7 +5,7 @@ it is the false-positive rate of calling the row rare.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -28,19 +28,32 @@ _ROUNDING = 1e-12
 class ScoreFunction(Protocol):
     """A score f(x) of an encoded row, higher where the row is more like the rare class.
 
-    There are three: a sum of kernel functions, a sum of trees, and a linear function. They hold
-    arrays and numbers alone, so that a model file opens without the library that learned it, and
-    the mean of several of one kind is one of the same kind.
+    There are three kinds: a sum of kernel functions, a sum of trees, and a linear function. They
+    hold arrays and numbers alone, so that a model file opens without the library that learned it.
+    The mean of several of one kind is one of the same kind where they see the same features, or are
+    trees or linear; else it is a `MeanFunction`.
     """
 
     def scores(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
         """Return f of every row of X, of shape (n_rows,), in `n_jobs` threads."""
         ...
 
+    def at(self, features: np.ndarray, n_features: int) -> Self:
+        """Return the function of rows of so many features, of which it sees some, in order."""
+        ...
+
     @classmethod
     def mean_of(cls, functions: Sequence[Self]) -> Self:
         """Return the function whose score is the mean of the functions' scores."""
         ...
+
+
+def mean_function(functions: Sequence[ScoreFunction]) -> ScoreFunction:
+    """Return the function whose score is the mean, as one of the same kind where there is one."""
+    first = functions[0]
+    if isinstance(first, KernelFunction) and not all(first.is_like(each) for each in functions):
+        return MeanFunction(list(functions))
+    return type(first).mean_of(functions)
 
 
 @dataclass(eq=False)
@@ -64,6 +77,12 @@ class LinearFunction:
     def scores(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
         """Return f of every row, of shape (n_rows,): one product."""
         return X @ self.weights + self.intercept
+
+    def at(self, features: np.ndarray, n_features: int) -> Self:
+        """Return the function of rows of more features."""
+        weights = np.zeros(n_features)
+        weights[features] = self.weights
+        return type(self)(weights, self.intercept)
 
     @classmethod
     def mean_of(cls, functions: Sequence[Self]) -> Self:
@@ -91,6 +110,7 @@ class KernelFunction:
     # Highest score of such a row: far from everything a kernel score falls to zero, which may be
     # above the majority's
     most: float = 0.0
+    features: np.ndarray | None = None  # those of a row that count, in order; None: all
 
     def check_parts(self) -> None:
         """Raise `ValueError` where the parts of the expansion are not of one size."""
@@ -101,6 +121,8 @@ class KernelFunction:
             raise ValueError(f"scales has not a number for each of {n_features} features")
         if not self.width > 0:
             raise ValueError("width is not above 0")
+        if self.features is not None and self.features.shape != (n_features,):
+            raise ValueError(f"features does not name {n_features} features")
 
     def scores(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
         """Return f of every row, of shape (n_rows,): O(n_landmarks n_features) a row."""
@@ -113,7 +135,7 @@ class KernelFunction:
     @property
     def matrix_key(self) -> tuple[Any, ...]:
         """Key of the kernel matrix between rows and landmarks: equal for equal matrices."""
-        return self.kernel, self.width, id(self.landmarks), id(self.scales)
+        return self.kernel, self.width, id(self.landmarks), id(self.scales), id(self.features)
 
     def with_similarity(
         self, X: Any, n_jobs: int | None = 1, others: Sequence["KernelFunction"] = ()
@@ -123,6 +145,8 @@ class KernelFunction:
         With `others` of the same kernel matrix there is a column for each of their expansions
         between the two.
         """
+        if self.features is not None:
+            X = X[:, self.features]
         X = np.asarray(X, dtype=np.float32)
         if not len(X):
             return np.empty((0, 2 + len(others)))
@@ -136,16 +160,24 @@ class KernelFunction:
         columns = np.column_stack([*of_each, np.ones(len(self.coefficients))])
         return rows.map(block_scores, expansion, columns)
 
+    def at(self, features: np.ndarray, n_features: int) -> Self:
+        """Return the function of rows of more features."""
+        return replace(self, features=features)
+
+    def is_like(self, other: Any) -> bool:
+        """Return whether the other function has the same kernel, metric and features."""
+        return (
+            (self.kernel, self.width) == (other.kernel, other.width)
+            and self.scales is other.scales
+            and self.features is other.features
+        )
+
     @classmethod
     def mean_of(cls, functions: Sequence[Self]) -> Self:
         """Return one expansion: over the same landmarks their mean, else over all landmarks."""
         first, n = functions[0], len(functions)
         same = all(each.landmarks is first.landmarks for each in functions)
-        metric = first.kernel, first.width
-        if any(
-            each.scales is not first.scales or (each.kernel, each.width) != metric
-            for each in functions
-        ):
+        if not all(first.is_like(each) for each in functions):
             raise ValueError("kernel functions of different metrics have no common expansion.")
         share = [each.coefficients / n for each in functions]
         least = sum(each.least for each in functions)  # of all landmarks together
@@ -157,7 +189,28 @@ class KernelFunction:
             first.scales,
             first.least if same else least,
             float(np.mean([each.most for each in functions])),
+            first.features,
         )
+
+
+@dataclass(eq=False)
+class MeanFunction:
+    """The mean of functions that have no common form."""
+
+    functions: list[Any]
+
+    def at(self, features: np.ndarray, n_features: int) -> Self:
+        """Return the function of rows of more features."""
+        return type(self)([each.at(features, n_features) for each in self.functions])
+
+    @classmethod
+    def mean_of(cls, functions: Sequence[Self]) -> Self:
+        """Return the mean of means of as many functions each."""
+        return cls([part for each in functions for part in each.functions])
+
+    def scores(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
+        """Return f of every row, of shape (n_rows,): the time of all functions."""
+        return np.mean([each.scores(X, n_jobs) for each in self.functions], axis=0)
 
 
 def scores_of(

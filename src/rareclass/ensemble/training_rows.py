@@ -1,9 +1,13 @@
 """The rows that an ensemble learns from and is measured on: typed, weighted, in folds, encoded."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from rareclass.encoding.known_levels import halves
+from rareclass.encoding.label_statistics import TrainingPart
 from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.rare_classes import RareClasses, read_rare_classes
 from rareclass.labels.two_classes import row_weights
@@ -13,6 +17,7 @@ from rareclass.rows.source import is_dask
 
 if TYPE_CHECKING:
     from rareclass.encoding.typed_table import TypedTable
+    from rareclass.ensemble.members.member import EncodedFolds, RowsAsUnseen
     from rareclass.estimators.search import Scoring
 
 # Folds of cv="auto", and where there is no time for so many on all rows: each fold learns from
@@ -25,6 +30,8 @@ _RARE_ROWS_FOR_TENTHS, TENTHS, HELD_OUT_TENTHS = 1000, 10, 2
 _MOST_COPIES = 1e9
 # Of a longer file all rare rows are read, and so many of the majority that this is the total.
 _MOST_READ = 500_000
+# Parts of the training rows that log-odds of categories are out of.
+_PARTS = 5
 # A small part that times are taken on.
 _PIECE_ROWS, _PIECE_RARE = 3_000, 300
 # Majority rows that every member scores out of fold, at most: more would hardly make measures
@@ -47,9 +54,8 @@ class FoldedRows(NamedTuple):
 
     `number` is the row's number in the table as given; `fewer_folds` the folds to use where time
     is short, None where the user chose their number. Members hold out the folds below `n_held_out`
-    alone and always learn from the others; what a column says of the label is out of fold in all of
-    them. `which` is the position of a rare row's class among several, -1 for other rows; None where
-    one class is rare.
+    alone and always learn from the others. `which` is the position of a rare row's class among
+    several, -1 for other rows; None where one class is rare.
     """
 
     table: "TypedTable"
@@ -63,6 +69,8 @@ class FoldedRows(NamedTuple):
     has_names: bool = True  # columns have names of their own
     is_drawn: bool = False  # folds were drawn at random
     which: np.ndarray | None = None
+    # What a column says of a label is out of the part of the row; None: out of its fold.
+    label_part: np.ndarray | None = None
 
     @property
     def held_out_fold(self) -> np.ndarray:
@@ -77,6 +85,22 @@ class FoldedRows(NamedTuple):
     def n_folds(self) -> int:
         """Number of folds that members hold out."""
         return int(self.held_out_fold.max()) + 1
+
+    def learned_by(self, number: int, left_out: tuple[str, ...] = ()) -> TrainingPart:
+        """Return the rows that a fold learns labels from, in parts.
+
+        Where columns are left out, as they hold nearby only, what is left may as well, less
+        clearly: the parts are the halves.
+        """
+        rows = np.flatnonzero(self.held_out_fold != number)
+        if left_out:
+            return TrainingPart(rows, halves(len(rows)), False, left_out)
+        return TrainingPart(rows, self.parts[rows], self.is_drawn)
+
+    @property
+    def parts(self) -> np.ndarray:
+        """The part of each row, by default its fold."""
+        return self.fold if self.label_part is None else self.label_part
 
     def with_fewer_folds(self) -> Self:
         """Return the rows in the folds to use where time is short."""
@@ -94,6 +118,7 @@ class FoldedRows(NamedTuple):
             number=self.number[chosen],
             fewer_folds=None if self.fewer_folds is None else self.fewer_folds[chosen],
             which=None if self.which is None else self.which[chosen],
+            label_part=None if self.label_part is None else self.label_part[chosen],
         )
 
     def piece(self, seed: int) -> Self:
@@ -118,7 +143,7 @@ def read_training_rows(
     Raises `InputError` and `ValueError` as `RareClassifier.fit`.
     """
     from rareclass.encoding.typed_table import read_table
-    from rareclass.ensemble.folds import fold_numbers, with_equal_rows_together
+    from rareclass.ensemble.folds import fold_numbers, parts_of_rows, with_equal_rows_together
 
     given = FitInput(given.X, *map(_here, given[1:]))
     number, weight = _drawn_part(given, cv, pos_label, seed)
@@ -140,6 +165,7 @@ def read_training_rows(
     counts = (FOLDS, TENTHS) if in_tenths else counts
     how = (labels, table.n_rows, seed, groups, time, which)
     folds = [fold_numbers(count, *how) for count in counts]
+    part = parts_of_rows(table, is_rare, _PARTS, seed, groups, time)
     is_drawn = isinstance(cv, (str, int, np.integer)) and groups is None and time is None
     if is_drawn and weight is not None:
         folds = [with_equal_rows_together(table, is_rare, each) for each in folds]
@@ -162,6 +188,7 @@ def read_training_rows(
         has_names=isinstance(nw.from_native(X, pass_through=True), nw.DataFrame),
         is_drawn=is_drawn,
         which=which,
+        label_part=part,
     )
     return rows.part(kept, weight) if len(kept) < table.n_rows else rows, read
 
@@ -204,40 +231,103 @@ def _drawn_part(
 class TrainingViews:
     """Views of the training rows, the encodings that members ask for, each fitted once.
 
-    Features that depend on the labels are out of fold: no row's own label is among its features.
-    With `by_halves` they are out of the half of the table that the row is in. New rows are encoded
-    by all labels.
+    What looks at labels is learned for every fold from the rows that the fold learns from alone:
+    the rows that it holds out are to it what new rows are. `left_out` has for each fold the names
+    of columns that it does not learn from; None: of no fold any.
     """
 
     def __init__(
-        self, rows: FoldedRows, absolute_time: bool = False, by_halves: bool = False
+        self,
+        rows: FoldedRows,
+        absolute_time: bool = False,
+        left_out: Sequence[tuple[str, ...]] | None = None,
     ) -> None:
-        from rareclass.encoding.known_levels import halves
         from rareclass.encoding.table_statistics import TableStatistics
 
         self.rows = rows
+        self.left_out = left_out or [()] * rows.n_folds
+        self.sets = [rows.learned_by(k, names) for k, names in enumerate(self.left_out)]
         self.views: dict[str, Any] = {}
         self.statistics = TableStatistics(absolute_time)
         self.encoded_table = self.statistics.fit_encode(
-            rows.table,
-            rows.is_rare,
-            rows.weight,
-            halves(rows.table.n_rows) if by_halves else rows.fold,
-            rows.is_drawn and not by_halves,
+            rows.table, rows.is_rare, rows.weight, rows.parts, sets=self.sets
         )
-        self._encoded: dict[str, Any] = {}
+        self._folds: dict[str, EncodedFolds] = {}
 
-    def encoded(self, name: str) -> Any:
-        """Return the training rows for a view."""
-        if name not in self._encoded:
-            from rareclass.encoding.views import VIEWS
+    def folds(self, name: str, seed: int, n_jobs: int) -> "EncodedFolds":
+        """Return the training rows in a view, as its members learn them."""
+        if name not in self._folds:
+            self._folds[name] = self._encoded(name)
+        return replace(self._folds[name], seed=seed, n_jobs=n_jobs)
 
-            rows = self.rows
-            self.views[name] = VIEWS[name]()
-            self._encoded[name] = self.views[name].fit_transform(
-                self.encoded_table, rows.is_rare, rows.weight, rows.fold, self.statistics
-            )
-        return self._encoded[name]
+    def held_out_features(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return features of every row as the fold that holds it out sees it, and their columns.
+
+        Features that rest on labels are those of categories, by `held_out_log_odds`.
+        """
+        X, view = self.folds(name, 0, 1).X, self.views[name]
+        features = np.flatnonzero(view.labels_of_ < 0)
+        known = self.statistics
+        log_odds = [self.held_out_log_odds(k) for k in range(len(known.known_))]
+        sources = [*view.source_column_[features], *known.category_sources_]
+        return np.column_stack([X[:, features], *log_odds]), np.array(sources, np.int64)
+
+    def held_out_log_odds(self, category: int) -> np.ndarray:
+        """Return the log-odds of a category of every row that a fold holds out, 0 elsewhere.
+
+        Also 0 in folds that do not learn from the category.
+        """
+        found = np.zeros(self.rows.table.n_rows)
+        for number in range(self.rows.n_folds):
+            place = self.set_of(number)
+            kept = self.statistics.labels_[place].kept_
+            if category in kept:
+                rows = np.flatnonzero(self.rows.held_out_fold == number)
+                log_odds = self.encoded_table.of_labels[place].log_odds
+                found[rows] = log_odds[rows, kept.index(category)]
+        return found
+
+    def set_of(self, number: int) -> int:
+        """Return the number of the set of labels of a fold: all are one where no labels count."""
+        return number if len(self.statistics.labels_) > 1 else 0
+
+    def _encoded(self, name: str) -> "EncodedFolds":
+        from rareclass.encoding.views import VIEWS
+        from rareclass.ensemble.members.member import EncodedFolds
+
+        rows, view = self.rows, VIEWS[name]()
+        X = view.fit_transform(
+            self.encoded_table, rows.is_rare, rows.weight, rows.fold, self.statistics,
+            [each.rows for each in self.sets],
+        )  # fmt: skip
+        self.views[name] = view
+        every = EncodedFolds(X, rows.is_rare, rows.weight, rows.held_out_fold, 0, 1)
+        features = [self._features_of(view, k) for k in range(rows.n_folds)]
+        if all(len(each) == X.shape[1] for each in features):
+            return every
+        unseen = {k: self._as_unseen(view, k) for k in range(rows.n_folds)}
+        return replace(every, features=features, unseen=unseen)
+
+    def _features_of(self, view: Any, number: int) -> np.ndarray:
+        features = view.features_of(self.set_of(number))
+        names = [name for name, _ in self.statistics.columns_]
+        columns = [names.index(name) for name in self.left_out[number]]
+        sources = view.source_column_[features], view.second_column_[features]
+        return features[~np.isin(sources, columns).any(axis=0)]
+
+    def _as_unseen(self, view: Any, number: int) -> "RowsAsUnseen":
+        """Return the held-out rows with words that the fold does not know."""
+        from rareclass.encoding.views import MOST_VALUES_BOUNDED
+        from rareclass.ensemble.members.member import RowsAsUnseen
+
+        held_out = np.flatnonzero(self.rows.held_out_fold == number)
+        encoded = self.encoded_table.take(held_out)
+        seen = self.statistics.seen_in(self.set_of(number), encoded, MOST_VALUES_BOUNDED)
+        differs = np.zeros(len(held_out), np.bool_)
+        for own, other in zip(encoded.levels, seen.levels, strict=True):
+            differs |= own != other
+        changed = np.flatnonzero(differs)
+        return RowsAsUnseen(held_out[changed], view.transform(seen.take(changed)))
 
 
 class ViewsOfPart(TrainingViews):
@@ -251,13 +341,11 @@ class ViewsOfPart(TrainingViews):
         self.rows = views.rows.part(chosen, weight)._replace(is_rare=is_rare)
         self.statistics = views.statistics
         self._whole, self._chosen = views, chosen
-        self._encoded: dict[str, Any] = {}
+        self._folds: dict[str, EncodedFolds] = {}
 
-    def encoded(self, name: str) -> Any:
-        """Return the chosen rows for a view."""
-        if name not in self._encoded:
-            self._encoded[name] = self._whole.encoded(name)[self._chosen]
-        return self._encoded[name]
+    def _encoded(self, name: str) -> "EncodedFolds":
+        part = self._whole.folds(name, 0, 1).take(self._chosen, self.rows.weight)
+        return replace(part, is_rare=self.rows.is_rare)
 
 
 class HeldOutRows(NamedTuple):

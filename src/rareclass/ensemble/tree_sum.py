@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -117,6 +117,10 @@ class TreeSum:
             ]
             lay_out(*nodes, int(first), int(first) + number, *out)
         return cls(*out, start, float(intercept))
+
+    def at(self, features: np.ndarray, n_features: int) -> Self:
+        """Return the function of rows of more features."""
+        return replace(self, feature=features[self.feature].astype(np.int32))
 
     @classmethod
     def mean_of(cls, functions: Sequence[Self]) -> Self:

@@ -24,7 +24,7 @@ from rareclass.decide.calibration.calibration import Calibration
 
 # A model is made, and its settings are read, without what scores rows.
 if TYPE_CHECKING:
-    from rareclass.ensemble.race import Race
+    from rareclass.ensemble.race import Candidate, Race
     from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember
 
 # Quick members that differ from each other. Of those that the user allows; all of theirs else.
@@ -182,12 +182,24 @@ def _learn_class(
     members = combination.learned_members()
     ranking = ClassRanking(members, combination.scale, calibration, share)
     rarity = np.zeros(len(everywhere))
-    for member in members:
-        X = race.views.encoded(member.view)
-        rarity -= member.weight * member.scale(member.function.scores(X, race.n_jobs))
+    for each, share_of in combination.in_use():
+        rarity -= share_of * each.scale(_held_out_scores(race, each.candidate))
     everywhere = ranking.probability(rarity)
     everywhere[rare[held_out.tested]] = calibration(scores)
     return ranking, everywhere
+
+
+def _held_out_scores(race: "Race", candidate: "Candidate") -> np.ndarray:
+    """Return scores of all rows of the table, each by the functions of the fold that holds it out.
+
+    Rows that no fold holds out have the scores of the first.
+    """
+    rows = race.views.folds(candidate.member.view, race.seed, race.n_jobs)
+    scores = np.empty(len(rows.fold))
+    for number, function in enumerate(candidate.by_fold):
+        own = np.flatnonzero((rows.fold == number) | ((rows.fold < 0) & (number == 0)))
+        scores[own] = function.scores(rows.part(number, own), race.n_jobs)
+    return scores
 
 
 def _members(race: "Race") -> list[Any]:

@@ -432,17 +432,11 @@ def typical_cell(statistics: TableStatistics, place: int) -> float | str | None:
     """Return the usual cell of a column: a number, a word, or None for an empty cell."""
     _, kind = statistics.columns_[place]
     sources = statistics.category_sources_
-    # A column of numbers may say something by its single values alone.
-    is_code = kind == "number" and place in sources
-    if is_code:
-        is_code = not statistics.is_ordered_[statistics.number_sources_.index(place)]
-    if kind == "category" or is_code:
+    if kind == "category":
         category = sources.index(place)
         commonest = int(np.argmax(statistics.level_weights_[category]))
         known = statistics.known_[category]
-        if commonest >= known.n_known:
-            return None
-        return known.name(commonest) if kind == "category" else float(known.values_[commonest])
+        return None if commonest >= known.n_known else known.name(commonest)
     if kind == "number":
         number = statistics.number_sources_[: statistics.n_plain_].index(place)
         median = float(statistics.summaries.median[number])

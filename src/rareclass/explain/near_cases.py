@@ -180,8 +180,7 @@ def _features(known: TableStatistics) -> list[tuple[int, list[tuple[str, int]]]]
     """Return the features of each column of the table that has some, texts aside."""
     found: dict[int, list[tuple[str, int]]] = {}
     for k, source in enumerate(known.number_sources_):
-        if known.is_ordered_[k]:
-            found.setdefault(source, []).append(("ranks", k))
+        found.setdefault(source, []).append(("ranks", k))
     for k, source in enumerate(known.cycle_sources_):
         found.setdefault(source, []).append(("cycles", k))
     for k, source in enumerate(known.category_sources_):

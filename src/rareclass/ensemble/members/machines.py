@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -24,10 +24,6 @@ _POWERS = ((5_000, (-2, -6, -9, -12, -16)), (20_000, (-6, -9, -12, -16)))
 _POWERS_OF_MANY = (-10, -14)
 # From so many rows on the kernel is of 32 bits.
 _SINGLE_PRECISION_ROWS = 10_000
-# With so many rare rows the metric of all folds together is no help to held-out rows.
-_MANY_RARE = 300
-# Lams that come into the combination, the best ones by held-out average precision.
-_KEPT = 2
 # Rows at which the slopes of a score are taken.
 _SLOPE_ROWS = 3000
 _SIMILARITY_ROWS = 5000
@@ -60,7 +56,18 @@ class KernelMember(Member):
         return replace(self, memory=min(self.memory, n_bytes))
 
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
-        """Learn the best lams, and where a metric is learned, the best in that metric."""
+        """Learn every lam, and where a metric is learned, the best lams in that metric."""
+        if rows.features is None:
+            return self._on_one_matrix(rows)
+        # The folds see other features: each is a matrix of its own, and a kernel of its own.
+        found: list[list[CrossFitted]] = []
+        for number, _ in rows.each_fold():
+            judge = rows.judge if number == 0 else None
+            found.append(self._on_one_matrix(replace(rows.of_fold(number), judge=judge)))
+        return [_joined(of_setting) for of_setting in zip(*found, strict=True)]
+
+    def _on_one_matrix(self, rows: EncodedFolds) -> list[CrossFitted]:
+        """Learn folds that see the same features, which share one kernel."""
         rows.check()
         rare, majority = np.flatnonzero(rows.is_rare), np.flatnonzero(~rows.is_rare)
         of_rare = np.ones(len(rare)) if rows.weight is None else rows.weight[rare]
@@ -72,15 +79,14 @@ class KernelMember(Member):
         folds = [Fold(tested, tested) for _, tested in rows.each_fold()]
         lams = self._lams(len(rows.fold))
         plain = _judged(rows, settings, target, folds, lams)
-        best = np.argsort([-_merit(rows, column) for column in plain.held_out.T], kind="stable")
         found = [
             CrossFitted(
-                f"lam 2^{np.log2(lams[k]):g}", plain.held_out[:, k], self._functions(plain, k, rows)
+                f"lam 2^{np.log2(lam):g}", plain.held_out[:, k], self._functions(plain, k, rows)
             )
-            for k in best[:_KEPT]
+            for k, lam in enumerate(lams)
         ]
         if self.learns_metric:
-            found += self._with_metric(rows, settings, target, folds, lams, plain, int(best[0]))
+            found += self._with_metric(rows, settings, target, lams, plain)
         return found
 
     def _lams(self, n_rows: int) -> tuple[float, ...]:
@@ -127,41 +133,72 @@ class KernelMember(Member):
         rows: EncodedFolds,
         settings: KernelSettings,
         target: TwoClasses,
-        folds: Sequence[Fold],
-        all_lams: Sequence[float],
+        lams: Sequence[float],
         plain: CrossFittedMachines,
-        best: int,
     ) -> list[CrossFitted]:
-        """Learn machines in the metric of the mean of the best plain machines.
+        """Learn machines in the metric of plain machines, with the best lam and those next to it.
 
-        With few rare rows, of which the metric knows the labels, held-out scores are those of
-        other machines: each fold in the metric of its own plain machine, which knows nothing of
-        the rows held out.
+        A metric knows the labels of the rows that its machine learned from: held-out scores are
+        those of machines in the metric of their own fold, with the lam that is best by the rows
+        that the other folds hold out. New rows are scored in one metric, of all folds together.
         """
-        many = len(rows.fold) >= _SINGLE_PRECISION_ROWS
-        lams = all_lams[best : best + 1] if many else all_lams[max(0, best - 1) : best + 2]
-        n_rows = len(rows.fold)
+        n_rows, best = len(rows.fold), []
         rng = np.random.default_rng(rows.seed)
         sample = rows.X[np.sort(rng.choice(n_rows, min(_SLOPE_ROWS, n_rows), replace=False))]
-        is_own = int(rows.is_rare.sum()) < _MANY_RARE
-        own = np.full((len(rows.fold), len(lams)), np.nan)
-        chosen = 0
-        if is_own:
-            for (_, tested), coefficients in zip(rows.each_fold(), plain.coefficients, strict=True):
-                scales = gradient_scales(plain.expansion, coefficients[:, best], sample)
-                fold, source = [Fold(tested, tested)], _source(rows, scales)
-                of_fold = cross_fit(settings, source, target, fold, lams, check=rows.check)
-                own[tested] = of_fold.held_out[tested]
-            chosen = int(np.argmax([_merit(rows, column) for column in own.T]))
-            lams = lams[chosen : chosen + 1]
-        rows.check()
-        mean = np.mean([each[:, best] for each in plain.coefficients], axis=0)
-        scales = gradient_scales(plain.expansion, mean, sample)
-        final = cross_fit(settings, _source(rows, scales), target, folds, lams, check=rows.check)
-        k = int(np.argmax([_merit(rows, column) for column in final.held_out.T]))
-        functions = self._functions(final, k, replace(rows, X=rows.X * scales), scales)
-        held_out = own[:, chosen] if is_own else final.held_out[:, k]
-        return [CrossFitted("learned metric", held_out, functions)]
+        steps = _STEPS if n_rows < _SINGLE_PRECISION_ROWS else _STEPS[:1]
+        found = [CrossFitted(each.name, np.full(n_rows, np.nan), []) for each in steps]
+
+        def learned(
+            folds: Sequence[Fold], coefficients: np.ndarray, k: int
+        ) -> tuple[CrossFittedMachines, list[list[ScoreFunction]]]:
+            scales = gradient_scales(plain.expansion, coefficients[:, k], sample)
+            near = [lams[min(max(k + each.rougher, 0), len(lams) - 1)] for each in steps]
+            source = _source(rows, scales)
+            machines = cross_fit(settings, source, target, folds, near, check=rows.check)
+            in_metric = replace(rows, X=rows.X * scales)
+            each = range(len(near))
+            return machines, [self._functions(machines, j, in_metric, scales) for j in each]
+
+        for (_, tested), coefficients in zip(rows.each_fold(), plain.coefficients, strict=True):
+            others = np.where(tested[:, None], np.nan, plain.held_out)
+            best.append(int(np.argmax([_merit(rows, column) for column in others.T])))
+            machines, functions = learned([Fold(tested, tested)], coefficients, best[-1])
+            for j, setting in enumerate(found):
+                setting.held_out[tested] = machines.held_out[tested, j]
+                setting.functions.extend(functions[j])
+        if len(best) == 1:
+            return found
+        k = int(np.median(best))
+        every = [Fold(tested, tested) for _, tested in rows.each_fold()]
+        together = learned(every, np.mean(plain.coefficients, axis=0), k)[1]
+        return [
+            setting._replace(for_new=functions)
+            for setting, functions in zip(found, together, strict=True)
+        ]
+
+
+class _Step(NamedTuple):
+    """A setting of a machine in a learned metric: so many lams rougher than the best plain one."""
+
+    name: str
+    rougher: int
+
+
+_STEPS = (
+    _Step("learned metric", 0),
+    _Step("learned metric, smoother", -1),
+    _Step("learned metric, rougher", 1),
+)
+
+
+def _joined(of_folds: Sequence[CrossFitted]) -> CrossFitted:
+    """Return a setting of which every fold was learned by itself."""
+    held_out = np.fmax.reduce([each.held_out for each in of_folds])
+    return CrossFitted(
+        of_folds[0].setting,
+        held_out,
+        [function for each in of_folds for function in each.functions],
+    )
 
 
 def _judged(
@@ -261,11 +298,12 @@ class LogisticMember(Member):
         """Learn every strength on every fold, from the strongest ridge to the weakest."""
         held_out = np.full((len(rows.fold), len(self.strengths)), np.nan)
         functions: list[list[ScoreFunction]] = [[] for _ in self.strengths]
-        for _, tested in rows.each_fold():
+        for number, tested in rows.each_fold():
             train = np.flatnonzero(~tested)
-            path = self._path(rows.X[train], rows.is_rare[train], rows.weights(train))
+            path = self._path(rows.part(number, train), rows.is_rare[train], rows.weights(train))
+            X = rows.part(number, np.flatnonzero(tested))
             for k, function in enumerate(path):
-                held_out[tested, k] = function.scores(rows.X[np.flatnonzero(tested)])
+                held_out[tested, k] = function.scores(X)
                 functions[k].append(function)
         return [
             CrossFitted(f"C {C:g}", held_out[:, k], functions[k])

@@ -1,13 +1,14 @@
 """Ensemble members: what a learner declares (view, cost, share of time) and how it learns folds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.ensemble.score_functions import ScoreFunction
+from rareclass.ensemble.score_functions import ScoreFunction, mean_function
 from rareclass.ensemble.tree_sum import TreeSum
+from rareclass.later import sparse
 from rareclass.rows.memory import count_threads, in_order
 
 # Boosting by several threads meets at a barrier in every node of every tree: on a machine that does
@@ -35,6 +36,22 @@ def _time_is_left() -> None:
     """Stand in for a check of the time where there is no limit."""
 
 
+class RowsAsUnseen(NamedTuple):
+    """Rows, by number, whose features are others where the fold that holds them out learns.
+
+    They have words that no other fold has: `X` has them as rows of words that training did not
+    have.
+    """
+
+    rows: np.ndarray
+    X: Any
+
+    def among(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places in `chosen`, row numbers, of rows that are here, and their places."""
+        _, places, found = np.intersect1d(chosen, self.rows, return_indices=True)
+        return places, found
+
+
 @dataclass(frozen=True, eq=False)
 class EncodedFolds:
     """Encoded training rows with their labels and folds.
@@ -42,6 +59,8 @@ class EncodedFolds:
     `X` has the shape (n_rows, n_features), dense or CSR; `is_rare`, `weight` (None: every row
     counts once) and `fold` the shape (n_rows,). Rows of fold k are not learned from when their
     scores are held-out scores; a fold below 0 is learned from always and scored by nobody.
+    `features` are those that the functions of each fold see, `unseen` rows that are others to the
+    fold that holds them out; None: all features, and no rows.
     `check` raises `Stopped` when there is no time left; members call it between folds. `judge` gets
     the held-out scores of the first fold, NaN elsewhere, and raises `Behind` where the member will
     not come near the best one; None where there is no other.
@@ -55,25 +74,67 @@ class EncodedFolds:
     n_jobs: int
     check: Callable[[], None] = _time_is_left
     judge: Callable[[np.ndarray], None] | None = None
+    features: Sequence[np.ndarray] | None = None
+    unseen: Mapping[int, RowsAsUnseen] | None = None
 
     @property
     def size(self) -> Size:
         """Numbers of rows, rare rows and features."""
-        return Size(self.X.shape[0], int(self.is_rare.sum()), self.X.shape[1])
+        return Size(self.X.shape[0], int(self.is_rare.sum()), len(self.features_of(0)))
 
     @property
     def n_folds(self) -> int:
         """Number of folds."""
         return int(self.fold.max()) + 1
 
+    def features_of(self, number: int) -> np.ndarray:
+        """Return the features that the functions of a fold see."""
+        return np.arange(self.X.shape[1]) if self.features is None else self.features[number]
+
+    def part(self, number: int, rows: np.ndarray) -> Any:
+        """Return rows, by number, as the functions of a fold see them: (n_rows, n_seen)."""
+        if self.features is None:
+            return self.X[rows]
+        X = self.X[rows]
+        if self.unseen is not None:
+            places, found = self.unseen[number].among(rows)
+            X = _with_rows(X, places, self.unseen[number].X[found])
+        return X[:, self.features[number]]
+
+    def of_fold(self, number: int) -> Self:
+        """Return the rows of one fold alone, which is number 0; the others are always learned."""
+        return replace(
+            self,
+            X=self.part(number, np.arange(len(self.fold))),
+            fold=np.where(self.fold == number, 0, -1),
+            features=None,
+            unseen=None,
+        )
+
+    def mean_of(self, fitted: "CrossFitted") -> ScoreFunction:
+        """Return the function for new rows, of all features."""
+        functions = fitted.for_new or fitted.functions
+        if self.features is not None:
+            each = zip(functions, self.features, strict=True)
+            functions = [function.at(own, self.X.shape[1]) for function, own in each]
+        return mean_function(functions)
+
     def take(self, rows: np.ndarray, weight: np.ndarray | None) -> Self:
         """Return some of the rows, with other weights."""
+        unseen = None
+        if self.unseen is not None:
+            found = {number: (each, *each.among(rows)) for number, each in self.unseen.items()}
+            unseen = {
+                number: RowsAsUnseen(places, each.X[own])
+                for number, (each, places, own) in found.items()
+            }
         return replace(
             self,
             X=self.X[rows],
             is_rare=self.is_rare[rows],
             weight=weight,
             fold=self.fold[rows],
+            unseen=unseen,
         )
 
     def weights(self, rows: np.ndarray) -> np.ndarray | None:
@@ -87,16 +148,30 @@ class EncodedFolds:
             yield number, self.fold == number
 
 
+def _with_rows(X: Any, places: np.ndarray, others: Any) -> Any:
+    """Return the rows of X, a copy, with others at some places."""
+    if not len(places):
+        return X
+    if sparse.issparse(X):
+        order = np.arange(X.shape[0])
+        order[places] = X.shape[0] + np.arange(len(places))
+        return sparse.vstack([X, others], format="csr")[order]
+    X[places] = others
+    return X
+
+
 class CrossFitted(NamedTuple):
     """One setting of a member, learned once for every fold.
 
     `held_out` of shape (n_rows,) are scores by the function that did not see the row, NaN for rows
-    of no fold; `functions` are those of the folds, in order.
+    of no fold; `functions` are those of the folds, in order, of the features that each sees, and
+    `for_new` those whose mean scores new rows, where they are others.
     """
 
     setting: str  # in words, such as "C 0.1"; "" where the member has one setting
     held_out: np.ndarray
     functions: list[ScoreFunction]
+    for_new: list[ScoreFunction] | None = None
 
 
 class Member:
@@ -151,15 +226,15 @@ class FoldByFold(Member):
 
         def learned(number: int) -> tuple[ScoreFunction, np.ndarray]:
             rows.check()
-            train = np.flatnonzero(rows.fold != number)
+            train, tested = np.flatnonzero(rows.fold != number), np.flatnonzero(rows.fold == number)
             function = self.learn(
-                rows.X[train],
+                rows.part(number, train),
                 rows.is_rare[train],
                 rows.weights(train),
                 rows.seed + number,
                 n_threads,
             )
-            return function, function.scores(rows.X[np.flatnonzero(rows.fold == number)], n_threads)
+            return function, function.scores(rows.part(number, tested), n_threads)
 
         held_out, functions = np.full(len(rows.fold), np.nan), []
         for number, (function, scores) in enumerate(

@@ -1,12 +1,19 @@
 """Score functions in ONNX: kernel expansions, sums of trees, linear functions, their scale."""
 
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 from onnx import numpy_helper
 from scipy import sparse
 
-from rareclass.ensemble.score_functions import FalsePositiveRate, KernelFunction, LinearFunction
+from rareclass.ensemble.score_functions import (
+    FalsePositiveRate,
+    KernelFunction,
+    LinearFunction,
+    MeanFunction,
+)
 from rareclass.ensemble.tree_sum import TreeSum
 from rareclass.errors import ErrorKind, InputError
 from rareclass.kernels.expansion import KernelExpansion
@@ -30,7 +37,12 @@ def function_scores(X: Tensor, function: Any) -> Tensor:
         return summed(X, function)
     if isinstance(function, LinearFunction):
         return X @ function.weights + function.intercept
+    if isinstance(function, MeanFunction):
+        each = [function_scores(X, part) for part in function.functions]
+        return reduce(add, each) * (1.0 / len(each))
     assert isinstance(function, KernelFunction)
+    if function.features is not None:
+        X = X.columns(function.features)
     X = X.to(np.float32)
     if function.scales is not None:
         scales = X.graph.op("Cast", function.scales, to=1)

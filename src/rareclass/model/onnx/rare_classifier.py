@@ -4,7 +4,7 @@ Of a word, or a whole number that is a code, nothing counts but its level. The v
 its features of each level, and of each pair of levels, once; the graph looks them up.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,8 +105,8 @@ class EncodedRow:
         stand_in = self.known.stand_ins_[category]
         if stand_in is None:
             return level
-        unknown = np.append(self.known.level_weights_[category] <= 0, True)
-        kept = np.where(unknown, stand_in, np.arange(known.n_levels))
+        is_unknown = np.append(self.known.level_weights_[category] <= 0, True)
+        kept = np.where(is_unknown, stand_in, np.arange(known.n_levels))
         return self.graph.constant(kept.astype(np.int64)).take(level)
 
 
@@ -118,7 +118,7 @@ def dense_rows(row: EncodedRow, view: DenseView) -> Tensor:
         parts.append(_raw_numbers(row) if is_raw else _bounded_numbers(row, view))
     n_numbers = len(row.known.number_names_)
     if not is_raw:
-        n_numbers = len(view.shown_numbers()) + len(view.markers()[0])
+        n_numbers += len(view.markers()[0])
     order = list(range(n_numbers))
     places = np.arange(n_numbers, len(view.source_column_))
     sources, seconds = view.source_column_[places], view.second_column_[places]
@@ -127,7 +127,8 @@ def dense_rows(row: EncodedRow, view: DenseView) -> Tensor:
         if len(own):
             parts.append(row.lookup(k, lambda rows, own=own: view.transform(rows)[:, own]))  # type: ignore[misc]
             order += own.tolist()
-    for i, j in row.known.pairs_:
+    every = {(of.kept_[i], of.kept_[j]) for of in row.known.labels_ for i, j in of.pairs_}
+    for i, j in sorted(every):
         pair = [row.known.category_sources_[k] for k in (i, j)]
         own = places[(sources == pair[0]) & (seconds == pair[1])]
         if len(own):
@@ -182,26 +183,14 @@ def _rows_of_levels(known: TableStatistics, levels: dict[int, np.ndarray]) -> En
     every = [
         levels.get(k, np.zeros(n_rows, np.int64)).astype(np.int32) for k in range(len(known.known_))
     ]
-    of_levels = list(zip(known.statistics_, every, strict=True))
-    log_odds = _columns([each.transform(of) for each, of in of_levels], n_rows)
-    pairs = [
-        each.transform((every[i], every[j]), (log_odds[:, i], log_odds[:, j]))
-        for each, (i, j) in zip(known.pair_statistics_, known.pairs_, strict=True)
-    ]
     return EncodedTable(
         n_rows,
         np.zeros((n_rows, len(known.number_names_)), order="F"),
         np.zeros((n_rows, 0)),
         every,
-        log_odds,
-        _columns([each.log_counts(of) for each, of in of_levels], n_rows),
-        _columns(pairs, n_rows),
         np.zeros((n_rows, 0)),
+        [labels.transform(every, n_rows) for labels in known.labels_],
     )
-
-
-def _columns(columns: Sequence[np.ndarray], n_rows: int) -> np.ndarray:
-    return np.array(columns, np.float64).reshape(len(columns), n_rows).T
 
 
 def _level_of_number(X: Tensor, known: Any) -> Tensor:
@@ -212,9 +201,8 @@ def _level_of_number(X: Tensor, known: Any) -> Tensor:
     found = counts_below(X.graph, X, [at])
     last = np.int64(known.n_known - 1)
     found = X.graph.op("Min", found, last)
-    unseen = X.graph.constant((known.n_known + 1 + known.bins_).astype(np.int64)).take(found)
     is_known = X.graph.constant(at).take(found).equals(X)
-    level = found.where(is_known, unseen)
+    level = found.where(is_known, np.int64(known.n_known + 1))
     return X.graph.op("Where", X.is_nan(), np.int64(known.n_known), level)
 
 
@@ -229,7 +217,7 @@ def _bounded_numbers(row: EncodedRow, view: DenseView) -> Tensor:
     numbers = bounded(row.numbers, view.bounded_)
     missing = row.numbers.is_nan()
     filled = row.graph.op("Where", missing, view.bounded_.typical_, numbers)
-    parts = [filled.columns(view.shown_numbers())]
+    parts = [filled]
     marked, share, deviation = view.markers()
     if len(marked):
         parts.append((missing.columns(marked).to(np.float64) - share) / deviation)

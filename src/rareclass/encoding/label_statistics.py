@@ -1,0 +1,184 @@
+"""What the labels of one set of training rows say of its categories, as features of any rows.
+
+A set is the training rows of a fold, or all rows. Its own rows get what the other parts of the set
+say, so that no row's own label is among its features; every other row gets what the whole set says,
+a row that is held out like a new one. Nothing here looks at a label outside the set.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.encoding.known_levels import (
+    KnownCodes,
+    halves,
+    holds_nearby_only,
+    tells_more_than_bins,
+)
+from rareclass.encoding.log_odds import CategoryStatistics, find_pairs
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+
+class LabelFeatures(NamedTuple):
+    """Features of rows that rest on labels: (n_rows, n_kept) each, and (n_rows, n_pairs)."""
+
+    log_odds: Floats
+    log_counts: Floats
+    pairs: Floats
+
+    def take(self, rows: Any) -> "LabelFeatures":
+        """Take some rows."""
+        return LabelFeatures(*(values[rows] for values in self))
+
+
+class TrainingPart(NamedTuple):
+    """Rows whose labels are learned from: their numbers, and the part that each is in.
+
+    With `is_drawn` the parts were drawn at random, and say nothing of rows far away. Columns
+    `left_out`, by name, are not learned from.
+    """
+
+    rows: NDArray[np.intp]
+    part: NDArray[np.integer]
+    is_drawn: bool = False
+    left_out: tuple[str, ...] = ()
+
+
+class LabelStatistics:
+    """Learns the log-odds of categories, and of pairs of them, from one set of rows.
+
+    Words are always kept. Whole numbers that may be codes are where their values tell more of the
+    rare class than where they lie, or where they tell something beside another column.
+
+    Attributes
+    ----------
+    kept_ : list of int
+        The categories that have features, by their place in the table's.
+    statistics_ : list of CategoryStatistics
+        Of each category that is kept.
+    pairs_ : list of [int, int]
+        The places of the categories of each pair among those kept.
+    pair_statistics_ : list of PairStatistics
+    stand_ins_ : list of int or None
+        Of each category kept, the level that levels without rows in the set count as; None where
+        they are a level of their own.
+    nearby_only_ : list of str
+        Columns whose values tell clearly less of rows far away in the table
+        (`holds_nearby_only`). Where there are any, the parts are the halves of the table, for
+        members to learn what values are worth farther away.
+    """
+
+    def fit_transform(
+        self,
+        names: Sequence[str],
+        known: Sequence[Any],
+        levels: Sequence[Codes],
+        stand_ins: Sequence[int | None],
+        y: NDArray[np.bool_],
+        weight: Floats,
+        learned: TrainingPart,
+    ) -> LabelFeatures:
+        """Learn from rows and return their features, out of part.
+
+        names, known: the column of every category, and its levels (`KnownWords` or `KnownCodes`);
+        levels, y and weight: those of the rows of `learned`, in its order. Time: that of the sorts
+        of `find_pairs`.
+        """
+        places = [k for k, name in enumerate(names) if name not in learned.left_out]
+        part = learned.part
+        every = [_Category.of(k, known[k], levels[k], y, weight, part) for k in places]
+        self.nearby_only_ = [
+            names[each.place]
+            for each in every
+            if learned.is_drawn
+            and each.tells_more
+            and holds_nearby_only(each.levels, each.n_levels, y, weight)
+        ]
+        if self.nearby_only_:
+            part = halves(len(y))
+            every = [_Category.of(k, known[k], levels[k], y, weight, part) for k in places]
+        log_odds = side_by_side([each.log_odds for each in every], len(y))
+        found = find_pairs([each.levels for each in every], log_odds, y, weight, part)
+        # A code may tell something only beside another column.
+        paired = {k for pair in found for k in (pair.first, pair.second)}
+        kept = [k for k, each in enumerate(every) if each.tells_more or k in paired]
+        self.kept_ = [every[k].place for k in kept]
+        self.statistics_ = [every[k].statistics for k in kept]
+        self.stand_ins_ = [stand_ins[place] for place in self.kept_]
+        self.pairs_ = [[kept.index(pair.first), kept.index(pair.second)] for pair in found]
+        self.pair_statistics_ = [pair.statistics for pair in found]
+        log_counts = [
+            CategoryStatistics.log_counts_out_of_part(every[k].levels, weight, part) for k in kept
+        ]
+        return LabelFeatures(
+            log_odds[:, kept],
+            side_by_side(log_counts, len(y)),
+            side_by_side([pair.log_odds for pair in found], len(y)),
+        )
+
+    def transform(self, levels: Sequence[Codes], n_rows: int) -> LabelFeatures:
+        """Return what the whole set says of rows with these levels of every category."""
+        own = [self.as_seen(k, levels[place]) for k, place in enumerate(self.kept_)]
+        of_levels = list(zip(self.statistics_, own, strict=True))
+        log_odds = side_by_side([known.transform(each) for known, each in of_levels], n_rows)
+        log_counts = side_by_side([known.log_counts(each) for known, each in of_levels], n_rows)
+        pairs = [
+            known.transform((own[i], own[j]), (log_odds[:, i], log_odds[:, j]))
+            for known, (i, j) in zip(self.pair_statistics_, self.pairs_, strict=True)
+        ]
+        return LabelFeatures(log_odds, log_counts, side_by_side(pairs, n_rows))
+
+    def as_seen(self, kept: int, levels: Codes) -> Codes:
+        """Return levels with the stand-in in place of those without rows in the set."""
+        stand_in = self.stand_ins_[kept]
+        if stand_in is None:
+            return levels
+        return np.where(self.is_unseen(kept)[levels], np.int32(stand_in), levels)
+
+    def is_unseen(self, kept: int) -> NDArray[np.bool_]:
+        """Return which levels of a category have no rows in the set."""
+        return self.statistics_[kept].log_count_ <= 0.0
+
+    def keep(self, chosen: Sequence[int]) -> None:
+        """Name categories by their place among those chosen of the table's."""
+        self.kept_ = [chosen.index(place) for place in self.kept_]
+
+
+class _Category(NamedTuple):
+    """A category of the rows of a set: its levels and their log-odds, out of part."""
+
+    place: int
+    levels: Codes
+    n_levels: int
+    statistics: CategoryStatistics
+    log_odds: Floats
+    tells_more: bool
+
+    @classmethod
+    def of(
+        cls,
+        place: int,
+        known: Any,
+        levels: Codes,
+        y: NDArray[np.bool_],
+        weight: Floats,
+        part: NDArray[np.integer],
+    ) -> "_Category":
+        statistics = CategoryStatistics()
+        log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, part)
+        tells_more = not isinstance(known, KnownCodes) or tells_more_than_bins(
+            known, levels, log_odds, y, weight, part
+        )
+        return cls(place, levels, known.n_levels, statistics, log_odds, tells_more)
+
+
+def side_by_side(columns: Sequence[NDArray[Any]], n_rows: int) -> Floats:
+    """Columns as a matrix in F order, (n_rows, n_columns)."""
+    joined = np.empty((len(columns), n_rows))
+    for row, column in zip(joined, columns, strict=True):
+        row[:] = column
+    return joined.T
