@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.dates_and_texts import COMPONENTS
+from rareclass.encoding.equal_rows import with_equal_rows_together
 from rareclass.encoding.label_statistics import side_by_side
 from rareclass.encoding.log_odds import CategoryStatistics
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
@@ -81,6 +82,8 @@ class TableEncoder:
         fold = _drawn_folds(is_rare, self.random_state)
         self.statistics_ = TableStatistics()
         table = typed_table(frame, self.columns)
+        if sample_weight is not None:
+            fold = with_equal_rows_together(table, is_rare, fold)
         encoded = self.statistics_.fit_encode(table, is_rare, sample_weight, fold, is_drawn=True)
         self.view_ = DenseView(self.numbers).fit(encoded, sample_weight, self.statistics_)
         self.level_odds_ = LevelOdds()

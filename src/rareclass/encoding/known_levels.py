@@ -150,11 +150,12 @@ def could_be_codes(values: Floats, weight: Floats) -> bool:
     first = values[:1000]
     if (np.floor(first) != first)[~np.isnan(first) & (weight[:1000] > 0)].any():
         return False  # most columns are done with here
-    present = values[~np.isnan(values) & (weight > 0)]
-    if len(present) < FEWEST_CODES * ROWS_A_CODE or (present != np.floor(present)).any():
+    is_present = ~np.isnan(values) & (weight > 0)
+    present, n_rows = values[is_present], float(weight[is_present].sum())
+    if n_rows < FEWEST_CODES * ROWS_A_CODE or (present != np.floor(present)).any():
         return False
     n_distinct = len(np.unique(present))
-    return FEWEST_CODES <= n_distinct <= len(present) / ROWS_A_CODE
+    return FEWEST_CODES <= n_distinct <= n_rows / ROWS_A_CODE
 
 
 def tells_more_than_bins(

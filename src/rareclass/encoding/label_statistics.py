@@ -22,6 +22,9 @@ from rareclass.encoding.log_odds import CategoryStatistics, find_pairs
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
+# Copies of a rare row, on average, up to which the order of the rows may mean something.
+_MOST_COPIES = 1.1
+
 
 class LabelFeatures(NamedTuple):
     """Features of rows that rest on labels: (n_rows, n_kept) each, and (n_rows, n_pairs)."""
@@ -91,10 +94,12 @@ class LabelStatistics:
         places = [k for k, name in enumerate(names) if name not in learned.left_out]
         part = learned.part
         every = [_Category.of(k, known[k], levels[k], y, weight, part) for k in places]
+        # Rows that stand for their copies are where the first of them was.
+        has_order = learned.is_drawn and weight[y].sum() <= _MOST_COPIES * np.count_nonzero(y)
         self.nearby_only_ = [
             names[each.place]
             for each in every
-            if learned.is_drawn
+            if has_order
             and each.tells_more
             and holds_nearby_only(each.levels, each.n_levels, y, weight)
         ]

@@ -135,7 +135,7 @@ class TableStatistics:
         sets = sets or [TrainingPart(np.arange(table.n_rows), fold, is_drawn)]
         of_labels = self._fit_labels(levels, y, shares, sets)
         levels = self._keep_what_tells(levels)
-        if not any(features.log_odds.shape[1] for features in of_labels):
+        if not any(labels.kept_ or labels.nearby_only_ for labels in self.labels_):
             self.labels_, of_labels = self.labels_[:1], of_labels[:1]  # all sets are alike
         return self._encoded(table, levels, of_labels)
 

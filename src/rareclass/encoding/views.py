@@ -65,10 +65,9 @@ class SparseView:
         self.statistics_, encoded = statistics_of(table, y, weight, fold, statistics)
         known = self.statistics_
         shares = np.ones(encoded.n_rows) if weight is None else weight
-        values = [len(each) for each in known.level_weights_]
-        widest = np.argsort([-n for n in values], kind="stable")[:_MOST_PAIRED]
-        chosen = sorted(widest.tolist()) if self.pairs else []
-        self.paired_ = [list(pair) for pair in combinations(chosen, 2)]
+        # Of each set of labels by itself: another set's codes change nothing.
+        every = {pair for labels in range(len(known.labels_)) for pair in self._paired_by(labels)}
+        self.paired_ = [list(pair) for pair in sorted(every)]
         self.edges_ = [_edges(known, k) for k in range(encoded.numbers.shape[1])]
         of_category, of_number = known.category_sources_, known.number_sources_
         origins = [(source, -1) for source in of_category + of_number]
@@ -92,14 +91,22 @@ class SparseView:
         n_categories = len(self.statistics_.known_)
         of_pairs = self.columns_[n_categories + len(self.edges_) :]
         left_out = [self.columns_[k] for k in range(n_categories) if k not in kept]
+        own = self._paired_by(labels)
         left_out += [
             columns
             for columns, pair in zip(of_pairs, self.paired_, strict=True)
-            if not set(pair) <= set(kept)
+            if tuple(pair) not in own
         ]
         is_used = np.ones(self.n_features_ + 1, np.bool_)  # the last one for buckets of no column
         is_used[np.concatenate([[-1], *left_out]).astype(np.int64)] = False
         return np.flatnonzero(is_used)
+
+    def _paired_by(self, labels: int) -> list[tuple[int, int]]:
+        """Return the pairs of categories of a set of labels: of those with most values."""
+        known = self.statistics_
+        kept = known.labels_[labels].kept_ if self.pairs else []
+        widest = sorted(kept, key=lambda k: -len(known.level_weights_[k]))[:_MOST_PAIRED]
+        return list(combinations(sorted(widest), 2))
 
     def transform(self, table: TypedTable | EncodedTable) -> "sparse.csr_matrix":
         """Rows as a CSR matrix: (n_rows, n_features)."""
@@ -135,7 +142,9 @@ class SparseView:
             numbers = encoded.numbers[:, k]
             bins = np.searchsorted(edges, numbers, side="right")
             yield np.where(np.isnan(numbers), len(edges) + 1, bins), len(edges) + 2
-        for number, (i, j) in enumerate(self.paired_):
+        for i, j in self.paired_:
+            first, second = known.category_sources_[i], known.category_sources_[j]
+            number = first * len(known.columns_) + second
             mixed = encoded.levels[i].astype(np.uint64) * _FIRST
             mixed += encoded.levels[j].astype(np.uint64) * _SECOND + np.uint64(number)
             mixed ^= mixed >> np.uint64(31)

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import polars as pl
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.estimators.search import Fold, make_folds
@@ -13,12 +12,6 @@ from rareclass.folds.dealing import dealt, places, read_times, stretches
 from rareclass.labels.two_classes import Labels
 from rareclass.parameters import is_whole
 
-if TYPE_CHECKING:
-    from rareclass.encoding.typed_table import TypedTable
-
-
-# Odd multiplier of Knuth's hash: rows that differ in a bit land far from each other.
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 # The fold of rows that every fold learns from, and none scores.
 ALWAYS_LEARNED = -1
 
@@ -138,76 +131,3 @@ def _split(
                 ErrorKind.TOO_FEW_ROWS,
             )
     return number
-
-
-def parts_of_rows(
-    table: "TypedTable",
-    is_rare: np.ndarray,
-    n_parts: int,
-    seed: int,
-    groups: Any = None,
-    time: Any = None,
-) -> np.ndarray:
-    """Return parts of the rows that statistics of labels are out of, of shape (n_rows,), from 0 on.
-
-    Equal rows are in the same part, and so are rows of a group; with `time` a part is a stretch of
-    it. Else the rows of each class are dealt in an order that their cells decide: copies of a row
-    change nothing. O(n_rows log n_rows) a column.
-    """
-    n_rows = table.n_rows
-    if time is not None:
-        moment = places(read_times(time, n_rows), n_rows, "time")
-        distinct, place = np.unique(moment, return_inverse=True)
-        return place * n_parts // len(distinct)
-    if groups is not None:
-        group = places(groups, n_rows, "groups")
-        distinct, place = np.unique(group, return_inverse=True)
-        return np.random.default_rng(seed).permutation(len(distinct))[place] % n_parts
-    key = np.full(n_rows, seed, np.uint64)
-    for column in table.columns:
-        cells = column.values
-        if column.levels is not None:  # by its letters: the numbers of words differ by table
-            words = pl.Series(column.levels.tolist(), dtype=pl.String).hash().to_numpy()
-            cells = np.append(words, np.uint64(0))[cells]
-        else:
-            cells = np.where(np.isnan(cells), np.nan, cells + 0.0).view(np.uint64)
-        key = (key ^ cells) * _ODD
-        key ^= key >> np.uint64(29)
-    part = np.empty(n_rows, np.int64)
-    for rows in (np.flatnonzero(is_rare), np.flatnonzero(~is_rare)):
-        part[rows] = np.unique(key[rows], return_inverse=True)[1] % n_parts
-    return part
-
-
-def with_equal_rows_together(
-    table: "TypedTable", is_rare: np.ndarray, fold: np.ndarray
-) -> np.ndarray:
-    """Move each majority row that equals a rare row to the fold of that rare row.
-
-    For rows that stand for copies by their weight: held out apart from an equal rare row, one row
-    for all copies is scored at the top of the list, with all of its weight, by functions that know
-    the place by the rare row alone. The folds stay as they are where one would lose its last
-    majority row.
-    """
-    rare = np.flatnonzero(is_rare & (fold >= 0))
-    near = np.flatnonzero(~is_rare & (fold >= 0))
-    columns = [np.zeros(len(fold), np.int64)]
-    for column in table.columns:
-        codes = column.values
-        if codes.dtype.kind == "f":  # one NaN, and no zero below zero
-            plain = np.where(np.isnan(codes), np.nan, codes + 0.0)
-            codes = plain.astype(np.float64).view(np.int64)
-        columns.append(codes.astype(np.int64))
-        near = near[np.isin(columns[-1][near], columns[-1][rare])]
-    if not len(near):
-        return fold
-    rows = np.concatenate([rare, near])
-    cells = np.column_stack([column[rows] for column in columns])
-    number = np.unique(cells, axis=0, return_inverse=True)[1].ravel().tolist()
-    of_rare = dict(zip(number[: len(rare)], rare.tolist(), strict=True))
-    moved = fold.copy()
-    for row, equal in zip(near.tolist(), number[len(rare) :], strict=True):
-        if equal in of_rare:
-            moved[row] = fold[of_rare[equal]]
-    before, after = (len(np.unique(folds[~is_rare])) for folds in (fold, moved))
-    return moved if after == before else fold

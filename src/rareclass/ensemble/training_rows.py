@@ -30,8 +30,8 @@ _RARE_ROWS_FOR_TENTHS, TENTHS, HELD_OUT_TENTHS = 1000, 10, 2
 _MOST_COPIES = 1e9
 # Of a longer file all rare rows are read, and so many of the majority that this is the total.
 _MOST_READ = 500_000
-# Parts of the training rows that log-odds of categories are out of.
-_PARTS = 5
+# Parts of the training rows that log-odds of categories are out of, at least.
+_FEWEST_PARTS = 2
 # A small part that times are taken on.
 _PIECE_ROWS, _PIECE_RARE = 3_000, 300
 # Majority rows that every member scores out of fold, at most: more would hardly make measures
@@ -69,7 +69,7 @@ class FoldedRows(NamedTuple):
     has_names: bool = True  # columns have names of their own
     is_drawn: bool = False  # folds were drawn at random
     which: np.ndarray | None = None
-    # What a column says of a label is out of the part of the row; None: out of its fold.
+    # What a column says of a row's label is out of its part where there is one other fold.
     label_part: np.ndarray | None = None
 
     @property
@@ -87,20 +87,18 @@ class FoldedRows(NamedTuple):
         return int(self.held_out_fold.max()) + 1
 
     def learned_by(self, number: int, left_out: tuple[str, ...] = ()) -> TrainingPart:
-        """Return the rows that a fold learns labels from, in parts.
+        """Return the rows that a fold learns labels from, in parts: the other folds.
 
-        Where columns are left out, as they hold nearby only, what is left may as well, less
-        clearly: the parts are the halves.
+        Where there is one other fold, its rows are in parts of their own. Where columns are left
+        out, as they hold nearby only, what is left may as well, less clearly: the halves.
         """
         rows = np.flatnonzero(self.held_out_fold != number)
         if left_out:
             return TrainingPart(rows, halves(len(rows)), False, left_out)
-        return TrainingPart(rows, self.parts[rows], self.is_drawn)
-
-    @property
-    def parts(self) -> np.ndarray:
-        """The part of each row, by default its fold."""
-        return self.fold if self.label_part is None else self.label_part
+        part = self.fold[rows]
+        if self.label_part is not None and len(np.unique(part)) < _FEWEST_PARTS:
+            part = self.label_part[rows]
+        return TrainingPart(rows, part, self.is_drawn)
 
     def with_fewer_folds(self) -> Self:
         """Return the rows in the folds to use where time is short."""
@@ -142,8 +140,9 @@ def read_training_rows(
 
     Raises `InputError` and `ValueError` as `RareClassifier.fit`.
     """
+    from rareclass.encoding.equal_rows import with_equal_rows_together
     from rareclass.encoding.typed_table import read_table
-    from rareclass.ensemble.folds import fold_numbers, parts_of_rows, with_equal_rows_together
+    from rareclass.ensemble.folds import fold_numbers
 
     given = FitInput(given.X, *map(_here, given[1:]))
     number, weight = _drawn_part(given, cv, pos_label, seed)
@@ -165,7 +164,9 @@ def read_training_rows(
     counts = (FOLDS, TENTHS) if in_tenths else counts
     how = (labels, table.n_rows, seed, groups, time, which)
     folds = [fold_numbers(count, *how) for count in counts]
-    part = parts_of_rows(table, is_rare, _PARTS, seed, groups, time)
+    part = None
+    if len(np.unique(folds[0])) <= _FEWEST_PARTS:
+        part = fold_numbers(FOLDS, labels, table.n_rows, seed + 1, groups, time, which)
     is_drawn = isinstance(cv, (str, int, np.integer)) and groups is None and time is None
     if is_drawn and weight is not None:
         folds = [with_equal_rows_together(table, is_rare, each) for each in folds]
@@ -250,7 +251,7 @@ class TrainingViews:
         self.views: dict[str, Any] = {}
         self.statistics = TableStatistics(absolute_time)
         self.encoded_table = self.statistics.fit_encode(
-            rows.table, rows.is_rare, rows.weight, rows.parts, sets=self.sets
+            rows.table, rows.is_rare, rows.weight, rows.fold, sets=self.sets
         )
         self._folds: dict[str, EncodedFolds] = {}
 
@@ -303,15 +304,18 @@ class TrainingViews:
         self.views[name] = view
         every = EncodedFolds(X, rows.is_rare, rows.weight, rows.held_out_fold, 0, 1)
         features = [self._features_of(view, k) for k in range(rows.n_folds)]
-        if all(len(each) == X.shape[1] for each in features):
+        sees_all = all(len(each) == X.shape[1] for each in features)
+        if sees_all and not self.statistics.n_words_:
             return every
         unseen = {k: self._as_unseen(view, k) for k in range(rows.n_folds)}
+        if sees_all and not any(len(each.rows) for each in unseen.values()):
+            return every
         return replace(every, features=features, unseen=unseen)
 
     def _features_of(self, view: Any, number: int) -> np.ndarray:
         features = view.features_of(self.set_of(number))
-        names = [name for name, _ in self.statistics.columns_]
-        columns = [names.index(name) for name in self.left_out[number]]
+        known, left_out = self.statistics.columns_, self.left_out[number]
+        columns = [k for k, (name, _) in enumerate(known) if name in left_out]
         sources = view.source_column_[features], view.second_column_[features]
         return features[~np.isin(sources, columns).any(axis=0)]
 
