@@ -29,9 +29,10 @@ from scipy import special
 
 from benchmarks import record
 from benchmarks.markdown import table
-from rareclass.compare.score_columns import adjusted_for_the_choice, stretch_for_training
+from rareclass.compare.score_columns import adjusted_for_the_choice
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import paired_difference, roc_auc
+from rareclass.metrics.interval import stretch_for_training
 from rareclass.metrics.paired_evidence import EVIDENCE, Draws
 from rareclass.metrics.scored_classes import split_pair
 

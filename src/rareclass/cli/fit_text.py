@@ -65,6 +65,12 @@ def print_data(
     print_notes(console, _data_notes(data, settings))
 
 
+_ABOUT_INTERVALS = (
+    "The intervals are for new rows like these; they allow for chance in the training rows and in "
+    "the held-out rows."
+)
+
+
 def print_trained(
     console: Console, trained: "Trained", settings: "FitSettings", details: bool
 ) -> None:
@@ -77,6 +83,7 @@ def print_trained(
     if estimate is not None:
         console.print(_estimated_on(estimate, training), style="bold")
         print_estimate(console, estimate)
+        console.print(_ABOUT_INTERVALS, style="dim")
         _print_baselines(console, trained.beside_it)
         console.print()
     _print_decision(console, trained)

@@ -1,6 +1,5 @@
 """Comparison of score columns of the same rows: values with intervals, and paired tests."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -14,7 +13,11 @@ from rareclass import metrics
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import Interval
-from rareclass.metrics.interval import normal_quantile, p_value_of_intervals
+from rareclass.metrics.interval import (
+    normal_quantile,
+    p_value_of_intervals,
+    stretch_for_training,
+)
 from rareclass.metrics.paired_evidence import EVIDENCE, Draws, PairEvidence
 from rareclass.metrics.scored_classes import (
     amount_column,
@@ -385,23 +388,6 @@ def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
             value=float(values[0]),
         )
     return values
-
-
-def stretch_for_training(n_tested: float, n_train: float) -> float:
-    """Factor from the interval of a difference of models to that of a difference of methods.
-
-    A paired test of out-of-fold scores has the variance V of which rows were tested. Other training
-    rows would have given other models, and the folds' models share most of theirs, so that the luck
-    of one is the luck of all. Nadeau and Bengio (2003, "Inference for the generalization error",
-    Machine Learning 52) put the variance of the mean of K folds, each of variance K V, at
-    ``K V (1 / K + n_test / n_train)``; with ``n_tested = K n_test`` that is
-    ``V (1 + n_tested / n_train)``. Its square root is 1.5 for 5 folds, whatever their number of
-    rows.
-
-    >>> stretch_for_training(100, 80)
-    1.5
-    """
-    return math.sqrt(1.0 + n_tested / n_train)
 
 
 def _standings(

@@ -1,4 +1,4 @@
-"""What the labels of one set of training rows say of its categories, as features of any rows.
+"""Statistics of categories from the labels of one set of training rows, as features of any rows.
 
 A set is the training rows of a fold, or all rows. Its own rows get what the other parts of the set
 say, so that no row's own label is among its features; every other row gets what the whole set says,

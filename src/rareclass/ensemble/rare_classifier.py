@@ -121,6 +121,8 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
     held_out_score_ : float
         Objective of the scores in ``held_out_``, an estimate for new rows; NaN where no rare row
         was held out.
+    n_splits_ : int
+        Folds that rows were held out in.
     time_budget_ : float
         Seconds that `fit` was allowed.
     without_time_ : dict
@@ -281,6 +283,7 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         self.without_time_, self.behind_ = dict(race.without_time), list(race.behind)
         scores = -log_rates / _LN_10
         self.held_out_score_ = held_out.measure(objective, scores)
+        self.n_splits_ = views.rows.n_folds
         is_rare = held_out.is_rare[held_out.tested]
         weight = held_out.tested_weight
         self.held_out_ = {

@@ -35,6 +35,7 @@ from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
+from rareclass.metrics.interval import stretch_for_training
 from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.facts import (
     ModelFacts,
@@ -169,7 +170,8 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     decision = decision_of(
         data.target.facts(), judged_at, {name: each.threshold for name, each in of_classes.items()}
     )
-    estimate, decided = _estimate(decision, judged, data, settings.prevalence, notes)
+    stretch = _stretch(plan, first.model, judged)
+    estimate, decided = _estimate(decision, judged, data, settings.prevalence, stretch, notes)
     quantiles = method.majority_quantiles(model)
     if quantiles is None:
         quantiles = _quantiles(encoder, model, trained_on, settings.seed)
@@ -358,19 +360,38 @@ def _estimate(
     judged: ScoredRows | None,
     data: TrainingSet,
     prevalence: float | None,
+    stretch: float,
     notes: list[str],
 ) -> tuple[RankingEstimate | None, list[str]]:
-    """Return measures of a ranking, and its decisions in brief."""
+    """Return measures of a ranking, and its decisions in brief.
+
+    The intervals are those of new rows and of models that are learned from rows like these: wider
+    than those of the held-out rows alone.
+    """
     if judged is None:
         return None, []
     rows = (judged.y, judged.scores, judged.weight)
     if isinstance(decision, RareDecision):
         estimate = decision.estimate(*rows, prevalence=prevalence, classes=judged.classes)
-        confusion = decision.confusion(*rows, prevalence=prevalence, classes=judged.classes)
+        confusion = decision.confusion(
+            *rows, prevalence=prevalence, classes=judged.classes, stretch=stretch
+        )
     else:
         estimate, confusion = decision.estimate(*rows), decision.confusion(*rows)
+    estimate = estimate.widened(stretch)
     notes += data.target.notes_on_held_out(judged.y, estimate)
     return estimate, confusion.in_brief
+
+
+def _stretch(plan: HoldOutPlan, model: Any, judged: ScoredRows | None) -> float:
+    """Return how much wider the interval of what is learned is than that of the held-out rows."""
+    if judged is None:
+        return 1.0
+    n_tested, n_kept = len(judged.y), len(plan.kept)
+    if plan.cross_fits:  # each fold learns from all rows but those that it holds out
+        n_folds = len(plan.folds) or model.n_splits_
+        return stretch_for_training(n_tested, n_kept - n_tested / n_folds)
+    return stretch_for_training(n_tested, n_kept)
 
 
 def _light(

@@ -62,6 +62,45 @@ def cautious_square_sum(weight: FloatArray, influence: FloatArray, share: float)
     return float(weight @ influence**2) + share * (1.0 - share)
 
 
+def stretch_for_training(n_tested: float, n_train: float) -> float:
+    """Factor from the interval of held-out scores to that of what is learned from such rows.
+
+    Held-out scores as they are have the variance V of which rows were tested. Other training rows
+    would have given other models, and the folds' models share most of theirs, so that the luck of
+    one is the luck of all. Nadeau and Bengio (2003, "Inference for the generalization error",
+    Machine Learning 52) put the variance of the mean of K folds, each of variance K V, at
+    ``K V (1 / K + n_test / n_train)``; with ``n_tested = K n_test`` that is
+    ``V (1 + n_tested / n_train)``. Its square root is 1.5 for 5 folds, whatever their number of
+    rows.
+
+    >>> stretch_for_training(100, 80)
+    1.5
+    """
+    return math.sqrt(1.0 + n_tested / n_train)
+
+
+def widened(interval: Interval, factor: float) -> Interval:
+    """Return the interval of a share with bounds so many times as far away, on the logit scale.
+
+    Around 0 and 1, which have no logit, on the scale of shares. Measures that can be negative are
+    not shares.
+
+    >>> widened(Interval(0.5, 0.4, 0.6), 1.0)
+    Interval(value=0.5, low=0.4, high=0.6)
+    """
+    value = interval.value
+
+    def bound(at: float) -> float:
+        if not 0.0 < value < 1.0:
+            return min(max(value + factor * (at - value), 0.0), 1.0)
+        middle = special.logit(value)
+        return float(special.expit(middle + factor * (special.logit(at) - middle)))
+
+    if factor == 1.0 or math.isnan(value):
+        return interval
+    return Interval(value, min(bound(interval.low), value), max(bound(interval.high), value))
+
+
 def wilson_interval(value: float, n_trials: float, level: float) -> Interval:
     """Wilson's score interval of a share of `n_trials` yes-or-no trials."""
     z2 = normal_quantile(level) ** 2

@@ -27,7 +27,7 @@ from rareclass.metrics import (
     roc_auc_interval,
     vus_interval,
 )
-from rareclass.metrics.interval import exact_interval
+from rareclass.metrics.interval import exact_interval, widened
 from rareclass.model.facts import (
     ClassEstimate,
     LevelFacts,
@@ -204,8 +204,11 @@ class RareDecision:
         weight: NDArray[np.float64] | None = None,
         prevalence: float | None = None,
         classes: RareClassScores | None = None,
+        stretch: float = 1.0,
     ) -> Confusion:
         """Return the four counts, precision and recall; with `classes` a row and column for each.
+
+        Intervals are `stretch` times as wide as for the rows as they are.
 
         Rows are called a class by the thresholds of the classes.
 
@@ -215,8 +218,10 @@ class RareDecision:
         counts = np.bincount(2 * rare + called, weight, 4).reshape(2, 2)[::-1, ::-1]
         (true_rare, missed_rare), (false_rare, true_rest) = counts
         n_called = true_rare + false_rare
-        precision = exact_interval(true_rare, n_called, _LEVEL) if n_called else None
-        recall = exact_interval(true_rare, true_rare + missed_rare, _LEVEL)
+        precision = None
+        if n_called:
+            precision = widened(exact_interval(true_rare, n_called, _LEVEL), stretch)
+        recall = widened(exact_interval(true_rare, true_rare + missed_rare, _LEVEL), stretch)
         shown = "none called" if precision is None else _with_bounds(precision)
         measures = f"precision {shown}, recall {_with_bounds(recall)}"
         brief = [f"Called rare: {counted(round(n_called), 'row')}, {measures}"]
@@ -225,7 +230,7 @@ class RareDecision:
                 (true_rare, true_rare + missed_rare),
                 (false_rare, false_rare + true_rest),
             )
-            there = precision_at(found, false, _LEVEL, prevalence)
+            there = widened(precision_at(found, false, _LEVEL, prevalence), stretch)
             brief.append(f"Where {_percent(prevalence)} are rare: precision {_with_bounds(there)}")
         lines = [measures[0].upper() + measures[1:]]
         is_names, names = [self._rare, self._rest], ["rare", "majority"]

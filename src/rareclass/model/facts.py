@@ -6,16 +6,16 @@ A model file, ``--json`` and ``rareclass show`` hold the same flat JSON object. 
 `facts_from_json` are the only places that know its keys; everybody else reads attributes.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import counted
-from rareclass.metrics.interval import Interval
+from rareclass.metrics.interval import Interval, widened
 from rareclass.stored import read_fields, required, typed_value
 from rareclass.tables.columns import Column
 
@@ -46,6 +46,19 @@ class RankingEstimate:
     n_rows: float  # copies included
     n_rare: float | None = None  # where there is a rare class
     classes: tuple[ClassEstimate, ...] = ()  # of several rare classes
+
+    def widened(self, factor: float) -> Self:
+        """Return the estimate with every interval so many times as wide (`metrics.widened`)."""
+        classes = tuple(
+            replace(
+                each,
+                auc=widened(each.auc, factor),
+                average_precision=widened(each.average_precision, factor),
+            )
+            for each in self.classes
+        )
+        measures = {name: widened(each, factor) for name, each in self.measures.items()}
+        return replace(self, measures=measures, classes=classes)
 
     def rows_text(self, which: str = "") -> str:
         """Return the rows in words, such as 1,200 rows, 24 of them rare."""
