@@ -9,6 +9,7 @@ from rareclass.metrics import roc_auc_interval
 from rareclass.metrics.column_drift import population_stability_index
 from rareclass.metrics.interval import exact_interval
 from rareclass.model.columns import ColumnDrift, tenths, worst_first
+from rareclass.model.facts import ScoredRows
 from rareclass.report.scores_section import Reliability, ScoreDistribution, ScoreDrift
 from rareclass.report.single_rows import nearest
 from rareclass.report.subgroups import Subgroups
@@ -97,12 +98,14 @@ def test_columns_that_moved_most_come_first():
 
 def test_alerts_more_frequent_than_held_out_differ():
     generator = np.random.default_rng(4)
-    held, same, more = (generator.normal(m, size=3_000) for m in (0.0, 0.0, 0.7))
-    assert not ScoreDrift.of(held, None, same, 2.0).differs
-    told = ScoreDrift.of(held, None, more, 2.0)
+    scores, same, more = (generator.normal(m, size=3_000) for m in (0.0, 0.0, 0.7))
+    held = ScoredRows(np.zeros(3_000, np.int16), scores, None)
+    assert not ScoreDrift.of(held, same, 2.0).differs
+    told = ScoreDrift.of(held, more, 2.0)
     assert told.differs
-    assert told.at_threshold.now.value == (more > 2.0).mean()
-    assert_allclose([tail.before.value for tail in told.tails], [0.01, 0.1], atol=0.001)
+    assert told.at_threshold.rate.found.value == (more > 2.0).mean()
+    expected = [tail.rate.expected.value for tail in told.tails]
+    assert_allclose(expected, [0.01, 0.1], atol=0.001)
 
 
 def test_parts_are_measured_each_by_itself():

@@ -63,7 +63,6 @@ def test_intervals_are_exact_ones():
             (table.precision, tp, tp + fp),
             (table.recall, tp, table.n_rare),
             (table.false_positive_rate, fp, table.n_rest),
-            (table.alert_rate, tp + fp, table.n_rows),
         ):
             assert_allclose(band.at(k), exact_interval(tp if hits is tp else hits, trials, LEVEL))
 

@@ -10,7 +10,7 @@ from rareclass.later import special
 from rareclass.metrics.scored_classes import FloatArray
 
 LEAST_P = 1e-12
-_STEPS = 60  # of the bisection for a p-value
+_STEPS = 60  # of a bisection
 
 
 class Interval(NamedTuple):
@@ -199,6 +199,30 @@ def lower_bound(hits: Any, trials: Any, tail: Any) -> Any:
 def upper_bound(hits: Any, trials: Any, tail: Any) -> Any:
     """Upper bound of a share at ``1 - tail``; see `lower_bound`."""
     return 1.0 - lower_bound(np.asarray(trials, float) - hits, trials, tail)
+
+
+def mid_p_bounds(hits: Any, trials: float, tail: float) -> tuple[Any, Any]:
+    r"""Bounds p of a share with ``P(more hits) + P(as many) / 2 = tail`` of Bin(trials, p).
+
+    Those below for the lower bound, the mirrored ones for the upper. By bisection between the
+    Clopper-Pearson bound and the share; those exact intervals hold the share more often than
+    stated, mid-p intervals about as often: 91.6 % at least of 95 %, 93.5 to 96.7 % from 10 expected
+    hits on.
+    """
+    hits, bounds = np.clip(np.asarray(hits, float), 0.0, trials), []
+    log_ways = special.gammaln(trials + 1.0)
+    log_ways = log_ways - special.gammaln(hits + 1.0) - special.gammaln(trials - hits + 1.0)
+    for count in (hits, trials - hits):
+        others, some = trials - count, np.maximum(count, np.finfo(float).tiny)
+        low, high = lower_bound(count, trials, tail), count / trials
+        for _ in range(_STEPS // 2):
+            middle = (low + high) / 2.0
+            log_chance = special.xlogy(count, middle) + special.xlog1py(others, -middle)
+            at_least = special.betainc(some, others + 1.0, middle)
+            is_less = at_least - np.exp(log_ways + log_chance) / 2.0 < tail
+            low, high = np.where(is_less, middle, low), np.where(is_less, high, middle)
+        bounds.append(np.where(count > 0.0, low, 0.0))
+    return bounds[0], 1.0 - bounds[1]
 
 
 def exact_interval(hits: float, trials: float, level: float) -> Interval:

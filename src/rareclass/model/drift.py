@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.metrics import Interval
-from rareclass.metrics.interval import exact_interval
+from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnDrift, ColumnTracker, worst_first
 from rareclass.model.facts import ModelFacts, RareClassFacts, ScoredRows
 from rareclass.tables import TableWarning
@@ -80,30 +80,38 @@ class AlertRate:
     """Alerts of a file beside those of rows that were held out of training.
 
     `expected` is the share of the held-out rows above the threshold, `found` that of the new rows,
-    each with its exact (Clopper-Pearson) 95 % interval. Weighted held-out rows, which stand for
-    many, count as Kish's effective number ``(sum w)^2 / sum w^2``.
+    each with its 95 % interval (`WeightedRate`).
     """
 
     n_alerts: int
     n_rows: int
-    held_out: float  # share of the rows held out that are above the threshold
-    n_held_out: float  # effective number of these rows
+    held_out: WeightedRate
+
+    @classmethod
+    def of(cls, held_out: ScoredRows, threshold: float, n_alerts: int, n_rows: int) -> Self:
+        """Compare alerts of new rows with the held-out rows above the same threshold."""
+        is_rare = held_out.y == 1
+        rate = WeightedRate.of(held_out.scores, threshold, is_rare, held_out.weight)
+        return cls(n_alerts, n_rows, rate)
 
     @cached_property
     def found(self) -> Interval:
         """Share of alerts among the new rows."""
-        return exact_interval(self.n_alerts, self.n_rows, _LEVEL)
+        return WeightedRate.counted(self.n_alerts, self.n_rows).interval(_LEVEL)
 
     @cached_property
     def expected(self) -> Interval:
         """Share of alerts among the rows held out."""
-        return exact_interval(self.held_out * self.n_held_out, self.n_held_out, _LEVEL)
+        return self.held_out.interval(_LEVEL)
 
     @property
     def differs(self) -> bool:
-        """Say whether the intervals do not meet: one in some hundreds by chance."""
+        """Say whether the intervals do not meet.
+
+        By chance that is 1 comparison in 180 where both rest on as many rows, and at most 1 in 12.
+        """
         if self.n_rows < FEW_ROWS:  # a sum of few terms, without the import of SciPy
-            p, n = self.held_out, self.n_rows
+            p, n = self.held_out.value, self.n_rows
             chances = [math.comb(n, k) * p**k * (1.0 - p) ** (n - k) for k in range(n + 1)]
             tails = sum(chances[: self.n_alerts + 1]), sum(chances[self.n_alerts :])
             if min(tails) > 1.0 - _LEVEL:  # well within the interval of what was found
@@ -163,13 +171,10 @@ class Drift:
 def alert_rate(
     held_out: ScoredRows | None, threshold: float, n_alerts: int, n_rows: int
 ) -> AlertRate | None:
-    """Compare alerts of new rows with those of the rows held out, at the same threshold."""
+    """Compare alerts as `AlertRate.of`; None where no row was held out, or none is new."""
     if held_out is None or not n_rows:
         return None
-    weight = np.ones(len(held_out.scores)) if held_out.weight is None else held_out.weight
-    effective = float(weight.sum() ** 2 / (weight @ weight))
-    share = float(weight[held_out.scores > threshold].sum() / weight.sum())
-    return AlertRate(n_alerts, n_rows, share, effective)
+    return AlertRate.of(held_out, threshold, n_alerts, n_rows)
 
 
 def drift_of(seen: InputSummary, alerts: AlertRate | None) -> Drift:

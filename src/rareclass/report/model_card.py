@@ -121,10 +121,11 @@ def _limits_on_other_rows(basis: CardBasis) -> Iterator[str]:
             "fit again with rows like these."
         )
     if basis.score is not None and basis.score.differs:
-        _, before, now = basis.score.at_threshold
+        rate = basis.score.at_threshold.rate
+        now, before = percent(rate.found.value), percent(rate.expected.value)
         yield (
-            f"Not by the number of alerts expected at training: here {percent(now.value)} of the "
-            f"rows raise one, of those held out it was {percent(before.value)}."
+            f"Not by the number of alerts expected at training: here {now} of the "
+            f"rows raise one, of those held out it was {before}."
         )
     training = basis.model.facts.training
     if basis.days is None and (training is None or training.time is None):

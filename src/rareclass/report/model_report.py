@@ -16,7 +16,7 @@ from rareclass.metrics import (
     average_precision_interval,
     roc_auc_interval,
 )
-from rareclass.metrics.interval import exact_interval
+from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.drift import drift_of
 from rareclass.model.facts import CombinationFacts, ModelFacts, facts_as_json
@@ -51,7 +51,7 @@ from rareclass.report.scores_section import (
 from rareclass.report.single_rows import single_rows
 from rareclass.report.subgroups import Subgroups, subgroups_section
 from rareclass.report.threshold_section import cost_section, threshold_section
-from rareclass.report.threshold_table import ThresholdTable
+from rareclass.report.threshold_table import LEVEL, ThresholdTable
 from rareclass.tables.table_file import TablePlace
 
 _MOST_NAMED = 12
@@ -125,7 +125,7 @@ def report_on_model(
     held = content.held_out
     score_drift = days = groups = None
     if held is not None:
-        score_drift = ScoreDrift.of(held.scores, held.weight, rows.scores, threshold)
+        score_drift = ScoreDrift.of(held, rows.scores, threshold)
     budget = None
     if rows.time is not None and rows.time_column is not None:
         budget = budget_of(content, rows.time, rows.scores)
@@ -231,7 +231,7 @@ def _page(
     area, alerts = measures.average_precision, table.alerts_at(measures.own)
     if checked is not None:
         # Every score is known: alerts are counted, and only what is rare is estimated.
-        rate = exact_interval(checked.n_above, checked.n_rows, 0.95)
+        rate = WeightedRate.counted(checked.n_above, checked.n_rows).interval(LEVEL)
         alerts = Interval(*(each * table.n_rows * table.per_alert for each in rate))
         precision = checked.precision or precision
         recall, area = checked.recall or recall, checked.average_precision or area
@@ -353,10 +353,10 @@ def _plain_data(
     table, own = measures.table, measures.own
     alert_rate = None
     if score_drift is not None:
-        _, before, now = score_drift.at_threshold
+        rate = score_drift.at_threshold.rate
         alert_rate = {
-            "here": now._asdict(),
-            "held_out": before._asdict(),
+            "here": rate.found._asdict(),
+            "held_out": rate.expected._asdict(),
             "differs": score_drift.differs,
         }
     return {

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.metrics.interval import Interval, exact_interval
+from rareclass.model.drift import AlertRate
+from rareclass.model.facts import ScoredRows
 from rareclass.report.drawing import (
     BAND,
     BLUE,
@@ -364,13 +366,7 @@ class Tail(NamedTuple):
     """Rows above a score, as shares of the rows held out and of the new ones."""
 
     score: float
-    before: Interval
-    now: Interval
-
-    @property
-    def differs(self) -> bool:
-        """True where the intervals do not meet: by chance once in several hundred tests."""
-        return self.now.low > self.before.high or self.now.high < self.before.low
+    rate: AlertRate
 
 
 @dataclass(frozen=True)
@@ -400,35 +396,16 @@ class ScoreDrift:
     @property
     def differs(self) -> bool:
         """True where alerts are more or less frequent than chance explains."""
-        return self.at_threshold.differs
+        return self.at_threshold.rate.differs
 
     @classmethod
-    def of(
-        cls,
-        held_out: ArrayLike,
-        held_out_weight: ArrayLike | None,
-        scores: ArrayLike,
-        threshold: float,
-    ) -> Self:
-        """Compare scores; O(n log n) time.
-
-        Weights are copies; weights that are not whole count as Kish's effective number of rows,
-        ``(sum w)^2 / sum w^2``.
-        """
-        before, now = np.asarray(held_out, float), np.asarray(scores, float)
-        weight = np.ones(len(before))
-        if held_out_weight is not None:
-            weight = np.asarray(held_out_weight, float)
-        is_whole = bool((weight == np.round(weight)).all())
-        effective = float(weight.sum() if is_whole else weight.sum() ** 2 / (weight @ weight))
+    def of(cls, held_out: ScoredRows, scores: ArrayLike, threshold: float) -> Self:
+        """Compare scores; O(n log n) time."""
+        before, now, weight = held_out.scores, np.asarray(scores, float), held_out.weight
+        weight = np.ones(len(before)) if weight is None else weight
 
         def tail(score: float) -> Tail:
-            share = float(weight[before > score].sum() / weight.sum())
-            return Tail(
-                score,
-                exact_interval(share * effective, effective, LEVEL),
-                exact_interval(int((now > score).sum()), len(now), LEVEL),
-            )
+            return Tail(score, AlertRate.of(held_out, score, int((now > score).sum()), len(now)))
 
         order = np.argsort(-before, kind="stable")
         above = np.cumsum(weight[order]) / weight.sum()
@@ -447,7 +424,8 @@ class ScoreDrift:
 def score_drift_plot(drift: ScoreDrift) -> Plot:
     """Plot of new scores against those held out, with the numbers at the top."""
     title = "Scores here and held out"
-    threshold, before, now = drift.at_threshold
+    threshold, rate = drift.at_threshold
+    now, before = rate.found, rate.expected
     verdict = "Chance explains the difference."
     if drift.differs:
         more = "more" if now.value > before.value else "fewer"
@@ -472,8 +450,8 @@ def score_drift_plot(drift: ScoreDrift) -> Plot:
     rows = tuple(
         (
             f"{tail.score:.4g}" + (" (the model's threshold)" if tail.score == threshold else ""),
-            percent_with_bounds(tail.before),
-            percent_with_bounds(tail.now),
+            percent_with_bounds(tail.rate.expected),
+            percent_with_bounds(tail.rate.found),
         )
         for tail in sorted({drift.at_threshold, *drift.tails}, key=lambda tail: -tail.score)
     )

@@ -15,6 +15,7 @@ from rareclass.decide.alert_budget import covered_periods
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.metrics.expected_cost import class_cost
 from rareclass.metrics.interval import Interval, lower_bound, sum_interval, upper_bound
+from rareclass.metrics.weighted_rate import WeightedRate, row_units
 
 Floats = NDArray[np.float64]
 
@@ -78,10 +79,12 @@ class ThresholdTable:
         Rare rows and others above the threshold; sums of weights where there are weights.
     n_rare, n_rest : float
         All rare rows, and all others.
-    precision, recall, false_positive_rate, alert_rate : Band
+    precision, recall, false_positive_rate : Band
         With exact (Clopper-Pearson) 95 % intervals. They are pointwise: each holds for a threshold
         that was named beforehand, not for the curve as a whole. Weights that are not whole count
-        as the number of rows with the same variance. The alert rate is the share of all rows.
+        as the number of rows with the same variance.
+    alert_rate : Band
+        Share of all rows, with the 95 % intervals of `WeightedRate`.
     own : int or None
         Place of the model's own threshold.
     busiest : ndarray of shape (t,) or None
@@ -177,10 +180,10 @@ class ThresholdTable:
             cuts, thresholds, place = _with_own(held, cuts, thresholds, own)
         hits, false_alerts = held.rare[cuts], held.majority[cuts]
         alerts, trials = hits + false_alerts, held.trials[cuts]
-        effective = trials[-1] if len(trials) else 0.0
+        units = row_units(held.is_rare, held.weight)
+        rate = WeightedRate(hits, false_alerts, held.n_rare, held.n_majority, *units)
         with np.errstate(invalid="ignore", divide="ignore"):
             precision = np.where(alerts > 0, hits / np.maximum(alerts, 1e-300), np.nan)
-        n_rows = held.n_rare + held.n_majority
         return cls(
             thresholds,
             hits,
@@ -190,7 +193,7 @@ class ThresholdTable:
             precision=_band(precision, trials),
             recall=_band(hits / held.n_rare, held.rare_trials),
             false_positive_rate=_band(false_alerts / held.n_majority, held.majority_trials),
-            alert_rate=_band(alerts / n_rows, effective),
+            alert_rate=Band(rate.value, *rate.bounds(LEVEL)),
             own=place,
             busiest=_busiest(held, cuts),
             n_days=None if held.time is None else _covered_days(held),
