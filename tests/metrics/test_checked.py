@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.stats import hypergeom
 
-from draws import draws
+from draws import draws, quick
 from faults import refused
-from oracles.checked import beale, estimated_labels, precision_sum
+from oracles.checked import estimated_labels, freed_ratio, precision_sum, shifts
 from rareclass.errors import ErrorKind
 from rareclass.labels.states import ListedRows
 from rareclass.metrics import average_precision
@@ -193,10 +194,13 @@ def test_values_are_their_definitions(seed, method, ties, rows):
         return
     found = checked_measures(score, sample, 0.5, method=method, probability=probability)
     assert found.precision.value == pytest.approx(hits / above.sum())
-    open_rows = np.flatnonzero(~unknown & ~fixed)
-    parts = (u, open_rows, sample.spread, sample.y - expected)
-    assert found.recall.value == pytest.approx(min(beale(lambda v: v[above].sum(), *parts), 1.0))
-    area = beale(lambda v: precision_sum(v, score), *parts)
+    open_rows = [np.flatnonzero(each) for each in sides]
+    columns = (score, sample.y, sample.weight, sample.spread, expected)
+    recall, added = shifts(u, list(zip((above, ~above), open_rows, strict=True)), *columns)
+    assert found.recall.value == pytest.approx(recall, rel=1e-5)
+    if method == CheckMethod.ASSISTED and not all((sample.y[rows] == 1).any() for rows in sides):
+        return  # an unseen row is a row of its own, at the place of another
+    area = freed_ratio(lambda v: precision_sum(v, score), u, added)
     assert found.average_precision.value == pytest.approx(np.clip(area, 0, 1), rel=1e-4)
 
 
@@ -294,8 +298,15 @@ def test_no_random_case_found_still_has_an_interval():
         y, by_rule(np.arange(980, 1000)), (np.arange(0, 980, 9), *at_random(109, 980))
     )
     found = checked_measures(score, sample, 979.5)
-    assert found.recall.value == 1
+    assert found.recall.value == 1  # each random row stands for fewer rows than there are hits
     assert 0.2 < found.recall.low < 0.6
+    few = checked_once(
+        y, by_rule(np.arange(980, 1000)), (np.arange(0, 980, 49), *at_random(20, 980))
+    )
+    found = checked_measures(score, few, 979.5)
+    assert found.recall.value == pytest.approx(10 / (980 / 20 - 1))
+    assert found.recall.high == 1
+    assert any("too few to say what the recall is" in each for each in found.sentences())
 
 
 def test_a_few_unknown_alerts_widen_the_precision_by_no_more_than_themselves():
@@ -309,6 +320,46 @@ def test_a_few_unknown_alerts_widen_the_precision_by_no_more_than_themselves():
     hits = y[np.setdiff1d(top[:100], top[[40, 60]])].sum()
     assert hits / 100 <= found.precision.low <= found.precision.high <= (hits + 2) / 100
     assert found.precision.low < found.precision.high
+
+
+FEW_CHECKS = [
+    (p, n, r) for p in (0.01, 0.005, 0.002, 0.02) for n in (300, 100, 1000) for r in (3, 6, 9)
+]
+
+
+@pytest.mark.parametrize(("prevalence", "n_random", "tenths"), quick(3, FEW_CHECKS))
+def test_recall_from_few_random_checks(prevalence, n_random, tenths):
+    """Exact: all alerts of 20,000 rows are checked, and k of the random rows are rare.
+
+    The mean of the estimate is within a tenth of the truth where two rare rows or more are expected
+    in as many random rows of the whole table; with fewer, the messages say that they are too few.
+    """
+    n_rows, n_rare = 20_000, round(prevalence * 20_000)
+    hits = n_rare * tenths // 10
+    n_alerts = max(200, 2 * hits)
+    y, score, others = np.zeros(n_rows, int), -np.arange(n_rows), np.arange(n_alerts, n_rows)
+    y[:n_alerts][np.linspace(0, n_alerts - 1, hits).astype(int)] = 1
+    drawn = draw(np.random.default_rng(0), others, n_random)
+    k = np.arange(n_rare - hits + 1)
+    chance = hypergeom(len(others), n_rare - hits, n_random).pmf(k)
+    k, chance = k[chance > 1e-4], chance[chance > 1e-4]
+    found = []
+    for n_found in k:
+        y[others] = 0
+        y[drawn[0][:n_found]] = 1
+        sample = checked_once(y, by_rule(np.arange(n_alerts)), drawn)
+        found.append(checked_measures(score, sample, 0.5 - n_alerts))
+    for name, truth in (("recall", hits / n_rare), ("n_rare", n_rare)):
+        _, low, high = np.array([getattr(each, name) for each in found]).T
+        assert chance @ ((low <= truth + 1e-9) & (truth - 1e-9 <= high)) >= 0.9
+    mean = chance @ [each.recall.value for each in found]
+    says_little = chance @ ["too few to say" in " ".join(each.sentences()) for each in found]
+    if prevalence * n_random >= 2:
+        assert mean == pytest.approx(tenths / 10, rel=0.1)
+    else:
+        assert says_little >= 0.9
+    if prevalence * n_random >= 10:
+        assert says_little <= 0.1
 
 
 @pytest.mark.parametrize("value", [-0.1, 0.0, 1.0, 1.5, np.nan, "0.9"])

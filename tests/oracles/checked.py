@@ -19,15 +19,39 @@ def precision_sum(u, score):
     return total
 
 
-def beale(ratio_top, u, open_rows, spread, factor, step=1e-5):
-    """Ratio of `ratio_top(u)` to the sum of u by Beale's estimator, its slopes by differences."""
-    top, total = ratio_top(u), u.sum()
-    covariance = variance = 0.0
-    for i in open_rows:
+def shifts(u, sides, score, y, weight, spread, expected):
+    """Recall, and what one unseen rare row adds to each row: the smallest root, by iteration.
+
+    `sides` has the mask and the open rows of the rows above and of those below. Where no open row
+    of a side is rare, half of one in the middle of them counts as well.
+    """
+    units, parts = [], []
+    for mask, rows in sides:
+        number, part = u[mask].sum(), np.zeros(len(u))
+        part[rows] = spread[rows] * (y[rows] - expected[rows]) ** 2
+        if not (y[rows] == 1).any():
+            factor = 1 - expected[rows]
+            place = rows[np.argsort(-score[rows], kind="stable")][len(rows) // 2]
+            part[place] += 0.5 * np.mean(spread[rows] * factor**2)
+            number += 0.5 * np.mean(weight[rows] * factor)
+        units.append(part.sum() / number if number > 0 else 0.0)
+        parts.append(part / part.sum() if part.sum() > 0 else part)
+    hits, missed = (u[mask].sum() for mask, _ in sides)
+    recall = 0.0
+    for _ in range(200_000):
+        top = hits + units[0] * recall
+        before, recall = recall, top / (top + missed + units[1] * (1 - recall))
+        if recall - before < 1e-13:
+            break
+    return recall, units[0] * recall * parts[0] + units[1] * (1 - recall) * parts[1]
+
+
+def freed_ratio(top, u, added, step=1e-5):
+    """Ratio of `top(u)` to the sum of u with what is added, its slopes by differences."""
+    amount = top(u)
+    for i in np.flatnonzero(added):
         more, less = u.copy(), u.copy()
         more[i] += step
         less[i] -= step
-        slope = (ratio_top(more) - ratio_top(less)) / (2 * step)
-        covariance += spread[i] * factor[i] ** 2 * slope
-        variance += spread[i] * factor[i] ** 2
-    return top / total * (1 + covariance / (top * total)) / (1 + variance / total**2)
+        amount += added[i] * (top(more) - top(less)) / (2 * step)
+    return amount / (u.sum() + added.sum())

@@ -26,6 +26,8 @@ N_REPLICATES = 2_000
 _BLOCK = 4_000_000
 # Random rows whose weights differ by less than this factor are one group of the unseen case.
 _GROUP = 4.0
+# An interval of recall that is wider than this says little, and its middle nothing.
+_SAYS_LITTLE = 0.5
 # Columns that the open rows that are not rare are gathered in.
 _BINS = 200
 # Kinds of columns.
@@ -81,6 +83,15 @@ class CheckedMeasures:
     random_checks: int | None  # rows below that would bring recall to +- `half_width`
     half_width: float
 
+    @property
+    def false_positive_rate(self) -> Interval | None:
+        """Share of the other rows that are alerts, with the outermost bounds of both numbers."""
+        if self.precision is None or self.n_rare is None:
+            return None
+        false = (self.n_above * (1.0 - each) for each in (self.precision[k] for k in (0, 2, 1)))
+        rates = (n / max(self.n_rows - of, 1.0) for n, of in zip(false, self.n_rare, strict=True))
+        return Interval(*(min(each, 1.0) for each in rates))
+
     def named(self) -> list[tuple[str, Interval | None, int]]:
         """Return name, interval and digits of each measure, in the order of a table."""
         return [
@@ -97,6 +108,11 @@ class CheckedMeasures:
         stands = f"{counted(n_random, 'row stands', 'rows stand')} for those that were not checked"
         stands = stands if n_random else "no row was drawn at random"
         said = [f"Below the threshold {stands}."]
+        if recall is not None and recall.high - recall.low > _SAYS_LITTLE:
+            said.append(
+                "The random checks are too few to say what the recall is: it may be anything from "
+                f"{recall.low:.2g} to {recall.high:.2g}."
+            )
         is_wide = recall is None or recall.high - recall.low > 2.0 * self.half_width
         if self.random_checks and is_wide:
             most = "at most about" if recall is None else "about"
@@ -403,28 +419,44 @@ class _Estimate:
         self._start, self._end = (np.searchsorted(ours, ours, side) for side in ("left", "right"))
 
     def value(self) -> _Totals:
-        """Return the estimates, ratios by Beale's estimator.
+        r"""Return the estimates, ratios freed from their bias.
 
-        A ratio S / T of unbiased sums is too great on average, as T varies below the line. Beale's
-        ``(S / T) (1 + cov(S, T) / (S T)) / (1 + var(T) / T**2)`` is right to the second order.
+        A ratio S / T of unbiased sums is too great on average, as T varies below the line, and most
+        so where few of the random rows are rare. One unseen rare row balances that: with H rare
+        rows above and M below, of variances :math:`c_H H` and :math:`c_M M`, recall is
+
+        .. math:: R = \frac{H + c_H R}{H + M + c_H R + c_M (1 - R)},
+
+        right to the second order (as Beale's estimator, which has the shares H / T and M / T in
+        place of R and 1 - R, and so does nothing where no random row is rare: M = 0). Where every
+        alert is checked, recall is then at most ``H / c_M``. Average precision has the same unseen
+        row, shared among the columns of a side by their variances. Where no random row of a side is
+        rare, c is that of the unseen ones.
         """
         varying = self._varying
-        is_seen = varying.kind != _UNSEEN
-        mean, variance = np.where(is_seen, [varying.mean, varying.variance], 0.0)
+        is_seen, of_hits = varying.kind != _UNSEEN, np.arange(len(varying.mean)) < self._n_above
+        mean = np.where(is_seen, varying.mean, 0.0)
         found = self._totals(mean[None, :], varying.itself, 1.0)
+        hits, missed = float(found.above[0]), float(found.below[0])
+        total, units, shares = hits + missed, [], []
+        for rows, number in ((of_hits, hits), (~of_hits, missed)):
+            has_rare = (rows & (varying.kind == _RARE)).any()
+            counted = rows & (is_seen if has_rare else is_seen | (varying.sign > 0.0))
+            variance = np.where(counted, varying.variance, 0.0)
+            number += varying.mean[counted & ~is_seen].sum()
+            units.append(variance.sum() / max(number, 1e-300))
+            shares.append(variance / max(variance.sum(), 1e-300))
+        wider = units[1] - units[0]
+        root = math.sqrt(max((total + wider) ** 2 - 4.0 * wider * hits, 0.0))
+        recall = min(2.0 * hits / (total + wider + root), 1.0)
+        added = units[0] * recall * shares[0] + units[1] * (1.0 - recall) * shares[1]
         own = self._own + mean * varying.sign
         sums = np.append(0.0, np.cumsum(mean * varying.sign))[self._end]
         per_rank = np.append(0.0, np.cumsum(own / self._rank))
         of_area = (self._above + sums - 2.0 * own + 1.0) / self._rank + self._lifts
         of_area += per_rank[-1] - per_rank[self._start]
-        of_hits = np.arange(len(mean)) < self._n_above
-        total = float(found.above[0] + found.below[0])
-        corrected = []
-        for ratio, slope in ((found.recall, of_hits), (found.area, of_area)):
-            amount = np.maximum(ratio * total, 1e-300)
-            ratio = ratio * (1.0 + variance @ slope / (amount * total))
-            corrected.append(np.minimum(ratio / (1.0 + variance.sum() / total**2), 1.0))
-        return found._replace(recall=corrected[0], area=corrected[1])
+        area = (found.area * total + added @ of_area) / (total + added.sum())
+        return found._replace(recall=np.array([recall]), area=np.clip(area, 0.0, 1.0))
 
     def replicates(self, n: int, seed: int = 0) -> tuple[_Replicates, _Replicates]:
         """Draw the corrections from gamma distributions, n times; for sums, and for ratios.
