@@ -12,8 +12,10 @@ from cli.conftest import Run, output_of, purchases
 from faults import refusal, refused
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.errors import ErrorKind
+from rareclass.findings import FindingKind
 from rareclass.metrics import checked_measures
 from rareclass.model.model_file import load_model
+from rareclass.model.threshold import DecisionRule, with_threshold
 from rareclass.report.checked_section import checked_section
 from rareclass.report.model_report import report_on_model
 from rareclass.report.reading import ReportOptions, read_rows
@@ -138,6 +140,90 @@ def test_a_threshold_is_chosen_on_the_weighted_rows(month: Month, rareclass: Run
     found = json.loads(numbers.read_text())
     assert found["threshold"] == pytest.approx(chosen.threshold)
     assert found["rows"] == pytest.approx(600)
+
+
+def journal_of(month: Month, kind: str) -> Path:
+    """Write a journal of alerts and random rows, whose chances differ by strata, over rounds."""
+    random, order = np.random.default_rng(1), np.argsort(-month.scores)
+    n_alerts = int((month.scores > month.model.threshold).sum())
+    alerts, near, far = order[:n_alerts], order[n_alerts : n_alerts + 100], order[n_alerts + 100 :]
+    by_rule, at_random = [(row, "score", 1.0) for row in alerts], [(near, 50), (far, 60)]
+    if kind == "alerts by chance":
+        by_rule, at_random = [], [(alerts, n_alerts // 2), *at_random]
+    for rows, n in at_random:
+        drawn = random.choice(rows, n, replace=False)
+        by_rule += [(row, "random", n / len(rows)) for row in drawn]
+    journal, rounds = month.journal(f"{kind}.jsonl"), [by_rule]
+    if kind == "two rounds":
+        left = np.setdiff1d(far, [row for row, *_ in by_rule])
+        again = [(row, "random", 40 / len(left)) for row in random.choice(left, 40, replace=False)]
+        rounds.append([(left[0], "score", 1.0), *(each for each in again if each[0] != left[0])])
+    for number, listed in enumerate(rounds, start=1):
+        keys = [month.keys[row] for row, *_ in listed]
+        whole = zip(keys, listed, strict=True)
+        journal.add_round(
+            Round(number, tuple(Listed(key, why, chance) for key, (_, why, chance) in whole))
+        )
+        labels = ["yes" if month.y[row] else "no" for row, *_ in listed]
+        if kind == "repeated verdicts":  # each third row was first called something else
+            wrong = ["no" if label == "yes" else "yes" for label in labels]
+            journal.add([Verdict(*each) for each in zip(keys[::3], wrong[::3], strict=True)])
+        journal.add([Verdict(*each, corrects=True) for each in zip(keys, labels, strict=True)])
+    return journal.path
+
+
+RULES = {
+    "min_precision": ThresholdRule.min_precision,
+    "min_recall": ThresholdRule.min_recall,
+    "max_fpr": ThresholdRule.max_fpr,
+}
+JOURNALS = ("two strata", "alerts by chance", "two rounds", "repeated verdicts")
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("kind", JOURNALS)
+def test_threshold_and_evaluate_say_the_same(month: Month, rareclass: Run, kind: str) -> None:
+    """One journal, threshold and measure have one number, whichever command is asked."""
+    path, cuts = journal_of(month, kind), np.quantile(month.scores, [0.5, 0.8, 0.9, 0.97])
+    checked = read_checked(month.model, month.table, path)
+    for cut in map(float, cuts):
+        changed, chosen = with_threshold(month.model, cut, month.table, checked=checked.rows())
+        found = evaluate_checked(changed, month.table, path)
+        assert (chosen.precision, chosen.recall) == (found.precision, found.recall)
+        assert (chosen.n_rare, chosen.alerts) == (found.n_rare.value, found.n_above)
+        false = chosen.false_positive_rate
+        assert false == found.false_positive_rate
+        n_false = (1 - found.precision.value) * found.n_above
+        assert false.value == pytest.approx(n_false / (600 - found.n_rare.value))
+        assert false.low <= false.value <= false.high
+    numbers, new = (month.folder / name for name in ("n.json", "new.rareclass"))
+    given = (month.table, "--journal", path, "--json", numbers, "--overwrite")
+    output_of(rareclass("threshold", month.model_path, *given, "--threshold", cut, "-o", new))
+    by_threshold = json.loads(numbers.read_text())
+    output_of(rareclass("evaluate", new, *given))
+    by_evaluate = json.loads(numbers.read_text())
+    for name in ("precision", "recall"):
+        assert by_threshold[name] == by_evaluate[name]
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("kind", JOURNALS)
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_counts_as_met_where_the_estimate_meets_it(
+    month: Month, kind: str, rule: str
+) -> None:
+    checked = read_checked(month.model, month.table, journal_of(month, kind))
+    make = RULES[rule]
+    for share in (0.05, 0.3, 0.6, 0.9):
+        wanted = DecisionRule(make(share, confidence=None))
+        _, chosen = with_threshold(month.model, wanted, month.table, checked=checked.rows())
+        value = {"min_precision": chosen.precision, "min_recall": chosen.recall}.get(
+            rule, chosen.false_positive_rate
+        )[0]
+        is_kept = value <= share if rule == "max_fpr" else value >= share
+        kinds = {each.kind for each in chosen.findings}
+        assert (FindingKind.CONSTRAINT_NOT_MET in kinds) is not chosen.met
+        assert is_kept or not chosen.met
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def print_threshold(
     if chosen.rows and abs(chosen.prevalence - chosen.n_rare / chosen.rows) > _SAME_SHARE:
         there = f", where {chosen.prevalence:.3g} of the rows are rare"
     for name, each in (("Precision", chosen.precision), ("Recall", chosen.recall)):
-        console.print(f"  {name:<9} {_share_text(each, chosen.level)}{there}")
+        console.print(f"  {name:<9} {_share_text(each, chosen)}{there}")
         there = ""
     if chosen.budget is not None:
         console.print(f"  Alert budget: {chosen.budget.sentence()}")
@@ -142,11 +142,13 @@ def print_threshold(
         print_notes(console, [caveat + remedy])
 
 
-def _share_text(share: "Interval", level: float) -> str:
-    """Return a share with its interval; a precision of no row has none."""
+def _share_text(share: "Interval", chosen: "ChosenThreshold") -> str:
+    """Return a share with its interval; a precision of no row, or of rows unchecked, has none."""
     if math.isnan(share.value):
-        return "no row is called"
-    return f"{share.value:.3f} ({level:.0%} interval {share.low:.3f} to {share.high:.3f})"
+        return "unknown" if chosen.alerts else "no row is called"
+    if share.low == share.high:
+        return f"{share.value:.3f} (exact)"
+    return f"{share.value:.3f} ({chosen.level:.0%} interval {share.low:.3f} to {share.high:.3f})"
 
 
 def class_thresholds(thresholds: dict[str, float]) -> str:

@@ -83,6 +83,18 @@ class ChosenThreshold:
     budget: PeriodBudget | None = None
     findings: tuple[Finding, ...] = ()
 
+    def failing(self, bound: float) -> Self:
+        """Return the threshold with a rule that is not met: its measure is only `bound`."""
+        assert self.wanted is not None
+        return replace(
+            self,
+            met=False,
+            guaranteed=False,
+            bound=bound,
+            shortfall=abs(bound - self.wanted),
+            findings=(*self.findings, _not_met(self.rule, self.wanted, bound)),
+        )
+
     def approximately(self, reason: str) -> Self:
         """Return the threshold with an inexact guarantee, and the finding that says why."""
         if not self.guaranteed:
@@ -196,10 +208,7 @@ def describe(
     alerts, rows = float(held.rare[cut] + held.majority[cut]), held.n_rare + held.n_majority
     findings = []
     if not found.met:
-        values = {"rule": rule, "wanted": found.wanted, "bound": found.bound}
-        values["shortfall"] = shortfall
-        remedy = {"confidence": "smaller"}
-        findings.append(Finding(FindingKind.CONSTRAINT_NOT_MET, values, remedy))
+        findings.append(_not_met(rule, found.wanted, found.bound))
     if alerts == 0:
         findings.append(Finding(FindingKind.NO_ALERTS, {"rule": rule}))
     if found.guaranteed and not held.whole:
@@ -229,6 +238,12 @@ def describe(
     )
 
 
+def _not_met(rule: str, wanted: float | None, bound: float) -> Finding:
+    shortfall = 0.0 if wanted is None else abs(float(bound) - float(wanted))
+    values = {"rule": rule, "wanted": wanted, "bound": bound, "shortfall": shortfall}
+    return Finding(FindingKind.CONSTRAINT_NOT_MET, values, {"confidence": "smaller"})
+
+
 def _precision(held: HeldOutCuts, cut: int, level: float, prevalence: float | None) -> Interval:
     """Precision above a cut; at another prevalence from intervals of both classes, half each."""
     if prevalence is None or held.trials[cut] <= 0:
@@ -250,6 +265,11 @@ def precision_at(
     Each class has half of the chance of error.
     """
     recall, fpr = (exact_interval(*each, (1.0 + level) / 2.0) for each in (found, false))
+    return precision_from(recall, fpr, prevalence)
+
+
+def precision_from(recall: Interval, fpr: Interval, prevalence: float) -> Interval:
+    """Precision where a share `prevalence` of the rows is rare, from bounds of both classes."""
 
     def share(of_rare: float, of_majority: float) -> float:
         rare, majority = prevalence * of_rare, (1.0 - prevalence) * of_majority

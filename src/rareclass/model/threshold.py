@@ -9,19 +9,26 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.alert_budget import AtMostAlerts, AtMostAlertsAPeriod, PeriodBudget
-from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand
+from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand, precision_from
 from rareclass.decide.class_thresholds import (
     greatest_multiples,
     threshold_for,
     thresholds_in_step,
     weights_among,
 )
-from rareclass.decide.constraints import LeastCost
+from rareclass.decide.constraints import (
+    AtLeastPrecision,
+    AtLeastRecall,
+    AtMostFalsePositiveRate,
+    LeastCost,
+)
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError
 from rareclass.folds.dealing import read_times
 from rareclass.labels.two_classes import label_value
+from rareclass.metrics.checked import CheckedSample, checked_measures
+from rareclass.metrics.interval import Interval
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
@@ -46,6 +53,8 @@ _TIME_NAME = re.compile(
     r"(?i:(^|[\W\d_])(t|ts|days?|dates?|times?|timestamp|when|hours?|weeks?|months?|steps?|period)"
     r"($|[\W\d_]))|[a-z](Day|Date|Time|Timestamp|Hour|Week|Step)"
 )
+# Measures that the checked rows say nothing of.
+_UNKNOWN = Interval(float("nan"), 0.0, 1.0)
 # What comes after seconds (or minutes, where there are none) in a time with a zone.
 _ZONE = r"(:\d{2}(?:[.,]\d+)?)\s*(?:[Zz]|UTC|GMT|[+-]\d{2}(?::?\d{2})?)\s*$"
 
@@ -210,31 +219,49 @@ class CheckedRows(NamedTuple):
 
     known: ScoredRows  # these, with the number of rows that each stands for
     scores: NDArray[np.float64]  # of all rows
+    sample: CheckedSample
 
-    def counted(self, wanted: DecisionRule | float, chosen: ChosenThreshold) -> ChosenThreshold:
-        """Return the threshold with its alerts counted, not estimated: every score is known.
+    def judged(
+        self, wanted: DecisionRule | float, chosen: ChosenThreshold, prevalence: float | None
+    ) -> ChosenThreshold:
+        """Return the threshold with the measures that ``rareclass evaluate`` estimates for it.
 
-        A rule that is about alerts alone is therefore kept on all rows.
+        Alerts are counted, as every score is known; a rule that is about alerts alone is therefore
+        kept on all rows. A rule counts as met only where the estimate meets it as well.
         """
-        known, rule = self.known, wanted.rule if isinstance(wanted, DecisionRule) else None
-        if rule and isinstance(rule.constraint, AtMostAlerts) and rule.prevalence is None:
-            assert known.places is not None
+        rule = wanted.rule if isinstance(wanted, DecisionRule) else None
+        stated = prevalence if rule is None else rule.prevalence
+        if rule and isinstance(rule.constraint, AtMostAlerts) and stated is None:
+            assert self.known.places is not None
             rare = np.zeros(len(self.scores), bool)
-            rare[known.places] = known.y == 1
-            kept = rule.choose(rare, self.scores)
-            of_known = (known.y == 1, known.scores, known.weight)
-            judged = chosen_by_hand(kept.threshold, *of_known)
-            chosen = replace(
-                kept,
-                precision=judged.precision,
-                recall=judged.recall,
-                false_positive_rate=judged.false_positive_rate,
-                level=judged.level,
-                prevalence=judged.prevalence,
-                n_rare=judged.n_rare,
-            )
-        alerts = float((self.scores > chosen.threshold).sum())
-        return replace(chosen, alerts=alerts, rows=float(len(self.scores)))
+            rare[self.known.places] = self.known.y == 1
+            chosen = rule.choose(rare, self.scores)
+        measures = self.scores, self.sample, chosen.threshold
+        found = checked_measures(*measures, level=chosen.level)
+        recall, fpr = (each or _UNKNOWN for each in (found.recall, found.false_positive_rate))
+        precision = found.precision or _UNKNOWN
+        if stated is not None:
+            each = checked_measures(*measures, level=(1.0 + chosen.level) / 2.0)
+            of_classes = (each.recall or _UNKNOWN, each.false_positive_rate or _UNKNOWN)
+            precision = precision_from(*of_classes, stated)
+        judged = replace(
+            chosen,
+            precision=precision,
+            recall=recall,
+            false_positive_rate=fpr,
+            prevalence=stated or (found.prevalence or (chosen.prevalence,))[0],
+            n_rare=(found.n_rare or (chosen.n_rare,))[0],
+            alerts=float(found.n_above),
+            rows=float(found.n_rows),
+        )
+        limit = chosen.wanted or 0.0
+        off: dict[type | None, tuple[float, bool]] = {
+            AtLeastPrecision: (precision.value, precision.value < limit),
+            AtLeastRecall: (recall.value, recall.value < limit),
+            AtMostFalsePositiveRate: (fpr.value, fpr.value > limit),
+        }
+        value, is_off = off.get(type(rule.constraint) if rule else None, (0.0, False))
+        return judged.failing(value) if is_off and chosen.met else judged
 
 
 def with_threshold(
@@ -294,7 +321,7 @@ def with_threshold(
             chosen = chosen.approximately("the model learned from these rows as well")
     else:
         chosen = chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight, prevalence)
-    chosen = chosen if checked is None else checked.counted(wanted, chosen)
+    chosen = chosen if checked is None else checked.judged(wanted, chosen, prevalence)
     if rare_class is not None:
         changed = model.with_class_rules(_rules_of(model, rare_class, chosen, rows))
         if rare_class == EVERY_CLASS:

@@ -54,7 +54,7 @@ class CheckedTable:
         """Return the checked rows with their weights, and the scores of all, for a threshold."""
         places, (y, weight, _) = np.flatnonzero(self.rows_that_count()), self.sample
         known = y[places].astype(np.int16), self.scores[places], weight[places], places
-        return CheckedRows(ScoredRows(*known), self.scores)
+        return CheckedRows(ScoredRows(*known), self.scores, self.sample)
 
 
 def evaluate_checked(
