@@ -20,6 +20,7 @@ from rareclass.metrics.checked import (
     CheckMethod,
     checked_measures,
     random_checks,
+    weights_at,
 )
 
 METHODS = list(CheckMethod)
@@ -202,6 +203,24 @@ def test_values_are_their_definitions(seed, method, ties, rows):
         return  # an unseen row is a row of its own, at the place of another
     area = freed_ratio(lambda v: precision_sum(v, score), u, added)
     assert found.average_precision.value == pytest.approx(np.clip(area, 0, 1), rel=1e-4)
+
+
+@draws(30)
+@given(st.integers(0, 10_000), st.booleans())
+def test_weights_at_a_threshold_give_its_stratified_estimates(seed, checks_all_alerts):
+    y, score, _ = table(300, 0.2, 1.5, seed)
+    random, top = np.random.default_rng(seed), np.argsort(-score)
+    alerts = by_rule(top[:60]) if checks_all_alerts else draw(random, top[:60], 30)
+    sample = checked_once(y, alerts, draw(random, top[60:110], 20), draw(random, top[110:], 20))
+    threshold = score[top[random.integers(10, 90)]]
+    found = checked_measures(score, sample, threshold)
+    weight, above, rare = weights_at(score, sample, threshold), score > threshold, sample.y == 1
+    if found.precision is None or found.n_rare is None:
+        return
+    if found.n_random_above and found.n_random_below:
+        assert weight.sum() == pytest.approx(300)
+    assert found.precision.value == pytest.approx(weight[above] @ rare[above] / above.sum())
+    assert found.n_rare.value == pytest.approx(weight @ rare)
 
 
 # -- simulated reviews ----------------------------------------------------------------------------

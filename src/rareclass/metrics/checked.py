@@ -214,6 +214,20 @@ def checked_measures(
     )
 
 
+def weights_at(scores: FloatArray, sample: CheckedSample, threshold: float) -> FloatArray:
+    """Return the weights with which checked rows give the stratified estimates at a threshold.
+
+    Those of the rows that stand for others add up to the number of these, on each side.
+    """
+    weight = np.zeros(len(scores))
+    for mask in (scores > threshold, scores <= threshold):
+        side = _Side.of(sample, mask, scores, CheckMethod.STRATIFIED)
+        of_open = sample.weight[side.open]
+        weight[side.fixed] = 1.0
+        weight[side.open] = of_open * (side.n_unseen / max(of_open.sum(), 1e-300))
+    return weight
+
+
 def random_checks(
     hits: float, n_unseen: int, recall: Interval | None, half_width: float, level: float = 0.95
 ) -> int | None:

@@ -27,7 +27,7 @@ from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError
 from rareclass.folds.dealing import read_times
 from rareclass.labels.two_classes import label_value
-from rareclass.metrics.checked import CheckedSample, checked_measures
+from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.interval import Interval
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary, warn_of_training_rows
@@ -53,6 +53,8 @@ _TIME_NAME = re.compile(
     r"(?i:(^|[\W\d_])(t|ts|days?|dates?|times?|timestamp|when|hours?|weeks?|months?|steps?|period)"
     r"($|[\W\d_]))|[a-z](Day|Date|Time|Timestamp|Hour|Week|Step)"
 )
+# Choices of a threshold, each by the weights at the one before.
+_CHOICES = 20
 # Measures that the checked rows say nothing of.
 _UNKNOWN = Interval(float("nan"), 0.0, 1.0)
 # What comes after seconds (or minutes, where there are none) in a time with a zone.
@@ -214,12 +216,50 @@ class DecisionRule:
         return replace(chosen, budget=chosen.budget._replace(time=time))
 
 
+def _chosen(
+    wanted: DecisionRule | float,
+    rows: ScoredRows,
+    beside: pl.DataFrame | None,
+    time: str | None,
+    numbers: NDArray[np.int64] | None,
+    prevalence: float | None,
+) -> ChosenThreshold:
+    """Return the threshold of a rule, or the one that was named, with measures on these rows."""
+    if isinstance(wanted, DecisionRule):
+        return wanted.choose(rows, beside, time, numbers)
+    return chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight, prevalence)
+
+
 class CheckedRows(NamedTuple):
     """Rows of which only some have a known class."""
 
     known: ScoredRows  # these, with the number of rows that each stands for
     scores: NDArray[np.float64]  # of all rows
     sample: CheckedSample
+
+    def choose(
+        self,
+        wanted: DecisionRule | float,
+        beside: pl.DataFrame | None,
+        time: str | None,
+        numbers: NDArray[np.int64] | None,
+        prevalence: float | None,
+    ) -> ChosenThreshold:
+        """Judge a threshold, or choose one by the weights that estimates at this threshold have.
+
+        They depend on it: each choice is by the weights at the one before, until two are the same.
+        Where choices alternate, the one of the last two whose estimate meets the rule is taken.
+        """
+        known, others = self.known, (beside, time, numbers, prevalence)
+        tried = [_chosen(wanted, known, *others)]
+        while len(tried) < _CHOICES:
+            weight = weights_at(self.scores, self.sample, tried[-1].threshold)
+            known = known._replace(weight=weight[known.places])
+            tried.append(_chosen(wanted, known, *others))
+            if tried[-1].threshold == tried[-2].threshold:
+                break
+        judged = [self.judged(wanted, each, prevalence) for each in tried[-2:]]
+        return next((each for each in reversed(judged) if each.met), judged[-1])
 
     def judged(
         self, wanted: DecisionRule | float, chosen: ChosenThreshold, prevalence: float | None
@@ -315,13 +355,12 @@ def with_threshold(
         assert own.places is not None
         beside, numbers = None if beside is None else beside[own.places], own.places + 1
     rows = _of_class(model, own, rare_class)
-    if isinstance(wanted, DecisionRule):
-        chosen = wanted.choose(rows, beside, time, numbers)
+    if checked is not None:
+        chosen = checked.choose(wanted, beside, time, numbers, prevalence)
+    else:
+        chosen = _chosen(wanted, rows, beside, time, numbers, prevalence)
         if data is None:
             chosen = chosen.approximately("the model learned from these rows as well")
-    else:
-        chosen = chosen_by_hand(wanted, rows.y == 1, rows.scores, rows.weight, prevalence)
-    chosen = chosen if checked is None else checked.judged(wanted, chosen, prevalence)
     if rare_class is not None:
         changed = model.with_class_rules(_rules_of(model, rare_class, chosen, rows))
         if rare_class == EVERY_CLASS:
