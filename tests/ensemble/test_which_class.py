@@ -186,6 +186,54 @@ def test_it_is_the_same_after_pickling_and_in_parts_and_again():
     np.testing.assert_allclose(np.vstack(pieces), wanted, rtol=1e-9)
 
 
+SIZES = [
+    pytest.param((3000, 1800, 150), 1000, id="small"),
+    pytest.param((40_000, 24_000, 2_000), 20_000, id="as it is", marks=pytest.mark.thorough),
+]
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize(("sizes", "most"), SIZES)
+def test_classes_drawn_from_very_many_rows_keep_their_shares(sizes, most, is_weighted, monkeypatch):
+    """The probabilities of a class sum to the number, or the weight, of its rows."""
+
+    def draw(seed):
+        rng = np.random.default_rng(seed)
+        label = np.repeat([0, 1, 2], sizes)
+        X = rng.normal(size=(len(label), 3))
+        X[label > 0, 0] += 2.0
+        X[label == 2, 1] += 1.5
+        weight = rng.gamma(2.0, size=len(label)) * np.where(label == 2, 3.0, 1.0)
+        return X, label, weight if is_weighted else np.ones(len(label))
+
+    monkeypatch.setattr(which_class, "_MOST_ROWS", most)
+    X, label, weight = draw(seed=0)
+    model = quick(pos_label=(1, 2)).fit(X, label, weight if is_weighted else None)
+    X, label, weight = draw(seed=1)
+    of_class = [weight[label == k].sum() for k in (1, 2)]
+    np.testing.assert_allclose(weight @ model.predict_proba(X)[:, 1:] / of_class, 1.0, atol=0.15)
+
+
+@given(
+    st.lists(st.integers(-1, 2), min_size=1, max_size=40),
+    st.integers(3, 30),
+    st.none() | st.integers(0, 9),
+)
+def test_rows_drawn_of_a_class_weigh_as_much_as_all_of_it(of_row, most, weights):
+    of_row = np.array(of_row)
+    weight = None if weights is None else np.random.default_rng(weights).gamma(2.0, size=40)
+    weight = None if weight is None else weight[: len(of_row)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(which_class, "_MOST_ROWS", most)
+        found = which_class._learned_from(of_row, weight, 3, seed=0)
+    every, drawn = (np.ones(len(x)) if w is None else w for x, w in ((of_row, weight), found))
+    assert (np.diff(found.rows) > 0).all()
+    for k in range(3):
+        assert drawn[of_row[found.rows] == k].sum() == pytest.approx(every[of_row == k].sum())
+        if len(found.rows) < (of_row >= 0).sum():
+            assert (of_row[found.rows] == k).sum() == min((of_row == k).sum(), most // 3)
+
+
 def test_one_rare_class_is_no_several():
     model = quick().fit(X, Y != "rest")
     assert model.which_class_ is None

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rareclass.decide.calibration.calibration import Calibration
+from rareclass.folds.majority_part import draw_class
 
 # A model is made, and its settings are read, without what scores rows.
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 # Quick members that differ from each other. Of those that the user allows; all of theirs else.
 _MEMBERS = ("extra trees", "logistic regression", "histogram boosting")
-# Rare rows that the classes are learned from, at most: of each class as many.
+# Rare rows that the classes are learned from, at most: of each class as many at most, which weigh
+# as much as all rows of the class.
 _MOST_ROWS = 20_000
 _LEAST_PROBABILITY = 1e-9
 _LN_10 = float(np.log(10.0))
@@ -127,12 +129,12 @@ def learn_classes(race: "Race", n_classes: int, left: Callable[[], float]) -> Le
     """
     of_row = race.views.rows.which
     assert of_row is not None
-    rare = _learned_from(of_row, n_classes, race.seed)
+    rare = _learned_from(of_row, race.views.rows.weight, n_classes, race.seed)
     n_rankings = 1 if n_classes == 2 else n_classes
     rankings, held_out = [], []
     for k in range(n_rankings):
         seconds = left() / (n_rankings - k)
-        ranking, probability = _learn_class(race, rare, of_row[rare] == k, seconds)
+        ranking, probability = _learn_class(race, rare, of_row[rare.rows] == k, seconds)
         rankings.append(ranking)
         held_out.append(probability)
     which = WhichClass(n_classes, rankings)
@@ -141,19 +143,34 @@ def learn_classes(race: "Race", n_classes: int, left: Callable[[], float]) -> Le
     return LearnedClasses(which, probabilities[tested])
 
 
-def _learned_from(of_row: np.ndarray, n_classes: int, seed: int) -> np.ndarray:
-    """Return the numbers of the rare rows; of very many as many of each class as there may be."""
+class _LearnedRows(NamedTuple):
+    """Numbers of the rare rows that the classes are learned from, and their weights, if any."""
+
+    rows: np.ndarray
+    weight: np.ndarray | None
+
+
+def _learned_from(
+    of_row: np.ndarray, weight: np.ndarray | None, n_classes: int, seed: int
+) -> _LearnedRows:
+    """Take all rare rows; of very many draw as many of each class, with the weight of the class."""
     rare = np.flatnonzero(of_row >= 0)
     if len(rare) <= _MOST_ROWS:
-        return rare
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(rare)
-    of_class = [order[of_row[order] == k][: _MOST_ROWS // n_classes] for k in range(n_classes)]
-    return np.sort(np.concatenate(of_class))
+        return _LearnedRows(rare, None if weight is None else weight[rare])
+    rng, most = np.random.default_rng(seed), _MOST_ROWS // n_classes
+    rows, weights = [], []
+    for k in range(n_classes):
+        members = np.flatnonzero(of_row == k)
+        own = None if weight is None else weight[members]
+        drawn = draw_class(len(members), most if len(members) > most else None, rng, own)
+        rows.append(members[drawn.rows])
+        weights.append(drawn.weight)
+    order = np.argsort(np.concatenate(rows))
+    return _LearnedRows(np.concatenate(rows)[order], np.concatenate(weights)[order])
 
 
 def _learn_class(
-    race: "Race", rare: np.ndarray, is_class: np.ndarray, seconds: float
+    race: "Race", rare: _LearnedRows, is_class: np.ndarray, seconds: float
 ) -> tuple[ClassRanking, np.ndarray]:
     """Learn one class against the other rare rows; return P of all rows of the table as well."""
     from rareclass.ensemble.combination import combine, cross_fitted_log_rates
@@ -161,9 +178,9 @@ def _learn_class(
     from rareclass.ensemble.training_rows import HeldOutRows, ViewsOfPart
     from rareclass.estimators.estimator import learn_calibration
 
-    views = ViewsOfPart(race.views, rare, is_class)
-    rows = views.rows
-    weight = np.ones(len(rare)) if rows.weight is None else rows.weight
+    views = ViewsOfPart(race.views, rare.rows, is_class)
+    rows = views.rows = views.rows._replace(weight=rare.weight)
+    weight = np.ones(len(rare.rows)) if rows.weight is None else rows.weight
     share = float(weight @ is_class / weight.sum())
     none = ClassRanking([], None, None, share)
     everywhere = np.full(len(race.views.rows.is_rare), share)
@@ -185,7 +202,7 @@ def _learn_class(
     for each, share_of in combination.in_use():
         rarity -= share_of * each.scale(_held_out_scores(race, each.candidate))
     everywhere = ranking.probability(rarity)
-    everywhere[rare[held_out.tested]] = calibration(scores)
+    everywhere[rare.rows[held_out.tested]] = calibration(scores)
     return ranking, everywhere
 
 
