@@ -104,7 +104,7 @@ def differences(cell: dict[str, Any], measure: str) -> dict[str, Paired]:
     for method in list(CANDIDATES)[1:]:
         if method in cell:
             difference = np.array(cell[method][measure]) - plain
-            test = paired(difference, TEST_SHARE / (1.0 - TEST_SHARE))
+            test = paired(difference, 1.0 - TEST_SHARE, TEST_SHARE)
             if test is not None:
                 found[method] = test
     return found

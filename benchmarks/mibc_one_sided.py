@@ -15,10 +15,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from benchmarks import record
+from benchmarks.paired_test import paired
 from benchmarks.paper_tables import mibc_sets
+from benchmarks.paper_tables.mibc_figures import SPLIT
 from benchmarks.paper_tables.mibc_methods import CS, RIDGES, SQUARED
 from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.paper_tables.study import print_table, run_all
@@ -78,7 +79,8 @@ def lines(cells: list[dict[str, Any]], liblinear: dict[tuple[str, int], float]) 
         for side in SIDES:
             ours = np.array([c[side] for c in shared])
             means.append(f"{100 * ours.mean():.1f}")
-            ps.append(f"{stats.ttest_rel(ours, peer).pvalue:.2g}")
+            test = paired(ours - peer, *SPLIT)
+            ps.append("-" if test is None else test.p_cell)
         table.append([name, *means, f"{100 * peer.mean():.1f}", *ps])
     return table
 

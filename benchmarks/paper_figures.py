@@ -111,9 +111,7 @@ def _days_against(method: str, percent: float, results: Results) -> str:
     """A method minus OrdinalRankRC on a part of the generated days."""
     test = _days(results, method, percent).against
     assert test is not None
-    assert test.p is not None
-    p = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.1g}"
-    return f"{test.difference:+.2f} points of MAUC ({p})"
+    return f"{test.difference:+.2f} points of MAUC ({test.p_words})"
 
 
 def _days_means(percent: float, results: Results) -> str:
@@ -184,7 +182,11 @@ def _rach_standings(results: Results, with_perf: bool) -> dict[str, rach_figures
 
 def _rach_form(results: Results) -> str:
     own = _rach_standings(results, False)["RACH (paper's form)"]
-    return f"first in {own.first} of {own.cells} cells, not significantly behind in {own.top}"
+    assert own.behind is not None
+    return (
+        f"first in {own.first} of {own.cells} cells; over data sets {own.behind.difference:.1f} "
+        f"points below RACHCV ({own.behind.p_words})"
+    )
 
 
 def _rach_means(results: Results) -> str:

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 from sklearn.cluster import kmeans_plusplus
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from benchmarks import record
 from benchmarks.markdown import table
+from benchmarks.paired_test import Paired, paired
 from benchmarks.paper_tables.protocol import LAMS, Standardiser, data_folder
 from benchmarks.paper_tables.real_sets import SETS, is_there, load
 from rareclass import RankRC, RankRCCV
@@ -30,7 +30,6 @@ from rareclass.metrics import roc_auc
 SHARE, FOLDS, TEST_SHARE = 10, 5, 0.25
 POOL = 300
 SCORED_ROWS, REPEATS = 100_000, 3
-LEVEL = 0.05
 # Of all fits, the same for every method; tighter fits were not compared.
 TOL = 1e-4
 
@@ -160,19 +159,18 @@ def each(splits: Result, method: str, figure: str) -> np.ndarray:
     return np.array([split["methods"][method][figure] for split in splits])
 
 
-def difference(result: Result, method: str, other: str) -> tuple[float, float]:
-    """Mean of the paired differences in AUC over the splits, and the p of a t-test on them."""
+def difference(result: Result, method: str, other: str) -> Paired:
+    """Compare two methods in AUC on the same splits."""
     gains = each(result, method, "auc") - each(result, other, "auc")
-    if len(gains) < 2 or np.ptp(gains) == 0.0:
-        return float(gains.mean()), 1.0
-    return float(gains.mean()), float(stats.ttest_1samp(gains, 0.0).pvalue)
+    test = paired(gains, 1.0 - TEST_SHARE, TEST_SHARE)
+    assert test is not None
+    return test
 
 
 def cell(result: Result, method: str, other: str) -> str:
     """Mean AUC of a method with its landmarks, and a mark where it differs from another one."""
     auc, landmarks = each(result, method, "auc"), each(result, method, "landmarks")
-    gain, p = difference(result, method, other)
-    mark = "" if method == other or p >= LEVEL else (" +" if gain > 0 else " -")
+    mark = {"above": " +", "level": "", "below": " -"}[difference(result, method, other).verdict()]
     return f"{auc.mean():.1f} ({landmarks.mean():.0f}){mark}"
 
 
@@ -183,21 +181,21 @@ def summary(results: dict[str, Any]) -> list[list[str]]:
         sets = list(results.values())
         against = [difference(splits, method, WHOLE) for splits in sets]
         means = [each(splits, method, "auc").mean() for splits in sets]
-        gains = [difference(splits, method, SPREAD)[0] for splits in sets]
+        gains = [difference(splits, method, SPREAD).difference for splits in sets]
+        over_sets = paired(gains)
         speed = [
             each(splits, WHOLE, "score").mean() / each(splits, method, "score").mean()
             for splits in sets
         ]
-        better = sum(p < LEVEL and gain > 0 for gain, p in against)
-        worse = sum(p < LEVEL and gain < 0 for gain, p in against)
+        verdicts = [test.verdict() for test in against]
         lines.append(
             [
                 method,
                 f"{np.mean(means):.2f}",
-                f"{np.median([gain for gain, _ in against]):+.2f}",
-                f"{better} / {worse}",
+                f"{np.median([test.difference for test in against]):+.2f}",
+                f"{verdicts.count('above')} / {verdicts.count('below')}",
                 f"{sum(gain > 0 for gain in gains)} of {len(sets)}"
-                + (f" (p = {stats.wilcoxon(gains).pvalue:.3f})" if any(gains) else ""),
+                + (f" ({over_sets.p_words})" if any(gains) and over_sets else ""),
                 f"{np.exp(np.mean(np.log(speed))):.1f}",
             ]
         )
@@ -223,8 +221,8 @@ def sparse_landmarks_page(result: dict[str, Any]) -> str:
         f"{counted} random splits a set. At most a tenth of the training part's rare rows "
         "are landmarks (column *most*), in all methods but the first and the last. AUC in percent, "
         "landmarks in use in brackets; + or -: different from all rare rows in a paired t-test "
-        f"over the splits (p < {LEVEL}). The ridge refit takes the landmarks that the penalty "
-        "found and fits them with the quadratic regulariser."
+        "over the splits (5 percent), corrected for the rows that they share. The ridge refit "
+        "takes the landmarks that the penalty found and fits them with the quadratic regulariser."
     )
     lines = [
         [name, str(splits[0]["most"]), *(cell(splits, method, WHOLE) for method in METHODS)]
@@ -234,7 +232,7 @@ def sparse_landmarks_page(result: dict[str, Any]) -> str:
         [
             words,
             table(["set", "most", *METHODS], lines),
-            f"Over all sets (p of a Wilcoxon test over them; scoring {SCORED_ROWS:,} rows on one "
+            f"Over all sets (p of a paired t-test over them; scoring {SCORED_ROWS:,} rows on one "
             "thread, geometric mean):",
             table(SUMMARY, summary(results)),
         ]

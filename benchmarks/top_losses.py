@@ -11,10 +11,9 @@ same folds and lams for every method. Rare landmarks, Gaussian kernel of the mea
 - chosen: among these and the plain one.
 
 On the test rows: average precision (AP), precision at k with k the number of rare test rows, AUC.
-Splits share rows, so that their differences are not independent: significance is by the corrected
-resampled t-test of Nadeau and Bengio (2003), whose variance is (1 / splits + test / train) times
-that of the differences, two-sided at 5 percent; the plain paired t-test is recorded beside it and
-finds too much. Goal: better in AP or in precision at k on at least 5 sets, worse in either on none.
+Differences are tested by the t-test corrected for the rows that splits share (`paired_test`),
+two-sided at 5 percent. Goal: better in AP or in precision at k on at least 5 sets, worse in either
+on none.
 """
 
 import argparse
@@ -22,17 +21,16 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from benchmarks import markdown, record
+from benchmarks.paired_test import Paired, paired
 from benchmarks.paper_tables import real_sets
 from benchmarks.paper_tables.protocol import Standardiser, data_folder
 from benchmarks.paper_tables.study import print_table, run_all
@@ -40,7 +38,7 @@ from rareclass.metrics import average_precision, precision_at_k, roc_auc
 
 LAMS = 2.0 ** np.arange(2, -17, -2)
 FOLDS, SPLITS, TEST_SHARE, TOL = 5, 10, 0.25, 1e-4
-LEVEL = 0.05
+SPLIT = (1.0 - TEST_SHARE, TEST_SHARE)
 GOAL = 5
 METRICS = ("ap", "precision_at_k", "auc")
 NAMES = {"ap": "AP", "precision_at_k": "precision at k", "auc": "AUC"}
@@ -121,46 +119,12 @@ def _text(candidate: Candidate) -> str:
                              for key, value in params.items())])  # fmt: skip
 
 
-class Comparison(NamedTuple):
-    """A method beside the plain one on one set: mean difference and two p-values."""
-
-    difference: float
-    p_corrected: float
-    p_paired: float
-
-    @property
-    def verdict(self) -> int:
-        """1 where the method is significantly better, -1 where it is worse, else 0."""
-        return int(np.sign(self.difference)) if self.p_corrected < LEVEL else 0
-
-
-def compare(method: Sequence[float], plain: Sequence[float], test_over_train: float) -> Comparison:
-    """Two-sided t-tests on the differences of paired splits.
-
-    The corrected one multiplies the variance of the mean by 1 + splits * test / train.
-
-    Examples
-    --------
-    >>> compare([0.5, 0.6, 0.7], [0.4, 0.4, 0.6], 1 / 3).verdict
-    0
-    """
-    d = np.asarray(method) - np.asarray(plain)
-    n, mean = len(d), float(np.mean(d))
-    spread = float(np.var(d, ddof=1)) if n > 1 else np.nan
-    if spread == 0.0:
-        p = 1.0 if mean == 0.0 else 0.0
-        return Comparison(mean, p, p)
-    t = [mean / np.sqrt(spread * factor) for factor in (1 / n + test_over_train, 1 / n)]
-    corrected, paired = (float(2.0 * stats.t.sf(abs(one), n - 1)) for one in t)
-    return Comparison(mean, corrected, paired)
-
-
-def comparisons(cell: dict[str, Any]) -> dict[str, dict[str, Comparison]]:
+def comparisons(cell: dict[str, Any]) -> dict[str, dict[str, Paired | None]]:
     """Method -> metric -> comparison with the plain loss, for one set."""
-    methods, ratio = with_choices(cell["methods"]), cell["test_over_train"]
+    methods = with_choices(cell["methods"])
     plain = methods.pop("plain")
     return {
-        name: {m: compare(one[m], plain[m], ratio) for m in METRICS}
+        name: {m: paired(np.subtract(one[m], plain[m]), *SPLIT) for m in METRICS}
         for name, one in methods.items()
     }
 
@@ -172,10 +136,10 @@ def verdicts(sets: dict[str, Any]) -> dict[str, tuple[list[str], list[str]]]:
         here = comparisons(cell)
         for method, (better, worse) in found.items():
             by_metric = here[method]
-            signs = [by_metric[m].verdict for m in ("ap", "precision_at_k")]
-            if max(signs) > 0:
+            verdicts = [by_metric[m].verdict() for m in ("ap", "precision_at_k")]
+            if "above" in verdicts:
                 better.append(name)
-            if min(signs) < 0:
+            if "below" in verdicts:
                 worse.append(name)
     return found
 
@@ -194,7 +158,8 @@ def lines(sets: dict[str, Any], metric: str) -> list[list[str]]:
         here = comparisons(cell)
         for method in methods:
             one = here[method][metric]
-            row.append(f"{100 * one.difference:+.1f}{'*' if one.verdict else ''}")
+            star = "" if one.verdict() == "level" else "*"
+            row.append(f"{100 * one.difference:+.1f}{star}")
         found.append(row)
     return found
 
@@ -280,7 +245,7 @@ def main(argv: list[str] | None = None) -> int:
             continue
         start = time.perf_counter()
         found = measure(name, method, folder, args.splits, args.jobs)
-        cell = sets.setdefault(name, {"test_over_train": TEST_SHARE / (1.0 - TEST_SHARE)})
+        cell = sets.setdefault(name, {})
         cell.setdefault("methods", {})[method] = found
         cell["date"] = record.environment()["date"]
         sets = {known: sets[known] for known in real_sets.SETS if known in sets}

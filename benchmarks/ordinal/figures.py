@@ -52,16 +52,16 @@ class Line(NamedTuple):
     parameter: str
 
 
-def lines(fits: Sequence[Fit], test_share: float) -> list[Line]:
-    """One line a method, in the order of the fits; `test_share` is test rows / training rows."""
+def lines(fits: Sequence[Fit], split: tuple[float, float]) -> list[Line]:
+    """One line a method, in the order of the fits; `split` has the training and test rows."""
     by_method: dict[str, dict[int, Fit]] = {}
     for fit in fits:
         by_method.setdefault(fit["method"], {})[fit["split"]] = fit
     base = by_method.get(OURS, {})
-    return [_line(name, own, base, test_share) for name, own in by_method.items()]
+    return [_line(name, own, base, split) for name, own in by_method.items()]
 
 
-def _line(name: str, own: dict[int, Fit], base: dict[int, Fit], test_share: float) -> Line:
+def _line(name: str, own: dict[int, Fit], base: dict[int, Fit], split: tuple[float, float]) -> Line:
     values = list(own.values())
     sizes = [fit["size"] for fit in values if fit["size"] is not None]
     error = (
@@ -73,7 +73,7 @@ def _line(name: str, own: dict[int, Fit], base: dict[int, Fit], test_share: floa
         name,
         (100.0 * mean(values, "mauc"), None if error is None else 100.0 * error),
         mean(values, "vus") if all("vus" in fit for fit in values) else None,
-        None if name == OURS else against(own, base, test_share),
+        None if name == OURS else against(own, base, split),
         mean(values, "fit_seconds"),
         mean(values, "choice_seconds"),
         float(np.mean(sizes)) if sizes else None,
@@ -82,11 +82,11 @@ def _line(name: str, own: dict[int, Fit], base: dict[int, Fit], test_share: floa
     )
 
 
-def against(own: dict[int, Fit], base: dict[int, Fit], test_share: float) -> Paired | None:
+def against(own: dict[int, Fit], base: dict[int, Fit], split: tuple[float, float]) -> Paired | None:
     """The paired test on the splits that both have; None where there is nothing to test."""
     shared = sorted(own.keys() & base.keys())
     if len(shared) > 1:
-        return paired([100.0 * (own[k]["mauc"] - base[k]["mauc"]) for k in shared], test_share)
+        return paired([100.0 * (own[k]["mauc"] - base[k]["mauc"]) for k in shared], *split)
     if not shared:
         return None
     parts = own[shared[0]]["parts"], base[shared[0]]["parts"]

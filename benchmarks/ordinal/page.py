@@ -99,7 +99,7 @@ def lines_of(found: Result, percent: float | None) -> list[Line]:
     fits = [fit for fit in found["fits"] if fit.get("percent") == percent]
     fits.sort(key=lambda fit: list(METHODS).index(fit["method"]))
     first = fits[0]
-    return figures.lines(fits, first["test_rows"] / first["rows"])
+    return figures.lines(fits, (first["rows"], first["test_rows"]))
 
 
 def percents_of(found: Result) -> list[float | None]:
@@ -145,11 +145,7 @@ def _mauc(line: Line) -> str:
 def _against(line: Line) -> str:
     if line.against is None:
         return "" if line.method == OURS else "-"
-    return f"{line.against.difference:+.2f} ({_p(line.against.p)})"
-
-
-def _p(p: float) -> str:
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
+    return f"{line.against.difference:+.2f} ({line.against.p_cell})"
 
 
 def _cell(line: Line | None, ours: Line | None) -> str:

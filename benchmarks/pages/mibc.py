@@ -130,7 +130,8 @@ def one_sided(result: Result) -> str:
     return "\n\n".join(
         [
             f"Test AUC in percent, {result['splits']} splits, C and ridge by AUC on the validation "
-            "part; p of a paired t-test, not corrected, against the squared-hinge SVM of mibc2.",
+            "part; p of a paired t-test, corrected for the rows that splits share, against the "
+            "squared-hinge SVM of mibc2.",
             table(mibc_one_sided.HEADER, mibc_one_sided.lines(result["cells"], liblinear)),
         ]
     )
@@ -143,7 +144,8 @@ def pairs(result: Result) -> str:
         [
             f"Test AUC in percent, {result['splits']} splits of mibc2, by the clusters of which "
             "the majority's moments are summed; C and ridge by AUC on the validation part; p of a "
-            "paired t-test, not corrected, against the squared-hinge SVM. Choosing sets: "
+            "paired t-test against the squared-hinge SVM, corrected for the rows that splits "
+            "share, or over the means of several sets. Choosing sets: "
             f"{', '.join(mibc_pairs.CHOOSING)}.",
             table(mibc_pairs.HEADER, mibc_pairs.lines(result["cells"], liblinear)),
         ]
@@ -155,7 +157,7 @@ def overall(found: dict[str, Any], name: str, other: str) -> str:
     test = mibc_figures.overall(found, name, other)
     if test is None:
         return "not measured"
-    return f"{test.difference:+.1f} points (p = {test.p:.1g})"
+    return f"{test.difference:+.1f} points ({test.p_words})"
 
 
 def _n_below(found: dict[str, Any], name: str, other: str) -> int:

@@ -1,9 +1,12 @@
 """From fits to figures: mean F1, who is first, and who is not significantly behind.
 
 A cell is a problem with a share of labels. A method is at the top of a cell when its mean F1 is the
-highest, or a paired t-test over the splits does not tell it from that (two-sided, p < 0.05). Random
-splits share rows, so that p is smaller than it should be: a method is called behind too easily
-rather than too seldom. Goal: RACHCV at the top of more than half of the cells.
+highest, or a paired t-test over the splits does not tell it from that (two-sided, p < 0.05),
+corrected for the rows that splits share (`paired_test`). The labels are 5 to 25 percent of the rows
+and all others are guessed, so that splits share most of what they are measured on: the correction
+multiplies the variance of 10 splits by 31 to 191, and few methods are called behind. Over data sets
+the test is sharper: the mean difference of each set is one pair. Goal: RACHCV at the top of more
+than half of the cells, by the test without correction, which calls it behind more easily.
 """
 
 from collections.abc import Iterable
@@ -11,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.paired_test import paired
+from benchmarks.paired_test import Paired, paired
 from benchmarks.paper_tables.fits import Fit
 from benchmarks.paper_tables.rach_methods import RACH
 
@@ -39,6 +42,8 @@ class Standing(NamedTuple):
         F1 in percent over all cells.
     rank : float
         Mean place, 1 being the first.
+    behind : Paired or None
+        RACHCV minus the method in percent, over the data sets of the cells that both have.
     """
 
     first: int
@@ -46,6 +51,7 @@ class Standing(NamedTuple):
     cells: int
     mean: float
     rank: float
+    behind: Paired | None
 
 
 def by_cell(fits: Iterable[Fit]) -> dict[Key, Cell]:
@@ -88,16 +94,27 @@ def first(cell: Cell) -> str:
     return max(cell, key=lambda name: mean(cell, name))
 
 
-def top(cell: Cell) -> list[str]:
-    """The methods that are first or not significantly behind the first."""
-    best = cell[first(cell)]
-    return [name for name, values in cell.items() if not _is_behind(values, best)]
+def top(cell: Cell, share: int, corrected: bool = True) -> list[str]:
+    """The methods that are first or not significantly behind the first, at a share of labels."""
+    best, split = cell[first(cell)], (share, 100 - share) if corrected else ()
+    tests = {name: paired(np.subtract(values, best), *split) for name, values in cell.items()}
+    return [name for name, test in tests.items() if test is None or test.verdict(P) != "below"]
+
+
+def over_sets(cells: dict[Key, Cell], name: str) -> Paired | None:
+    """RACHCV minus a method in percent, the mean of each data set being one pair."""
+    gains: dict[str, list[float]] = {}
+    for key, cell in cells.items():
+        if name in cell and RACH in cell:
+            of_set = gains.setdefault(key.problem.split()[0], [])
+            of_set.append(mean(cell, RACH) - mean(cell, name))
+    return paired([float(np.mean(each)) for each in gains.values()])
 
 
 def standings(cells: dict[Key, Cell]) -> dict[str, Standing]:
     """Every method over the cells."""
     found = {}
-    tops = [top(cell) for cell in cells.values()]
+    tops = [top(cell, key.share) for key, cell in cells.items()]
     means = [{name: mean(cell, name) for name in cell} for cell in cells.values()]
     for name in methods_of(cells):
         own = [each for each in means if name in each]
@@ -107,6 +124,7 @@ def standings(cells: dict[Key, Cell]) -> dict[str, Standing]:
             len(own),
             float(np.mean([each[name] for each in own])),
             float(np.mean([_place(each, name) for each in own])),
+            over_sets(cells, name),
         )
     return found
 
@@ -116,16 +134,13 @@ def verdict(cells: dict[Key, Cell]) -> str:
     found = standings(cells).get(RACH)
     if found is None:
         return f"{RACH} was not run: no verdict."
-    reached = "reached" if found.top > GOAL * found.cells else "NOT reached"
+    plain = sum(RACH in top(cell, key.share, False) for key, cell in cells.items())
+    reached = "reached" if plain > GOAL * found.cells else "NOT reached"
     return (
-        f"{RACH} first or not significantly behind the first in {found.top} of {found.cells} cells "
-        f"({found.top / found.cells:.0%}; goal: more than {GOAL:.0%}): {reached}"
+        f"{RACH} first in {found.first} of {found.cells} cells; first or not significantly behind "
+        f"the first in {found.top} by the corrected test, in {plain} by the test without "
+        f"correction (goal: more than {GOAL:.0%}): {reached}"
     )
-
-
-def _is_behind(values: list[float], best: list[float]) -> bool:
-    test = paired([one - other for one, other in zip(values, best, strict=True)])
-    return test is not None and test.p is not None and test.p < P and test.difference < 0.0
 
 
 def _place(means: dict[str, float], name: str) -> float:

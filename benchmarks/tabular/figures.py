@@ -166,8 +166,8 @@ def against(own: Splits, other: Splits, measure: str) -> Paired | None:
     if not shared:
         return None
     if len(shared) > 1:
-        test_share = own[shared[0]]["test_rows"] / own[shared[0]]["rows"]
-        return paired([100.0 * (own[k][measure] - other[k][measure]) for k in shared], test_share)
+        split = own[shared[0]]["rows"], own[shared[0]]["test_rows"]
+        return paired([100.0 * (own[k][measure] - other[k][measure]) for k in shared], *split)
     parts = [splits[shared[0]].get("parts", {}).get(measure) for splits in (own, other)]
     return None if None in parts else paired(100.0 * np.subtract(*parts))
 

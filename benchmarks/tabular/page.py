@@ -215,8 +215,7 @@ def _best_peers(found: Results, ours: str, measure: str) -> str:
 def _test(against: Paired | None) -> list[str]:
     if against is None:
         return ["", "", "not tested"]
-    p = "<0.001" if against.p < 0.001 else f"{against.p:.3f}"
-    return [f"{against.difference:+.2f}", p, against.verdict()]
+    return [f"{against.difference:+.2f}", against.p_cell, against.verdict()]
 
 
 def _means(found: Results, measure: str, words: str) -> str:

@@ -4,12 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from benchmarks.ordinal import __main__ as command
 from benchmarks.ordinal import methods, protocol, sets
 from benchmarks.ordinal.sets import Rows
-from benchmarks.paired_test import paired
 from draws import quick
 
 # Slow as a whole: `make test-rest` runs it.
@@ -40,17 +38,6 @@ def test_method_ranks_levels(name, rows):
     assert found["parameter"]
     assert (found["size"] is not None) == bool(methods.METHODS[name].carries)
     assert found["parts"] == []
-
-
-def test_paired_test_without_shared_rows_is_the_t_test():
-    differences = np.array([1.0, 2.0, -0.5, 1.5])
-    found = paired(differences)
-    assert found.p == pytest.approx(stats.ttest_1samp(differences, 0.0).pvalue)
-    assert found.difference == pytest.approx(1.0)
-    corrected = paired(differences, test_over_train=0.5)
-    t = 1.0 / np.sqrt(np.var(differences, ddof=1) * (1 / 4 + 0.5))
-    assert corrected.p == pytest.approx(2 * stats.t.sf(t, 3))
-    assert corrected.p > found.p
 
 
 @pytest.mark.parametrize(("rarest", "n_parts"), [(9, 0), (12, 12), (50, protocol.PARTS)])

@@ -74,7 +74,7 @@ def test_cells_compare_with_the_paper_and_with_rankrc(tmp_path):
     assert list(row) == ["KNN", "SVM", "RankRC"]
     assert row["RankRC"].figure == (91.0, pytest.approx(1.0 / np.sqrt(3.0)))
     differences = np.subtract(AUCS["RankRC"], AUCS["SVM"])
-    assert row["SVM"].ahead == paired(differences, 1.0 / 3.0)
+    assert row["SVM"].ahead == paired(differences, 3.0, 1.0)
     assert row["SVM"].ahead.verdict() == "above"
     assert row["KNN"].ahead.verdict() == "level"
     assert real_cells.counts({"ecoli": row}, "SVM") == {"above": 1, "level": 0, "below": 0}

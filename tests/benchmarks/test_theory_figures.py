@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from benchmarks import labelling_losses, top_losses
 from benchmarks.paper_tables import fig3
@@ -32,23 +31,10 @@ def test_rare_rows_go_first():
     np.testing.assert_allclose(found, [subset_bound(a, b, 1.0) for a, b in shares])
 
 
-def test_the_corrected_test_is_the_paired_one_with_a_larger_variance():
-    rng = np.random.default_rng(0)
-    plain = rng.normal(size=12)
-    method = plain + rng.normal(0.5, 1.0, size=12)
-    found = top_losses.compare(method, plain, 1 / 3)
-    paired = stats.ttest_rel(method, plain)
-    assert found.difference == pytest.approx(np.mean(method - plain))
-    assert found.p_paired == pytest.approx(paired.pvalue)
-    t = paired.statistic / np.sqrt(1 + 12 / 3)
-    assert found.p_corrected == pytest.approx(2 * stats.t.sf(abs(t), 11))
-    assert found.p_corrected > found.p_paired
-
-
 def cell(differences):
     plain = {m: [0.5] * len(differences) for m in top_losses.METRICS}
     other = {m: [0.5 + d for d in differences] for m in top_losses.METRICS}
-    return {"methods": {"plain": plain, "top": other}, "test_over_train": 1 / 3}
+    return {"methods": {"plain": plain, "top": other}}
 
 
 def test_verdicts_and_page():
@@ -69,7 +55,8 @@ def test_verdicts_and_page():
 def test_the_page_of_losses_of_labellings():
     methods = labelling_losses.CANDIDATES
     measures = [*labelling_losses.MEASURES, "seconds"]
-    cell = {m: {k: [0.5 + 0.1 * (m == "f1")] * 3 for k in measures} for m in methods}
+    f1 = [0.599, 0.6, 0.601]
+    cell = {m: {k: f1 if m == "f1" else [0.5] * 3 for k in measures} for m in methods}
     how = {"splits": 3, "folds": 3, "log2_lam": [0]}
     unfinished = {"plain": cell["plain"]}
     result = {"sets": {"a": cell, "b": unfinished}, "parameters": how}
