@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import checked_rows, interval_coverage
+from benchmarks import checked_rows, drift_by_chance, interval_coverage
 from benchmarks.decisions import (
     calibration,
     choice_of_map,
@@ -104,6 +104,18 @@ def paired_finding(result: Result) -> Finding:
         "True differences that the 95 % interval contains, 5 to 100 rare rows",
         f"paired_difference {covered('rareclass')}",
         f"percentile bootstrap {covered('percentile')}",
+    )
+
+
+def drift_finding(result: Result) -> Finding:
+    """Return how often limits of the stability index are exceeded at most."""
+    cells = result["cells"]
+    ours, usual = (max(cell[name] for cell in cells) for name in ("ours", "chi_squared"))
+    return Finding(
+        "Chance that a column like training exceeds the limit of its stability index, over the "
+        f"chance that was asked, at most in {len(cells)} cells",
+        f"rareclass {ours:.1f}",
+        f"the chi-squared limit {usual:.1f}",
     )
 
 
@@ -294,6 +306,15 @@ PAGES = {
         coverage_finding,
         coverage,
         is_headline=True,
+    ),
+    "drift_by_chance": Page(
+        "Columns that chance alone moves",
+        "decisions",
+        "drift_by_chance",
+        "Counts of cells are drawn for columns like those of training and for columns that moved, "
+        "and their stability index is compared with its limit.",
+        drift_finding,
+        drift_by_chance.page,
     ),
     "mutants": Page(
         "Faults that the tests notice",

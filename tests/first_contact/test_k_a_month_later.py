@@ -238,17 +238,19 @@ SHAPES: dict[str, NDArray[np.float64]] = {
 @pytest.mark.parametrize(("n", "n_trained"), [(20, 5000), (20, 200), (100, 1000), (1000, 1000)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_chance_moves_a_column_as_rarely_as_is_said(shape: str, n: int, n_trained: int) -> None:
-    """At the level of one of thirty columns; the chi-squared bound may be out by a factor of 2."""
-    rng, level, draws = np.random.default_rng(0), ERROR / 3, 1500
-    recent, earlier = (rng.multinomial(size, SHAPES[shape], draws) for size in (n, n_trained))
-    n_moved = 0
-    for new, old in zip(recent, earlier, strict=True):
-        there = new + old > 0
-        index = population_stability_index(new[there], old[there])
-        chance = IndexByChance.of(new, old, level)
-        assert chance.is_exceeded_by(index) == (index > chance.index)
-        n_moved += chance.is_exceeded_by(index)
-    assert n_moved <= 2 * level * draws + 3 * np.sqrt(level * draws)
+    """At a level that so few draws can tell; which of the rows are new is drawn again and again."""
+    rng, level, draws, n_moved = np.random.default_rng(0), ERROR / 3, 1500, 0
+    for _ in range(6):
+        both = rng.multinomial(n + n_trained, SHAPES[shape])
+        both = both[both > 0]
+        recent = rng.multivariate_hypergeometric(both, n, draws, method="marginals")
+        chance = IndexByChance.of(recent[0], both - recent[0], level)
+        indices = np.array([population_stability_index(new, both - new) for new in recent])
+        assert [chance.is_exceeded_by(each) for each in indices] == (
+            indices > chance.index
+        ).tolist()
+        n_moved += int((indices > chance.index).sum())
+    assert n_moved <= 6 * draws * level + 4 * np.sqrt(6 * draws * level)
 
 
 # -- alerts for people -----------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
+from math import comb, prod
 
 import numpy as np
 import polars as pl
@@ -90,6 +91,38 @@ def test_words_tell_the_shares_that_changed(column: ColumnDrift) -> None:
         assert f"{now:.0%} empty, {before:.0%} in training" in column.words
     unlike = f"{column.outside:.0%} unlike training"
     assert (unlike in column.words) == (not column.is_absent and column.outside >= 0.01)
+
+
+@given(
+    st.lists(st.integers(1, 9), min_size=2, max_size=4).filter(lambda both: sum(both) > 2),
+    st.floats(0.01, 0.99),
+    st.sampled_from([0.2, 0.05, 0.01, 0.001]),
+)
+def test_the_index_by_chance_is_exceeded_as_rarely_as_is_said(
+    both: list[int], share: float, level: float
+) -> None:
+    """All draws of the new rows from those of both samples, one by one."""
+    n, every = min(max(round(share * sum(both)), 1), sum(both) - 1), np.array(both)
+    draws = [np.array(k) for k in product(*(range(m + 1) for m in both)) if sum(k) == n]
+    ways = np.array([prod(map(comb, both, k.tolist())) for k in draws], float) / comb(sum(both), n)
+    index = np.array([column_drift.population_stability_index(k, every - k) for k in draws])
+    chance = column_drift.IndexByChance.of(draws[0], every - draws[0], level)
+    assert ways[index > chance.index].sum() <= 1.2 * level
+    exact = min(x for x in [0.0, *index] if ways[index > x].sum() <= 0.999 * level)
+    spread = 1.0 / n + 1.0 / (sum(both) - n)
+    reached = 6.0 * 2.5 / 512 * stats.chi2.isf(level, len(both) - 1) * spread  # six steps
+    assert chance.index <= max(exact, (len(both) - 1) * spread) + reached
+    for one in (0.9 * chance.index, 1.1 * chance.index):
+        assert chance.is_exceeded_by(one) == (one > chance.index)
+
+
+@pytest.mark.parametrize("n_bins", [2, 11])
+@pytest.mark.parametrize("n", [9_900, 10_100])
+def test_of_very_many_rows_the_index_by_chance_is_that_of_chi_squared(n: int, n_bins: int) -> None:
+    """On both sides of the number of rows from which on it is taken for granted."""
+    rows = np.full(n_bins, n / n_bins)
+    found = column_drift.IndexByChance.of(rows, rows, 0.001).index
+    assert found == pytest.approx(stats.chi2.isf(0.001, n_bins - 1) * 2 / n, rel=0.04)
 
 
 def test_alert_rate_has_intervals_within_the_exact_ones() -> None:

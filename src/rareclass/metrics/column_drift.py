@@ -1,6 +1,7 @@
 """How far the cells of a column have moved from those before, by counts in bins."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -10,8 +11,10 @@ from rareclass.later import special
 
 MOVED, MOVED_FAR = 0.1, 0.25
 """Indices from which on practice says "moved somewhat" and "moved far" (Siddiqi 2006, ch. 6)."""
-# A chi-squared variable exceeds its mean with at least this chance, whatever its degrees.
-_ABOVE_MEAN = 0.3
+# Of more rows, n N / (n + N), chance alone gives an index far below `MOVED`: chi-squared will do.
+_MANY_ROWS = 5_000
+# Steps of an index up to so many times that of chi-squared.
+_STEPS, _TOP = 512, 2.5
 
 
 class ColumnShift(NamedTuple):
@@ -53,35 +56,79 @@ def population_stability_index(recent: ArrayLike, earlier: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class IndexByChance:
-    r"""Index that two samples of one distribution exceed with a chance of about `level`, at most.
+    r"""Index that two samples of one distribution exceed with a chance of at most `level`.
 
-    Of n and N rows in B bins that are not empty in both, ``n N / (n + N)`` times the index is about
-    chi-squared with B - 1 degrees of freedom; with few rows it is less.
+    Of the rows of both samples in each bin, the recent ones are drawn without replacement,
+    whatever the distribution. An index is a sum of terms over bins, so that its distribution is
+    that part of the convolution of the bins' distributions in which their rows sum to n. Terms are
+    rounded to one of two neighbouring steps, with their mean kept, and two steps are added.
+
+    Of very many rows ``n N / (n + N)`` times the index is chi-squared with B - 1 degrees of
+    freedom; its mean is the least that is ever exceeded.
 
     >>> round(IndexByChance.of([2] * 10, [100] * 10, 0.001).index, 2)
-    1.42
+    0.92
     """
 
-    n_free: int
-    spread: float  # 1 / n + 1 / N; 0 where a sample is empty
+    together: tuple[float, ...]  # rows of both samples in each bin that is not empty in both
+    n_recent: float
+    n_earlier: float
     level: float
 
     @classmethod
     def of(cls, recent: ArrayLike, earlier: ArrayLike, level: float) -> "IndexByChance":
         """Return the index for two samples of so many rows in each bin."""
         new, old = np.asarray(recent, float), np.asarray(earlier, float)
-        spread = 1.0 / new.sum() + 1.0 / old.sum() if new.sum() and old.sum() else 0.0
-        return cls(max(int(np.count_nonzero(new + old)) - 1, 1), float(spread), level)
+        together = (new + old)[new + old > 0.0]
+        return cls(tuple(together.tolist()), float(new.sum()), float(old.sum()), level)
 
     @property
+    def _n_free(self) -> int:
+        return max(len(self.together) - 1, 1)
+
+    @property
+    def _spread(self) -> float:
+        is_empty = not (self.n_recent and self.n_earlier)
+        return 0.0 if is_empty else 1.0 / self.n_recent + 1.0 / self.n_earlier
+
+    @cached_property
     def index(self) -> float:
-        """The index itself."""
-        return float(special.chdtri(self.n_free, self.level) * self.spread)
+        """The index itself; 7 ms of 100 rows in 11 bins, 0.2 s at most."""
+        usual = float(special.chdtri(self._n_free, self.level) * self._spread)
+        if min(self.n_recent, self.n_earlier) < 1.0 or self._spread * _MANY_ROWS < 1.0:
+            return usual
+        step = _TOP * usual / _STEPS
+        above = 1.0 - np.cumsum(self._by_steps(step))
+        return max(float(np.argmax(above <= self.level) + 2) * step, self._n_free * self._spread)
 
     def is_exceeded_by(self, index: float) -> bool:
         """Say whether an index is greater; below the mean of chi-squared SciPy is not needed."""
-        is_below_mean = self.level < _ABOVE_MEAN and index <= self.n_free * self.spread
-        return not is_below_mean and index > self.index
+        return index > self._n_free * self._spread and index > self.index
+
+    def _by_steps(self, step: float) -> np.ndarray:
+        """Return the probability of an index of so many steps, by Fourier transforms over bins."""
+        both = np.maximum(np.rint(self.together), 1.0).astype(int)
+        n, n_bins = min(round(self.n_recent), int(both.sum()) - 1), len(both)
+        drawn = n / both.sum()
+        # Numbers of drawn rows are counted modulo `around`, many standard deviations of their sum.
+        around = 1 << int(np.log2(16.0 + 8.0 / np.sqrt(self._spread)) + 1.0)
+        transformed = np.ones((around, _STEPS // 2 + 1), complex)
+        for rows in both:
+            reach = 12.0 * np.sqrt(rows * drawn * (1.0 - drawn)) + 20.0
+            least = max(int(rows * drawn - reach), 0)
+            k = np.arange(least, min(int(rows * drawn + reach), rows, n) + 1)
+            odds = (rows - k[1:] + 1.0) / k[1:] * drawn / (1.0 - drawn)
+            log_chance = np.append(0.0, np.cumsum(np.log(odds)))
+            chance = np.exp(log_chance - log_chance.max())
+            chance /= chance.sum()
+            p, q = (k + 0.5) / (n + n_bins / 2), (rows - k + 0.5) / (both.sum() - n + n_bins / 2)
+            steps = np.minimum((p - q) * np.log(p / q) / step, _STEPS - 2.0)
+            part, cells = steps % 1.0, (k % around) * _STEPS + steps.astype(int)
+            table = np.bincount(cells, chance * (1.0 - part), around * _STEPS)
+            table += np.bincount(cells + 1, chance * part, around * _STEPS)
+            transformed *= np.fft.rfft2(table.reshape(around, _STEPS))
+        found = np.maximum(np.fft.irfft2(transformed, (around, _STEPS))[n % around], 0.0)
+        return found / found.sum()
 
 
 def _shares(counts: np.ndarray) -> np.ndarray:

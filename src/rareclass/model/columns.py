@@ -34,6 +34,8 @@ Floats = NDArray[np.float64]
 MOST_UNLIKE = 0.10
 # Chance that a file of rows like those of training has a column that is called moved, at most.
 ERROR = 0.01
+# Shares of the error of a column: its index; cells unlike training and empty ones, each.
+_OF_INDEX, _OF_SHARES = 0.8, 0.1
 # Of so few rows the tail of the exact test is a sum of few terms.
 _FEW_ROWS = 100
 SCORES = "score"
@@ -118,7 +120,7 @@ class ColumnDrift:
         `population_stability_index` of the new rows against training; None where the model does not
         know how its cells were distributed.
     chance : IndexByChance or None
-        Index that rows like those of training exceed with a chance of `ERROR` in any column.
+        Index that rows like those of training seldom exceed: see `ERROR`.
     is_unlike : bool
         Whether a tenth more of the cells than in training, and more than chance explains, are empty
         or unlike all of training.
@@ -241,9 +243,9 @@ class ColumnTracker:
         `outside` are shares of cells that an encoder says are unlike training.
         """
         every = [*self._trained.values()]
-        n_tests = 3 * (len(every) + 1)
+        error = ERROR / (len(every) + 1)
         return [
-            _compared(each, self._counts.get(each.name), outside.get(each.name, 0.0), n_tests)
+            _compared(each, self._counts.get(each.name), outside.get(each.name, 0.0), error)
             for each in every
             if each.reading is None or each.name in self._counts
         ]
@@ -252,12 +254,13 @@ class ColumnTracker:
         """Compare the scores with those of rows held out; None where there are none."""
         if self._scores is None or not isinstance(self._of_scores, np.ndarray):
             return None
-        return _compared(self._scores, self._of_scores, 0.0, 3 * (len(self._trained) + 1))
+        return _compared(self._scores, self._of_scores, 0.0, ERROR / (len(self._trained) + 1))
 
 
 def _compared(
-    trained: TrainedColumn, found: Floats | None, outside: float, n_tests: int
+    trained: TrainedColumn, found: Floats | None, outside: float, error: float
 ) -> ColumnDrift:
+    """Compare a column that chance alone calls moved with a probability of at most `error`."""
     about = (trained.name, trained.kind, trained.treatment, trained.missing)
     if found is None:
         return ColumnDrift(*about, is_absent=True)
@@ -269,7 +272,7 @@ def _compared(
         return ColumnDrift(*about, empty, share, is_unlike=is_unlike)
     is_there = found + before > 0
     is_unlike = any(
-        _exceeds(now, n, then, float(before.sum()), ERROR / n_tests)
+        _exceeds(now, n, then, float(before.sum()), _OF_SHARES * error)
         for now, then in ((share * n, before[-2]), (found[-1], before[-1]))
     )
     return ColumnDrift(
@@ -277,7 +280,7 @@ def _compared(
         empty,
         share,
         population_stability_index(found[is_there], before[is_there]),
-        IndexByChance.of(found, before, ERROR / n_tests),
+        IndexByChance.of(found, before, _OF_INDEX * error),
         is_unlike,
         is_used=trained.reading is None,
     )
