@@ -35,7 +35,7 @@ from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
-from rareclass.metrics.interval import stretch_for_training
+from rareclass.metrics.interval import stretch_for_training, stretch_of_folds
 from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.facts import (
     ModelFacts,
@@ -389,8 +389,7 @@ def _stretch(plan: HoldOutPlan, model: Any, judged: ScoredRows | None) -> float:
         return 1.0
     n_tested, n_kept = len(judged.y), len(plan.kept)
     if plan.cross_fits:  # each fold learns from all rows but those that it holds out
-        n_folds = len(plan.folds) or model.n_splits_
-        return stretch_for_training(n_tested, n_kept - n_tested / n_folds)
+        return stretch_of_folds(n_kept, n_tested, len(plan.folds) or model.n_splits_)
     return stretch_for_training(n_tested, n_kept)
 
 

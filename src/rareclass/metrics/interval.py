@@ -79,6 +79,11 @@ def stretch_for_training(n_tested: float, n_train: float) -> float:
     return math.sqrt(1.0 + n_tested / n_train)
 
 
+def stretch_of_folds(n_rows: float, n_tested: float, n_folds: int) -> float:
+    """Return `stretch_for_training` of folds that learn from all rows but those they test."""
+    return stretch_for_training(n_tested, n_rows - n_tested / n_folds)
+
+
 def widened(interval: Interval, factor: float) -> Interval:
     """Return the interval of a share with bounds so many times as far away, on the logit scale.
 
