@@ -36,9 +36,9 @@ def ordinal_table(n_rows, shares, n_features=3, seed=0):
     return X[order], y[order]
 
 
-def skimmed_shops(seed=1, how="bursts"):
+def skimmed_shops(seed=1, how="bursts", n=6000):
     """Payments in the order of time: some shops are skimmed for six days, for good, or none is."""
-    n, n_shops, n_days = 2400, 120, 60
+    n_shops, n_days = 120, 60
     rng = np.random.default_rng(seed)
     day, shop = np.arange(n) * n_days // n, rng.integers(0, n_shops, n)
     begins = np.where(rng.random(n_shops) < 0.6, rng.integers(0, n_days, n_shops), 10 * n_days)

@@ -102,17 +102,17 @@ def test_a_level_met_once_says_nothing_of_its_own_row():
     np.testing.assert_array_equal(out_of_fold, 0.0)
 
 
-def test_counts_out_of_fold_do_not_know_the_row_itself():
+def test_counts_out_of_part_do_not_know_the_row_itself():
     """Against a loop; the weight of a level's only row, which thinning may set, is not told."""
     codes, fold = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 1, 1, 0, 0, 1])
     weight = np.array([1.0, 2.0, 2.0, 7.0, 1.0, 1.0])
-    found = CategoryStatistics.log_counts_out_of_fold(codes, weight, fold)
+    found = CategoryStatistics.log_counts_out_of_part(codes, weight, fold)
     for k in range(6):
         others = fold != fold[k]
         count = weight[others & (codes == codes[k])].sum() * weight.sum() / weight[others].sum()
         np.testing.assert_allclose(found[k], np.log1p(count))
     weight[3] = 1.0
-    assert CategoryStatistics.log_counts_out_of_fold(codes, weight, fold)[3] == 0.0 == found[3]
+    assert CategoryStatistics.log_counts_out_of_part(codes, weight, fold)[3] == 0.0 == found[3]
 
 
 def test_words_whose_ends_leave_their_text_are_refused():

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 
-from rareclass.encoding.known_levels import KnownCodes, as_codes, could_be_codes
-from rareclass.encoding.log_odds import rare_share
+from rareclass.encoding.known_levels import KnownCodes, could_be_codes, tells_more_than_bins
+from rareclass.encoding.log_odds import CategoryStatistics, log_loss, rare_share
 
 N = 6000
 RNG = np.random.default_rng(0)
-FOLD = RNG.integers(0, 5, N)
+PART = RNG.integers(0, 5, N)
 ONES = np.ones(N)
 CODE = RNG.integers(0, 200, N)
 
@@ -18,11 +19,24 @@ def drawn(log_odds):
     return RNG.random(N) < 1 / (1 + np.exp(2.4 - log_odds))
 
 
+def learned(values, y, weight=ONES, part=PART):
+    """The levels of a column of codes, what each says of the rare class, and whether it is more."""
+    known, statistics = KnownCodes().fit(values, weight), CategoryStatistics()
+    levels = known.levels(values)
+    log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, part)
+    tells_more = tells_more_than_bins(known, levels, log_odds, y, weight, part)
+    return known, statistics, log_odds, tells_more
+
+
+def tells_more(values, y):
+    return learned(values, y)[-1]
+
+
 def test_codes_without_an_order_are_found_and_numbers_are_not():
     effect = 1.5 * RNG.normal(size=200)
-    assert as_codes(CODE * 1.0, drawn(effect[CODE]), ONES, FOLD).tells_more
-    assert not as_codes(CODE * 1.0, drawn(0.02 * (CODE - 100)), ONES, FOLD).tells_more
-    assert not as_codes(CODE * 1.0, drawn(0.0 * CODE), ONES, FOLD).tells_more
+    assert tells_more(CODE * 1.0, drawn(effect[CODE]))
+    assert not tells_more(CODE * 1.0, drawn(0.02 * (CODE - 100)))
+    assert not tells_more(CODE * 1.0, drawn(0.0 * CODE))
 
 
 def test_a_steep_number_with_most_rows_at_one_value_is_no_code():
@@ -30,7 +44,24 @@ def test_a_steep_number_with_most_rows_at_one_value_is_no_code():
     rng = np.random.default_rng(3)
     tail = np.where(rng.random(N) < 0.97, 100, CODE)
     y = (tail > 150) & (rng.random(N) < 0.9)
-    assert not as_codes(tail * 1.0, y, ONES, FOLD).tells_more
+    assert not tells_more(tail * 1.0, y)
+
+
+@pytest.mark.parametrize("size", np.linspace(0.3, 0.7, 9))
+def test_the_two_log_losses_are_compared_row_by_row(size):
+    """Around the effect from which codes say more: by 2 standard errors and half a percent."""
+    rng = np.random.default_rng(round(100 * size))
+    effect, weight = size * rng.normal(size=200), rng.integers(1, 3, N).astype(float)
+    y = rng.random(N) < expit(effect[CODE] - 2.4)
+    known, _, log_odds, found = learned(CODE * 1.0, y, weight)
+    bins = known.bins_[known.levels(CODE * 1.0)]
+    binned = CategoryStatistics().fit_transform(bins, bins.max() + 1, y, weight, PART)
+    prior = (weight @ y) / weight.sum()
+    gain = log_loss(expit(binned + logit(prior)), y) - log_loss(expit(log_odds + logit(prior)), y)
+    mean = np.average(gain, weights=weight)
+    error = np.sqrt(weight @ (gain - mean) ** 2) / weight.sum()
+    of_prior = np.average(log_loss(np.full(N, prior), y), weights=weight)
+    assert found == (mean > 2 * error and mean > 0.005 * of_prior)
 
 
 def test_what_could_be_codes():
@@ -42,26 +73,54 @@ def test_what_could_be_codes():
     # Rows without weight do not count.
     assert not could_be_codes(np.where(np.arange(N) < 9, CODE + 0.5, 1.0), np.arange(N) >= 9)
     assert not could_be_codes(np.full(N, np.nan), ONES)
+    # A weight is so many rows.
+    few = np.arange(20) * 1.0
+    for weight in (2.0, 3.0):
+        assert could_be_codes(few, np.full(20, weight)) == (weight == 3.0)
+        assert could_be_codes(np.repeat(few, int(weight)), np.ones(20 * int(weight))) == (
+            weight == 3.0
+        )
 
 
 def test_levels_of_values_known_missing_and_unseen():
     codes = np.array([5.0, np.nan, 2.0, 5.0, *range(10, 20)])
-    known = KnownCodes().fit(codes, np.arange(14) == 0, np.ones(14))
+    known = KnownCodes().fit(codes, np.ones(14))
     levels = known.levels(np.array([2.0, 5.0, np.nan, 3.0, -7.0, 1e300]))
-    assert levels[:3].tolist() == [0, 1, 12]
-    assert (levels[3:] > known.n_known).all()
-    assert levels[4] < levels[5] < known.n_levels  # in the bins of the lowest and the highest
+    # Whatever training did not have is one level, wherever it lies.
+    assert levels.tolist() == [0, 1, 12, 13, 13, 13]
+    assert (known.n_known, known.n_levels) == (12, 14)
     assert [known.name(level) for level in (0, 12, 13)] == ["2", "missing", "unseen"]
-    assert known.groups[levels[4]] == known.groups[0]
-    assert KnownCodes().fit(np.array([np.nan]), np.array([True]), np.ones(1)).levels(
-        np.array([1.0, np.nan])
-    ).tolist() == [1, 0]
+    # Rows without weight are no rows of training.
+    absent = KnownCodes().fit(codes, np.where(codes == 5.0, 0.0, 1.0))
+    assert absent.levels(np.array([2.0, 5.0, np.nan])).tolist() == [0, 12, 11]
+    nothing = KnownCodes().fit(np.array([np.nan]), np.ones(1))
+    assert nothing.levels(np.array([1.0, np.nan])).tolist() == [1, 0]
+
+
+def test_bins_have_four_codes_or_more_and_about_equal_weight():
+    known = KnownCodes().fit(CODE * 1.0, ONES)
+    bins = known.bins_[: known.n_known]
+    assert (np.diff(bins) >= 0).all()
+    assert known.bins_[known.n_known :].tolist() == [32, 33]  # of missing and of unseen ones alone
+    rows = np.bincount(known.bins_[known.levels(CODE * 1.0)])
+    assert len(rows) == 32
+    assert rows.min() > 0.6 * N / 32
+    assert rows.max() < 1.4 * N / 32
+    for n_codes, n_bins in ((7, 1), (8, 2), (100, 25)):
+        few = KnownCodes().fit(np.arange(n_codes) * 1.0, np.ones(n_codes))
+        assert len(np.unique(few.bins_[:n_codes])) == n_bins
+    copies = np.repeat(CODE[:200] * 1.0, np.arange(200) % 3)
+    weighted = KnownCodes().fit(CODE[:200] * 1.0, np.arange(200) % 3)
+    np.testing.assert_array_equal(
+        weighted.bins_, KnownCodes().fit(copies, np.ones(len(copies))).bins_
+    )
 
 
 @pytest.mark.parametrize("steep", [0.0, 0.03])
-def test_a_value_never_seen_is_taken_for_its_neighbours_where_those_say_something(steep):
+def test_a_value_never_seen_is_no_evidence(steep):
     y = drawn(steep * (CODE - 100))
-    codes = as_codes(CODE * 1.0, y, ONES, FOLD)
-    low, high = codes.statistics.transform(codes.known.levels(np.array([0.5, 198.5])))
-    assert abs(high - low) < 0.2 if steep == 0 else high - low > 2
-    assert codes.statistics.prior_ == rare_share(y, ONES)
+    known, statistics, *_ = learned(CODE * 1.0, y)
+    never = known.levels(np.array([0.5, 198.5, 1e9]))
+    np.testing.assert_array_equal(statistics.transform(never), 0.0)
+    np.testing.assert_array_equal(statistics.log_counts(never), 0.0)
+    assert statistics.prior_ == rare_share(y, ONES)

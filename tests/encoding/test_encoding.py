@@ -80,7 +80,7 @@ def test_it_is_the_dense_view_that_members_of_the_classifier_learn_from(numbers:
     frame = rows()
     encoder = TableEncoder(COLUMNS, 3, numbers)
     X = encoder.fit_transform(frame, RARE)
-    view = DenseView(numbers, keeps_codes=True)
+    view = DenseView(numbers)
     table, fold = typed_table(frame, COLUMNS), _drawn_folds(RARE, 3)
     statistics = TableStatistics()
     encoded = statistics.fit_encode(table, RARE, None, fold, is_drawn=True)

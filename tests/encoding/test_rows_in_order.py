@@ -120,15 +120,32 @@ def test_log_odds_of_training_are_then_those_of_the_other_half():
         expected = CategoryStatistics().fit_transform(
             found.levels[0], drawn.known_[0].n_levels, rare, np.ones(N), made_of
         )
-        np.testing.assert_allclose(found.log_odds[:, 0], expected)
+        np.testing.assert_allclose(found.of_labels[0].log_odds[:, 0], expected)
 
 
 def test_it_is_said_and_folds_by_time_are_not_looked_at():
+    """Some cards are abused for good, too: all folds learn from the column."""
     card, rare, day = payments()
-    frame = pd.DataFrame({"card": card, "amount": np.random.default_rng(1).random(N)})
-    model = RareClassifier(members=["logistic regression"], n_jobs=1)
+    rng = np.random.default_rng(0)
+    rare |= (rng.random(N_CARDS) < 0.15)[card] & (rng.random(N) < 0.4)
+    frame = pd.DataFrame({"card": [f"c{k}" for k in card], "amount": rng.random(N)})
+    model = RareClassifier(600, members=["logistic regression"], n_jobs=1)
     with pytest.warns(UserWarning, match="rare rows of one card stand close together") as told:
         model.fit(frame, rare)
-    assert finding_of(told[0].message).values == {"columns": ["card"]}
+    (finding,) = [finding_of(each.message) for each in told]
+    assert finding.values == {"columns": ["card"]}
+    assert model.columns_[0].is_used
     rows, _ = read_training_rows(FitInput(frame, rare, time=day), "auto", None, 0)
     assert TrainingViews(rows).statistics.nearby_only_ == []
+
+
+def test_codes_that_are_none_beyond_their_half_are_left_out_and_told():
+    """Out of the halves no card tells more than its bin: it has no feature at all."""
+    card, rare, _ = payments()
+    frame = pd.DataFrame({"card": card, "amount": np.random.default_rng(1).random(N)})
+    model = RareClassifier(600, members=["logistic regression"], n_jobs=1)
+    with pytest.warns(UserWarning, match="card is not used") as told:
+        model.fit(frame, rare)
+    (finding,) = [finding_of(each.message) for each in told]
+    assert finding.values == {"columns": ["card"]}
+    assert [each.is_used for each in model.columns_] == [False, True]

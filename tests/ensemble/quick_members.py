@@ -78,9 +78,9 @@ class Slow(MeanDifference):
             if number == self.interrupted_in:
                 raise KeyboardInterrupt
             self.clock.now += self.seconds
-            function = self.learn(
-                rows.X[~tested], rows.is_rare[~tested], rows.weights(~tested), 0, 1
-            )
-            scores[tested] = function.scores(rows.X[tested])
+            train = np.flatnonzero(~tested)
+            X = rows.part(number, train)
+            function = self.learn(X, rows.is_rare[train], rows.weights(train), 0, 1)
+            scores[tested] = function.scores(rows.part(number, np.flatnonzero(tested)))
             functions.append(function)
         return [CrossFitted("", scores, functions)]

@@ -19,7 +19,7 @@ def tried(table, rare):
     rows, _ = read_training_rows(FitInput(table, rare), "auto", None, 0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        views = without_identifiers(TrainingViews(rows), False, TimeBudget(60), 0)
+        views = without_identifiers(TrainingViews(rows), False, TimeBudget(600), 0)
         columns = columns_by_value(views)
     return columns, [found for each in caught if (found := finding_of(each.message))]
 
@@ -52,6 +52,27 @@ def test_without_time_nothing_is_tried():
     assert without_identifiers(views, False, TimeBudget(1e-9), 0) is views
 
 
+def test_each_fold_decides_by_the_rows_that_it_learns_from():
+    table, rare = skimmed_shops(n=2400)  # too few rows for most folds to be sure
+    rows, _ = read_training_rows(FitInput(table, rare), "auto", None, 0)
+    before = TrainingViews(rows)
+    suspects = [labels.nearby_only_ for labels in before.statistics.labels_]
+    assert {tuple(names) for names in suspects} == {(), ("shop",)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the column is used
+        views = without_identifiers(before, False, TimeBudget(600), 0)
+    assert [list(names) for names in views.left_out] == suspects
+    assert [each.is_used for each in views.rows.table.remembered] == [True, True]
+    names = [name for name, _ in views.statistics.columns_]
+    for view in ("quantiles", "trees", "indicators"):
+        folds, made = views.folds(view, 0, 1), views.views[view]
+        for number, left_out in enumerate(views.left_out):
+            own = folds.features_of(number)
+            seen = {names[k] for k in made.source_column_[own]}
+            assert seen == set(names) - set(left_out)
+            assert folds.part(number, np.arange(9)).shape == (9, len(own))
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_rows", [2400, 2399, 2398])
 def test_the_trial_is_of_the_first_and_the_last_third(n_rows):
@@ -64,7 +85,7 @@ def test_the_trial_is_of_the_first_and_the_last_third(n_rows):
 
 def test_the_model_does_without_the_column():
     table, rare = skimmed_shops()
-    model = RareClassifier(60, members=["logistic regression"], n_jobs=1)
+    model = RareClassifier(600, members=["logistic regression"], n_jobs=1)
     with pytest.warns(UserWarning, match="other rows rank as well without it"):
         model.fit(table, rare)
     assert [each.is_used for each in model.columns_] == [True, False]

@@ -13,12 +13,11 @@ from rareclass.ensemble.combination import combine
 from rareclass.ensemble.importances import (
     leaderboard,
     permutation_importances,
-    with_features_of,
     warn_of_columns,
+    with_features_of,
 )
 from rareclass.ensemble.members.machines import LogisticOnIndicators
 from rareclass.ensemble.race import Candidate
-from rareclass.ensemble.score_functions import LinearFunction
 from rareclass.ensemble.training_rows import FoldedRows, HeldOutRows, TrainingViews
 from rareclass.findings import finding_of
 from rareclass.metrics import average_precision, average_precision_interval, roc_auc
@@ -56,18 +55,19 @@ def test_the_column_that_decides_is_worth_most_and_noise_nothing(members):
 
 
 def test_shuffled_features_are_those_of_other_rows():
-    X = RNG.normal(size=(9, 4)) * (RNG.random((9, 4)) < 0.5)
-    features, order = np.array([False, True, False, True]), RNG.permutation(9)
+    every = RNG.normal(size=(9, 4)) * (RNG.random((9, 4)) < 0.5)
+    X, order = every[2:7], RNG.permutation(9)[:5]
+    features = np.array([False, True, False, True])
     expected = X.copy()
-    expected[:, 1], expected[:, 3] = X[order, 1], X[order, 3]
-    before = X.copy()
-    np.testing.assert_array_equal(shuffled_features(X, features, order), expected)
+    expected[:, 1], expected[:, 3] = every[order, 1], every[order, 3]
+    before = every.copy()
+    np.testing.assert_array_equal(with_features_of(X, features, every, order), expected)
     for kind in (sparse.csr_array, sparse.csr_matrix):
         np.testing.assert_array_equal(
-            shuffled_features(kind(X), features, order).toarray(), expected
+            with_features_of(kind(X), features, kind(every), order).toarray(), expected
         )
-    np.testing.assert_array_equal(X, before)
-    assert shuffled_features(X, np.zeros(4, bool), order) is X
+    np.testing.assert_array_equal(every, before)
+    assert with_features_of(X, np.zeros(4, bool), every, order) is X
 
 
 def views_of(frame, y=Y, weight=None):
@@ -76,10 +76,10 @@ def views_of(frame, y=Y, weight=None):
 
 
 def learned(views, name="mean difference"):
-    (found,) = MeanDifference(name).cross_fit(folds_of(views, "quantiles", 0, 1))
-    functions = found.functions
+    folds = views.folds("quantiles", 0, 1)
+    (found,) = MeanDifference(name).cross_fit(folds)
     return Candidate(
-        MeanDifference(name), "", found.held_out, functions, LinearFunction.mean_of(functions), 1.5
+        MeanDifference(name), "", found.held_out, found.functions, folds.mean_of(found), 1.5
     )
 
 
@@ -109,7 +109,7 @@ def test_features_of_two_columns_belong_to_both():
     y = ((first + second) % 6 == 0) & (rng.random(600) < 0.9)  # neither alone says anything
     views = views_of(codes, y)
     member = LogisticOnIndicators(strengths=(1.0,))
-    views.encoded("indicators")
+    views.folds("indicators", 0, 1)
     assert (views.views["indicators"].second_column_ >= 0).any()
     model = RareClassifier(members=[member], cv=3, n_jobs=1).fit(codes, y)
     assert (model.feature_importances_ > 0.05).all()

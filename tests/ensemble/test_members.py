@@ -114,8 +114,6 @@ def test_the_contract_of_a_member(member):
     for each in found:
         assert np.isfinite(each.held_out).all()
         assert len(each.functions) == 3
-        if each.setting == "learned metric":
-            continue  # the held-out scores are those of other machines
         for number, function in enumerate(each.functions):
             tested = np.equal(rows.fold, number)
             np.testing.assert_allclose(
@@ -130,6 +128,34 @@ def test_the_contract_of_a_member(member):
     sizes = (1_000, 50, 5), (9_000, 450, 5), (9_000, 450, 50)
     small, long, wide = (member.cost(Size(*size)) for size in sizes)
     assert 0.0 < small < long < wide
+
+
+@pytest.mark.sampled(8)
+@BY_NAME
+def test_a_fold_learns_from_the_features_that_it_sees(member):
+    """The others may be anything; the mean of the functions scores rows of all features."""
+    rows = encoded()
+    own, rng = np.array([0, 1, 2]), np.random.default_rng(1)
+    X = np.column_stack([rows.X, rng.normal(size=(80, 3))])
+    rows = replace(rows, X=X, features=[np.append(own, 3 + k) for k in range(3)])
+    unknown = rows.fold == 1
+    noise = np.where(unknown, 5.0, 1.0)[:, None] * rng.normal(size=(80, 3))
+    noise[:, 1] = X[:, 4]  # all but what fold 1 sees
+    other = replace(rows, X=np.column_stack([rows.X[:, :3], noise]))
+    found, again = member.cross_fit(rows), member.cross_fit(other)
+    for one, two in zip(found, again, strict=True):
+        assert np.isfinite(one.held_out).all()
+        assert len(one.functions) == 3
+        tested = np.flatnonzero(unknown)
+        np.testing.assert_array_equal(one.held_out[tested], two.held_out[tested])
+        for number, function in enumerate(one.functions):
+            tested = np.flatnonzero(rows.fold == number)
+            scores = function.scores(rows.part(number, tested))
+            np.testing.assert_allclose(scores, one.held_out[tested], rtol=1e-4, atol=1e-4)
+        alone = [each.scores(X[:, rows.features[k]]) for k, each in enumerate(one.functions)]
+        np.testing.assert_allclose(
+            rows.mean_of(one).scores(X), np.mean(alone, axis=0), rtol=1e-4, atol=1e-4
+        )
 
 
 @BY_NAME
@@ -185,24 +211,37 @@ def test_a_learned_metric_follows_what_decides():
     X[is_rare, 2] *= 0.1  # in the middle of one feature: no mean tells
     rows = EncodedFolds(X, is_rare, None, np.arange(240) // 8 % 3, seed=0, n_jobs=1)
     member = MEMBERS["kernel on quantiles"](lams=(2.0**-4, 2.0**-7), n_majority=100)
-    *plain, learned = member.cross_fit(rows)
+    *plain, learned, smoother, rougher = member.cross_fit(rows)
     assert learned.setting == "learned metric"
-    scales = learned.functions[0].scales
-    assert int(np.argmax(scales)) == 2
-    assert scales[2] > 1.2 * np.delete(scales, 2).max()
+    assert smoother.setting == "learned metric, smoother"
+    assert rougher.setting == "learned metric, rougher"
     best = max(average_precision(is_rare, each.held_out) for each in plain)
     assert average_precision(is_rare, learned.held_out) > best
+    # Functions of the folds are in metrics of their own, those of new rows in one of all folds.
+    assert len({id(each.scales) for each in learned.functions}) == 3
+    common = learned.for_new[0].scales
+    assert all(each.scales is common for each in learned.for_new)
+    for scales in (common, *(each.scales for each in learned.functions)):
+        assert int(np.argmax(scales)) == 2
+    assert common[2] > 1.2 * np.delete(common, 2).max()
     # The metric of all folds knows the labels of each: held-out scores are those of another one.
     tested = rows.fold == 0
-    of_all = learned.functions[0].scores(X[tested])
+    of_fold, of_all = (each[0].scores(X[tested]) for each in (learned.functions, learned.for_new))
+    np.testing.assert_allclose(of_fold, learned.held_out[tested], atol=1e-3)
     assert not np.allclose(of_all, learned.held_out[tested], atol=1e-3)
     # A tenth as like the landmarks as any training row is to the others.
-    for each in (plain[0].functions[0], learned.functions[0]):
+    for each in (plain[0].functions[0], learned.functions[0], learned.for_new[0]):
         lowest = each.with_similarity(X)[:, 1].min()
         assert 0.1 * (lowest - 1.0) <= each.least <= 0.1 * lowest
-    # What new rows are scored by is one function in one metric.
-    assert all(each.scales is scales for each in learned.functions)
-    assert KernelFunction.mean_of(learned.functions).scores(X).shape == (240,)
+    # New rows are scored by one function in one metric: that of `for_new`, not of the folds.
+    mean = rows.mean_of(learned)
+    assert isinstance(mean, KernelFunction)
+    assert mean.scales is common
+    np.testing.assert_array_equal(mean.scores(X), KernelFunction.mean_of(learned.for_new).scores(X))
+    assert plain[0].for_new is None
+    np.testing.assert_array_equal(
+        rows.mean_of(plain[0]).scores(X), KernelFunction.mean_of(plain[0].functions).scores(X)
+    )
 
 
 def test_a_view_that_holds_nothing_ranks_nothing():

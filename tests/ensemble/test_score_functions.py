@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from draws import draws
+from ensemble.test_tree_sum import random_tree
 from rareclass.ensemble import score_functions
-from rareclass.ensemble.score_functions import KernelFunction, LinearFunction, scores_of
+from rareclass.ensemble.score_functions import (
+    KernelFunction,
+    LinearFunction,
+    MeanFunction,
+    mean_function,
+    scores_of,
+)
+from rareclass.ensemble.tree_sum import TreeSum
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import make_kernel
 
@@ -104,6 +112,70 @@ def test_kernel_functions_of_different_metrics_have_no_mean():
     ):
         with pytest.raises(ValueError, match="no common expansion"):
             KernelFunction.mean_of([one, other])
+        X = np.random.default_rng(0).normal(size=(9, 2))
+        mean = mean_function([one, other])
+        assert isinstance(mean, MeanFunction)
+        np.testing.assert_array_equal(mean.scores(X), (one.scores(X) + other.scores(X)) / 2)
+        with_others = mean_function([mean, MeanFunction([one, one])])
+        expected = (3 * one.scores(X) + other.scores(X)) / 4
+        np.testing.assert_allclose(with_others.scores(X), expected, rtol=1e-6)
+
+
+def functions_of(kind, n_features, random):
+    """Two functions of rows of so many features, of one kind."""
+    if kind == "linear":
+        return [LinearFunction(random.normal(size=n_features), 0.3) for _ in range(2)]
+    if kind == "trees":
+        trees = [random_tree(random, 5) for _ in range(6)]
+        trees = [each._replace(feature=each.feature % n_features) for each in trees]
+        return [TreeSum.of(trees[:3], 0.3), TreeSum.of(trees[3:])]
+    scales = [random.uniform(0.5, 2, n_features) if kind == "metrics" else None for _ in range(2)]
+    return [
+        KernelFunction(
+            "laplace", 1.0, random.normal(size=(4, n_features)), random.normal(size=4), each, 0.1
+        )
+        for each in scales
+    ]
+
+
+@given(st.sampled_from(["linear", "trees", "kernel", "metrics"]), st.integers(0, 2**32))
+@draws(60)
+def test_a_function_at_some_features_of_rows_of_more(kind, seed):
+    """By a function of the features alone, whatever the others are."""
+    random = np.random.default_rng(seed)
+    n_features = random.integers(1, 4)
+    wide = n_features + random.integers(0, 4)
+    places = [random.permutation(wide)[:n_features] for _ in range(2)]
+    functions = functions_of(kind, n_features, random)
+    X = random.normal(size=(20, wide))
+    within = [each.at(own, wide) for each, own in zip(functions, places, strict=True)]
+    expected = [each.scores(X[:, own]) for each, own in zip(functions, places, strict=True)]
+    rows = X.copy()
+    rows[:, np.setdiff1d(np.arange(wide), places[0])] *= -7.0
+    np.testing.assert_allclose(within[0].scores(rows), expected[0], rtol=1e-6, atol=1e-9)
+    for function, scores in zip(within, expected, strict=True):
+        np.testing.assert_allclose(function.scores(X), scores, rtol=1e-6, atol=1e-9)
+        function.check_parts()
+    # The mean of functions at other features, and such a mean at features of yet wider rows.
+    mean = mean_function(within)
+    assert isinstance(mean, MeanFunction) == (kind in ("kernel", "metrics"))
+    np.testing.assert_allclose(mean.scores(X), np.mean(expected, axis=0), rtol=1e-5, atol=1e-6)
+    for function, scores in zip(within, scores_of(within, X), strict=True):
+        np.testing.assert_allclose(scores, function.scores(X), rtol=1e-6)
+    if kind != "kernel":
+        return
+    plain = MeanFunction(functions)
+    own = places[0]
+    np.testing.assert_array_equal(plain.at(own, wide).scores(X), plain.scores(X[:, own]))
+
+
+def test_kernel_functions_at_the_same_features_stay_one_expansion():
+    random = np.random.default_rng(0)
+    features, X = np.array([2, 0]), random.normal(size=(9, 4))
+    one, other = (each.at(features, 4) for each in functions_of("kernel", 2, random))
+    mean = mean_function([one, other])
+    assert isinstance(mean, KernelFunction)
+    np.testing.assert_allclose(mean.scores(X), (one.scores(X) + other.scores(X)) / 2, rtol=1e-5)
 
 
 def test_a_row_that_is_far_from_all_landmarks_scores_no_more_than_the_majority():
@@ -146,6 +218,8 @@ def test_a_linear_function_takes_dense_and_sparse_rows():
         ("coefficients", np.ones(3, int), False),
         ("scales", np.ones(2), True),
         ("scales", np.ones(3), False),
+        ("features", np.array([4, 0]), True),
+        ("features", np.array([1, 0, 2]), False),
     ],
 )
 def test_parts_that_do_not_fit_each_other_are_refused(part, value, is_sound):
