@@ -14,15 +14,16 @@ at most 700 majority and 80 rare rows, so that many draws are cheap; each draw h
   - cleanlab, defaults: the same of `CleanLearning()`, a logistic regression with five folds, of
     standardised numbers and values of categories one by one.
 
-- counted: the estimated number and its interval, from the scores of both models, and the count of
-  confident learning.
-- evaluated: the same share of the rare test rows loses its label at random; number and average
-  precision as `rareclass evaluate --missed-cases auto` estimates them, by the model of the first
-  deal of folds.
+- counted: the upper limit of the number, from the scores of both models, and the count of confident
+  learning.
+- evaluated: the same share of the rare test rows loses its label at random; average precision as
+  `rareclass evaluate --missed-cases SHARE` corrects it, by the model of the first deal of folds.
+- simulated: scores of known shapes, of which labels are lost at random. A part of the majority may
+  score just like the class ("alike"), which no labels tell from cases that were missed.
 
-Members are histogram boosting and logistic regression, with time for both. The
-estimate was designed on `CHOOSING`; the other tables confirm it. cleanlab is needed for its two
-lists only (`pip install cleanlab`).
+Members are histogram boosting and logistic regression, with time for both. The lists were designed
+on `CHOOSING`; the other tables confirm them. cleanlab is needed for its two lists only
+(`pip install cleanlab`).
 """
 
 import argparse
@@ -30,8 +31,9 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -53,13 +55,35 @@ CONFIRMING = (
 )  # fmt: skip
 SHARES, KINDS = (0.05, 0.1, 0.2, 0.4), ("random", "border", "both")
 BOTH = KINDS[2]
-# Kinds of errors that planted rare labels, and labels of test rows.
-_KINDS_OF = {"": KINDS, "wrong_": (BOTH,), "new_": ("random",)}
+# Kinds of errors that planted lost labels, and wrong rare ones.
+_KINDS_OF = {"": KINDS, "wrong_": (BOTH,)}
 MEMBERS = ("histogram boosting", "logistic regression")
 AUDIT, PLAIN = "audit", "plain out-of-fold scores"
 SAME, DEFAULTS = "cleanlab, same probabilities", "cleanlab, defaults"
 _MAJORITY, _RARE, _TEST_MAJORITY, _TEST_RARE, _SEED = 700, 80, 1_400, 160, 20261126
 _SECONDS = 600.0  # for every model: no member is left out
+
+# Scores of n rows of the class and m rows of the other class.
+SHAPES: dict[str, Callable[..., Any]] = {
+    "apart": lambda rng, n, m: (rng.normal(9, 1, n), rng.normal(0, 1, m)),
+    "equal variances": lambda rng, n, m: (rng.normal(2.5, 1, n), rng.normal(0, 1, m)),
+    "narrow class": lambda rng, n, m: (rng.normal(2.5, 0.5, n), rng.normal(0, 1, m)),
+    "wide class": lambda rng, n, m: (rng.normal(2.5, 2, n), rng.normal(0, 1, m)),
+    "skewed": lambda rng, n, m: (rng.lognormal(1, 0.7, n), rng.lognormal(0, 0.7, m)),
+    "skewed to the left": lambda rng, n, m: (-rng.gamma(1, 1, n), -rng.gamma(6, 1, m)),
+    "heavy tails": lambda rng, n, m: (3 + rng.standard_t(2, n), rng.standard_t(2, m)),
+    "two values": lambda rng, n, m: (1.0 * (rng.random(n) < 0.8), 1.0 * (rng.random(m) < 0.02)),
+    **{
+        f"{100 * part:g} % alike": lambda rng, n, m, part=part: (
+            rng.normal(4, 0.5, n),
+            rng.normal(np.where(np.arange(m) < part * m, 4, 0), 0.5),
+        )
+        for part in (0.005, 0.015, 0.03)
+    },
+}
+COUNTS = [(n, m) for m in (2_000, 50_000) for n in (50, 300, 2_000)]  # of both classes
+_SHOWN = COUNTS[0], COUNTS[1], COUNTS[-1]
+SIMULATED = list(product(SHAPES, COUNTS, (0.0, *SHARES)))
 
 
 class Draw(NamedTuple):
@@ -141,23 +165,69 @@ def listed_by(X: pl.DataFrame, recorded: np.ndarray, scores: Any) -> dict[str, l
     }
 
 
+def simulated_limits(
+    shape: str,
+    counts: tuple[int, int],
+    share: float,
+    n_draws: int,
+    thinned: float = 1.0,
+    of_rare: bool = False,
+) -> np.ndarray:
+    """Return limits and true numbers of draws; each label is lost with a probability of `share`.
+
+    `thinned` is the part of the rows of the other label that is there. With `of_rare` as many
+    labels of the majority are lost.
+    """
+    from rareclass.labels.wrong_labels import limit_wrong_labels
+
+    found = []
+    for seed in range(n_draws):
+        rng = np.random.default_rng([_SEED, seed, *counts, round(100 * share)])
+        own, other = SHAPES[shape](rng, *counts)
+        own, other = (-other, -own) if of_rare else (own, other)
+        is_lost = rng.random(len(own)) < share * counts[0] / len(own)
+        rows = np.append(other, own[is_lost])
+        rows = rows[rng.random(len(rows)) < thinned]
+        weight = np.full(len(rows), 1.0 / thinned)
+        limit = limit_wrong_labels(own[~is_lost], rows, other_weight=weight)
+        found.append((limit.most, is_lost.sum()))
+    return np.array(found).T
+
+
+def simulate(n_draws: int = 100) -> list[dict[str, Any]]:
+    """Return for each cell how often the limit holds, and its median beside the labelled rows."""
+    rows = []
+    for shape, (n, m), share in SIMULATED:
+        most, lost = simulated_limits(shape, (n, m), share, n_draws)
+        row = {"shape": shape, "n": n, "m": m, "share": share}
+        held, ratio = float(np.mean(lost <= most)), float(np.median(most / (n - lost)))
+        rows.append({**row, "held": held, "ratio": ratio})
+    return rows
+
+
+def simulated_lines(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """Tabulate coverage, and limits where none or a fifth of the labels is lost, by shape."""
+    lines = []
+    for shape in SHAPES:
+        own = [row for row in rows if row["shape"] == shape]
+        held = [100 * row["held"] for row in own]
+        ratio_of = {(row["n"], row["m"], row["share"]): row["ratio"] for row in own}
+        ratios = [ratio_of[n, m, share] for n, m in _SHOWN for share in (0.0, 0.2)]
+        lines.append(
+            [shape, f"{fmean(held):.1f}", f"{min(held):.0f}", *(f"{r:.2f}" for r in ratios)]
+        )
+    return lines
+
+
 def on_new_rows(model: Any, rows: Draw, share: float, seed: int) -> dict[str, Any]:
-    """Return estimates from test rows of which a share of the rare ones lost its label."""
-    from rareclass.labels.wrong_labels import confident_count
+    """Return average precision on test rows of which a share of the rare ones lost its label."""
     from rareclass.metrics import average_precision, missed_case_measures
 
     scores, recorded = model.score_samples(rows.X_test), rows.rare_test.copy()
-    lost = planted(recorded, share, "random", scores, seed) if share else np.zeros(0, dtype=int)
-    recorded[lost] = False
-    found, chance = missed_case_measures(recorded, scores, np.inf), model.calibration_(scores)
+    recorded[planted(recorded, share, "random", scores, seed)] = False
+    found = missed_case_measures(recorded, scores, np.inf, missed_cases=share)
     value, low, high = found.average_precision
     return {
-        "new_planted": len(lost),
-        "new_confident": confident_count(chance[recorded], chance[~recorded]),
-        "new_estimate": found.missed.number,
-        "new_low": found.missed.low,
-        "new_high": found.missed.high,
-        "new_most": found.missed.most,
         "new_recorded": float(average_precision(recorded, scores)),
         "new_corrected": value,
         "new_ends": [low, high],
@@ -171,7 +241,6 @@ def measure(rows: Draw, recorded: np.ndarray, lost: np.ndarray) -> tuple[dict[st
     scores = score(rows.X, recorded)
     listed = listed_by(rows.X, recorded, scores)
     n_lost, n_false = int(rows.rare[lost].sum()), int((~rows.rare[lost]).sum())
-    estimate, wrong = scores.estimate(), scores.estimate(of_rare=True)
     figures = {
         "planted": n_lost,
         "wrong_planted": n_false,
@@ -180,15 +249,9 @@ def measure(rows: Draw, recorded: np.ndarray, lost: np.ndarray) -> tuple[dict[st
         "wrong_found": {
             name: int((~rows.rare[of[1][:n_false]]).sum()) for name, of in listed.items()
         },
-        "estimate": estimate.number,
-        "low": estimate.low,
-        "high": estimate.high,
-        "most": estimate.most,
+        "most": scores.limit().most,
         "confident": scores.confident(),
-        "wrong_estimate": wrong.number,
-        "wrong_low": wrong.low,
-        "wrong_high": wrong.high,
-        "wrong_most": wrong.most,
+        "wrong_most": scores.limit(of_rare=True).most,
         "wrong_confident": scores.confident(of_rare=True),
         "seconds": round(time.process_time() - start, 2),
     }
@@ -207,7 +270,6 @@ def measure_draw(name: str, folder: Path, seed: int) -> list[dict[str, Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         figures, clean = measure(rows, rows.rare, np.zeros(0, dtype=int))
-        figures |= on_new_rows(clean.models[0], rows, 0.0, seed)
         cells = [{**about, "share": 0.0, "kind": "none", **figures}]
         for kind in KINDS:
             for share in SHARES:
@@ -215,7 +277,7 @@ def measure_draw(name: str, folder: Path, seed: int) -> list[dict[str, Any]]:
                 recorded = rows.rare.copy()
                 recorded[lost] ^= True
                 figures, scores = measure(rows, recorded, lost)
-                if kind in _KINDS_OF["new_"]:
+                if kind == "random":
                     figures |= on_new_rows(scores.models[0], rows, share, seed)
                 cells.append({**about, "share": share, "kind": kind, **figures})
     return cells
@@ -247,34 +309,29 @@ def n_at_least(cells: Sequence[dict[str, Any]], names: Sequence[str]) -> int:
     return n_tables
 
 
-def coverage(
-    cells: Sequence[dict[str, Any]], kind: str, end: str = "high", part: str = ""
-) -> float:
-    """Return the share of draws whose number of planted rows lies in the interval."""
-    low, planted, high = (part + each for each in ("low", "planted", end))
-    return fmean(cell[low] <= cell[planted] <= cell[high] for cell in cells if cell["kind"] == kind)
+def coverage(cells: Sequence[dict[str, Any]], kind: str, part: str = "") -> float:
+    """Return the share of draws in which at most as many rows as the limit were planted."""
+    of_kind = [cell for cell in cells if cell["kind"] == kind]
+    return fmean(cell[f"{part}planted"] <= cell[f"{part}most"] for cell in of_kind)
 
 
-def interval_lines(cells: Sequence[dict[str, Any]], part: str = "") -> list[list[str]]:
-    """Tabulate estimates and coverage by kind and share."""
+def limit_lines(cells: Sequence[dict[str, Any]], part: str = "") -> list[list[str]]:
+    """Tabulate limits and coverage by kind and share."""
     lines = []
     for kind, share in [("none", 0.0), *((kind, share) for kind in KINDS for share in SHARES)]:
         own = [c for c in cells if c["kind"] == kind and c["share"] == share]
         if not own or kind not in ("none", *_KINDS_OF[part]):
             continue
-        keys = ("planted", "confident", "estimate", "low", "high")
-        means = [fmean(c[part + key] for c in own) for key in keys]
-        shares = [f"{100 * coverage(own, kind, end, part):.0f}" for end in ("high", "most")]
-        certain = 100 * fmean(c[f"{part}low"] > 0.0 for c in own)
+        means = [fmean(c[part + key] for c in own) for key in ("planted", "confident", "most")]
         line = [kind, f"{100 * share:.0f}", *(f"{mean:.1f}" for mean in means)]
-        lines.append([*line, f"{certain:.0f}", *shares])
+        lines.append([*line, f"{100 * coverage(own, kind, part):.0f}"])
     return lines
 
 
 def evaluated_lines(cells: Sequence[dict[str, Any]]) -> list[list[str]]:
     """Tabulate average precision on test rows that lost labels: recorded, corrected and true."""
     lines = []
-    for share in (0.0, *SHARES):
+    for share in SHARES:
         own = [c for c in cells if c["share"] == share and "new_true" in c]
         if not own:
             continue
@@ -299,14 +356,13 @@ def page(result: dict[str, Any]) -> str:
         "table. Found: planted rows among "
         "as many majority rows as were planted, mean over draws, shares and kinds of errors."
     ]
-    for title, names in (("confirm", CONFIRMING), ("the estimate was designed on", CHOOSING)):
+    for title, names in (("confirm", CONFIRMING), ("the lists were designed on", CHOOSING)):
         own = [name for name in names if name in there]
         if not own:
             continue
         n = n_at_least(cells, own)
         of_set = [cell for cell in cells if cell["set"] in own]
-        heads = ["errors", "share, %", "planted", "confident learning", "estimate", "low", "high",
-                 "certain, %", "in the interval, %", "up to most, %"]  # fmt: skip
+        heads = ["errors", "share, %", "planted", "confident learning", "limit", "within, %"]
         parts += [
             f"Tables that {title}; on {n} of {len(own)} the audit finds at least as many as every "
             "other list:",
@@ -315,20 +371,30 @@ def page(result: dict[str, Any]) -> str:
             "both directions):",
             table(header, found_lines(cells, own, "wrong_")),
             "Number of missed cases, mean over tables and draws: as planted, as confident learning "
-            "counts, and as estimated; share of estimates above zero with certainty, and of "
-            "intervals that hold the number planted, in percent (up to `high`, and up to `most`):",
-            table(heads, interval_lines(of_set)),
+            "counts, and the upper limit for labels lost at random (95 %); draws in which at most "
+            "so many were planted, in percent:",
+            table(heads, limit_lines(of_set)),
             "Number of rare labels that are wrong, likewise:",
-            table(heads, interval_lines(of_set, "wrong_")),
-            "Missed cases of test rows, as `rareclass evaluate --missed-cases auto` counts them, "
-            "and average precision, in percent, with the mean distance from the true one:",
-            table(heads, interval_lines(of_set, "new_")),
+            table(heads, limit_lines(of_set, "wrong_")),
+            "Average precision on test rows that lost labels at random, as recorded and as "
+            "`rareclass evaluate --missed-cases SHARE` corrects it, in percent, with the mean "
+            "distance from the true one:",
             table(
                 ["share, %", "recorded", "corrected", "true", "recorded, off by",
                  "corrected, off by", "true in the interval, %"],
                 evaluated_lines(of_set),
             ),
         ]  # fmt: skip
+    if result.get("simulated"):
+        heads = [f"{n:,} of {m:,}, {lost} lost" for n, m in _SHOWN
+                 for lost in ("none", "a fifth")]  # fmt: skip
+        parts += [
+            "Simulated scores, labels lost at random: draws of all sizes and shares in which the "
+            "limit is at least the number lost, in percent, and those of the worst cell; median "
+            "limit as a multiple of the rows that kept the label (0.25 are lost of a fifth), by "
+            "rows of the class and of the majority:",
+            table(["scores", "within, %", "least", *heads], simulated_lines(result["simulated"])),
+        ]
     return "\n\n".join(parts)
 
 
@@ -347,14 +413,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not find_spec("cleanlab"):
         print("cleanlab is left out: it is not installed (pip install cleanlab).")
     path = Path(args.json) if args.json else record.RESULTS / "audit.json"
-    cells = json.loads(path.read_text())["cells"] if path.exists() and not args.again else []
+    result = json.loads(path.read_text()) if path.exists() and not args.again else {}
+    cells, simulated = result.get("cells", []), result.get("simulated")
+    if simulated is None:
+        simulated = simulate()
+        record.write("audit", {"cells": cells, "simulated": simulated}, path)
     for seed in range(args.draws):
         for name in args.only or (*CONFIRMING, *CHOOSING):
             if not any((cell["set"], cell["draw"]) == (name, seed) for cell in cells):
                 cells += measure_draw(name, folder, seed)
-                record.write("audit", {"cells": cells}, path)
+                record.write("audit", {"cells": cells, "simulated": simulated}, path)
                 print(f"{name}, draw {seed}: done", file=sys.stderr, flush=True)
-    print(page({"cells": cells}))
+    print(page({"cells": cells, "simulated": simulated}))
     return 0
 
 

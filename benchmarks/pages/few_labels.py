@@ -215,7 +215,7 @@ def hunt_chart(result: Result) -> Any:
 
 
 def audit_finding(result: Result) -> Finding:
-    """Return planted errors found, and the coverage of the interval for errors at random."""
+    """Return planted errors found, and the coverage of the limit for errors at random."""
     own = [cell for cell in result["cells"] if cell["set"] in audit.CONFIRMING]
     found = mean_of_each(cell["found"] for cell in own if cell["planted"])
     covered = 100 * audit.coverage(own, "random")
@@ -224,8 +224,8 @@ def audit_finding(result: Result) -> Finding:
     return Finding(
         "Missed cases among as many majority rows as were planted, mean of tables that nothing was "
         "chosen on",
-        f"`rareclass audit` {ours:.2f}; its interval holds the number of {covered:.0f} % of draws "
-        "at random",
+        f"`rareclass audit` {ours:.2f}; at most as many as its limit are there in {covered:.0f} % "
+        "of draws at random",
         f"the best other list, {best}, {found[best]:.2f}",
     )
 
@@ -236,7 +236,7 @@ PAGES = {
         "labels",
         "audit",
         "`rareclass audit`, plain out-of-fold scores and cleanlab list rows whose rare label was "
-        "taken away; the audit estimates how many there are.",
+        "taken away; the audit says how many there are at most.",
         audit_finding,
         audit.page,
     ),

@@ -6,16 +6,18 @@ import polars as pl
 import pytest
 
 import rareclass.labels
+from draws import thorough
 from faults import refused
 from rareclass.audit.audit_table import MISSED, WRONG, TableRows, audit_frame
+from rareclass.audit.auditing import score_out_of_fold
 from rareclass.errors import ErrorKind
 
 QUICK = {"members": "logistic regression", "verbose": False, "n_jobs": 1}
 
 
-def table(n_rows=600, n_rare=60, n_missed=15, n_wrong=5):
+def table(n_rows=600, n_rare=60, n_missed=15, n_wrong=5, seed=0):
     """Rows that stand apart by two of three columns, and which of them have a wrong label."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     rare = np.arange(n_rows) < n_rare
     X = pd.DataFrame(rng.normal(size=(n_rows, 3)).round(3), columns=["amount", "hour", "noise"])
     X.loc[rare, ["amount", "hour"]] += 5.0
@@ -36,14 +38,13 @@ def audited():
     return rareclass.labels.audit(X, y, top=20, **QUICK), X, y, missed, wrong
 
 
-def test_wrong_labels_come_first_and_are_counted(audited):
+def test_wrong_labels_come_first_and_are_no_more_than_the_limit(audited):
     found, _, _, missed, wrong = audited
     assert found.pos_label == "yes"
     assert len(set(found.missed.row[:15]) & set(missed)) >= 11
     assert set(found.wrong.row[:5]) == set(wrong)
     for suspects, planted in ((found.missed, missed), (found.wrong, wrong)):
-        estimate = suspects.estimate
-        assert estimate.low <= len(planted) <= estimate.high
+        assert len(planted) <= suspects.limit.most <= len(planted) + 20
         assert len(suspects.row) == 20
     assert (np.diff(found.missed.score) <= 0.0).all()
     assert (np.diff(found.wrong.score) >= 0.0).all()
@@ -95,7 +96,28 @@ def test_copies_may_be_rows_with_a_weight():
         X.to_numpy(), y, sample_weight=np.full(len(y), 2), top=9, n_repeats=1, **QUICK
     )
     assert len(set(found.missed.row) & set(missed)) >= 5
-    assert found.missed.estimate.n_labelled == 2.0 * (y == "yes").sum()
+    assert found.missed.limit.n_labelled == 2.0 * (y == "yes").sum()
+
+
+def test_the_limit_holds_for_out_of_fold_scores_of_rows_that_stand_apart():
+    """On the scale of its own fold a row that lost its label is held down by itself."""
+    limits, both = [], QUICK | {"members": ["histogram boosting", "logistic regression"]}
+    for seed in range(1, 41 if thorough() else 4):
+        X, y, missed, _ = table(400, 60, 15, 0, seed)
+        limits.append(score_out_of_fold(X, y, **both).limit().most)
+    assert np.mean(np.array(limits) >= len(missed)) >= 0.9
+    assert np.median(limits) < 2 * len(missed)
+
+
+def test_majority_rows_that_are_drawn_stand_for_all_and_their_limit_for_the_table(monkeypatch):
+    monkeypatch.setattr("rareclass.ensemble.training_rows._MOST_HELD_OUT", 150)
+    X, y, missed, _ = table()
+    scores = score_out_of_fold(X, y, **QUICK)
+    seen = ~np.isnan(scores.score)
+    assert 150 < (seen & ~scores.is_rare).sum() < 300  # each model draws its own
+    for rows in (scores.is_rare, ~scores.is_rare):
+        assert scores.weight[rows & seen].sum() == pytest.approx(rows.sum())
+    assert len(missed) <= scores.limit().most
 
 
 @pytest.mark.parametrize(

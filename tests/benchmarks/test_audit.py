@@ -5,16 +5,13 @@ import numpy as np
 from benchmarks import audit
 
 
-def cell(name, kind="random", planted=4, low=0.0, high=5.0, **found):
+def cell(name, kind="random", planted=4, most=5.0, **found):
     wrong = planted if kind == audit.BOTH else 0
-    of_wrong = {"planted": wrong, "found": found, "low": 0.0, "high": 9.0, "most": 9.0}
-    of_wrong |= {"estimate": 2.0, "confident": 3.0}
+    of_wrong = {"planted": wrong, "found": found, "most": 9.0, "confident": 3.0}
     new = {"new_recorded": 0.3, "new_corrected": 0.5, "new_true": 0.4, "new_ends": [0.3, 0.6]}
-    new |= {f"new_{key}": value for key, value in of_wrong.items()}
     return new | {f"wrong_{key}": value for key, value in of_wrong.items()} | {
         "set": name, "draw": 0, "kind": kind, "share": 0.2 if planted else 0.0, "planted": planted,
-        "found": found, "low": low, "high": high, "most": 2 * high, "estimate": 1.0,
-        "confident": 7.0,
+        "found": found, "most": most, "confident": 7.0,
     }  # fmt: skip
 
 
@@ -38,10 +35,20 @@ def test_a_list_counts_where_no_other_finds_more():
     assert audit.found_lines(cells, ["b"]) == [["b", "4.0", "2.00", "3.00"]]
 
 
-def test_coverage_is_that_of_one_kind_and_end():
-    cells = [cell("a"), cell("a", high=3.0), cell("a", low=4.5), cell("a", kind="border")]
-    assert audit.coverage(cells, "random") == 1 / 3
-    assert audit.coverage(cells, "random", "most") == 2 / 3
+def test_coverage_is_that_of_one_kind():
+    cells = [cell("a"), cell("a", most=3.0), cell("a", kind="border")]
+    assert audit.coverage(cells, "random") == 0.5
+
+
+def test_simulated_limits_are_tabulated_by_shape():
+    rows = [
+        {"shape": shape, "n": n, "m": m, "share": s, "held": 1.0 - s / 10, "ratio": n + s}
+        for shape, (n, m), s in audit.SIMULATED
+    ]
+    line = ["apart", "98.5", "96", "50.00", "50.20", "300.00", "300.20", "2000.00", "2000.20"]
+    assert audit.simulated_lines(rows)[0] == line
+    cells = [cell("kdd", kind, audit=3) for kind in audit.KINDS]
+    assert audit.page({"cells": cells, "simulated": rows}).count("% alike") == 3
 
 
 def test_the_page_names_the_tables_and_average_precision():
@@ -50,7 +57,7 @@ def test_the_page_names_the_tables_and_average_precision():
     assert "kdd" in shown
     assert "| 20 | 30.0 | 50.0 | 40.0 | 10.0 | 10.0 | 100 |" in shown
     of_both = [each for each in shown.splitlines() if each.startswith(f"| {audit.BOTH} | 20 |")]
-    assert [each.split(" | ")[2:5] for each in of_both[:2]] == [
-        ["4.0", "7.0", "1.0"],
-        ["4.0", "3.0", "2.0"],
+    assert [each.split(" | ")[2:] for each in of_both] == [
+        ["4.0", "7.0", "5.0", "100 |"],
+        ["4.0", "3.0", "9.0", "100 |"],
     ]

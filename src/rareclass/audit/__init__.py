@@ -1,4 +1,4 @@
-"""Audits of recorded labels: missed rare cases, wrong rare labels, and how many there are."""
+"""Audits of recorded labels: missed rare cases, wrong rare labels, and how many at most."""
 
 from rareclass.audit.auditing import Audit, SuspectRows, audit
 

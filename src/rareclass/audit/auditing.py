@@ -1,9 +1,9 @@
-"""Rows whose recorded label is probably wrong, why, and how many there are.
+"""Rows whose recorded label is probably wrong, why, and how many there are at most.
 
 1. Score every row by models that did not learn from it: `RareClassifier`, with two deals of folds.
 2. List majority rows from the highest down, and rare rows from the lowest up, by mean scores on
    one scale of all folds.
-3. Estimate the number of each from all scores (`count_wrong_labels`).
+3. Limit the number of each from all scores (`limit_wrong_labels`).
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.explain.explaining import explain, strongest_of
 from rareclass.explain.near_cases import case_features, nearest_of
 from rareclass.labels.two_classes import label_column, missing_labels
-from rareclass.labels.wrong_labels import WrongLabels, confident_count, count_wrong_labels
+from rareclass.labels.wrong_labels import WrongLabels, confident_count, limit_wrong_labels
 from rareclass.parameters import check_whole
 
 Floats = NDArray[np.float64]
@@ -31,10 +31,10 @@ class SuspectRows:
 
     Attributes
     ----------
-    estimate : WrongLabels
-        How many such rows there are.
+    limit : WrongLabels
+        How many such rows there are at most in the table, where labels are wrong at random.
     confident : float
-        The same by confident learning (`rareclass.labels.wrong_labels.confident_count`).
+        How many there are by confident learning (`rareclass.labels.wrong_labels.confident_count`).
     row : ndarray of int of shape (n,)
         Their numbers in X.
     probability : ndarray of shape (n,)
@@ -51,7 +51,7 @@ class SuspectRows:
         Rows with the same cells and the other label.
     """
 
-    estimate: WrongLabels
+    limit: WrongLabels
     confident: float
     row: NDArray[np.int64]
     probability: Floats
@@ -91,21 +91,25 @@ class OutOfFold(NamedTuple):
     score: Floats
     pooled: Floats  # on one scale of all folds
     probability: Floats
-    weight: Floats
+    weight: Floats  # rows of the table that each stands for
     is_rare: NDArray[np.bool_]
     models: list[RareClassifier]
 
-    def estimate(self, of_rare: bool = False) -> WrongLabels:
-        """Count the majority rows that are rare, or the rare rows that are not (`of_rare`)."""
-        seen = ~np.isnan(self.score)
+    def limit(self, of_rare: bool = False) -> WrongLabels:
+        """Limit the majority rows that are rare, or the rare rows that are not (`of_rare`).
+
+        By the scores on one scale: on its own fold's scale no row that lost its label scores above
+        all majority rows of the fold, as it is one of them, while rows that kept it do.
+        """
+        seen = ~np.isnan(self.pooled)
         suspect, other = (seen & (self.is_rare == value) for value in (of_rare, not of_rare))
-        score = -self.score if of_rare else self.score
-        return count_wrong_labels(
+        score = -self.pooled if of_rare else self.pooled
+        return limit_wrong_labels(
             score[other], score[suspect], self.weight[other], self.weight[suspect]
         )
 
     def confident(self, of_rare: bool = False) -> float:
-        """Count the same rows by confident learning."""
+        """Count these rows by confident learning."""
         chance = 1.0 - self.probability if of_rare else self.probability
         seen = ~np.isnan(chance)
         suspect, other = (seen & (self.is_rare == value) for value in (of_rare, not of_rare))
@@ -136,11 +140,10 @@ def audit(
     n_jobs: int | None = None,
     verbose: bool | str = "auto",
 ) -> Audit:
-    """Find rows whose label is probably wrong, and estimate how many there are.
+    """Find rows whose label is probably wrong, and limit how many there are.
 
-    The lists need no assumption. The estimates assume labels that are wrong at random, log-odds
-    that rise evenly with the score, and at most half of a class with the wrong label; the counts
-    of confident learning assume calibrated probabilities (`rareclass.labels.wrong_labels`).
+    The lists need no assumption. The limits assume labels that are wrong at random; the counts of
+    confident learning assume calibrated probabilities (`rareclass.labels.wrong_labels`).
 
     Parameters
     ----------
@@ -233,9 +236,10 @@ def score_out_of_fold(
         weight[places] += held_out.get("weight", 1.0)
         number[places] += 1.0
     number[number == 0.0] = np.nan
-    return OutOfFold(
-        score / number, pooled / number, probability / number, weight / number, is_rare, models
-    )
+    of_table = np.ones(len(is_rare)) if sample_weight is None else np.asarray(sample_weight)
+    for rows in (is_rare, ~is_rare):  # those held out stand for all
+        weight[rows] *= of_table[rows].sum() / weight[rows].sum()
+    return OutOfFold(score / number, pooled / number, probability / number, weight, is_rare, models)
 
 
 def check_labels(y: Any) -> None:
@@ -277,7 +281,7 @@ def _suspects(
     n_reasons: int,
     n_cases: int,
 ) -> SuspectRows:
-    """List the rows of one label that score most like the other, and count them."""
+    """List the rows of one label that score most like the other, and limit their number."""
     sign, chosen = -1.0 if of_rare else 1.0, rows.suspects(of_rare)[:top]
     cases = np.flatnonzero(rows.is_rare)
     listed = _rows_of(X, chosen)
@@ -287,7 +291,7 @@ def _suspects(
     explanation = explain(model, listed)
     strongest = strongest_of(sign * explanation.contributions, n_reasons)
     return SuspectRows(
-        rows.estimate(of_rare),
+        rows.limit(of_rare),
         rows.confident(of_rare),
         chosen,
         rows.probability[chosen],

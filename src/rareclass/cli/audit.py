@@ -1,4 +1,4 @@
-"""``rareclass audit``: rows of a table whose label is probably wrong, and how many there are."""
+"""``rareclass audit``: rows of a table whose label is probably wrong, and how many at most."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -75,7 +75,7 @@ def audit(
     written: OutputOptions,
     table: TableOptions,
 ) -> None:
-    """Find rows of DATA whose label is probably wrong, and estimate how many there are.
+    """Find rows of DATA whose label is probably wrong, and how many there are at most.
 
     Lists majority rows that are probably missed rare cases, and rare rows that probably are not,
     each with the columns that speak against its label, and the nearest rare rows.
@@ -127,10 +127,11 @@ def audit(
     _print_suspects(console, "Majority rows that are probably rare", found.missed, rows)
     _print_suspects(console, "Rare rows that probably are not", found.wrong, rows)
     console.print(
-        "\nThe estimates assume that labels are wrong at random, not more often where the classes "
-        "meet; most are the rows that score like the other class at all. Confident "
-        "learning counts the rows whose probability reaches the mean of the other label, and "
-        "assumes that probabilities are calibrated."
+        "\nThe limits assume that labels are wrong at random, not more often where the classes "
+        f"meet: then at most {found.missed.limit.share:.0%} of all rare rows were missed. Labels "
+        "cannot show that any are wrong, as classes that overlap look the same. Confident learning "
+        "counts the rows whose probability reaches the mean of the other label, and assumes that "
+        "probabilities are calibrated."
     )
     print_notes(console, notes)
     console.print(f"\nSaved {file_text(out)}", soft_wrap=True)
@@ -144,7 +145,7 @@ def audit(
 
 
 def _counts(suspects: "SuspectRows") -> dict[str, float]:
-    return asdict(suspects.estimate) | {"confident": suspects.confident}
+    return asdict(suspects.limit) | {"confident": suspects.confident}
 
 
 def _table_rows(data: "TrainingSet", id_column: str | None) -> "TableRows":
@@ -160,14 +161,12 @@ def _table_rows(data: "TrainingSet", id_column: str | None) -> "TableRows":
 def _print_suspects(
     console: Console, title: str, suspects: "SuspectRows", rows: "TableRows"
 ) -> None:
-    """Print the estimate, and the first rows with the columns that speak against their label."""
-    estimate = suspects.estimate
+    """Print the limit, and the first rows with the columns that speak against their label."""
     console.print()
     console.print(title, style="bold")
     console.print(
-        f"Estimated number: {estimate.number:,.0f} (95% interval {estimate.low:,.0f} to "
-        f"{estimate.high:,.0f}, at most {estimate.most:,.0f}); by confident learning "
-        f"{suspects.confident:,.0f}"
+        f"At most {suspects.limit.most:,.0f} rows (95% confidence, if labels are wrong at random); "
+        f"by confident learning {suspects.confident:,.0f}"
     )
     table = new_table()
     table.add_column("Row")

@@ -17,7 +17,6 @@ from rareclass.cli.door import (
     command,
     file_or_url,
 )
-from rareclass.cli.method import parse_missed
 from rareclass.cli.screen import (
     WIDE,
     add_numbers,
@@ -71,11 +70,13 @@ def evaluate(
     strict: Strict = False,
     journal: CheckedRows = None,
     missed_cases: Annotated[
-        str | None,
+        float | None,
         typer.Option(
             metavar="SHARE",
+            min=0.0,
+            max=1.0,
             help="Also correct precision for rare rows that DATA labels as majority: their share "
-            "of all rare rows, such as 0.2, or auto to estimate it.",
+            "of all rare rows, such as 0.2.",
             show_default="labels are right",
         ),
     ] = None,
@@ -89,16 +90,15 @@ def evaluate(
     from rareclass.model.evaluate import evaluate_file
     from rareclass.opening import open_model
 
-    asked = None if missed_cases is None else parse_missed("--missed-cases", missed_cases)
     character, data = table.character, table.place(given, "DATA")
     written.check({"the file to be read": data, "the model": model}, written.overwrite)
     content, console = open_model(model), output()
     print_notes(console, content.notices)
     if journal is not None:
-        is_more = bool(time or strict or asked)
+        is_more = bool(time or strict) or missed_cases is not None
         _evaluate_checked(console, content, data, journal, character, is_more, written)
         return
-    found = evaluate_file(content, data, character, strict, time, asked)
+    found = evaluate_file(content, data, character, strict, time, missed_cases)
     console.print(f"{data.name}: {found.estimate.rows_text()}", style="bold")
     print_estimate(console, found.estimate)
     console.print()
@@ -200,26 +200,20 @@ def _print_decisions(
 
 def _print_corrected(console: Console, found: "MissedCaseMeasures") -> None:
     """Print measures that count missed cases as cases, and what they assume."""
-    missed = found.missed
-    is_given = missed.low == missed.high
-    of_all = f"{missed.share:.0%} of all cases, as given" if is_given else ""
-    of_all = of_all or f"an estimated {counted(missed.number, 'case')}"
-    console.print(f"Corrected for missed cases: {of_all}", style="bold")
-    rare = [] if is_given else [("rare rows", found.n_rare, 0)]
+    console.print(
+        f"Corrected for missed cases: {100.0 * found.share:.3g}% of all cases, as given",
+        style="bold",
+    )
     measures = [
         ("precision above threshold", found.precision, 3),
         ("recall above threshold", found.recall, 3),
         ("average precision", found.average_precision, 3),
     ]
-    print_measures(console, "Measure", [*measures, *rare])
+    print_measures(console, "Measure", measures)
     console.print(
         "This assumes that cases were missed at random, not more often where they resemble the "
         "majority."
     )
-    if not missed.are_certain:
-        print_notes(
-            console, ["the labels do not show that cases were missed; an overlap may look alike."]
-        )
 
 
 def _share(share: "Interval", digits: int, width: int) -> str:

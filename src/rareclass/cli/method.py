@@ -2,7 +2,6 @@
 
 import csv
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
@@ -226,21 +225,6 @@ def parse_levels(text: str | None) -> tuple[str, ...] | None:
             ErrorKind.SETTING,
         )
     return levels
-
-
-def parse_missed(option: str, text: str) -> str | float:
-    """Return the share of the rare rows that was missed, or "auto".
-
-    >>> parse_missed("--missed-cases", "0.2"), parse_missed("--missed-cases", "Auto")
-    (0.2, 'auto')
-    """
-    from rareclass.labels.wrong_labels import check_missed_cases
-
-    asked: str | float = text.strip().lower()
-    with suppress(ValueError):
-        asked = float(asked)
-    check_missed_cases(asked, option)
-    return asked
 
 
 def parse_seconds(option: str, text: str) -> float:

@@ -5,59 +5,67 @@ missed ones, r the missed cases per recorded one. Missed cases count as false al
 precision. Recall and the ranks of recorded cases are right as they are.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rareclass.labels.wrong_labels import (
-    LEVEL,
-    WrongLabels,
-    check_missed_cases,
-    count_missed_cases,
-)
-from rareclass.metrics.areas import average_precision, average_precision_interval
+from rareclass.errors import ErrorKind, InputError
+from rareclass.metrics.areas import average_precision_interval
 from rareclass.metrics.interval import Interval, exact_interval
 from rareclass.metrics.scored_classes import score_column
+from rareclass.parameters import is_number
+
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class MissedCaseMeasures:
-    """Measures that count missed cases as cases, with 95 percent intervals.
+    """Measures that count a share of missed cases as cases, with 95 percent intervals.
 
     Attributes
     ----------
-    missed : WrongLabels
-        Cases with the label of the majority; a given share has no interval.
+    share : float
+        Share of all cases that was missed, as given.
     precision : Interval or None
         Of the rows above the threshold; None where there is none.
     recall : Interval
         As by the recorded labels: cases missed at random rank like recorded ones.
     average_precision : Interval
-    n_rare : Interval
+    n_rare : float
         Recorded and missed cases.
     """
 
-    missed: WrongLabels
+    share: float
     precision: Interval | None
     recall: Interval
     average_precision: Interval
-    n_rare: Interval
+    n_rare: float
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the measures as dictionaries and numbers."""
-        plain = {k: v._asdict() if isinstance(v, Interval) else v for k, v in vars(self).items()}
-        return plain | {"missed": asdict(self.missed)}
+        return {k: v._asdict() if isinstance(v, Interval) else v for k, v in vars(self).items()}
+
+
+def check_missed_cases(asked: Any) -> None:
+    """Raise `InputError` unless the parameter is a share between 0 and 1."""
+    if not is_number(asked, 0.0, 1.0):
+        raise InputError(
+            f"missed_cases={asked!r} is not a share of the rare rows.",
+            "Give a number above 0 and below 1, such as 0.2.",
+            ErrorKind.SETTING,
+            value=asked,
+        )
 
 
 def missed_case_measures(
-    y: Any, scores: Any, threshold: float, *, missed_cases: str | float = "auto"
+    y: Any, scores: Any, threshold: float, *, missed_cases: float
 ) -> MissedCaseMeasures:
     r"""Correct precision and average precision for cases that carry the label of the majority.
 
     With r missed cases per recorded one the precision is :math:`(1 + r)` times that of the recorded
-    labels, at most 1; `average_precision_with_missed` does so at the score of each case. The bounds
-    of both intervals, of the recorded measure and of r, are multiplied, which is cautious.
+    labels, at most 1; `average_precision_with_missed` does so at the score of each case. So are the
+    bounds of the interval.
 
     Parameters
     ----------
@@ -67,9 +75,8 @@ def missed_case_measures(
         By a model that did not learn from these rows.
     threshold : float
         Rows that score more are alerts.
-    missed_cases : "auto" or float, default="auto"
-        Share of all cases that was missed, such as 0.2; "auto" estimates it from the scores
-        (`rareclass.labels.wrong_labels`).
+    missed_cases : float
+        Share of all cases that was missed, such as 0.2.
 
     Raises
     ------
@@ -82,25 +89,23 @@ def missed_case_measures(
     --------
     >>> y, scores = [True, False, True, False, False], [4.0, 3.0, 2.0, 1.0, 0.0]
     >>> found = missed_case_measures(y, scores, 2.5, missed_cases=0.2)
-    >>> found.precision.value, found.recall.value, found.n_rare.value
+    >>> found.precision.value, found.recall.value, found.n_rare
     (0.625, 0.5, 2.5)
     """
     check_missed_cases(missed_cases)
     is_case = np.asarray(y, dtype=bool)
     scores = score_column(scores, "scores", len(is_case), "y")
-    recorded = average_precision_interval(is_case, scores, level=LEVEL)
-    missed = count_missed_cases(missed_cases, is_case, scores)
-    numbers = np.array([missed.number, missed.low, missed.high])
-    ratios, called = numbers / missed.n_labelled, scores > threshold
-    hits, alerts = int((called & is_case).sum()), int(called.sum())
-    precision = exact_interval(hits, alerts, LEVEL)
-    areas = [average_precision_with_missed(is_case, scores, ratio) for ratio in ratios]
+    recorded = average_precision_interval(is_case, scores, level=_LEVEL)
+    ratio, called = missed_cases / (1.0 - missed_cases), scores > threshold
+    n_cases, hits, alerts = (int(rows.sum()) for rows in (is_case, called & is_case, called))
+    precision = precision_with_missed(exact_interval(hits, alerts, _LEVEL), ratio)
+    area = average_precision_with_missed(is_case, scores, ratio) / recorded.value
     return MissedCaseMeasures(
-        missed,
-        Interval(*map(float, precision_with_missed(precision, ratios))) if alerts else None,
-        exact_interval(hits, int(is_case.sum()), LEVEL),
-        Interval(*(min(a * b / recorded.value, 1.0) for a, b in zip(recorded, areas, strict=True))),
-        Interval(*map(float, numbers + missed.n_labelled)),
+        float(missed_cases),
+        Interval(*map(float, precision)) if alerts else None,
+        exact_interval(hits, n_cases, _LEVEL),
+        Interval(*(min(each * area, 1.0) for each in recorded)),
+        n_cases * (1.0 + ratio),
     )
 
 
@@ -113,16 +118,14 @@ def precision_with_missed(precision: Any, missed_per_case: Any) -> Any:
     return np.minimum(np.asarray(precision) * (1.0 + missed_per_case), 1.0)[()]
 
 
-def average_precision_with_missed(
-    y: Any, scores: Any, missed_per_case: float, sample_weight: Any = None
-) -> float:
+def average_precision_with_missed(y: Any, scores: Any, missed_per_case: float) -> float:
     r"""Return the average precision that counts missed cases as cases.
 
-    .. math:: \frac{1}{W} \sum_{i \in R} w_i
+    .. math:: \frac{1}{|R|} \sum_{i \in R}
         \min\Bigl(1, (1 + r) \frac{P(s_i)}{P(s_i) + M(s_i)}\Bigr)
 
-    with R the recorded cases of weight W, and P and M the weights of recorded cases and of other
-    rows that score at least as high. With r = 0 it is `average_precision`. O(n log n).
+    with R the recorded cases, and P and M the numbers of recorded cases and of other rows that
+    score at least as high. With r = 0 it is the average precision. O(n log n).
 
     Parameters
     ----------
@@ -131,7 +134,6 @@ def average_precision_with_missed(
     scores : array-like of shape (n,)
     missed_per_case : float
         r, s / (1 - s) where a share s of all cases was missed.
-    sample_weight : array-like of shape (n,) or None
 
     Examples
     --------
@@ -139,13 +141,8 @@ def average_precision_with_missed(
     >>> round(average_precision_with_missed(y, scores, 0.25), 3)
     0.917
     """
-    if missed_per_case == 0.0:
-        return float(average_precision(y, scores, sample_weight))
     is_case, scores = np.asarray(y, dtype=bool), np.asarray(scores, dtype=np.float64)
-    weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, float)
     order = np.argsort(-scores, kind="stable")
-    last = np.searchsorted(-scores[order], -scores, side="right") - 1  # of equal scores
-    cases = np.cumsum((weight * is_case)[order])[last]
-    rows = np.cumsum(weight[order])[last]
-    precision = precision_with_missed(cases / np.maximum(rows, 1e-300), missed_per_case)
-    return float(np.average(precision[is_case], weights=weight[is_case]))
+    n_rows = np.searchsorted(-scores[order], -scores[is_case], side="right")  # with equal scores
+    precision = np.cumsum(is_case[order])[n_rows - 1] / n_rows
+    return float(precision_with_missed(precision, missed_per_case).mean())

@@ -8,10 +8,13 @@ from numpy.typing import NDArray
 
 from rareclass.decide.alert_budget import PeriodBudget, covered_periods
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.labels.wrong_labels import check_missed_cases
 from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
 from rareclass.metrics.interval import exact_interval
-from rareclass.metrics.missed_cases import MissedCaseMeasures, missed_case_measures
+from rareclass.metrics.missed_cases import (
+    MissedCaseMeasures,
+    check_missed_cases,
+    missed_case_measures,
+)
 from rareclass.model.columns import ColumnTracker
 from rareclass.model.decisions import Confusion, RareDecision
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
@@ -192,13 +195,14 @@ def evaluate_file(
     separator: str | None = None,
     strict: bool = False,
     time: str | None = None,
-    missed_cases: str | float | None = None,
+    missed_cases: float | None = None,
 ) -> EvaluatedFile:
     """Compare the scores of a file's rows with their labels.
 
     `time` is the column of times that alerts a day are of; by default that of the model's alert
     budget or training, where the file has it. With `missed_cases` measures are also corrected for
-    rare rows with the label of the majority (`rareclass.metrics.missed_case_measures`).
+    this share of rare rows with the label of the majority
+    (`rareclass.metrics.missed_case_measures`).
 
     Raises `InputError` for anything wrong with the file; when it holds one class only; where
     `strict`, for rows unlike those of training (`refuse_drift`); for missed cases of levels.
