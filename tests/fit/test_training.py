@@ -70,9 +70,9 @@ def test_without_copies_nothing_is_weighed(tmp_path: Path, suffix: str) -> None:
 
 def test_rows_of_both_classes_stay_two(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("a,y\n" + "1.5,0\n" * 3 + "1.5,1\n" * 2 + "2.5,0\n")
+    path.write_text("a,y\n" + "1.5,0\n" * 8 + "1.5,1\n" * 2 + "2.5,0\n" + "3.5,1\n" * 3)
     data = read(path)
-    assert data.rare.tolist() == [False, True, False]
+    assert data.rare.tolist() == [False, True, False, True]
     assert data.weight is not None
     assert data.weight.tolist() == [3, 2, 1]
 

@@ -189,9 +189,8 @@ class DenseView:
     linear parts: each column counts about as much as one number of variance 1, whose squared
     distance between two rows is 2 on average. A missing number is the median, with a marker where
     training had missing ones. A category is the indicators of its 20 commonest values; where it has
-    more, also its log-odds and the log of its count. A code is these two only, unless where it
-    lies says something, too. Dates are what recurs in them, a
-    text 30 numbers of variance 1/30.
+    more, also its log-odds and the log of its count. A code is a number and these two. Dates are
+    what recurs in them, a text 30 numbers of variance 1/30.
 
     Raw numbers ("raw"), for trees: as they are, within the range of training, NaN where missing.
     Categories are log-odds and the log of the count, or indicators where they have up to 10 values.

@@ -12,6 +12,7 @@ from rareclass.folds.dealing import dealt, places, read_times, stretches
 from rareclass.labels.two_classes import Labels
 from rareclass.parameters import is_whole
 
+_PARTS = 5
 # The fold of rows that every fold learns from, and none scores.
 ALWAYS_LEARNED = -1
 
@@ -131,3 +132,18 @@ def _split(
                 ErrorKind.TOO_FEW_ROWS,
             )
     return number
+
+
+def parts_of_rows(n_rows: int, seed: int, groups: Any = None, time: Any = None) -> np.ndarray:
+    """Return parts of the rows, of shape (n_rows,), where folds are too few to be parts.
+
+    Dealt at random; rows of a group are in one part, and with `time` a part is a stretch of it.
+    """
+    if time is not None:
+        distinct, place = np.unique(
+            places(read_times(time, n_rows), n_rows, "time"), return_inverse=True
+        )
+        return place * _PARTS // len(distinct)
+    group = np.arange(n_rows) if groups is None else places(groups, n_rows, "groups")
+    distinct, place = np.unique(group, return_inverse=True)
+    return np.random.default_rng(seed).permutation(len(distinct))[place] % _PARTS

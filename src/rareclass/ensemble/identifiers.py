@@ -1,5 +1,6 @@
 """Identifiers whose values do not carry over to other parts of the table are not learned from."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -61,13 +62,17 @@ def without_identifiers(
         left_out.append(_left_out(part, suspects, absolute_time, lambda: budget.left < least, seed))
     if not any(left_out):
         return views
-    everywhere = [name for name in left_out[0] if all(name in names for names in left_out)]
-    if everywhere:
+    times = Counter(name for names in left_out for name in names)
+    told = [name for name, n in times.items() if 2 * n > len(left_out)]
+    everywhere = [name for name in told if times[name] == len(left_out)]
+    if told:
+        most = "" if told == everywhere else ", or in few folds only"
         warn(
-            f"{', '.join(everywhere)} is not used: its values predict nearby rows of the table "
+            f"{', '.join(told)} is not used{most}: its values predict nearby rows of the table "
             "only, and other rows rank as well without it.",
-            finding=Finding(FindingKind.DOES_NOT_CARRY_OVER, {"columns": everywhere}),
+            finding=Finding(FindingKind.DOES_NOT_CARRY_OVER, {"columns": told}),
         )
+    if everywhere:
         rows = _without(rows, everywhere)
     return TrainingViews(rows, absolute_time, left_out)
 

@@ -142,7 +142,7 @@ def read_training_rows(
     """
     from rareclass.encoding.equal_rows import with_equal_rows_together
     from rareclass.encoding.typed_table import read_table
-    from rareclass.ensemble.folds import fold_numbers
+    from rareclass.ensemble.folds import fold_numbers, parts_of_rows
 
     given = FitInput(given.X, *map(_here, given[1:]))
     number, weight = _drawn_part(given, cv, pos_label, seed)
@@ -166,7 +166,7 @@ def read_training_rows(
     folds = [fold_numbers(count, *how) for count in counts]
     part = None
     if len(np.unique(folds[0])) <= _FEWEST_PARTS:
-        part = fold_numbers(FOLDS, labels, table.n_rows, seed + 1, groups, time, which)
+        part = parts_of_rows(table.n_rows, seed, groups, time)
     is_drawn = isinstance(cv, (str, int, np.integer)) and groups is None and time is None
     if is_drawn and weight is not None:
         folds = [with_equal_rows_together(table, is_rare, each) for each in folds]

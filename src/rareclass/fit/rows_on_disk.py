@@ -49,31 +49,24 @@ class RowsOnDisk:
         return pl.concat([frame for _, frame in self.frames()], rechunk=True)
 
 
-def distinct_on_disk(
-    rows: RowsOnDisk, y: NDArray[np.int16]
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Return the first row of each group of copies, and how many each has, None without copies.
+def equal_rows_on_disk(rows: RowsOnDisk) -> NDArray[np.int64]:
+    """Return a number for each row, equal for rows that are equal in every column.
 
     Rows are compared by 128 bits of hash: 16 bytes a row, and as many again while they are
     sorted.
     """
-    hashes = np.empty((len(_HASH_SEEDS), len(y)), dtype=np.uint64)
+    hashes = np.empty((len(_HASH_SEEDS), len(rows.rows)), dtype=np.uint64)
     for place, frame in rows.frames():
-        marked = frame.with_columns(pl.Series("\0code", y[place]))
         for k, seed in enumerate(_HASH_SEEDS):
-            hashes[k, place] = marked.hash_rows(seed).to_numpy()
-    order = np.lexsort(hashes)  # equal rows stay in their order
-    is_first = np.ones(len(order), dtype=bool)
-    is_first[1:] = False
+            hashes[k, place] = frame.hash_rows(seed).to_numpy()
+    order = np.lexsort(hashes)
+    is_new = np.zeros(len(order), dtype=bool)
     for values in hashes:
         values[:] = values[order]
-        is_first[1:] |= values[1:] != values[:-1]
-    starts = np.flatnonzero(is_first)
-    if len(starts) == len(order):
-        return np.arange(len(order)), None
-    first, count = order[starts], np.diff(starts, append=len(order))
-    ascending = np.argsort(first)
-    return first[ascending], count[ascending].astype(np.float64)
+        is_new[1:] |= values[1:] != values[:-1]
+    group = np.empty(len(order), np.int64)
+    group[order] = np.cumsum(is_new)
+    return group
 
 
 def encode_on_disk(

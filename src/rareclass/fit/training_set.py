@@ -22,9 +22,10 @@ from rareclass.encoding.training_table import (
 )
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.fit.auto_method import AutoMethod
+from rareclass.fit.copies import distinct_rows
 from rareclass.fit.method import Method, TableSize
 from rareclass.fit.rows_elsewhere import RowsElsewhere
-from rareclass.fit.rows_on_disk import RowsOnDisk, distinct_on_disk, sample_of
+from rareclass.fit.rows_on_disk import RowsOnDisk, equal_rows_on_disk, sample_of
 from rareclass.model.targets import FoundLabels, RareTarget, Target
 from rareclass.model.threshold import DecisionRule, times_of
 from rareclass.rows.source import equal_rows
@@ -191,7 +192,8 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
     y, which = _codes(table.labels, target), _which(table.labels, target)
     compared = [each for each in table.beside if each.name != settings.id_column]
     code = y if which is None else (which + 1).astype(np.int16)
-    distinct, copies = _distinct_rows(table.frame.with_columns(compared), code)
+    group = _equal_rows(table.frame.with_columns(compared))
+    distinct, copies = distinct_rows(group, code, settings.weigh_copies)
     beside = pl.DataFrame(table.beside) if table.beside else None
     return TrainingSet(
         table.frame if copies is None else table.frame[distinct],
@@ -301,7 +303,7 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
         class_of = [meaning.class_of.get(label, -1) for label in table.labels]
         which = np.array(class_of, dtype=np.int16)[table.codes[labelled]]
     code = y if which is None else (which + 1).astype(np.int16)
-    distinct, copies = distinct_on_disk(rows, code)
+    distinct, copies = distinct_rows(equal_rows_on_disk(rows), code, settings.weigh_copies)
     return TrainingSet(
         rows if copies is None else rows[distinct],
         y[distinct],
@@ -332,7 +334,9 @@ def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
     labels = labels_as_text(pl.Series("label", batch.labels))
     target = _target(file, "label", label_counts(labels), settings)
     y = _codes(labels, target)
-    distinct, copies = _distinct_sparse_rows(batch.X, y)
+    batch.X.sum_duplicates()
+    batch.X.eliminate_zeros()
+    distinct, copies = distinct_rows(equal_rows(batch.X)[1], y, settings.weigh_copies)
     return TrainingSet(
         batch.X if copies is None else batch.X[distinct],
         y[distinct],
@@ -344,35 +348,11 @@ def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
     )
 
 
-def _distinct_rows(
-    rows: pl.DataFrame, y: NDArray[np.int16]
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Return the first row of each group of copies, and how many each has, None without copies.
-
-    Copies are equal in every column and in code: a copy of a training row that is held out, or
-    in another fold, would flatter the model.
-    """
-    mark, position, count = "\0code", "\0row", "\0count"
-    marked = rows.with_columns(pl.Series(mark, y))
-    groups = (
-        marked.with_row_index(position)
-        .group_by(marked.columns, maintain_order=True)
-        .agg(pl.col(position).first(), pl.len().alias(count))
-    )
-    distinct = groups[position].cast(pl.Int64).to_numpy()
-    if len(distinct) == len(y):
-        return distinct, None
-    return distinct, groups[count].cast(pl.Float64).to_numpy()
-
-
-def _distinct_sparse_rows(
-    X: sparse.csr_matrix, y: NDArray[np.int16]
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Return the same for sparse rows, which are brought into one way of writing them."""
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    of_code = equal_rows(X)[1] * 2**16 + y  # codes are whole numbers of 16 bits
-    _, first, count = np.unique(of_code, return_index=True, return_counts=True)
-    in_order = np.argsort(first)
-    distinct = first[in_order]
-    return distinct, None if len(distinct) == len(y) else count[in_order].astype(np.float64)
+def _equal_rows(rows: pl.DataFrame) -> NDArray[np.int64]:
+    """Return a number for each row, equal for rows that are equal in every column."""
+    position = "\0row"
+    groups = rows.with_row_index(position).group_by(rows.columns, maintain_order=True)
+    members = groups.agg(pl.col(position))[position]
+    group = np.empty(rows.height, np.int64)
+    group[members.explode().to_numpy()] = np.repeat(np.arange(len(members)), members.list.len())
+    return group

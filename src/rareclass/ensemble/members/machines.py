@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -136,59 +136,46 @@ class KernelMember(Member):
         lams: Sequence[float],
         plain: CrossFittedMachines,
     ) -> list[CrossFitted]:
-        """Learn machines in the metric of plain machines, with the best lam and those next to it.
+        """Learn machines of the middle lams in the metric of the plain machine of the middle one.
 
         A metric knows the labels of the rows that its machine learned from: held-out scores are
-        those of machines in the metric of their own fold, with the lam that is best by the rows
-        that the other folds hold out. New rows are scored in one metric, of all folds together.
+        those of machines in the metric of their own fold. New rows are scored in one metric, of all
+        folds together.
         """
-        n_rows, best = len(rows.fold), []
+        n_rows, middle = len(rows.fold), len(lams) // 2
         rng = np.random.default_rng(rows.seed)
         sample = rows.X[np.sort(rng.choice(n_rows, min(_SLOPE_ROWS, n_rows), replace=False))]
-        steps = _STEPS if n_rows < _SINGLE_PRECISION_ROWS else _STEPS[:1]
-        found = [CrossFitted(each.name, np.full(n_rows, np.nan), []) for each in steps]
+        # One lam on many rows, where each takes long.
+        reach = 1 if n_rows < _SINGLE_PRECISION_ROWS else 0
+        tried = lams[max(middle - reach, 0) : middle + reach + 1]
+        found = [
+            CrossFitted(f"learned metric, lam 2^{np.log2(lam):g}", np.full(n_rows, np.nan), [])
+            for lam in tried
+        ]
 
         def learned(
-            folds: Sequence[Fold], coefficients: np.ndarray, k: int
+            folds: Sequence[Fold], coefficients: np.ndarray
         ) -> tuple[CrossFittedMachines, list[list[ScoreFunction]]]:
-            scales = gradient_scales(plain.expansion, coefficients[:, k], sample)
-            near = [lams[min(max(k + each.rougher, 0), len(lams) - 1)] for each in steps]
+            scales = gradient_scales(plain.expansion, coefficients[:, middle], sample)
             source = _source(rows, scales)
-            machines = cross_fit(settings, source, target, folds, near, check=rows.check)
+            machines = cross_fit(settings, source, target, folds, tried, check=rows.check)
             in_metric = replace(rows, X=rows.X * scales)
-            each = range(len(near))
-            return machines, [self._functions(machines, j, in_metric, scales) for j in each]
+            each = range(len(tried))
+            return machines, [self._functions(machines, k, in_metric, scales) for k in each]
 
-        for (_, tested), coefficients in zip(rows.each_fold(), plain.coefficients, strict=True):
-            others = np.where(tested[:, None], np.nan, plain.held_out)
-            best.append(int(np.argmax([_merit(rows, column) for column in others.T])))
-            machines, functions = learned([Fold(tested, tested)], coefficients, best[-1])
-            for j, setting in enumerate(found):
-                setting.held_out[tested] = machines.held_out[tested, j]
-                setting.functions.extend(functions[j])
-        if len(best) == 1:
-            return found
-        k = int(np.median(best))
         every = [Fold(tested, tested) for _, tested in rows.each_fold()]
-        together = learned(every, np.mean(plain.coefficients, axis=0), k)[1]
+        for fold, coefficients in zip(every, plain.coefficients, strict=True):
+            machines, functions = learned([fold], coefficients)
+            for k, setting in enumerate(found):
+                setting.held_out[fold.tested] = machines.held_out[fold.tested, k]
+                setting.functions.extend(functions[k])
+        if len(every) == 1:
+            return found
+        together = learned(every, np.mean(plain.coefficients, axis=0))[1]
         return [
             setting._replace(for_new=functions)
             for setting, functions in zip(found, together, strict=True)
         ]
-
-
-class _Step(NamedTuple):
-    """A setting of a machine in a learned metric: so many lams rougher than the best plain one."""
-
-    name: str
-    rougher: int
-
-
-_STEPS = (
-    _Step("learned metric", 0),
-    _Step("learned metric, smoother", -1),
-    _Step("learned metric, rougher", 1),
-)
 
 
 def _joined(of_folds: Sequence[CrossFitted]) -> CrossFitted:
