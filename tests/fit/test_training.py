@@ -74,7 +74,7 @@ def test_rows_of_both_classes_stay_two(tmp_path: Path) -> None:
     data = read(path)
     assert data.rare.tolist() == [False, True, False, True]
     assert data.weight is not None
-    assert data.weight.tolist() == [3, 2, 1]
+    assert data.weight.tolist() == [8, 2, 1, 3]
 
 
 def test_labels_are_not_told_apart_by_case(tmp_path: Path) -> None:
