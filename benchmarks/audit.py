@@ -14,8 +14,7 @@ at most 700 majority and 80 rare rows, so that many draws are cheap; each draw h
   - cleanlab, defaults: the same of `CleanLearning()`, a logistic regression with five folds, of
     standardised numbers and values of categories one by one.
 
-- counted: the upper limit of the number, from the scores of both models, and the count of confident
-  learning.
+- counted: the upper limit of the number, from the scores of both models.
 - evaluated: the same share of the rare test rows loses its label at random; average precision as
   `rareclass evaluate --missed-cases SHARE` corrects it, by the model of the first deal of folds.
 - simulated: scores of known shapes, of which labels are lost at random. A part of the majority may
@@ -250,9 +249,7 @@ def measure(rows: Draw, recorded: np.ndarray, lost: np.ndarray) -> tuple[dict[st
             name: int((~rows.rare[of[1][:n_false]]).sum()) for name, of in listed.items()
         },
         "most": scores.limit().most,
-        "confident": scores.confident(),
         "wrong_most": scores.limit(of_rare=True).most,
-        "wrong_confident": scores.confident(of_rare=True),
         "seconds": round(time.process_time() - start, 2),
     }
     return figures, scores
@@ -322,7 +319,7 @@ def limit_lines(cells: Sequence[dict[str, Any]], part: str = "") -> list[list[st
         own = [c for c in cells if c["kind"] == kind and c["share"] == share]
         if not own or kind not in ("none", *_KINDS_OF[part]):
             continue
-        means = [fmean(c[part + key] for c in own) for key in ("planted", "confident", "most")]
+        means = [fmean(c[part + key] for c in own) for key in ("planted", "most")]
         line = [kind, f"{100 * share:.0f}", *(f"{mean:.1f}" for mean in means)]
         lines.append([*line, f"{100 * coverage(own, kind, part):.0f}"])
     return lines
@@ -362,7 +359,7 @@ def page(result: dict[str, Any]) -> str:
             continue
         n = n_at_least(cells, own)
         of_set = [cell for cell in cells if cell["set"] in own]
-        heads = ["errors", "share, %", "planted", "confident learning", "limit", "within, %"]
+        heads = ["errors", "share, %", "planted", "limit", "within, %"]
         parts += [
             f"Tables that {title}; on {n} of {len(own)} the audit finds at least as many as every "
             "other list:",
@@ -370,9 +367,9 @@ def page(result: dict[str, Any]) -> str:
             "Rare labels that are wrong, found among as many rare rows as were planted (errors in "
             "both directions):",
             table(header, found_lines(cells, own, "wrong_")),
-            "Number of missed cases, mean over tables and draws: as planted, as confident learning "
-            "counts, and the upper limit for labels lost at random (95 %); draws in which at most "
-            "so many were planted, in percent:",
+            "Number of missed cases, mean over tables and draws: as planted, and the upper limit "
+            "for labels lost at random (95 %); draws in which at most so many were planted, in "
+            "percent:",
             table(heads, limit_lines(of_set)),
             "Number of rare labels that are wrong, likewise:",
             table(heads, limit_lines(of_set, "wrong_")),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import checked_rows, drift_by_chance, interval_coverage
+from benchmarks import checked_rows, drift_by_chance, honest, interval_coverage
 from benchmarks.decisions import (
     calibration,
     choice_of_map,
@@ -173,6 +173,72 @@ def checked_finding(result: Result) -> Finding:
     )
 
 
+def honest_table(result: Result) -> str:
+    """Own estimates less figures of new rows, by columns and by what gave the estimate."""
+    shown = [line for line in result["summary"] if line["n"] > 1]
+    header = ["columns of the tables", "estimate of", "splits", *honest.MEASURES]
+    rows = [
+        [line["columns"], line["what"], str(line["n"])]
+        + [
+            f"{line['means'][name][0]:+.3f} ± {line['means'][name][1]:.3f}"
+            if name in line["means"]
+            else ""
+            for name in honest.MEASURES
+        ]
+        for line in shown
+    ]
+    tables_text = ", ".join(dict.fromkeys(cell["table"] for cell in result["cells"]))
+    return (
+        "Own estimate less the figure of new rows: mean over tables and seeds, and its standard "
+        "error. The mean probability is less the share of rare rows in both. Fold by fold, the "
+        f"rows that a fold holds out are the new rows of a refit. Tables: {tables_text}.\n\n"
+        + table(header, rows)
+    )
+
+
+def honest_finding(result: Result) -> Finding:
+    """Return the mean difference in average precision, of tables of codes and of all."""
+    means = {
+        line["columns"]: line["means"]["average precision"]
+        for line in result["summary"]
+        if line["what"] == "RareClassifier"
+    }
+    codes, every = (f"{means[kind][0]:+.3f} ± {means[kind][1]:.3f}" for kind in ("codes", "all"))
+    return Finding(
+        "Own estimate of average precision less that of new rows, mean and standard error",
+        f"RareClassifier {codes} on made tables of codes, {every} on all tables",
+    )
+
+
+def target_encoder_table(result: Result) -> str:
+    """Mean average precision by encoder and learner."""
+    cells = [cell["average_precision"] for cell in result["cells"]]
+    learners = list(cells[0]["log-odds"])
+    rows = [
+        [encoder, *(f"{100 * np.mean([c[encoder][name] for c in cells]):.1f}" for name in learners)]
+        for encoder in cells[0]
+    ]
+    note = f"Mean average precision in %, over {len(cells)} made tables of codes.\n\n"
+    return note + table(["numbers of codes", *learners], rows)
+
+
+def target_encoder_finding(result: Result) -> Finding:
+    """Return the mean average precision of boosted trees and of logistic regression."""
+    cells = [cell["average_precision"] for cell in result["cells"]]
+    shown = {
+        encoder: ", ".join(
+            f"{name} {100 * np.mean([c[encoder][name] for c in cells]):.1f} %"
+            for name in ("boosted trees", "logistic regression")
+        )
+        for encoder in cells[0]
+    }
+    return Finding(
+        "Mean average precision on codes that became numbers by their labels",
+        f"log-odds: {shown['log-odds']}",
+        f"scikit-learn's TargetEncoder: {shown['TargetEncoder']}",
+    )
+
+
 def _verdicts(result: Result) -> list[tuple[str, str, bool, bool, str]]:
     """Seed, package, whether noticed at first and now, and why not, of every fault."""
     named = tomllib.loads(EXPLAINED.read_text())["survivor"]
@@ -228,6 +294,24 @@ def mutants_finding(result: Result) -> Finding:
 
 
 PAGES = {
+    "honest": Page(
+        "Own estimates beside new rows",
+        "decisions",
+        "honest",
+        "Estimates that a training prints of itself are compared with figures of rows that it "
+        "never saw, on tables of codes, words and numbers.",
+        honest_finding,
+        honest_table,
+        is_headline=True,
+    ),
+    "target_encoder": Page(
+        "Log-odds of categories beside TargetEncoder",
+        "decisions",
+        "target_encoder",
+        "Codes become numbers by the labels of other rows, in the same folds, for three learners.",
+        target_encoder_finding,
+        target_encoder_table,
+    ),
     "calibration": Page(
         "Probabilities",
         "decisions",

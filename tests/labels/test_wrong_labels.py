@@ -8,7 +8,7 @@ from scipy import stats
 
 from benchmarks.audit import SIMULATED, simulated_limits
 from draws import quick
-from rareclass.labels.wrong_labels import confident_count, limit_wrong_labels
+from rareclass.labels.wrong_labels import limit_wrong_labels
 
 # Cells of the simulation for every run: labels of a class that stands apart are limited most
 # closely; in the others a majority that overlaps, or resembles the class, has lost none or few.
@@ -88,29 +88,3 @@ def test_a_weight_counts_as_so_many_rows_and_its_limit_is_not_below_that_of_copi
 def test_rows_of_both_labels_are_needed(own, other):
     with pytest.raises(ValueError, match="two labels"):
         limit_wrong_labels(own, other)
-
-
-CHANCES = st.lists(st.integers(0, 16).map(lambda k: k / 16.0), min_size=1, max_size=12)
-
-
-@given(CHANCES, CHANCES)
-def test_confident_learning_counts_rows_above_the_means_of_both_labels(own, other):
-    """The count of cleanlab's confident joint, scaled to the rows of the label."""
-    bar_own, bar_other = np.mean(own), np.mean(1.0 - np.array(other))
-    joint = [0, 0]
-    for p in other:
-        likely = [q for q, bar in ((p, bar_own), (1.0 - p, bar_other)) if q >= bar]
-        if likely:
-            joint[1 if len(likely) == 2 and p <= 0.5 else int(p < bar_own)] += 1
-    slow = len(other) * joint[0] / sum(joint) if sum(joint) else 0.0
-    assert confident_count(own, other) == pytest.approx(slow)
-    copies = np.arange(len(other)) % 3 + 1
-    assert confident_count(own, other, None, copies) == pytest.approx(
-        confident_count(own, np.repeat(other, copies))
-    )
-
-
-def test_confident_learning_counts_lost_labels_of_classes_that_stand_apart():
-    own, other = scored(n_lost=60)
-    count = confident_count(*(1.0 / (1.0 + np.exp(-4.0 * (s - 2.0))) for s in (own, other)))
-    assert count == pytest.approx(60, abs=25)

@@ -19,7 +19,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.explain.explaining import explain, strongest_of
 from rareclass.explain.near_cases import case_features, nearest_of
 from rareclass.labels.two_classes import label_column, missing_labels
-from rareclass.labels.wrong_labels import WrongLabels, confident_count, limit_wrong_labels
+from rareclass.labels.wrong_labels import WrongLabels, limit_wrong_labels
 from rareclass.parameters import check_whole
 
 Floats = NDArray[np.float64]
@@ -33,8 +33,6 @@ class SuspectRows:
     ----------
     limit : WrongLabels
         How many such rows there are at most in the table, where labels are wrong at random.
-    confident : float
-        How many there are by confident learning (`rareclass.labels.wrong_labels.confident_count`).
     row : ndarray of int of shape (n,)
         Their numbers in X.
     probability : ndarray of shape (n,)
@@ -52,7 +50,6 @@ class SuspectRows:
     """
 
     limit: WrongLabels
-    confident: float
     row: NDArray[np.int64]
     probability: Floats
     score: Floats
@@ -108,15 +105,6 @@ class OutOfFold(NamedTuple):
             score[other], score[suspect], self.weight[other], self.weight[suspect]
         )
 
-    def confident(self, of_rare: bool = False) -> float:
-        """Count these rows by confident learning."""
-        chance = 1.0 - self.probability if of_rare else self.probability
-        seen = ~np.isnan(chance)
-        suspect, other = (seen & (self.is_rare == value) for value in (of_rare, not of_rare))
-        return confident_count(
-            chance[other], chance[suspect], self.weight[other], self.weight[suspect]
-        )
-
     def suspects(self, of_rare: bool = False) -> NDArray[np.int64]:
         """Return the rows of one label, those that score most like the other one first."""
         score = -self.pooled if of_rare else self.pooled
@@ -142,8 +130,8 @@ def audit(
 ) -> Audit:
     """Find rows whose label is probably wrong, and limit how many there are.
 
-    The lists need no assumption. The limits assume labels that are wrong at random; the counts of
-    confident learning assume calibrated probabilities (`rareclass.labels.wrong_labels`).
+    The lists need no assumption. The limits assume labels that are wrong at random
+    (`rareclass.labels.wrong_labels`).
 
     Parameters
     ----------
@@ -292,7 +280,6 @@ def _suspects(
     strongest = strongest_of(sign * explanation.contributions, n_reasons)
     return SuspectRows(
         rows.limit(of_rare),
-        rows.confident(of_rare),
         chosen,
         rows.probability[chosen],
         rows.pooled[chosen],

@@ -145,7 +145,7 @@ def audit(
 
 
 def _counts(suspects: "SuspectRows") -> dict[str, float]:
-    return asdict(suspects.limit) | {"confident": suspects.confident}
+    return asdict(suspects.limit)
 
 
 def _table_rows(data: "TrainingSet", id_column: str | None) -> "TableRows":
@@ -165,8 +165,7 @@ def _print_suspects(
     console.print()
     console.print(title, style="bold")
     console.print(
-        f"At most {suspects.limit.most:,.0f} rows (95% confidence, if labels are wrong at random); "
-        f"by confident learning {suspects.confident:,.0f}"
+        f"At most {suspects.limit.most:,.0f} rows (95% confidence, if labels are wrong at random)"
     )
     table = new_table()
     table.add_column("Row")

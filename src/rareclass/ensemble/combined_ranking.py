@@ -104,7 +104,7 @@ class CombinedRanking:
         """Cells of each column that are unlike any of training: beyond its numbers, unseen words.
 
         Counts by column name, of columns that have some. Such cells count as the nearest number of
-        training, or as a typical word.
+        training, or as the commonest word.
         """
         return self.statistics_.outside(self._typed(X))
 

@@ -171,8 +171,11 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
     again. Ctrl-C while members are learned ends with what is there. Memory: the table in float64 a
     few times, and 1 GiB of kernel.
 
-    A number beyond those of training counts as the nearest of them, a word never seen as that of a
-    typical row (or as a word of a single row, where training had such), so that no row is ranked
+    What labels say of words and codes is learned by each fold from the rows that it learns from,
+    so that rows held out are to it what new rows are.
+
+    A number beyond those of training counts as the nearest of them, a word never seen as the
+    commonest one (or as a word of a single row, where training had such), so that no row is ranked
     first for being far.
 
     Examples

@@ -8,9 +8,6 @@ their label are then two samples of one class, and among the rows of the other l
 least t there are at least the lost ones that belong there: about :math:`N \le M(t) / S(t)`, with M
 the number of these rows and S the share of the class. Where rows lose their label more often the
 more they resemble the other class, there may be more.
-
-`confident_count` counts by another assumption: probabilities are calibrated, and the same for rows
-with a right and a wrong label.
 """
 
 from dataclasses import dataclass
@@ -128,29 +125,3 @@ def _most_lost(kept: Floats, n_rows: float, seen: Floats, every: float, is_seen:
         is_probable = probability >= (1.0 - _LEVEL) / len(seen)
         least, most = np.where(is_probable, number, least), np.where(is_probable, most, number)
     return float(most.min())
-
-
-def confident_count(
-    own: Any, other: Any, own_weight: Any = None, other_weight: Any = None
-) -> float:
-    r"""Count the rows of the other label that belong to the class, by confident learning.
-
-    .. math:: m \, \frac{C}{C + D}
-
-    with m the rows of the other label, C those of them whose probability of the class is at least
-    the mean probability of the rows with its label, and D those whose probability of the other
-    class is at least the mean likewise; rows of both count for the more probable class (Northcutt,
-    Jiang and Chuang 2021). It assumes that each class has its own mean probability whatever the
-    recorded label. `own` and `other` are out-of-fold probabilities of the class. O(n + m).
-
-    >>> confident_count([0.9, 0.7], [0.85, 0.2, 0.1, 0.1])
-    1.0
-    """
-    own, other = (np.asarray(each, dtype=np.float64) for each in (own, other))
-    weight = np.ones(len(other)) if other_weight is None else np.asarray(other_weight, float)
-    of_class = other >= np.average(own, weights=own_weight)
-    of_other = 1.0 - other >= np.average(1.0 - other, weights=weight)
-    both = of_class & of_other
-    of_class, of_other = of_class & ~(both & (other <= 0.5)), of_other & ~(both & (other > 0.5))
-    n_confident = weight[of_class | of_other].sum()
-    return float(weight.sum() * weight[of_class].sum() / n_confident) if n_confident else 0.0
