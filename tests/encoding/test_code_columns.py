@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from rareclass.encoding.known_levels import KnownCodes, could_be_codes, tells_more_than_bins
+from rareclass.encoding.known_levels import (
+    KnownCodes,
+    bins_of_codes,
+    could_be_codes,
+    tells_more_than_bins,
+)
 from rareclass.encoding.log_odds import CategoryStatistics, log_loss, rare_share
 
 N = 6000
@@ -54,7 +59,8 @@ def test_the_two_log_losses_are_compared_row_by_row(size):
     effect, weight = size * rng.normal(size=200), rng.integers(1, 3, N).astype(float)
     y = rng.random(N) < expit(effect[CODE] - 2.4)
     known, _, log_odds, found = learned(CODE * 1.0, y, weight)
-    bins = known.bins_[known.levels(CODE * 1.0)]
+    levels = known.levels(CODE * 1.0)
+    bins = bins_of_codes(known, levels, y, weight)[levels]
     binned = CategoryStatistics().fit_transform(bins, bins.max() + 1, y, weight, PART)
     prior = (weight @ y) / weight.sum()
     gain = log_loss(expit(binned + logit(prior)), y) - log_loss(expit(log_odds + logit(prior)), y)
@@ -97,23 +103,30 @@ def test_levels_of_values_known_missing_and_unseen():
     assert nothing.levels(np.array([1.0, np.nan])).tolist() == [1, 0]
 
 
-def test_bins_have_four_codes_or_more_and_about_equal_weight():
-    known = KnownCodes().fit(CODE * 1.0, ONES)
-    bins = known.bins_[: known.n_known]
-    assert (np.diff(bins) >= 0).all()
-    assert known.bins_[known.n_known :].tolist() == [32, 33]  # of missing and of unseen ones alone
-    rows = np.bincount(known.bins_[known.levels(CODE * 1.0)])
-    assert len(rows) == 32
-    assert rows.min() > 0.6 * N / 32
-    assert rows.max() < 1.4 * N / 32
+def bins(values, y, weight=None):
+    """The bin of each level."""
+    weight = np.ones(len(values)) if weight is None else weight
+    known = KnownCodes().fit(values, weight)
+    return bins_of_codes(known, known.levels(values), y, weight)
+
+
+def test_bins_have_four_codes_or_more_and_about_equal_weight_of_both_classes():
+    tail = np.arange(N) % 20 == 0
+    codes = np.where(tail, 180 + CODE % 20, CODE % 180) * 1.0  # a tenth of the codes is rare
+    found = bins(codes, tail)
+    assert (np.diff(found[:-2]) >= 0).all()
+    assert found[-2:].tolist() == [found[-3] + 1, found[-3] + 2]  # of missing and of unseen ones
+    levels = KnownCodes().fit(codes, ONES).levels(codes)
+    evened = np.bincount(found[levels], np.where(tail, 10.0, 10.0 / 19.0))
+    assert evened.max() < 0.12 * evened.sum()
+    assert len(np.unique(found[180:200])) >= 10  # half of the bins lie where the rare rows do
     for n_codes, n_bins in ((7, 1), (8, 2), (100, 25)):
-        few = KnownCodes().fit(np.arange(n_codes) * 1.0, np.ones(n_codes))
-        assert len(np.unique(few.bins_[:n_codes])) == n_bins
-    copies = np.repeat(CODE[:200] * 1.0, np.arange(200) % 3)
-    weighted = KnownCodes().fit(CODE[:200] * 1.0, np.arange(200) % 3)
-    np.testing.assert_array_equal(
-        weighted.bins_, KnownCodes().fit(copies, np.ones(len(copies))).bins_
-    )
+        values = np.arange(2 * n_codes) % n_codes * 1.0
+        assert len(np.unique(bins(values, np.arange(2 * n_codes) < n_codes)[:-2])) == n_bins
+    copies = np.arange(200) % 3
+    of_weights = bins(CODE[:200] * 1.0, tail[:200], copies * 1.0)
+    of_copies = bins(np.repeat(CODE[:200] * 1.0, copies), np.repeat(tail[:200], copies))
+    np.testing.assert_array_equal(of_weights, of_copies)
 
 
 @pytest.mark.parametrize("steep", [0.0, 0.03])

@@ -90,7 +90,7 @@ _LEAST_GAIN = 0.005
 
 
 class KnownCodes:
-    """The whole numbers of a column in increasing order, in up to 32 bins of about equal weight.
+    """The whole numbers of a column in increasing order.
 
     Numbers that training had are levels 0 to k - 1; level k is missing, level k + 1 every other
     number.
@@ -98,26 +98,18 @@ class KnownCodes:
     Attributes
     ----------
     values_ : ndarray of shape (k,)
-    bins_ : ndarray of int of shape (k + 2,)
-        The bin of each level; missing and other numbers have bins of their own.
 
     Examples
     --------
     >>> import numpy as np
     >>> known = KnownCodes().fit(np.array([7.0, 3.0]), np.ones(2))
-    >>> known.levels(np.array([7.0, 5.0, np.nan])).tolist(), known.bins_.tolist(), known.name(1)
-    ([1, 3, 2], [0, 0, 1, 2], '7')
+    >>> known.levels(np.array([7.0, 5.0, np.nan])).tolist(), known.name(1)
+    ([1, 3, 2], '7')
     """
 
     def fit(self, values: Floats, weight: Floats) -> "KnownCodes":
         """Remember the numbers of rows with weight that are not missing."""
-        present = ~np.isnan(values) & (weight > 0)
-        self.values_, position = np.unique(values[present], return_inverse=True)
-        weights = np.bincount(position, weight[present], len(self.values_))
-        ranks = (np.cumsum(weights) - weights / 2) / max(weights.sum(), 1e-300)
-        n_bins = max(1, min(_MOST_BINS, self.n_known // _CODES_A_BIN))
-        bins = np.minimum(n_bins * ranks, n_bins - 1)
-        self.bins_ = np.append(bins, [n_bins, n_bins + 1]).astype(np.int32)
+        self.values_ = np.unique(values[~np.isnan(values) & (weight > 0)])
         return self
 
     @property
@@ -172,14 +164,30 @@ def tells_more_than_bins(
     must be lower by two standard errors of the paired difference, and by half a percent of what the
     rare share of all rows loses. Time: O(n_rows).
     """
-    bins, n_bins = known.bins_[levels], int(known.bins_.max()) + 1
-    by_bin = CategoryStatistics().fit_transform(bins, n_bins, y, weight, part)
-    prior = rare_share(y, weight)
+    bins, prior = bins_of_codes(known, levels, y, weight), rare_share(y, weight)
+    by_bin = CategoryStatistics().fit_transform(bins[levels], int(bins[-1]) + 1, y, weight, part)
     of_prior = log_loss(np.full(len(y), prior), y)
     binned, single = (
         log_loss(special.expit(each + special.logit(prior)), y) for each in (by_bin, log_odds)
     )
     return is_clear_gain(binned - single, of_prior, weight, _ERRORS_OF_CODES, _LEAST_GAIN)
+
+
+def bins_of_codes(
+    known: KnownCodes, levels: Codes, y: NDArray[np.bool_], weight: Floats
+) -> NDArray[np.int32]:
+    """Return the bin of each level: up to 32 of about equal weight, and two for what is no code.
+
+    Rare rows and others weigh as much together when bins are laid: rare rows often lie where few
+    others do, and a bin must not hold most of them.
+    """
+    share = rare_share(y, weight)
+    evened = weight * np.where(y, 1.0 / share, 1.0 / (1.0 - share))
+    weights = np.bincount(levels, evened, known.n_levels)[: known.n_known]
+    ranks = (np.cumsum(weights) - weights / 2) / max(weights.sum(), 1e-300)
+    n_bins = max(1, min(_MOST_BINS, known.n_known // _CODES_A_BIN))
+    bins = np.minimum(n_bins * ranks, n_bins - 1)
+    return np.append(bins, [n_bins, n_bins + 1]).astype(np.int32)
 
 
 # Columns of fewer values are no names of cards, customers or machines.
