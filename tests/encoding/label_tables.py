@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from rareclass.encoding import known_levels, log_odds
+from rareclass.encoding import known_levels, label_statistics, log_odds
 from rareclass.encoding.typed_table import read_table
 from rareclass.ensemble.training_rows import FoldedRows
 
@@ -21,6 +21,7 @@ _LITTLE = {
     (known_levels, "FEWEST_RARE"): 2,
     (known_levels, "STANDARD_ERRORS"): 0.1,
     (known_levels, "LEAST_LOSS"): 0.001,
+    (label_statistics, "_ERRORS_OF_PAIRS"): -9.0,
     (log_odds, "_ERRORS_OF_PAIRS"): 0.1,
     (log_odds, "_GAIN_OF_PAIRS"): 0.001,
 }

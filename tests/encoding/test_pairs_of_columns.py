@@ -1,12 +1,16 @@
 """Pairs of categories: against a plain loop, found where they were planted and nowhere else."""
 
 import numpy as np
+import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from draws import draws
 from rareclass.encoding import log_odds as pairs_of_columns
 from rareclass.encoding.log_odds import CategoryStatistics, PairStatistics, find_pairs
+from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.typed_table import read_table
 
 ROWS = st.lists(
     st.tuples(
@@ -105,3 +109,17 @@ def test_no_more_columns_than_twelve_are_paired_those_that_say_most(monkeypatch)
     assert find_pairs([codes[k % 4] for k in order], wide, *rest) == []
     assert len(tried) == 12
     assert 11 in tried  # the one that says something alone
+
+
+def test_numbers_that_tell_something_together_are_no_pair_of_codes():
+    """Their bins tell it, and members find it by themselves; codes without an order are a pair."""
+    rng = np.random.default_rng(4)
+    n = 6000
+    a, b = rng.integers(0, 60, (2, n))
+    fold, effect = rng.integers(0, 5, n), 2.5 * rng.normal(size=(6, 6))
+    for first, second, is_pair in ((a // 10, b // 10, False), (a % 6, b % 6, True)):
+        y = rng.random(n) < expit(effect[first, second] - 2.5)
+        statistics = TableStatistics()
+        table = read_table(pd.DataFrame({"a": a, "b": b}))
+        statistics.fit_encode(table, y, None, fold)
+        assert bool(statistics.labels_[0].pairs_) == is_pair

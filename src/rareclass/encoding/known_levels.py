@@ -160,17 +160,31 @@ def tells_more_than_bins(
 ) -> bool:
     """Say whether the codes of a column tell the rare class better than where they lie.
 
-    The log loss, out of part, of the log-odds of each code is compared with that of each bin; it
-    must be lower by two standard errors of the paired difference, and by half a percent of what the
-    rare share of all rows loses. Time: O(n_rows).
+    That is than the log-odds of their bins. Time: O(n_rows).
     """
-    bins, prior = bins_of_codes(known, levels, y, weight), rare_share(y, weight)
+    bins = bins_of_codes(known, levels, y, weight)
     by_bin = CategoryStatistics().fit_transform(bins[levels], int(bins[-1]) + 1, y, weight, part)
+    return tells_more(log_odds, by_bin, y, weight, _ERRORS_OF_CODES)
+
+
+def tells_more(
+    log_odds: Floats,
+    others: Floats,
+    y: NDArray[np.bool_],
+    weight: Floats,
+    standard_errors: float,
+) -> bool:
+    """Say whether log-odds of rows, out of part, tell the rare class better than others do.
+
+    Their log loss must be lower by so many standard errors of the paired difference, and by half a
+    percent of what the rare share of all rows loses.
+    """
+    prior = rare_share(y, weight)
     of_prior = log_loss(np.full(len(y), prior), y)
-    binned, single = (
-        log_loss(special.expit(each + special.logit(prior)), y) for each in (by_bin, log_odds)
+    better, worse = (
+        log_loss(special.expit(each + special.logit(prior)), y) for each in (log_odds, others)
     )
-    return is_clear_gain(binned - single, of_prior, weight, _ERRORS_OF_CODES, _LEAST_GAIN)
+    return is_clear_gain(worse - better, of_prior, weight, standard_errors, _LEAST_GAIN)
 
 
 def bins_of_codes(

@@ -13,17 +13,26 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.known_levels import (
     KnownCodes,
+    bins_of_codes,
     halves,
     holds_nearby_only,
+    tells_more,
     tells_more_than_bins,
 )
-from rareclass.encoding.log_odds import CategoryStatistics, find_pairs
+from rareclass.encoding.log_odds import (
+    CategoryStatistics,
+    FoundPair,
+    PairStatistics,
+    find_pairs,
+)
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 # Copies of a rare row, on average, up to which the order of the rows may mean something.
 _MOST_COPIES = 1.1
+# Pairs were found to tell more than both codes alone: of their bins it is enough to be behind.
+_ERRORS_OF_PAIRS = 1.0
 
 
 class LabelFeatures(NamedTuple):
@@ -108,6 +117,11 @@ class LabelStatistics:
             every = [_Category.of(k, known[k], levels[k], y, weight, part) for k in places]
         log_odds = side_by_side([each.log_odds for each in every], len(y))
         found = find_pairs([each.levels for each in every], log_odds, y, weight, part)
+        found = [
+            pair
+            for pair in found
+            if _tell_more_than_bins(pair, (every[pair.first], every[pair.second]), y, weight, part)
+        ]
         # A code may tell something only beside another column.
         paired = {k for pair in found for k in (pair.first, pair.second)}
         kept = [k for k, each in enumerate(every) if each.tells_more or k in paired]
@@ -157,11 +171,16 @@ class _Category(NamedTuple):
     """A category of the rows of a set: its levels and their log-odds, out of part."""
 
     place: int
+    known: Any
     levels: Codes
-    n_levels: int
     statistics: CategoryStatistics
     log_odds: Floats
     tells_more: bool
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels."""
+        return int(self.known.n_levels)
 
     @classmethod
     def of(
@@ -178,7 +197,37 @@ class _Category(NamedTuple):
         tells_more = not isinstance(known, KnownCodes) or tells_more_than_bins(
             known, levels, log_odds, y, weight, part
         )
-        return cls(place, levels, known.n_levels, statistics, log_odds, tells_more)
+        return cls(place, known, levels, statistics, log_odds, tells_more)
+
+
+def _tell_more_than_bins(
+    pair: FoundPair,
+    both: tuple[_Category, _Category],
+    y: NDArray[np.bool_],
+    weight: Floats,
+    part: NDArray[np.integer],
+) -> bool:
+    """Say whether a pair tells more than the bins of its codes do together, as far as it has any.
+
+    Codes that tell no more than where they lie are numbers to the members, which find by themselves
+    what numbers say together.
+    """
+    if all(each.tells_more for each in both):
+        return True
+    coarse, alone = [], []
+    for each in both:
+        levels, log_odds = each.levels, each.log_odds
+        if not each.tells_more:
+            bins = bins_of_codes(each.known, levels, y, weight)
+            levels = bins[levels]
+            log_odds = CategoryStatistics().fit_transform(
+                levels, int(bins[-1]) + 1, y, weight, part
+            )
+        coarse.append(levels)
+        alone.append(log_odds)
+    of_bins = PairStatistics()
+    binned = of_bins.fit_transform((coarse[0], coarse[1]), (alone[0], alone[1]), y, weight, part)
+    return tells_more(pair.log_odds, binned, y, weight, _ERRORS_OF_PAIRS)
 
 
 def side_by_side(columns: Sequence[NDArray[Any]], n_rows: int) -> Floats:
