@@ -66,8 +66,8 @@ def print_data(
 
 
 _ABOUT_INTERVALS = (
-    "The intervals are for new rows like these; they allow for chance in the training rows and in "
-    "the held-out rows."
+    "The intervals are for this model on many new rows like these. They are wider than chance in "
+    "the held-out rows alone would make them, to allow for other training rows."
 )
 
 

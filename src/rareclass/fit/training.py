@@ -35,7 +35,7 @@ from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
-from rareclass.metrics.interval import stretch_for_training, stretch_of_folds
+from rareclass.metrics.interval import stretch_for_training, stretch_of_folds, widened
 from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.facts import (
     ModelFacts,
@@ -171,6 +171,8 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         data.target.facts(), judged_at, {name: each.threshold for name, each in of_classes.items()}
     )
     stretch = _stretch(plan, first.model, judged)
+    if rule is not None:
+        rule, *others = (_widened(each, stretch) for each in (rule, *others))
     estimate, decided = _estimate(decision, judged, data, settings.prevalence, stretch, notes)
     quantiles = method.majority_quantiles(model)
     if quantiles is None:
@@ -381,6 +383,16 @@ def _estimate(
     estimate = estimate.widened(stretch)
     notes += data.target.notes_on_held_out(judged.y, estimate)
     return estimate, confusion.in_brief
+
+
+def _widened(rule: ChosenThreshold, factor: float) -> ChosenThreshold:
+    """Return a threshold with wider intervals, unless a stated confidence goes with them."""
+    if rule.confidence is not None:
+        return rule
+    precision, recall, rate = (
+        widened(each, factor) for each in (rule.precision, rule.recall, rule.false_positive_rate)
+    )
+    return replace(rule, precision=precision, recall=recall, false_positive_rate=rate)
 
 
 def _stretch(plan: HoldOutPlan, model: Any, judged: ScoredRows | None) -> float:
