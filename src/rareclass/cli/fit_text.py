@@ -65,10 +65,7 @@ def print_data(
     print_notes(console, _data_notes(data, settings))
 
 
-_ABOUT_INTERVALS = (
-    "The intervals are for this model on many new rows like these. They are wider than chance in "
-    "the held-out rows alone would make them, to allow for other training rows."
-)
+_ABOUT_INTERVALS = "Intervals: this model on many new rows; they allow for other training rows."
 
 
 def print_trained(
