@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.encoding.known_levels import halves
-from rareclass.encoding.label_statistics import TrainingPart
 from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.rare_classes import RareClasses, read_rare_classes
 from rareclass.labels.two_classes import row_weights
@@ -16,6 +14,7 @@ from rareclass.rows import LabelledRows, RowSource
 from rareclass.rows.source import is_dask
 
 if TYPE_CHECKING:
+    from rareclass.encoding.label_statistics import TrainingPart
     from rareclass.encoding.typed_table import TypedTable
     from rareclass.ensemble.members.member import EncodedFolds, RowsAsUnseen
     from rareclass.estimators.search import Scoring
@@ -86,12 +85,15 @@ class FoldedRows(NamedTuple):
         """Number of folds that members hold out."""
         return int(self.held_out_fold.max()) + 1
 
-    def learned_by(self, number: int, left_out: tuple[str, ...] = ()) -> TrainingPart:
+    def learned_by(self, number: int, left_out: tuple[str, ...] = ()) -> "TrainingPart":
         """Return the rows that a fold learns labels from, in parts: the other folds.
 
         Where there is one other fold, its rows are in parts of their own. Where columns are left
         out, as they hold nearby only, what is left may as well, less clearly: the halves.
         """
+        from rareclass.encoding.known_levels import halves
+        from rareclass.encoding.label_statistics import TrainingPart
+
         rows = np.flatnonzero(self.held_out_fold != number)
         if left_out:
             return TrainingPart(rows, halves(len(rows)), False, left_out)
