@@ -1,4 +1,4 @@
-"""What each fold learns of labels: its own rows alone, by plain loops and fits from outside."""
+"""Labels that each fold learns from: its own rows alone, by plain loops and fits from outside."""
 
 import numpy as np
 import pandas as pd

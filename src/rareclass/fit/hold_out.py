@@ -16,6 +16,7 @@ from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import most_folds, places
 from rareclass.folds.score_scale import MajorityScores, Scores, match_majority
 from rareclass.metrics import average_precision, roc_auc
+from rareclass.metrics.interval import stretch_for_training, stretch_of_folds
 from rareclass.model.facts import ScoredRows
 from rareclass.model.targets import RareTarget
 from rareclass.rows.memory import count_threads
@@ -55,6 +56,13 @@ class HoldOutPlan(NamedTuple):
     share: float = 0.0  # of the rows that are held out
     cross_fits: bool = False  # training rows are judged, each scored as if it were a new one
     folds: Sequence[Split] = ()  # parts that are then held out in turn; none: the method does it
+
+    def stretch(self, n_tested: int, model: Any) -> float:
+        """Return how much wider intervals of what is learned are than of the held-out rows."""
+        n_kept = len(self.kept)
+        if self.cross_fits:  # each fold learns from all rows but those that it holds out
+            return stretch_of_folds(n_kept, n_tested, len(self.folds) or model.n_splits_)
+        return stretch_for_training(n_tested, n_kept)
 
 
 def plan_hold_out(data: TrainingSet, settings: FitSettings, notes: list[str]) -> HoldOutPlan:

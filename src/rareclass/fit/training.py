@@ -35,7 +35,7 @@ from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
-from rareclass.metrics.interval import stretch_for_training, stretch_of_folds, widened
+from rareclass.metrics.interval import widened
 from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.facts import (
     ModelFacts,
@@ -170,7 +170,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     decision = decision_of(
         data.target.facts(), judged_at, {name: each.threshold for name, each in of_classes.items()}
     )
-    stretch = _stretch(plan, first.model, judged)
+    stretch = 1.0 if judged is None else plan.stretch(len(judged.y), first.model)
     if rule is not None:
         rule, *others = (_widened(each, stretch) for each in (rule, *others))
     estimate, decided = _estimate(decision, judged, data, settings.prevalence, stretch, notes)
@@ -393,16 +393,6 @@ def _widened(rule: ChosenThreshold, factor: float) -> ChosenThreshold:
         widened(each, factor) for each in (rule.precision, rule.recall, rule.false_positive_rate)
     )
     return replace(rule, precision=precision, recall=recall, false_positive_rate=rate)
-
-
-def _stretch(plan: HoldOutPlan, model: Any, judged: ScoredRows | None) -> float:
-    """Return how much wider the interval of what is learned is than that of the held-out rows."""
-    if judged is None:
-        return 1.0
-    n_tested, n_kept = len(judged.y), len(plan.kept)
-    if plan.cross_fits:  # each fold learns from all rows but those that it holds out
-        return stretch_of_folds(n_kept, n_tested, len(plan.folds) or model.n_splits_)
-    return stretch_for_training(n_tested, n_kept)
 
 
 def _light(

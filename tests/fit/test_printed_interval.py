@@ -1,0 +1,69 @@
+"""Intervals of a training: those of the held-out rows, wider by what other training rows change."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+
+from rareclass.fit.auto_method import AutoMethod
+from rareclass.fit.kernel_methods import RankRCMethod
+from rareclass.fit.method import Method
+from rareclass.fit.training import Trained, train
+from rareclass.fit.training_set import FitSettings, read_training_set
+from rareclass.metrics import average_precision_interval, roc_auc_interval
+from rareclass.metrics.interval import Interval, widened
+from rareclass.tables.table_file import open_table
+
+
+def trained(folder: Path, method: Method) -> Trained:
+    """A model of 400 rows, a tenth of them rare."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 10 == 0
+    X = rng.normal(size=(400, 3)) + y[:, None]
+    table = pl.DataFrame(X, list("abc")).with_columns(y=pl.Series(y.astype(int)))
+    table.write_csv(folder / "t.csv")
+    settings = FitSettings(target="y", method=method, baseline=False)
+    return train(read_training_set(open_table(folder / "t.csv"), settings), settings)
+
+
+@pytest.mark.parametrize(
+    ("method", "ratio"),
+    [
+        (AutoMethod(60, members=("logistic regression",)), 1.0 + 400 / 320),  # five folds
+        (RankRCMethod(0.01), 1.0 + 100 / 300),  # a quarter of the rows held out
+    ],
+)
+def test_intervals_allow_for_other_training_rows(
+    tmp_path: Path, method: Method, ratio: float
+) -> None:
+    """By the formula of Nadeau and Bengio, ``sqrt(1 + n_tested / n_train)`` on the logit scale."""
+    found = trained(tmp_path, method)
+    held_out, estimate = found.content.held_out, found.estimate
+    assert held_out is not None
+    assert estimate is not None
+    rows = held_out.y == 1, held_out.scores, held_out.weight
+    for name, of_rows in (
+        ("AUC", roc_auc_interval),
+        ("average precision", average_precision_interval),
+    ):
+        value, *ends = of_rows(*rows)
+        own, *own_ends = estimate.measures[name]
+        assert own == pytest.approx(value, abs=1e-9)
+        reach = np.sqrt(ratio) * (logit(ends) - logit(value))
+        np.testing.assert_allclose(own_ends, expit(logit(value) + reach), atol=1e-6)
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).map(sorted), st.floats(1.0, 3.0))
+def test_a_wider_interval_holds_the_narrower_one_and_stays_a_share(
+    ends: list[float], factor: float
+) -> None:
+    low, value, high = ends
+    found = widened(Interval(value, low, high), factor)
+    assert 0.0 <= found.low <= low + 1e-12
+    assert high - 1e-12 <= found.high <= 1.0
+    assert found.value == value
+    assert widened(Interval(value, low, high), 1.0) == Interval(value, low, high)
