@@ -20,7 +20,7 @@ _VALUES = (
     "1h", "1s", "rare:1,rest:2", "fraud:5", "fp=1,fn=-2", "2024-01-01", "rankrc", "mibc", "oam",
 )  # fmt: skip
 # A command that serves, waits, learns on a cluster or takes minutes is no finding.
-_NOT_GIVEN = {"--follow", "--dask", "--help", "-h", "--install-completion", "--show-completion"}
+_NOT_GIVEN = {"--follow", "--help", "-h", "--install-completion", "--show-completion"}
 _SLOW = {"demo", "compare", "report", "serve"}
 
 

@@ -1,16 +1,14 @@
 """The parts of a table in a folder."""
 
 import os
-from itertools import accumulate
 
 import polars as pl
-import pyarrow.parquet as pq
 import pytest
 
 from rareclass.errors import InputError
 from rareclass.rows import from_csv, from_parquet
 from rareclass.tables.folders import FolderPart, find_parts, has_content, numbers_of_folders
-from rareclass.tables.table_file import StoredTable, open_table
+from rareclass.tables.table_file import open_table
 
 
 def test_parts_below_a_folder_are_found_in_order(tmp_path):
@@ -104,47 +102,6 @@ def test_a_folder_may_hold_more_files_than_may_be_open(tmp_path, suffix):
             rows.close()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-def test_stretches_are_read_at_the_same_time(tmp_path):
-    folder = tmp_path / "table"
-    folder.mkdir()
-    for part in range(2):
-        rows = pl.DataFrame({"x": range(100 * part, 100 * part + 100)})
-        rows.write_parquet(folder / f"{part}.parquet", row_group_size=10)
-    table = open_table(folder)
-    assert isinstance(table, StoredTable)
-    stretches = [table.stretch(first, first + 100) for first in (0, 50, 100)]
-    reading = [each.batches(["x"], 7) for each in stretches]
-    # As threads would: in turns, so that one ends, and closes its files, before others do.
-    found: list[list[int]] = [[] for _ in stretches]
-    left = list(range(len(stretches)))
-    while left:
-        for k in list(left):
-            for _ in range(k + 1):
-                batch = next(reading[k], None)
-                if batch is None:
-                    left.remove(k)
-                    break
-                found[k] += batch["x"].to_list()
-    assert found == [list(range(first, first + 100)) for first in (0, 50, 100)]
-
-
-@pytest.mark.parametrize("sizes", [[], [3], [1, 1, 1], [4, 1, 2, 2, 5], [2] * 6, [9, 9, 1]])
-@pytest.mark.parametrize("most_rows", [1, 3, 4, 20])
-def test_stretches_end_where_row_groups_do(tmp_path, sizes, most_rows):
-    rows = pl.DataFrame({"x": range(sum(sizes))}, {"x": pl.Int64}).to_arrow()
-    with pq.ParquetWriter(tmp_path / "t.parquet", rows.schema) as writer:
-        for k, size in enumerate(sizes):
-            writer.write_table(rows.slice(sum(sizes[:k]), size))
-    found = open_table(tmp_path / "t.parquet").stretches(most_rows)
-    ends = [0, *accumulate(sizes)]
-    assert [0, *(stop for _, stop in found)] == [*(start for start, _ in found), ends[-1]]
-    for k, (start, stop) in enumerate(found):
-        first, end = ends.index(start), ends.index(stop)
-        assert stop - start <= most_rows or end == first + 1
-        if k + 1 < len(found):  # the next row group would be too much
-            assert ends[end + 1] - start > most_rows
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -127,13 +127,6 @@ def fit(
     ] = False,
     written: OutputOptions,
     table: TableOptions,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            help="Train on the workers of a Dask cluster: tcp://HOST:PORT, or local. Members of "
-            "--method auto are sent there; rows of other methods are read there."
-        ),
-    ] = None,
     scratch: Annotated[
         Path | None,
         typer.Option(
@@ -153,7 +146,6 @@ def fit(
     train, character = table.place(given, "TRAIN"), table.character
     from rareclass.files import being_written
     from rareclass.fit.memory_plan import ENCODED_COPIES, VIEW_COPIES, plan_memory
-    from rareclass.fit.rows_elsewhere import dask_client
     from rareclass.fit.training_set import FitSettings
     from rareclass.scratch_file import scratch_folder
     from rareclass.tables.table_file import open_table
@@ -179,7 +171,7 @@ def fit(
         seed=seed,
         refit=not no_refit,
         kernel_memory=plan.kernel_memory,
-        on_disk=plan.on_disk or (dask is not None and not learner.reads_types),
+        on_disk=plan.on_disk,
         most_sampled=plan.most_sampled,
         scratch=None if scratch is None else scratch_folder(scratch),
         groups=groups,
@@ -193,9 +185,6 @@ def fit(
     with ExitStack() as until_saved:
         if not isinstance(out, RemotePath):
             until_saved.enter_context(being_written(out, f"--out {out}"))
-        if dask is not None:
-            client = until_saved.enter_context(dask_client(dask))
-            settings = replace(settings, client=client)
         trained = fit_and_save(console, file, out, settings, details)
     written.give(trained.as_plain_data())
     if report is not None:

@@ -155,24 +155,16 @@ def _other_rule(rule: "ChosenThreshold | None") -> tuple[object, ...]:
     return ("--alerts", f"{alerts}/{rows}") if alerts < rows else ("--min-recall", 0.8)
 
 
-def _workers(settings: "FitSettings") -> str:
-    return counted(len(settings.client.nthreads()), "Dask worker")
-
-
 def _data_notes(data: "TrainingSet", settings: "FitSettings") -> list[str]:
     notes = []
     if settings.on_disk:
         n_rows = counted(min(len(data.y), settings.most_sampled), "row")
         sample = f"{n_rows} at most: all rare ones, and a sample of the majority."
         how = "the table takes over a quarter of the memory and was read from disk in pieces"
-        if settings.client is not None and not settings.method.reads_types:
-            how = f"the model is trained on {_workers(settings)}"
         part = (
             "The model learns from" if settings.method.reads_types else "Its encoder is fitted on"
         )
         notes.append(f"{how}. {part} {sample}")
-    if settings.client is not None and settings.method.reads_types:
-        notes.append(f"the members are trained on {_workers(settings)}.")
     if data.n_unlabelled:
         rows = counted(data.n_unlabelled, "row has", "rows have")
         left_out = "was" if data.n_unlabelled == 1 else "were"

@@ -13,11 +13,10 @@ from rareclass.cli.door import (
     TableOptions,
     check_new,
     command,
-    on_this_machine,
 )
 from rareclass.cli.screen import file_text, output, print_drift, print_notes
 from rareclass.errors import ErrorKind, InputError
-from rareclass.remote import RemotePath, path_of
+from rareclass.remote import path_of
 
 if TYPE_CHECKING:
     from rareclass.model.score_file import Scoring
@@ -87,13 +86,6 @@ def score(
             "from the held-out rows.",
         ),
     ] = False,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            help="Score a table of Parquet on the workers of a Dask cluster, tcp://HOST:PORT or "
-            "local, into a folder --out of Parquet files."
-        ),
-    ] = None,
     strict: Strict = False,
     written: OutputOptions,
     table: TableOptions,
@@ -124,51 +116,24 @@ def score(
         alerts_only,
     )
     written.check({"the file to be scored": data, "the model": model}, written.overwrite)
-    if dask is not None:
-        from rareclass.fit.rows_elsewhere import dask_client
-        from rareclass.model.score_folder import score_on_workers
-
-        folder = _folder(out_name, out_table, data, written.overwrite)
-        content, saved = open_model(model), str(folder)
-        print_notes(output(), content.notices)
-        with dask_client(dask) as client:
-            scoring = score_on_workers(content, data, folder, settings, client)
-    else:
-        out = _destination(out_name, out_table, data, written.overwrite)
-        check_score_path(out, data)
-        if not isinstance(out, ResultTable):
-            check_not_input(out, "--out", {"the model": model})
-            check_new(out, "--out", written.overwrite)
-            if written.json_file is not None and written.json_file.resolve() == out.resolve():
-                raise InputError(
-                    f"--json {written.json_file} is the file of --out.",
-                    "Give another name.",
-                    ErrorKind.COMBINATION,
-                )
-        content = open_model(model)
-        print_notes(output(), content.notices)
-        scoring = score_rows(content, data, out, settings)
-        saved = str(out) if isinstance(out, ResultTable) else file_text(out)
+    out = _destination(out_name, out_table, data, written.overwrite)
+    check_score_path(out, data)
+    if not isinstance(out, ResultTable):
+        check_not_input(out, "--out", {"the model": model})
+        check_new(out, "--out", written.overwrite)
+        if written.json_file is not None and written.json_file.resolve() == out.resolve():
+            raise InputError(
+                f"--json {written.json_file} is the file of --out.",
+                "Give another name.",
+                ErrorKind.COMBINATION,
+            )
+    content = open_model(model)
+    print_notes(output(), content.notices)
+    scoring = score_rows(content, data, out, settings)
+    saved = str(out) if isinstance(out, ResultTable) else file_text(out)
     print_scoring(output(), scoring, saved)
     if written.json_file is not None:  # its intervals need SciPy
         written.give(scoring.as_plain_data())
-
-
-def _folder(
-    out_name: str | None, out_table: str | None, data: "TablePlace", overwrite: bool
-) -> Path:
-    """Find where workers are to write scores."""
-    from rareclass.model.score_folder import check_score_folder
-
-    if out_name is None or out_table is not None:
-        raise InputError(
-            "--dask writes a folder of Parquet files.", "Name it by --out.", ErrorKind.COMBINATION
-        )
-    folder = on_this_machine(path_of(out_name), "--dask: --out")
-    if isinstance(data, Path | RemotePath):
-        on_this_machine(data, "--dask: DATA")
-    check_score_folder(folder, data, overwrite)
-    return folder
 
 
 def _destination(

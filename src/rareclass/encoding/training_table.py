@@ -373,10 +373,9 @@ class StreamedTable:
 
     `cells` has all rows, those without a label too; `columns` every column that was looked at,
     whose counts of distinct values are estimates beyond 16,384. A code is the position of a row's
-    label, -1 for none. `plan` reads the same cells again.
+    label, -1 for none.
     """
 
-    plan: ReadingPlan
     cells: TypedScratch
     columns: list[Column]
     labels: list[str]
@@ -420,7 +419,7 @@ def stream_training_table(
         cells.append(typed)
     assert cells is not None  # plan_reading refuses a file without rows
     columns = plan.describe((each.facts() for each in gatherers), n_missing.tolist())
-    return StreamedTable(plan, cells, columns, list(code_of), np.concatenate(codes))
+    return StreamedTable(cells, columns, list(code_of), np.concatenate(codes))
 
 
 def _narrow_columns(plan: ReadingPlan, typed: pl.DataFrame) -> list[str]:

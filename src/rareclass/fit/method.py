@@ -86,7 +86,6 @@ class Terms(NamedTuple):
     memory: int  # bytes to use beside the rows
     share: float = 1.0  # of the time allowed, for methods that are given a time
     n_rows: int = 0  # distinct ones, to learn from
-    client: Any = None  # of the Dask cluster on whose workers members are learned
 
 
 def _dealt(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.encoders import TableEncoder
 from rareclass.encoding.training_table import TypedScratch
-from rareclass.fit.rows_elsewhere import RowsElsewhere
 from rareclass.folds.majority_part import draw_majority
 from rareclass.rows import RowSource
 from rareclass.rows.scratch_rows import ScratchRows
@@ -29,7 +28,6 @@ class RowsOnDisk:
     rows: NDArray[np.int64]  # row numbers, never falling
     most_sampled: int  # rows that an encoder is fitted on
     scratch: Path | None = None  # folder for the encoded rows
-    elsewhere: RowsElsewhere | None = None  # where they are read again and encoded, if not here
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -77,7 +75,7 @@ def encode_on_disk(
     weight: NDArray[np.float64] | None,
     seed: int,
 ) -> RowSource:
-    """Fit an encoder on a sample, and encode all rows into a scratch file, or elsewhere.
+    """Fit an encoder on a sample, and encode all rows into a scratch file.
 
     The sample is all rare rows and random others, as many as `rows.most_sampled` allows. Rows of
     the sample are written as the encoder's fit gives them (means of codes out of fold), so that a
@@ -85,8 +83,6 @@ def encode_on_disk(
     """
     sample, share = sample_of(rows.most_sampled, rare, weight, seed)
     sampled = encoder.fit_transform(rows[sample].frame(), y[sample], share, len(rare))
-    if rows.elsewhere is not None:
-        return rows.elsewhere.encoded(encoder, rows.columns, rows.rows, sample, sampled)
     encoded = ScratchRows(sampled.shape[1], sampled.dtype, rows.scratch, len(rare))
     if len(sample) == len(rare):
         encoded.append(sampled)

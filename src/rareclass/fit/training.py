@@ -474,7 +474,7 @@ def terms_of(y: NDArray[np.int16], settings: FitSettings, share: float = 1.0) ->
     Every fold holds rows of two codes at least: a ranking of one cannot be measured.
     """
     folds = min(settings.folds, int(np.sort(np.bincount(y, minlength=2))[-2]))
-    return Terms(folds, settings.seed, settings.kernel_memory, share, len(y), settings.client)
+    return Terms(folds, settings.seed, settings.kernel_memory, share, len(y))
 
 
 def _quantiles(encoder: Any, model: Any, data: TrainingSet, seed: int) -> list[float]:

@@ -24,7 +24,6 @@ from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.copies import distinct_rows
 from rareclass.fit.method import Method, TableSize
-from rareclass.fit.rows_elsewhere import RowsElsewhere
 from rareclass.fit.rows_on_disk import RowsOnDisk, equal_rows_on_disk, sample_of
 from rareclass.model.targets import FoundLabels, RareTarget, Target
 from rareclass.model.threshold import DecisionRule, times_of
@@ -58,7 +57,6 @@ class FitSettings:
     groups: str | None = None  # column whose rows of one value are held out together
     time: str | None = None  # column that says when a row was: later ones are held out
     baseline: bool = False  # whether plain methods are tried on the held-out rows
-    client: Any = None  # of the Dask cluster on whose workers is learned
     rule: DecisionRule | None = None  # what the threshold keeps; None: see `default_thresholds`
     prevalence: float | None = None  # share of rare rows where the model will be used
     id_column: str | None = None  # by which the rare rows that a model keeps are named
@@ -292,12 +290,7 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
     code_of = np.array([meaning.code_of[label] for label in table.labels], dtype=np.int16)
     y = code_of[table.codes[labelled]]
     used = [column.name for column in table.columns if column.is_used]
-    elsewhere = None
-    if settings.client is not None and not settings.method.reads_types:
-        elsewhere = RowsElsewhere(settings.client, file, table.plan)
-    rows = RowsOnDisk(
-        table.cells, used, labelled, settings.most_sampled, settings.scratch, elsewhere
-    )
+    rows = RowsOnDisk(table.cells, used, labelled, settings.most_sampled, settings.scratch)
     which = None
     if isinstance(meaning, RareTarget) and meaning.class_of:
         class_of = [meaning.class_of.get(label, -1) for label in table.labels]

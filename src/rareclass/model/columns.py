@@ -223,12 +223,6 @@ class ColumnTracker:
     def _add(self, trained: TrainedColumn, found: Floats) -> None:
         self._counts[trained.name] = self._counts.get(trained.name, 0.0) + found
 
-    def join(self, other: "ColumnTracker") -> None:
-        """Add what another one of the same columns has counted."""
-        for name, found in other._counts.items():
-            self._add(self._trained[name], found)
-        self._of_scores = self._of_scores + other._of_scores
-
     def emptied(self) -> dict[str, int]:
         """Return the empty cells of columns that had none in training."""
         return {

@@ -2,8 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -52,19 +51,6 @@ class InputSummary:
             "outside_the_range": dict(self.outside),
             "empty_where_none_was": dict(self.emptied),
         }
-
-    def joined(self, others: Sequence["InputSummary"]) -> "InputSummary":
-        """Return the sum of this summary and of others of the same columns."""
-        each = [self, *others]
-        for one in others:
-            if self.columns is not None and one.columns is not None:
-                self.columns.join(one.columns)
-        return replace(
-            self,
-            n_rows=sum(one.n_rows for one in each),
-            unseen_values=sum((one.unseen_values for one in each), Counter()),
-            outside=sum((one.outside for one in each), Counter()),
-        )
 
 
 class UnlikeColumn(NamedTuple):

@@ -190,12 +190,6 @@ class FolderPart:
         self.keys = {key: value for key, value in found.items() if key not in file.columns}
         self.columns = [*file.columns, *self.keys]
 
-    def of(self, file: Any) -> "FolderPart":
-        """Return some rows of the file as the part that they are of."""
-        other = FolderPart(file, file.path)
-        other.keys, other.columns = self.keys, self.columns
-        return other
-
     def schema(self, numbers: Collection[str] = ()) -> pa.Schema:
         """Return the types of a Parquet file's columns, and of those of folders."""
         kinds = [(key, pa.float64() if key in numbers else pa.string()) for key in self.keys]

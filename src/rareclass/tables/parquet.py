@@ -60,11 +60,6 @@ class ParquetFile:
         """Bytes on disk."""
         return int(self._opened().size())
 
-    @property
-    def group_rows(self) -> list[int]:
-        """Rows of each row group."""
-        return [int(n) for n in np.diff(self._ends, prepend=0)]
-
     def estimate_rows(self) -> int:
         """Return the number of rows, which the file says."""
         return self.n_rows

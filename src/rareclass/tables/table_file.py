@@ -2,8 +2,6 @@
 
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -94,43 +92,6 @@ class StoredTable:
                     batch = batch.cast(pa.schema(fields))
                 yield frame_of_arrow(batch).select(wanted)
             self._release(part)
-
-    def stretches(self, most_rows: int) -> list[tuple[int, int]]:
-        """Cut a table of Parquet into stretches: first row, and the one after the last, from 0.
-
-        They end where row groups do, and have about `most_rows`; more where a group has.
-
-        Raises `InputError` for other formats, which do not know where rows are.
-        """
-        sizes: list[int] = []
-        for part in self._parts:
-            if not isinstance(part.file, ParquetFile):
-                raise InputError(
-                    f"{self.path} is {self.format_name}, which cannot be read from the middle.",
-                    "Write it as Parquet.",
-                    ErrorKind.FILE_FORMAT,
-                )
-            sizes += part.file.group_rows
-        cuts = [0]
-        for end, following in pairwise(accumulate(sizes)):
-            if following - cuts[-1] > most_rows:
-                cuts.append(end)
-        cuts.append(sum(sizes))
-        return [(start, stop) for start, stop in pairwise(cuts) if stop > start]
-
-    def stretch(self, start: int, stop: int) -> "StoredTable":
-        """Return the rows of one of the `stretches`, without a look at those before them.
-
-        Several may be read at once, by threads: each opens its files for itself.
-        """
-        chosen = copy(self)
-        chosen._parts, n_before = [], 0
-        for part in self._parts:
-            first, end = max(start - n_before, 0), min(stop - n_before, part.file.n_rows)
-            if first < end:
-                chosen._parts.append(part.of(part.file.between(first, end)))
-            n_before += part.file.n_rows
-        return chosen
 
     def _release(self, part: FolderPart) -> None:
         """Close a file of a folder, which may hold more of them than may be open."""
