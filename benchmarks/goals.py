@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from benchmarks import growth, limits, peer_table
+from benchmarks import growth, peer_table
 from benchmarks.data_sets import simulated_name
 from benchmarks.ledger import Run, summaries
 from benchmarks.simulated_fits import kernel_bytes
@@ -126,10 +126,6 @@ def _uncached(what: str) -> Callable[[Runs], float | None]:
     return lambda runs: _ratio(runs, "scale", small, whole, "seconds")
 
 
-def _worst_of_roofline(runs: Runs) -> float | None:
-    return max((run["ratio"] for run in limits.shares(runs.get("limits", []))), default=None)
-
-
 def _libsvm_at(rows: int) -> Callable[[Runs], float | None]:
     def found(runs: Runs) -> float | None:
         lines = peer_table.libsvm_growth(summaries(runs.get("peers", [])))
@@ -198,7 +194,6 @@ GOALS = (
     ),
     Goal("fit with 256 MiB / memory for all, 1M x 40", 3, True, _uncached("fit")),
     Goal("16 lams with 256 MiB / memory for all, 1M x 40", 3, True, _uncached("path")),
-    Goal("fit / least time for its passes, the worst fit", 1.6, True, _worst_of_roofline),
     Goal("LIBSVM / fit at 150,000 x 5, 1 % rare", 50, False, _libsvm_at(150_000)),
     Goal(
         "LIBSVM / fit with lam = 1 / rows, KDD Cup 99 at 50,000",

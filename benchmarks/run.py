@@ -2,7 +2,6 @@
 
 - ``scale``: time and memory of RankRC against rows.
 - ``peers``: RankRC beside LIBSVM, LightGBM, XGBoost and others on the same rows.
-- ``limits``: what share of the machine's arithmetic and bandwidth a fit reaches.
 - ``disk``: millions of rows from Parquet in bounded memory.
 - ``distributed``: rows in memory beside the same rows on workers of Dask and Spark.
 - ``serving``: single rows and batches asked of a service, LightGBM behind the same one.
@@ -26,7 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import disk, distributed, limits, peer_table, scale, serving
+from benchmarks import disk, distributed, peer_table, scale, serving
 from benchmarks.cells import ROOT, Cell, Group, run_cell
 from benchmarks.decisions import plan as decisions
 from benchmarks.ledger import Ledger, Run
@@ -37,7 +36,6 @@ DISTURBED = 0.2
 BENCHMARKS: dict[str, ModuleType] = {
     "scale": scale,
     "peers": peer_table,
-    "limits": limits,
     "disk": disk,
     "distributed": distributed,
     "serving": serving,

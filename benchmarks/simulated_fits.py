@@ -1,4 +1,4 @@
-"""RankRC on simulated rows: what `scale`, `peers` and `limits` have in common."""
+"""RankRC on simulated rows: what `scale`, `peers`, `disk` and `distributed` share."""
 
 from pathlib import Path
 from typing import Any

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import audit, hunt_hits, rach_prices, rach_speed, review
+from benchmarks import audit, hunt_hits, rach_prices, review
 from benchmarks.markdown import table
 from benchmarks.pages import charts
 from benchmarks.pages.page import Finding, Page, Result, mean_of_each, means_by
@@ -103,20 +103,6 @@ def longest(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(own, key=rach_tables.place)
 
 
-def speed(result: Result) -> str:
-    """Projection, fits with 5,000 rows, the filter, and a million rows."""
-    parts = result["parts"]
-    dates = ", ".join(f"{name}: {part['date']}" for name, part in parts.items())
-    made = [table(header, lines) for header, lines in rach_speed.tables(parts)]
-    words = (
-        "The fastest of the repeats. Rare rows are a cluster beside a normal majority. Filter: "
-        "distances of all rows to a centre and the near ones of these, beside a pass of the "
-        "Gaussian kernel in numpy over the same rows. The last table is a fit from "
-        f"{rach_speed.MILLION_LABELS[0]} rare and {rach_speed.MILLION_LABELS[1]} majority labels."
-    )
-    return "\n\n".join([words, *made, f"Measured: {dates}."])
-
-
 def study_finding(result: Result) -> Finding:
     """Return in how many cells RACHCV is first, and its lead over others."""
     found = rach_figures.standings(rach_figures.by_cell(longest(result["fits"])))
@@ -159,16 +145,6 @@ def prices_finding(result: Result) -> Finding:
         "Mean F1 of RACH by C2, the price of unlabelled rows inside the ball",
         f"no price, the default, {means['0']:.1f} %",
         f"0.3 over the number of rows kept {means['0.3/kept']:.1f} %, C2 = 1 {means['1']:.1f} %",
-    )
-
-
-def speed_finding(result: Result) -> Finding:
-    """Return the seconds of a fit on a million rows, and the filter beside a kernel pass."""
-    million = {fit["kernel"]: fit["seconds"] for fit in result["parts"]["million"]["fits"]}
-    return Finding(
-        f"Filtering and fitting {result['parts']['million']['rows']:,} unlabelled rows of 40 "
-        "columns",
-        f"{million[None]:.1f} s, with the Gaussian kernel {million['gaussian']:.1f} s",
     )
 
 
@@ -276,14 +252,5 @@ PAGES = {
         "Strategies list rows to label, round by round; all have the same learner.",
         review_finding,
         review.page,
-    ),
-    "rach_speed": Page(
-        "RACH part by part",
-        "speed",
-        "rach_speed",
-        "The parts of a fit of RACH are timed: the projection, fits with 5,000 rows, the filter "
-        "beside a kernel pass, and a million rows.",
-        speed_finding,
-        speed,
     ),
 }

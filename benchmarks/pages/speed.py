@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import disk, distributed, goals, limits, peer_table, scale, serving
+from benchmarks import disk, distributed, goals, peer_table, scale, serving
 from benchmarks.ledger import Run, summaries
 from benchmarks.markdown import table
 from benchmarks.pages import charts, scaling
@@ -19,62 +19,7 @@ ABOUT_WORKERS = (
     "time of a pass less that of the slowest worker; bytes are of all workers together. "
     "Reading is loading the rows from files."
 )
-OF_GOALS = ("scale", "peers", "limits", "disk", "distributed", "boosters")
-
-
-def kernel_pass(result: Result) -> str:
-    """A fit in units of one pass that computes the kernel."""
-    rows = [
-        [
-            row["dtype"],
-            str(row["threads"]),
-            f"{row['pass_seconds']:.2f}",
-            f"{row['fit_seconds']:.2f}",
-            f"{row['ratio']:.1f}",
-        ]
-        for row in result["rows"]
-    ]
-    header = ["dtype", "threads", "pass s", "fit s", "ratio (goal < 15)"]
-    return "100,000 x 40 rows, 300 rare, lam = 2^-8.\n\n" + table(header, rows)
-
-
-def solver(result: Result) -> str:
-    """Passes of the majority by every solver."""
-    rows = [
-        [
-            f"{case['rows']:,} x {case['features']}, {case['rare']:,} rare",
-            f"{case['tol']:g}",
-            name,
-            f"{sum(path['passes']):,.0f}",
-            f"{path['passes'][-1]:.1f}",
-            f"{path['seconds']:.1f}",
-        ]
-        for case in result["cases"]
-        for name, path in case["paths"].items()
-    ]
-    header = ["data", "tol", "solver", "passes, 16 lams", "passes at 2^-20", "seconds"]
-    return table(header, rows)
-
-
-def auc_speed(result: Result) -> str:
-    """Seconds of this AUC and of scikit-learn's."""
-    rows = [
-        [
-            f"{row['rare_share']:.1%}"
-            + (", heavy ties" if row["ties"] else "")
-            + (", weighted" if row["weighted"] else ""),
-            *(
-                f"{row['seconds_min'][name]:.2f}"
-                for name in ("roc_auc_score", "roc_auc", "roc_auc_interval")
-            ),
-            f"{row['ratio']:.2f}",
-        ]
-        for row in result["rows"]
-    ]
-    header = ["rare rows", "scikit-learn s", "`roc_auc` s", "with interval s", "ratio (goal 0.33)"]
-    made = result["parameters"]
-    note = f"{made['rows']:,} rows, fastest of {made['repeats']}, interleaved.\n\n"
-    return note + table(header, rows)
+OF_GOALS = ("scale", "peers", "disk", "distributed", "boosters")
 
 
 def startup(result: Result) -> str:
@@ -241,15 +186,6 @@ def libsvm_chart(result: Result) -> Any:
     return charts.lines({"": panel}, "rows", "seconds", log_x=10, log_y=True)
 
 
-def limits_finding(result: Result) -> Finding:
-    """Return the best and the worst ratio to the least time."""
-    ratios = [run["ratio"] for run in limits.shares(result["runs"])]
-    return Finding(
-        "Time of a fit over the least time that the machine's arithmetic and memory allow",
-        f"{min(ratios):.2f} to {max(ratios):.2f} times",
-    )
-
-
 def disk_finding(result: Result) -> Finding:
     """Return seconds and peak of the process."""
     run = one(result, memory="512MiB")
@@ -294,52 +230,6 @@ def serving_chart(result: Result) -> Any:
     names = {"rankrc": "RankRC", "auto": "RareClassifier", "lightgbm": "LightGBM"}
     series = {q: [run["milliseconds"][q] for run in runs] for q in ("p50", "p90", "p99")}
     return charts.bars([names[run["model"]] for run in runs], series, "ms until the answer")
-
-
-def kernel_finding(result: Result) -> Finding:
-    """Return the largest ratio."""
-    return Finding(
-        "Time of a fit over the time of one pass that computes the kernel, the worst of "
-        f"{len(result['rows'])}",
-        f"{max(row['ratio'] for row in result['rows']):.1f} times",
-    )
-
-
-def solver_finding(result: Result) -> Finding:
-    """Return the passes of the plain solver and of the one in use."""
-    case = result["cases"][0]
-    plain, part = case["paths"]["plain"], case["paths"]["from a part"]
-    return Finding(
-        f"Passes over the rows for 16 lams, {case['rows']:,} x {case['features']} rows",
-        f"{sum(part['passes']):,.0f} ({part['seconds']:.1f} s)",
-        f"Newton steps without a part of the rows and without preconditioning "
-        f"{sum(plain['passes']):,.0f} ({plain['seconds']:.1f} s)",
-    )
-
-
-def auc_finding(result: Result) -> Finding:
-    """Return the range of the time's ratio to scikit-learn's."""
-    times = [1.0 / row["ratio"] for row in result["rows"]]
-    return Finding(
-        "Time of scikit-learn's `roc_auc_score` over that of `rareclass.metrics.roc_auc`, ten "
-        "million scores",
-        f"{min(times):.0f} to {max(times):.0f} times",
-    )
-
-
-def auc_chart(result: Result) -> Any:
-    """Draw seconds of both."""
-    labels = [
-        f"{row['rare_share']:.1%} rare"
-        + (", ties" if row["ties"] else "")
-        + (", weighted" if row["weighted"] else "")
-        for row in result["rows"]
-    ]
-    names = {"scikit-learn": "roc_auc_score", "rareclass": "roc_auc"}
-    series = {
-        title: [row["seconds_min"][key] for row in result["rows"]] for title, key in names.items()
-    }
-    return charts.bars(labels, series, "seconds")
 
 
 def startup_finding(result: Result) -> Finding:
@@ -400,15 +290,6 @@ PAGES = {
         sources=("peers",),
         is_headline=True,
     ),
-    "limits": Page(
-        "RankRC beside the limits of the machine",
-        "speed",
-        "run limits",
-        "The time of a fit is compared with the least time that its passes take at the measured "
-        "rates of this machine's arithmetic and memory.",
-        limits_finding,
-        of_runs(limits.render),
-    ),
     "disk": Page(
         "From Parquet, in bounded memory",
         "speed",
@@ -446,34 +327,6 @@ PAGES = {
         serving_finding,
         of_runs(serving.render),
         serving_chart,
-        is_headline=True,
-    ),
-    "kernel_pass": Page(
-        "A fit in kernel passes",
-        "speed",
-        "kernel_pass",
-        "The time of a fit of RankRC is compared with that of one pass that computes the kernel.",
-        kernel_finding,
-        kernel_pass,
-    ),
-    "solver": Page(
-        "Solvers of RankRC",
-        "speed",
-        "solver --many 500000",
-        "Forms of RankRC's solver are compared by their passes over the majority rows and by "
-        "seconds.",
-        solver_finding,
-        solver,
-    ),
-    "auc_speed": Page(
-        "The AUC of ten million scores",
-        "speed",
-        "auc_speed",
-        "`rareclass.metrics.roc_auc` is compared with scikit-learn's function on ten million "
-        "scores.",
-        auc_finding,
-        auc_speed,
-        auc_chart,
         is_headline=True,
     ),
     "row_rates": Page(

@@ -162,40 +162,6 @@ def settings(result: Result) -> Finding:
     )
 
 
-def rate(result: Result) -> Finding:
-    """Return CBR's and OPAUC's rows a second on the stream like covtype."""
-    rows = {
-        row["learner"]: row["rows_per_second"]
-        for row in result["rows"]
-        if row["stream"].startswith("like covtype")
-    }
-    return Finding(
-        "Rows a second on one thread, a stream of 54 features like covtype's",
-        f"CBR with full covariance {rows['CBR full, fifo']:,.0f}, with a diagonal "
-        f"{rows['CBR diagonal']:,.0f}",
-        f"OPAUC {rows['OPAUC']:,.0f}, OAM {rows['OAM sequential']:,.0f}",
-    )
-
-
-def rate_chart(result: Result) -> Any:
-    """Draw rows a second."""
-    rows = sorted(result["rows"], key=lambda row: -row["rows_per_second"])
-    labels = [f"{row['learner']}: {row['stream']}" for row in rows]
-    values = [row["rows_per_second"] / 1e6 for row in rows]
-    return charts.bars(labels, {"rows": values}, "million rows a second")
-
-
-def memory(result: Result) -> Finding:
-    """Return the largest growth of any learner."""
-    done = [row for row in result["rows"] if row["rows"]]
-    worst = max(done, key=lambda row: row["growth_mib"])
-    return Finding(
-        f"Growth of the process over {worst['rows']:,} rows of a stream, the worst of {len(done)} "
-        "learners",
-        f"{worst['growth_mib']:.1f} MiB",
-    )
-
-
 def steps(result: Result) -> Finding:
     """Return the mixture's average precision with either step."""
     means = means_by([c for c in result["cells"] if c["learner"] == "mixture"], "step", "ap")

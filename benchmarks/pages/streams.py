@@ -11,7 +11,6 @@ from benchmarks import (
     stream_settings,
 )
 from benchmarks.markdown import table
-from benchmarks.online_speed import RATE_HEADER, rate_line
 from benchmarks.pages import stream_findings as found_in
 from benchmarks.pages.page import Page, Result
 from benchmarks.paper_tables import cbr_figures, cbr_tables
@@ -48,26 +47,6 @@ def cbr(result: Result) -> str:
             lines = cbr_tables.verdicts(found, study, "auc")
             parts.append("\n".join(f"- {line.strip()}" for line in lines))
     return "\n\n".join(parts)
-
-
-def online_speed(result: Result) -> str:
-    """Rows a second of the online learners."""
-    return table(RATE_HEADER, [rate_line(found) for found in result["rows"]])
-
-
-def online_memory(result: Result) -> str:
-    """What a process holds while a long stream is learned."""
-    finished = [found for found in result["rows"] if found["rows"]]
-    rows = [
-        [
-            found["learner"],
-            *(f"{found[key]:.1f}" for key in ("first_mib", "last_mib", "growth_mib")),
-        ]
-        for found in finished
-    ]
-    many = f"{result['parameters']['memory_rows']:,}"
-    header = ["learner, MiB", "early in the stream", f"after {many} rows", "growth (goal < 16)"]
-    return "Generated rows of 8 features, a process for each learner.\n\n" + table(header, rows)
 
 
 def forms(result: Result) -> str:
@@ -265,24 +244,6 @@ PAGES = {
         "Sixty settings of CBR learn eight real streams, each row scored before it is learned.",
         found_in.settings,
         settings,
-    ),
-    "online_speed": Page(
-        "Rows a second of the online learners",
-        "streams",
-        "online_speed --what rate",
-        "The online learners learn streams of 8 and 54 features and of texts as fast as they can.",
-        found_in.rate,
-        online_speed,
-        found_in.rate_chart,
-    ),
-    "online_memory": Page(
-        "Memory of the online learners",
-        "reliability",
-        "online_speed --what memory",
-        "Each online learner learns ten million rows in a process of its own, whose memory is "
-        "measured early and at the end.",
-        found_in.memory,
-        online_memory,
     ),
     "cbr_steps": Page(
         "CBR with a diagonal: the exact and the printed step",

@@ -2,15 +2,11 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from benchmarks import (
     goals,
-    limits,
     peer_table,
-    rates,
-    roofline,
     run,
 )
 from benchmarks.data_sets import simulated_name
@@ -59,33 +55,6 @@ def test_list_runs_nothing(tmp_path, capsys):
         assert "minutes on 2 cores" in capsys.readouterr().out
 
 
-def test_rates_are_above_zero(monkeypatch):
-    monkeypatch.setattr(rates, "SPAN_SECONDS", 0.005)
-    monkeypatch.setattr(rates, "TRIALS", 1)
-    monkeypatch.setattr(rates, "LARGE", 64)
-    found = rates.measure(features=5, threads=2, stream_bytes=2**22)
-    assert set(found) == set(limits.UNITS)
-    assert all(np.isfinite(rate) and rate > 0 for rate in found.values())
-
-
-RATES = {"sgemm_block": 80e9, "exp": 2e9, "sgemv_block": 40e9, "read": 40e9, "first_touch": 8e9}
-
-
-@pytest.mark.parametrize(
-    ("kept", "expected"),
-    [
-        # 1e9 entries: arithmetic 1 + 0.5 s, writing 0.5 s; a pass reads 0.1 s or multiplies 0.1 s
-        (1.0, 1.5 + 10 * 0.1),
-        # nothing kept: each pass makes the kernel again
-        (0.0, 1.5 + 10 * 1.6),
-        (0.5, 1.5 + 10 * (0.5 * 0.1 + 0.5 * 1.6)),
-    ],
-)
-def test_roofline_by_hand(kept, expected):
-    least = roofline.seconds(RATES, 10**6, 40, 1000, passes=11, kept=kept)
-    assert least == pytest.approx(expected)
-
-
 def fit(name, seconds, **about):
     return {
         "key": f"{about.get('data')}{about.get('memory')}{about.get('rows')} / {name}",
@@ -121,11 +90,6 @@ def made_up_runs():
         fit("rankrc", n / 1e5, rows=n, series="fixed", what="fit", memory="256MiB", budget=2**28)
         for n in (250_000, 1_000_000)
     ]
-    rate = {"key": "rates", "repeat": 0, "status": "ok", "features": 40, "threads": 2}
-    shares = [
-        rate | RATES | {"sgemm": 1e11, "dgemm": 1e10, "write": 1e10},
-        fit("rankrc", 5.0, memory="all", budget=4 * 10**9),
-    ]
     from_file = {
         "key": "5M",
         "repeat": 0,
@@ -146,7 +110,6 @@ def made_up_runs():
     return {
         "scale": scale,
         "peers": peers,
-        "limits": shares,
         "disk": [from_file],
         "distributed": on_workers,
         "serving": [served(what) for what in ("single rows", "batches")],
@@ -196,7 +159,6 @@ def test_goals_are_judged():
     assert found["fit / LightGBM's, 1M x 40"] == ["<= 0.4", "0.5", "**no**"]
     assert found["exponent of fit time in rows, 256 MiB"] == ["<= 1.05", "1", "yes"]
     assert found["LIBSVM / fit at 150,000 x 5, 1 % rare"] == [">= 50", "225", "yes"]
-    assert found["fit / least time for its passes, the worst fit"][1] == "2"
     assert found["peak MiB of the process, 5M x 50 from Parquet"][2] == "**no**"
     assert found["fit on 2 workers of Dask / in memory by 2 threads, 4M x 40"][1] == "1"
     assert found["ms of a pass besides its work, 8 workers of Dask"][1] == "8"

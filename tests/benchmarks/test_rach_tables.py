@@ -1,4 +1,4 @@
-"""Section VI of the RACH paper and RACH's speed: problems, choice, methods, figures, commands."""
+"""Section VI of the RACH paper: problems, choice, methods, figures, commands."""
 
 import json
 
@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 from sklearn.metrics import f1_score
 
-from benchmarks import rach_speed
 from benchmarks.pages import few_labels
 from benchmarks.paper_tables import __main__ as command
 from benchmarks.paper_tables import (
@@ -165,28 +164,3 @@ def test_command_prints_keeps_and_goes_on(quick, tmp_path, capsys, monkeypatch):
     page = few_labels.study(body)
     assert "| synthetic bar | 30/200 | 100.0 | 0.0 | 0.0 | 2 of 2 |" in page
     assert "means of 2 random splits" in page
-
-
-def test_speed_of_projection_and_filter(tmp_path, capsys):
-    file = tmp_path / "rach_speed.json"
-    words = ["--repeats", "1", "--rows", "5000", "--threads", "1", "--json", str(file)]
-    for what in ("projection", "filter"):
-        assert rach_speed.main([*words, "--what", what]) == 0
-    parts = json.loads(file.read_text())["parts"]
-    assert list(parts) == ["projection", "filter"]
-    assert parts["projection"]["off"] < 1e-6
-    assert {run["dtype"] for run in parts["filter"]["runs"]} == {"float32", "float64"}
-    assert "projection of 5,000, s" in capsys.readouterr().out
-    assert "projection of 5,000, s" in few_labels.speed(json.loads(file.read_text()))
-
-
-def test_goals_by_hand():
-    parts = {
-        "projection": {"rows": 10, "seconds": 2.0},
-        "filter": {"runs": [{"dtype": "float64", "threads": 1,
-                             "seconds": {"filter": 0.3, "pass 1": 0.2, "pass 300": 0.6}}]},
-    }  # fmt: skip
-    found = rach_speed.goal_lines(parts)
-    assert found[0] == ["projection of 10, s", "2.00", "1", "**no**"]
-    assert found[1][1:] == ["0.50", "1", "yes"]
-    assert found[2][1:] == ["1.50", "1", "**no**"]
