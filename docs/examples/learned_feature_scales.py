@@ -15,7 +15,6 @@ import numpy as np
 
 from rareclass import RankRC
 from rareclass.metrics import roc_auc
-from rareclass.report import draw_feature_scales
 
 
 def draw(n, rng):
@@ -44,8 +43,14 @@ for name, value in auc.items():
 # %%
 # The learned scales above 0. Without learning every column has the scale 1.
 
-names = [f"column {k}" for k in range(30)]
-scales = draw_feature_scales(models["learned scales"], names)
+scales = models["learned scales"].feature_scales_
+used = np.flatnonzero(scales)
+used = used[np.argsort(-scales[used])]
+fig, ax = plt.subplots(figsize=(6, 0.6 + 0.25 * len(used)), layout="constrained")
+ax.barh([f"column {k}" for k in used], scales[used])
+ax.axvline(1.0, color="0.5", linestyle="--")
+ax.invert_yaxis()
+ax.set_xlabel("scale inside the kernel")
 
 # %%
 fig, ax = plt.subplots(figsize=(6, 2), layout="constrained")

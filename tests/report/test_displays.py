@@ -12,23 +12,18 @@ from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
-from rareclass import RankRC, RankRCCV
 from rareclass.hyperball.description import BallPicture
 from rareclass.report import (
     AlertsDisplay,
     BallDisplay,
     CostDisplay,
-    FeatureScalesDisplay,
     GainsDisplay,
-    LamPathDisplay,
-    LandmarkMapDisplay,
     PrecisionRecallDisplay,
     RankingDisplay,
     ReliabilityDisplay,
     RocDisplay,
     ScoreDistributionDisplay,
     ThresholdTable,
-    draw_feature_scales,
 )
 
 OF_SCORES = [
@@ -132,47 +127,7 @@ def test_what_has_no_scores_is_refused(rows) -> None:
         RocDisplay.from_predictions(y, np.zeros(3))
 
 
-def test_the_path_of_lam() -> None:
-    X, y = make_classification(120, n_features=4, weights=[0.8], random_state=1)
-    search = RankRCCV(lams=[1.0, 2.0**-6], cv=2, refit=False).fit(X, y)
-    display = LamPathDisplay.from_estimator(search)
-    line = display.ax_.get_lines()[0]
-    np.testing.assert_allclose(line.get_ydata(), search.cv_results_["mean_test_score"])
-    np.testing.assert_allclose(line.get_xdata(), [1.0, 2.0**-6])
-    assert display.best_lam == search.best_lam_
-    assert "AUC" in display.ax_.get_ylabel()
-    told = LamPathDisplay([1.0, 0.5], [[0.7, 0.8]], n_landmarks=[3, 9]).plot()
-    assert len(told.figure_.axes) == 2
-    with pytest.raises(ValueError, match="no path of lam"):
-        LamPathDisplay.from_estimator(LogisticRegression())
-
-
-def test_the_map_of_landmarks(rows) -> None:
-    X, y = rows
-    model = RankRC(lam=0.1).fit(X[:, :2], y)
-    display = LandmarkMapDisplay.from_estimator(model, X[:, :2], y)
-    np.testing.assert_allclose(display.landmarks, model.landmarks_)
-    assert display.surface is not None
-    assert display.ax_.get_xlabel() == "x0"
-    first, second, scores = display.surface
-    np.testing.assert_allclose(scores[3, 5], model.score_samples([[first[5], second[3]]])[0])
-    wide = LandmarkMapDisplay.from_estimator(RankRC(lam=0.1).fit(X, y), X)
-    assert wide.surface is None
-    # Distances in the plane are never longer than those of the rows.
-    apart = np.linalg.norm(wide.rows[0] - wide.rows[1])
-    assert apart <= np.linalg.norm(X[0] - X[1]) + 1e-12
-    with pytest.raises(ValueError, match="no landmarks"):
-        LandmarkMapDisplay.from_estimator(LogisticRegression(), X)
-    with pytest.raises(ValueError, match="two features"):
-        LandmarkMapDisplay.from_estimator(model, X[:, :1])
-
-
-def test_scales_and_balls_on_axes_that_are_given() -> None:
-    _, ax = pyplot.subplots()
-    model = SimpleNamespace(feature_scales_=np.array([0.0, 2.0]))
-    display = FeatureScalesDisplay.from_estimator(model, feature_names=["a", "b"], ax=ax)
-    assert display.ax_ is ax
-    assert [each.get_text() for each in ax.get_yticklabels()] == ["b"]
+def test_a_ball_in_a_new_figure_and_on_axes_that_are_given() -> None:
     picture = BallPicture(
         np.array([[0.1, 0.0], [3.0, 1.0]]), np.array(["labelled rare", "unlabelled, outside"]),
         1.0, np.array([3.3]), np.array([0.1]), ("first", "second"), "fraud",
@@ -190,55 +145,3 @@ def test_scores_of_an_outlier_detector_are_turned(rows) -> None:
     shown = RocDisplay.from_estimator(forest, X, y)
     auc = roc_auc_score(y == "fraud", -forest.score_samples(X))
     assert shown.value.value == pytest.approx(auc)
-
-
-# -- learned scales of features: bars of those in use, words for those left out --
-
-
-def scaled(scales, names=None):
-    found = SimpleNamespace(feature_scales_=np.asarray(scales, dtype=float))
-    if names is not None:
-        found.feature_names_in_ = np.array(names)
-    return found
-
-
-def texts(figure):
-    axes = figure.axes[0]
-    return [label.get_text() for label in axes.get_yticklabels()], axes.get_xlabel()
-
-
-def test_bars_are_sorted_named_and_zeros_are_counted(tmp_path):
-    figure = draw_feature_scales(scaled([0.5, 0.0, 3.0, 0.0], ["a", "b", "c_$x$", "d"]))
-    names, below = texts(figure)
-    assert names == ["c_$x$", "a"]
-    assert "2 features dropped" in below
-    assert [bar.get_width() for bar in figure.axes[0].patches] == [3.0, 0.5]
-    assert "2 of 4" in figure.axes[0].get_title()
-    figure.savefig(tmp_path / "scales.png")
-    assert (tmp_path / "scales.png").stat().st_size > 5000
-
-
-def test_many_features_are_cut_and_the_rest_is_told():
-    scales = np.linspace(0.0, 2.0, 101)
-    names, below = texts(draw_feature_scales(scaled(scales), most=12))
-    assert len(names) == 12
-    assert names[0] == "column 100"
-    assert "88 more in use, at 1.76 or below" in below
-    assert "1 feature dropped" in below
-
-
-def test_scales_that_are_all_one_are_said_to_be_so():
-    _, below = texts(draw_feature_scales(scaled(np.ones(5))))
-    assert "all are 1" in below
-
-
-def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(ValueError, match="no learned scales"):
-        draw_feature_scales(RankRC())
-    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) < 9
-    with pytest.raises(ValueError, match="feature_scaling='learned'"):
-        draw_feature_scales(RankRC(lam=1.0).fit(X, y))
-    with pytest.raises(ValueError, match="2 names for 3"):
-        draw_feature_scales(scaled(np.ones(3)), ["a", "b"])
-    with pytest.raises(ValueError, match="most=0"):
-        draw_feature_scales(scaled(np.ones(3)), most=0)

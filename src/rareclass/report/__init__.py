@@ -12,12 +12,6 @@ from rareclass.lazy_names import lazy_names
 if TYPE_CHECKING:
     from rareclass.report.ball_display import BallDisplay, draw_ball
     from rareclass.report.drawing import RankingDisplay
-    from rareclass.report.kernel_displays import (
-        FeatureScalesDisplay,
-        LamPathDisplay,
-        LandmarkMapDisplay,
-        draw_feature_scales,
-    )
     from rareclass.report.ranking_section import GainsDisplay, PrecisionRecallDisplay, RocDisplay
     from rareclass.report.scores_section import (
         Reliability,
@@ -32,10 +26,7 @@ __all__ = [
     "AlertsDisplay",
     "BallDisplay",
     "CostDisplay",
-    "FeatureScalesDisplay",
     "GainsDisplay",
-    "LamPathDisplay",
-    "LandmarkMapDisplay",
     "PrecisionRecallDisplay",
     "RankingDisplay",
     "Reliability",
@@ -45,7 +36,6 @@ __all__ = [
     "ScoreDistributionDisplay",
     "ThresholdTable",
     "draw_ball",
-    "draw_feature_scales",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -53,12 +43,6 @@ __getattr__, __dir__ = lazy_names(
     {
         ".ball_display": ["BallDisplay", "draw_ball"],
         ".drawing": ["RankingDisplay"],
-        ".kernel_displays": [
-            "FeatureScalesDisplay",
-            "LamPathDisplay",
-            "LandmarkMapDisplay",
-            "draw_feature_scales",
-        ],
         ".ranking_section": ["GainsDisplay", "PrecisionRecallDisplay", "RocDisplay"],
         ".scores_section": [
             "Reliability",
