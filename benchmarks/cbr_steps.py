@@ -2,7 +2,7 @@
 
 Streams of `benchmarks.stream_mixture`, each row scored before it is learned: CBR with a diagonal
 covariance behind the asinh of standardised columns, balanced classes or none, and every C of
-`benchmarks.stream_settings`; and the mixture that `rareclass stream` begins with, its two CBR with
+`SIZES`; and the mixture that `rareclass stream` begins with, its two CBR with
 either step. Both steps run one after the other on each stream: rows a second can be compared.
 """
 
@@ -20,12 +20,12 @@ from sklearn.base import clone
 
 from benchmarks import record, stream_mixture
 from benchmarks.paper_tables.study import print_table
-from benchmarks.stream_settings import STEPS as SIZES
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.online import CBR, OnlineMixture
 from rareclass.online.mixture import default_members
 
 KINDS = ("printed", "exact")
+SIZES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 MOST_ROWS = 200_000
 HEADER = ["learner", *(f"{m}, {k}" for m in ("AUC", "average precision", "rows/s") for k in KINDS)]
 

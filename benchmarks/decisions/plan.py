@@ -1,7 +1,7 @@
 """From scores to decisions: probabilities, thresholds under a constraint, tests of rankings.
 
-Each part is a process: ``calibration`` on real sets, ``choice_of_map`` on simulated scores,
-``constraints``, ``paired`` and ``folds`` by simulation. `benchmarks/decisions` has a module for
+Each part is a process: ``calibration`` on real sets, ``constraints``, ``paired`` and ``folds`` by
+simulation. `benchmarks/decisions` has a module for
 each.
 """
 
@@ -16,7 +16,6 @@ from benchmarks.ledger import Run
 # Draws of a part unless told otherwise, and the seconds that they take.
 PARTS = {
     "calibration": (2, 330.0),
-    "choice_of_map": (40, 90.0),
     "constraints": (200, 300.0),
     "paired": (200, 300.0),
     "folds": (200, 300.0),

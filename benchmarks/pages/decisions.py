@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import checked_rows, drift_by_chance, honest, interval_coverage
+from benchmarks import honest, interval_coverage
 from benchmarks.decisions import (
     calibration,
-    choice_of_map,
     constraints,
-    default_threshold,
     folds,
     paired,
 )
 from benchmarks.markdown import table
-from benchmarks.pages.page import Finding, Page, Result, mean_of_each, means_by
+from benchmarks.pages.page import Finding, Page, Result, means_by
 
 EXPLAINED = Path(__file__).parents[2] / "tools" / "mutants" / "explained.toml"
 
@@ -37,18 +35,6 @@ def calibration_finding(result: Result) -> Finding:
     )
 
 
-def map_finding(result: Result) -> Finding:
-    """Return the loss of the blend with 20 rare rows, beside isotonic regression's."""
-    cells = [cell for cell in _part(result, "choice_of_map")["cells"] if cell["rare"] == 20]
-    means = means_by(cells, "map", "excess")
-    own, peer = "beta and isotonic, half each", "isotonic, scikit-learn"
-    return Finding(
-        "Log loss beyond the best possible, per rare row, 20 rare rows, mean over shapes of scores",
-        f"{own} {means[own]:.2f} nats",
-        f"{peer} {means[peer]:.2f} nats",
-    )
-
-
 def constraints_finding(result: Result) -> Finding:
     """Return how often a promised constraint is broken on fresh rows."""
     cells = result["cells"]
@@ -62,18 +48,6 @@ def constraints_finding(result: Result) -> Finding:
         f"ThresholdRule (confidence {result['confidence']:g}) {shown('rareclass')}",
         f"the best threshold on the held-out rows {shown('plain')}; scikit-learn's "
         f"TunedThresholdClassifierCV {shown('scikit-learn')}",
-    )
-
-
-def threshold_finding(result: Result) -> Finding:
-    """Return mean F1 on the confirming tables."""
-    own = [table["rules"] for table in result["tables"] if table["part"] == "confirmed"]
-    f1 = mean_of_each({rule: found["F1"] for rule, found in rules.items()} for rules in own)
-    named = ("F1", "balanced accuracy")
-    return Finding(
-        f"Mean F1 of thresholds on {len(own)} tables that no rule was chosen on",
-        f"as many alerts as rare rows, the default, {f1['as many alerts as rare rows']:.3f}",
-        ", ".join(f"threshold of the greatest {rule} {f1[rule]:.3f}" for rule in named),
     )
 
 
@@ -107,18 +81,6 @@ def paired_finding(result: Result) -> Finding:
     )
 
 
-def drift_finding(result: Result) -> Finding:
-    """Return how often limits of the stability index are exceeded at most."""
-    cells = result["cells"]
-    ours, usual = (max(cell[name] for cell in cells) for name in ("ours", "chi_squared"))
-    return Finding(
-        "Chance that a column like training exceeds the limit of its stability index, over the "
-        f"chance that was asked, at most in {len(cells)} cells",
-        f"rareclass {ours:.1f}",
-        f"the chi-squared limit {usual:.1f}",
-    )
-
-
 def coverage(result: Result) -> str:
     """Coverage by measure and number of rare rows."""
     return (
@@ -139,37 +101,6 @@ def coverage_finding(result: Result) -> Finding:
         "True values that the 95 % interval contains, with 5 to 20 rare rows",
         f"rareclass {shares['rareclass']:.1f} %",
         f"usual formulas {shares['formula']:.1f} %, bootstrap {shares['bootstrap']:.1f} %",
-    )
-
-
-def checked(result: Result) -> str:
-    """Bias and coverage of estimates from checked rows, and checks that recall needs."""
-    n_tables = len({row["table"] for row in result["rows"]})
-    return "\n\n".join(
-        [
-            f"Each line is the mean over {n_tables} tables, {result['reviews']} reviews of each. "
-            "Bias is that of the mean estimate, in percent of "
-            "the truth; naive is the measure of the checked rows alone. Coverage of nominal 95 % "
-            "intervals has the lowest and the highest table in brackets. The stratified method:",
-            checked_rows.coverage_table(result["rows"]),
-            "All three methods, over all reviews (half of them for the other two):",
-            checked_rows.method_table(result["rows"]),
-            "Half width of the interval of recall, all alerts checked, as many alerts as rare "
-            "rows, by the number of random checks with equal chances:",
-            checked_rows.width_table(result["recall"]),
-        ]
-    )
-
-
-def checked_finding(result: Result) -> Finding:
-    """Return coverage and bias of recall, beside the naive recall."""
-    own = [row["methods"]["stratified"]["recall"] for row in result["rows"]]
-    cover, bias = (100.0 * np.mean([one[name] for one in own]) for name in ("coverage", "bias"))
-    naive = 100.0 * np.mean([row["naive_bias"]["recall"] for row in result["rows"]])
-    return Finding(
-        "Recall estimated from the rows that were checked, 30 to 120 of them rare",
-        f"bias {bias:+.1f} %, 95 % interval contains the truth in {cover:.1f} %",
-        f"recall of the checked rows alone: bias {naive:+.0f} %",
     )
 
 
@@ -207,35 +138,6 @@ def honest_finding(result: Result) -> Finding:
     return Finding(
         "Own estimate of average precision less that of new rows, mean and standard error",
         f"RareClassifier {codes} on made tables of codes, {every} on all tables",
-    )
-
-
-def target_encoder_table(result: Result) -> str:
-    """Mean average precision by encoder and learner."""
-    cells = [cell["average_precision"] for cell in result["cells"]]
-    learners = list(cells[0]["log-odds"])
-    rows = [
-        [encoder, *(f"{100 * np.mean([c[encoder][name] for c in cells]):.1f}" for name in learners)]
-        for encoder in cells[0]
-    ]
-    note = f"Mean average precision in %, over {len(cells)} made tables of codes.\n\n"
-    return note + table(["numbers of codes", *learners], rows)
-
-
-def target_encoder_finding(result: Result) -> Finding:
-    """Return the mean average precision of boosted trees and of logistic regression."""
-    cells = [cell["average_precision"] for cell in result["cells"]]
-    shown = {
-        encoder: ", ".join(
-            f"{name} {100 * np.mean([c[encoder][name] for c in cells]):.1f} %"
-            for name in ("boosted trees", "logistic regression")
-        )
-        for encoder in cells[0]
-    }
-    return Finding(
-        "Mean average precision on codes that became numbers by their labels",
-        f"log-odds: {shown['log-odds']}",
-        f"scikit-learn's TargetEncoder: {shown['TargetEncoder']}",
     )
 
 
@@ -304,14 +206,6 @@ PAGES = {
         honest_table,
         is_headline=True,
     ),
-    "target_encoder": Page(
-        "Log-odds of categories beside TargetEncoder",
-        "decisions",
-        "target_encoder",
-        "Codes become numbers by the labels of other rows, in the same folds, for three learners.",
-        target_encoder_finding,
-        target_encoder_table,
-    ),
     "calibration": Page(
         "Probabilities",
         "decisions",
@@ -323,16 +217,6 @@ PAGES = {
         sources=("decisions",),
         is_headline=True,
     ),
-    "choice_of_map": Page(
-        "Which map from scores to probabilities",
-        "decisions",
-        "run decisions --what choice_of_map",
-        "Maps from scores to probabilities are learned from 5 to 1,000 rare rows of known "
-        "distributions.",
-        map_finding,
-        lambda result: choice_of_map.render(_part(result, "choice_of_map")),
-        sources=("decisions",),
-    ),
     "constraints": Page(
         "Thresholds that keep a constraint",
         "decisions",
@@ -342,24 +226,6 @@ PAGES = {
         constraints_finding,
         constraints.render,
         is_headline=True,
-    ),
-    "default_threshold": Page(
-        "The threshold where the user asks for none",
-        "decisions",
-        "decisions.default_threshold",
-        "Six rules for a threshold are compared on half of the rows of each table, one half of the "
-        "tables for choosing the rule and the other for checking it.",
-        threshold_finding,
-        default_threshold.render,
-    ),
-    "checked_rows": Page(
-        "Estimates where only some rows were checked",
-        "decisions",
-        "checked_rows",
-        "Precision, recall, average precision and the number of rare rows are estimated from "
-        "simulated reviews of tables whose labels are all known, and compared with the truth.",
-        checked_finding,
-        checked,
     ),
     "decisions_folds": Page(
         "Tests on cross-validation folds",
@@ -390,15 +256,6 @@ PAGES = {
         coverage_finding,
         coverage,
         is_headline=True,
-    ),
-    "drift_by_chance": Page(
-        "Columns that chance alone moves",
-        "decisions",
-        "drift_by_chance",
-        "Counts of cells are drawn for columns like those of training and for columns that moved, "
-        "and their stability index is compared with its limit.",
-        drift_finding,
-        drift_by_chance.page,
     ),
     "mutants": Page(
         "Faults that the tests notice",

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import audit, hunt_hits, rach_prices, review
+from benchmarks import audit, hunt_hits, rach_prices
 from benchmarks.markdown import table
 from benchmarks.pages import charts
 from benchmarks.pages.page import Finding, Page, Result, mean_of_each, means_by
@@ -166,21 +166,6 @@ def hunt_finding(result: Result) -> Finding:
     )
 
 
-def review_finding(result: Result) -> Finding:
-    """Return the share of hidden rare rows found, on the tables that nothing was chosen on."""
-    names, sets = review.complete(result["cells"], review.CONFIRMING)
-    found = dict(
-        zip(names, review.means(result["cells"], names, sets)[:, :, 0].mean(axis=0), strict=True)
-    )
-    best = max((name for name in names if name != "review"), key=found.__getitem__)
-    return Finding(
-        f"Share of the hidden rare rows found in {review.ROUNDS} rounds, mean of {len(sets)} "
-        "tables that nothing was chosen on",
-        f"`rareclass review` {found['review']:.3f}",
-        f"the best of {len(names) - 1} other strategies, {best}, {found[best]:.3f}",
-    )
-
-
 def hunt_chart(result: Result) -> Any:
     """Draw cases among the first 100 rows by the number of known cases."""
     cells = [c for c in result["cells"] if c["set"] in hunt_hits.CONFIRMING and not c["cleared"]]
@@ -244,13 +229,5 @@ PAGES = {
         hunt_hits.page,
         hunt_chart,
         is_headline=True,
-    ),
-    "review": Page(
-        "Reviews with hidden labels",
-        "labels",
-        "review",
-        "Strategies list rows to label, round by round; all have the same learner.",
-        review_finding,
-        review.page,
     ),
 }

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import feature_scales, labelling_losses, sparse_landmarks, stochastic, top_losses
+from benchmarks import feature_scales, labelling_losses, stochastic, top_losses
 from benchmarks.markdown import table
 from benchmarks.ordinal import page as ordinal_page
 from benchmarks.pages import charts
@@ -54,17 +54,6 @@ def fig5(result: Result) -> str:
             )
     header = ["data", "method", "best test loss", "at lam", "train at 2^-20", "test at 2^-20"]
     return "Mean hinge loss over pairs.\n\n" + table(header, rows)
-
-
-def landmarks(result: Result) -> str:
-    """Rare rows alone, or some majority rows with them."""
-    rules = list(next(iter(result["results"].values())))
-    rows = [
-        [name]
-        + [f"{cells[r]['auc'][0]:.3f} \\| {cells[r]['average_precision'][0]:.3f}" for r in rules]
-        for name, cells in result["results"].items()
-    ]
-    return f"AUC | average precision, {result['splits']} splits.\n\n" + table(["set", *rules], rows)
 
 
 def table2_finding(result: Result) -> Finding:
@@ -243,16 +232,6 @@ def labelling_finding(result: Result) -> Finding:
     )
 
 
-def sparse_finding(result: Result) -> Finding:
-    """Return the AUC lost with a tenth of the landmarks."""
-    lines = {line[0]: line for line in sparse_landmarks.summary(result["results"])}
-    return Finding(
-        "AUC lost in the median of the sets with at most a tenth of the rare rows as landmarks",
-        f'`penalty="l1"` {lines["l1"][2]} points, scoring {lines["l1"][5]} times as fast',
-        f"k-means++ {lines['k-means++'][2]} points",
-    )
-
-
 def stochastic_finding(result: Result) -> Finding:
     """Return the gap after the last pass and the time of both solvers."""
     worst = max(run["gaps"][-1] for run in result["runs"])
@@ -274,16 +253,6 @@ def scales_finding(result: Result) -> Finding:
         f"{sum(cell['exactly'] for cell in own)} of {len(own)}, AUC {100 * auc['learned']:.1f} %",
         f"AUC with all features {100 * auc['plain']:.1f} %, with the 5 alone "
         f"{100 * auc['alone']:.1f} %",
-    )
-
-
-def landmarks_finding(result: Result) -> Finding:
-    """Return AUC on digits with and without majority landmarks."""
-    digits = result["results"]["digits"]
-    return Finding(
-        "AUC on scikit-learn's digits with eight rare training rows",
-        f"200 majority rows among the landmarks {100 * digits['rare+200']['auc'][0]:.1f} %",
-        f"rare rows alone {100 * digits['rare']['auc'][0]:.1f} %",
     )
 
 
@@ -368,16 +337,6 @@ PAGES = {
         labelling_finding,
         labelling_losses.labelling_losses_page,
     ),
-    "sparse_landmarks": Page(
-        "Few landmarks",
-        "rankings",
-        "sparse_landmarks",
-        "Ways to keep at most a tenth of the rare rows as landmarks are compared with keeping all "
-        "of them.",
-        sparse_finding,
-        sparse_landmarks.sparse_landmarks_page,
-        is_headline=True,
-    ),
     "stochastic": Page(
         "Mini-batches beside the exact solver",
         "rankings",
@@ -396,16 +355,6 @@ PAGES = {
         "generated tables whose informative features are known and on real sets.",
         scales_finding,
         feature_scales.feature_scales_page,
-        is_headline=True,
-    ),
-    "landmarks": Page(
-        "Majority rows among the landmarks",
-        "rankings",
-        "landmarks",
-        "RankRC with the rare rows as landmarks is compared with RankRC that has 100, 200 or 500 "
-        "majority rows among them.",
-        landmarks_finding,
-        landmarks,
         is_headline=True,
     ),
 }

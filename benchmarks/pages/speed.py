@@ -10,7 +10,6 @@ from benchmarks.pages import charts, scaling
 from benchmarks.pages.page import Finding, Page, Result, quality
 from benchmarks.peers import TITLES
 from benchmarks.run import DISTURBED
-from benchmarks.startup import ONE_ROW
 
 WIDE, KDD_PART = "simulated-1000000x40-1000", "kdd-50000"
 HUNDRED_THOUSAND = "simulated-100000x5-1000-test40000"
@@ -20,20 +19,6 @@ ABOUT_WORKERS = (
     "Reading is loading the rows from files."
 )
 OF_GOALS = ("scale", "peers", "disk", "distributed", "boosters")
-
-
-def startup(result: Result) -> str:
-    """Seconds until the package is usable."""
-    rows = [
-        [
-            f"`{row['command']}`",
-            f"{row['median_seconds']:.2f}",
-            f"{row['processor_seconds']:.2f}",
-            "-" if row["goal"] is None else f"{row['goal']:g}",
-        ]
-        for row in result["rows"]
-    ]
-    return table(["command", "seconds", "processor seconds", "goal, under"], rows)
 
 
 def row_rates(result: Result) -> str:
@@ -232,20 +217,6 @@ def serving_chart(result: Result) -> Any:
     return charts.bars([names[run["model"]] for run in runs], series, "ms until the answer")
 
 
-def startup_finding(result: Result) -> Finding:
-    """Return the seconds of the shortest command and of a first fit."""
-    seconds = {row["command"]: row["median_seconds"] for row in result["rows"]}
-    by_method = [seconds[command] for command in ONE_ROW]
-    least, most = min(by_method), max(by_method)
-    return Finding(
-        "Seconds until a command has answered, the process included",
-        f"`rareclass --help` {seconds['rareclass --help']:.2f} s, scoring one row "
-        f"{least:.2f} to {most:.2f} s by method, a fit on 300 rows "
-        f"{seconds['rareclass fit, 300 rows of 7 numbers']:.1f} s",
-        f"importing scikit-learn alone {seconds['import sklearn.base']:.1f} s",
-    )
-
-
 PAGES = {
     "goals": Page(
         "Goals of speed and size",
@@ -337,13 +308,5 @@ PAGES = {
         "Python, with 6, 20 and 40 columns, in one thread and in two.",
         row_rates_finding,
         row_rates,
-    ),
-    "startup": Page(
-        "Time until a command answers",
-        "speed",
-        "startup",
-        "The time of imports and of short commands is measured, each in a fresh process.",
-        startup_finding,
-        startup,
     ),
 }

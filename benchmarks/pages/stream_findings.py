@@ -137,31 +137,6 @@ def forests_chart(result: Result) -> Any:
     return charts.bars(ways, series, "mean average precision")
 
 
-def resets(result: Result) -> Finding:
-    """Return the mixture with and without resets under an abrupt drift."""
-    own = [c for c in result["cells"] if (c["way"], c["drift"]) == ("mixture", "abrupt")]
-    means = means_by(own, "on_drift", "ap")
-    return Finding(
-        "Mean average precision of the mixture under an abrupt drift",
-        f"steps reset {means['reset']:.3f}",
-        f"drift only reported {means['report']:.3f}",
-    )
-
-
-def settings(result: Result) -> Finding:
-    """Return the best and the worst of the settings."""
-    names = ("C", "class_weight", "covariance", "tails")
-    found: dict[Any, list[float]] = {}
-    for cell in result["cells"]:
-        found.setdefault(tuple(cell[name] for name in names), []).append(cell["auc"])
-    means = sorted(float(np.mean(values)) for values in found.values())
-    return Finding(
-        f"Mean AUC over eight real streams, of {len(means)} settings of CBR",
-        f"the best {means[-1]:.3f}",
-        f"the median {np.median(means):.3f}, the worst {means[0]:.3f}",
-    )
-
-
 def steps(result: Result) -> Finding:
     """Return the mixture's average precision with either step."""
     means = means_by([c for c in result["cells"] if c["learner"] == "mixture"], "step", "ap")

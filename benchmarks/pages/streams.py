@@ -7,8 +7,6 @@ from benchmarks import (
     cbr_steps,
     stream_forests,
     stream_mixture,
-    stream_resets,
-    stream_settings,
 )
 from benchmarks.markdown import table
 from benchmarks.pages import stream_findings as found_in
@@ -97,15 +95,6 @@ def selection(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def settings(result: Result) -> str:
-    """Means over the sets of every setting."""
-    names = ("covariance", "class_weight", "tails", "C")
-    text = "Mean over eight real sets, the ten settings with the best AUC of sixty.\n\n"
-    return text + table(
-        ["setting", "AUC", "average precision"], stream_settings.means(result["cells"], *names)[:10]
-    )
-
-
 def river(result: Result) -> str:
     """CBR beside River on the stream of payments."""
     rows = [
@@ -155,16 +144,6 @@ def forests(result: Result) -> str:
         "programs running.\n\n"
     )
     return text + table(stream_forests.HEADER, stream_forests.lines(result["cells"]))
-
-
-def resets(result: Result) -> str:
-    """Drift that is reported only, and drift that resets the learner's steps."""
-    text = (
-        "Streams as they are and with the drifts of `benchmarks.stream_forests`; everything else "
-        "as `rareclass stream` has it. Means over the sets that resetting was chosen on, and over "
-        "the others.\n\n"
-    )
-    return text + table(stream_resets.HEADER, stream_resets.lines(result["cells"]))
 
 
 PAGES = {
@@ -227,23 +206,6 @@ PAGES = {
         forests,
         found_in.forests_chart,
         is_headline=True,
-    ),
-    "stream_resets": Page(
-        "Resetting the steps when a stream drifts",
-        "streams",
-        "stream_resets",
-        "Learners that reset their steps when drift is found are compared with learners that only "
-        "report it.",
-        found_in.resets,
-        resets,
-    ),
-    "stream_settings": Page(
-        "Settings of CBR for streams",
-        "streams",
-        "stream_settings",
-        "Sixty settings of CBR learn eight real streams, each row scored before it is learned.",
-        found_in.settings,
-        settings,
     ),
     "cbr_steps": Page(
         "CBR with a diagonal: the exact and the printed step",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.decisions import calibration, choice_of_map, folds
+from benchmarks.decisions import calibration, folds
 from benchmarks.decisions.constraints import (
     CASES,
     POPULATIONS,
@@ -17,14 +17,6 @@ from rareclass.metrics import average_precision, roc_auc
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
-
-
-def test_a_tiny_choice_is_measured_and_told(monkeypatch):
-    monkeypatch.setattr(choice_of_map, "RARE", (5,))
-    monkeypatch.setattr(choice_of_map, "SHAPES", {"votes": choice_of_map.votes()})
-    text = choice_of_map.render(choice_of_map.measure(1))
-    assert "5 rare rows, 1 draws" in text
-    assert "| venn_abers |" in text
 
 
 def test_the_page_counts_sets():

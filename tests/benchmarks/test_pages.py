@@ -115,25 +115,25 @@ def test_a_chart_is_the_same_each_time():
 
 
 def test_only_pages_of_files_that_are_there_are_written(tmp_path):
-    for name in ("startup", "scale"):
+    for name in ("serving", "mibc_speed"):
         shutil.copy(record.RESULTS / f"{name}.json", tmp_path)
     results = Results(tmp_path)
-    assert set(there(results)) == {"startup", "scale"}
+    assert set(there(results)) == {"serving", "mibc_speed"}
     index = index_text(results)
     assert f"## {GROUPS['speed']}" in index
     assert f"## {GROUPS['tables']}" not in index
-    assert "(scale.md)" in index
+    assert "(serving.md)" in index
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "gone.md").write_text("# Of a benchmark that left")
-    assert sorted(write_pages(folder, results)) == ["index", "scale", "startup"]
-    assert sorted(path.stem for path in folder.iterdir()) == ["index", "scale", "startup"]
+    assert sorted(write_pages(folder, results)) == ["index", "mibc_speed", "serving"]
+    assert sorted(path.stem for path in folder.iterdir()) == ["index", "mibc_speed", "serving"]
 
 
 def test_the_command_prints_a_page(capsys, tmp_path):
-    assert main(["startup"]) == 0
-    assert capsys.readouterr().out.startswith(f"# {PAGES['startup'].title}")
-    assert main(["startup", "--results", str(tmp_path)]) == 1
+    assert main(["serving"]) == 0
+    assert capsys.readouterr().out.startswith(f"# {PAGES['serving'].title}")
+    assert main(["serving", "--results", str(tmp_path)]) == 1
 
 
 def test_a_finding_without_a_peer_has_no_second_part():

@@ -9,7 +9,6 @@ from benchmarks import (
     cbr_forms,
     stream_forests,
     stream_mixture,
-    stream_resets,
 )
 from benchmarks.pages import streams
 from benchmarks.stream_mixture import Stream
@@ -98,28 +97,3 @@ def test_a_made_up_stream_goes_all_ways(tmp_path, capsys, monkeypatch):
     assert "shuttle, chosen on" in said
     assert "best of River" in said
     assert "| shuttle, chosen on | mixture | " in streams.mixture({"cells": cells})
-
-
-def scaled_columns(name, most):
-    rng = np.random.default_rng(0)
-    rare = rng.random(6000) < 0.1
-    X = rng.normal(size=(6000, 3)) + np.array([2.0, 0.0, -4.0]) * (1.0 + rare[:, None])
-    return stream_resets.Stream(X, rare, np.arange(6000) // 1000)
-
-
-def test_an_exchange_of_columns_rings_and_resets(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(stream_resets.stream_mixture, "read", scaled_columns)
-    monkeypatch.setattr(stream_resets, "data_folder", lambda: tmp_path)
-    monkeypatch.setattr(stream_resets, "WINDOW", 1000)
-    monkeypatch.delitem(stream_resets.WAYS, "mixture")
-    file = tmp_path / "found.json"
-    assert stream_resets.main(["--sets", "shuttle,donors", "--json", str(file)]) == 0
-    cells = json.loads(file.read_text())["cells"]
-    assert len(cells) == 2 * 3 * 2 * 2
-    for cell in cells:
-        if cell["on_drift"] == "report":
-            assert cell["resets"] == 0
-        elif cell["drift"] != "none":
-            assert cell["resets"] > 0
-    assert "the 1 others" in capsys.readouterr().out
-    assert "| abrupt | CBR | the 1 chosen on | " in streams.resets({"cells": cells})
