@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: audit automl-env demo docs fuzz outputs sbom test test-alone test-bare test-browser test-mlflow test-newest test-oldest test-rest test-service test-spark test-thorough test-wheel lint types unit install clean mutants
+.PHONY: audit automl-env demo docs fuzz outputs sbom test test-alone test-bare test-browser test-mlflow test-newest test-oldest test-rest test-service test-thorough test-wheel lint types unit install clean mutants
 
 install: $(STAMP)
 
@@ -103,18 +103,6 @@ test-browser: install $(AXE)
 	  && $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium chromium-driver; } \
 	  || { echo "Chromium could not be installed: install chromium and chromedriver, and try again"; exit 1; }
 	$(BIN)/python -m pytest -q --hypothesis-profile=thorough -m browser tests/browser
-
-# A real Spark of two tasks at a time: PySpark (456 MB) goes into the same environment, pinned.
-SPARK_STAMP := $(VENV)/.spark-installed
-
-$(SPARK_STAMP): $(STAMP) requirements-spark.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-spark.lock
-	@touch $@
-
-test-spark: $(SPARK_STAMP)
-	@command -v java >/dev/null || test -n "$$JAVA_HOME" \
-	  || { echo "Spark needs Java, which is missing; on Debian: apt-get install default-jre-headless"; exit 1; }
-	$(BIN)/python -m pytest -q --hypothesis-profile=thorough tests/rows/test_spark.py
 
 # A new environment in folder $(1), with what pip makes of the words $(2).
 define environment

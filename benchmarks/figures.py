@@ -141,18 +141,6 @@ def _one_row(results: Results) -> str:
     return table(["one row", "median, ms", "99th percentile, ms"], lines)
 
 
-def _spark(results: Results) -> str:
-    """Seconds of the same fit on Spark and in memory."""
-    spark, memory = (
-        speed.one(results["distributed"], what="fit", rows=1_000_000, place=place)
-        for place in ("spark, local[2]", "memory, 2 threads")
-    )
-    return (
-        f"one fit of RankRC on 1,000,000 rows takes {_seconds(spark)} on local[2], "
-        f"{_seconds(memory)} in memory"
-    )
-
-
 _BOOSTERS = (*peer_table.TREES, "balanced_forest", "rankrc_top")
 FIGURES: dict[str, Figure] = {
     "table.tabular": lambda results: headline.headline_table(_tables(results)),
@@ -160,7 +148,6 @@ FIGURES: dict[str, Figure] = {
     "tabular.sets": lambda results: str(len(_tables(results).sets)),
     "tabular.behind": _behind,
     "table.one-row": _one_row,
-    "spark.fit": _spark,
     "river.times": _river(lambda one, two: f"{one['rows_per_s'] / two['rows_per_s']:.0f} times"),
     "river.auc": _river(lambda one, two: f"{one['auc']:.3f}"),
     "river.peer.auc": _river(lambda one, two: f"{two['auc']:.3f}"),

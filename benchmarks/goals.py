@@ -255,14 +255,4 @@ GOALS = (
             "seconds",
         ),
     ),
-    Goal(
-        "ms of a pass besides its work, 8 workers of Dask",
-        58.0,
-        True,
-        lambda runs: (
-            1e3 * found["seconds"]
-            if (found := _one(runs, "distributed", what="pass", place="dask, 8 workers"))
-            else None
-        ),
-    ),
 )

@@ -28,7 +28,7 @@ wheel's own licence files name.
 `python -m benchmarks.licences_page` writes this page from the metadata of the distributions that
 `requirements.lock` installs on Linux.
 """
-EXTRAS = ("cli", "dask", "sql", "serve", "s3", "onnx", "spark", "bench")
+EXTRAS = ("cli", "dask", "sql", "serve", "s3", "onnx", "bench")
 COPYLEFT = re.compile(r"\b(A?GPL|LGPL|GNU|MPL|Mozilla|EPL|CDDL|EUPL|copyleft)", re.IGNORECASE)
 # Where a distribution says nothing but the whole text of a licence, its first line names it.
 _LONGEST = 90

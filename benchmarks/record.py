@@ -29,7 +29,6 @@ _PACKAGES = (
     "xgboost",
     "river",
     "dask",
-    "pyspark",
 )
 
 

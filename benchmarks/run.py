@@ -3,7 +3,7 @@
 - ``scale``: time and memory of RankRC against rows.
 - ``peers``: RankRC beside LIBSVM, LightGBM, XGBoost and others on the same rows.
 - ``disk``: millions of rows from Parquet in bounded memory.
-- ``distributed``: rows in memory beside the same rows on workers of Dask and Spark.
+- ``distributed``: rows in memory and the same rows on workers of Dask.
 - ``serving``: single rows and batches asked of a service, LightGBM behind the same one.
 - ``tabular``: RareClassifier beside other libraries on real tables; a process for each method on
   a set, whose splits it makes one after the other.

@@ -9,7 +9,6 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 NOT_OURS = ("docs", "dev")  # tools: the newest ones test the oldest releases
-OF_THEIR_OWN_LOCK = {"pyspark"}
 
 
 def _declared() -> dict[str, Requirement]:
@@ -37,7 +36,7 @@ def test_the_oldest_lock_pins_the_lower_bounds() -> None:
     for name, one in _declared().items():
         (bound,) = one.specifier
         assert bound.operator == ">=", f"{one}: only lower bounds are tested"
-        if name not in OF_THEIR_OWN_LOCK and pins.get(name) != Version(bound.version):
+        if pins.get(name) != Version(bound.version):
             apart[name] = (bound.version, str(pins.get(name)))
     assert not apart
 

@@ -6,18 +6,13 @@ from typing import Any
 from benchmarks import disk, distributed, goals, peer_table, scale, serving
 from benchmarks.ledger import Run, summaries
 from benchmarks.markdown import table
-from benchmarks.pages import charts, scaling
+from benchmarks.pages import charts
 from benchmarks.pages.page import Finding, Page, Result, quality
 from benchmarks.peers import TITLES
 from benchmarks.run import DISTURBED
 
 WIDE, KDD_PART = "simulated-1000000x40-1000", "kdd-50000"
 HUNDRED_THOUSAND = "simulated-100000x5-1000-test40000"
-ABOUT_WORKERS = (
-    "Workers of Dask are processes with one thread each, on the same cores. Overhead is the "
-    "time of a pass less that of the slowest worker; bytes are of all workers together. "
-    "Reading is loading the rows from files."
-)
 OF_GOALS = ("scale", "peers", "disk", "distributed", "boosters")
 
 
@@ -271,23 +266,13 @@ PAGES = {
         is_headline=True,
     ),
     "distributed": Page(
-        "On workers of Dask and Spark",
+        "On workers of Dask",
         "speed",
         "run distributed",
-        "The same fits, moments and AUC are computed in memory, on workers of Dask and on Spark.",
+        "The same fits and moments are computed in memory and on workers of Dask.",
         distributed_finding,
-        of_runs(distributed.render, ABOUT_WORKERS),
+        of_runs(distributed.render),
         is_headline=True,
-    ),
-    "scaling": Page(
-        "Predicted time on workers",
-        "speed",
-        "run distributed",
-        "A model of the time on workers, with constants from the measured fits, predicts sizes "
-        "that nobody has measured here.",
-        scaling.finding,
-        scaling.page,
-        sources=("distributed",),
     ),
     "serving": Page(
         "Answers over HTTP",

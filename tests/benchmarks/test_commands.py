@@ -10,7 +10,7 @@ from benchmarks import (
     run,
 )
 from benchmarks.data_sets import simulated_name
-from benchmarks.pages import scaling, speed
+from benchmarks.pages import speed
 from benchmarks.pages.page import Results
 from benchmarks.pages.registry import there
 
@@ -106,7 +106,6 @@ def made_up_runs():
         for rows in (1_000_000, 4_000_000)
         for place in ("memory, 2 threads", "dask, 1 worker", "dask, 2 workers")
     ]
-    on_workers += [on_worker("pass", 1000 * n, f"dask, {n} workers", n / 1e3) for n in (2, 8)]
     return {
         "scale": scale,
         "peers": peers,
@@ -136,22 +135,9 @@ def served(what):
 
 
 def on_worker(what, rows, place, seconds):
-    told = {"passes": 5, "work_seconds": seconds / 2, "asked_seconds": seconds / 2}
     about = {"what": what, "rows": rows, "place": place, "load_seconds": 1.0}
-    key = f"{what} {rows} / {place}" if what == "fit" else f"{what} / {place}"
-    return {"key": key, "repeat": 0, "status": "ok", "seconds": seconds} | about | told
-
-
-def test_the_model_of_time_on_workers_gives_back_what_it_was_made_of():
-    runs = made_up_runs()["distributed"]
-    found = scaling.constants(runs)
-    assert found.entry == pytest.approx(20.0 / (5 * 4_000_000 * 1000))
-    assert found.row == pytest.approx(0.5e-5)
-    assert found.overhead(4) == pytest.approx(0.004)
-    assert found.fixed == pytest.approx(0.0, abs=1e-9)
-    text = scaling.page({"runs": runs, "cores": 2})
-    assert "| 4,000,000 | 1 | 5 | 40.0 | 40.0 | 1.00 |" in text
-    assert "{" not in text
+    key = f"{what} {rows} / {place}"
+    return {"key": key, "repeat": 0, "status": "ok", "seconds": seconds} | about
 
 
 def test_goals_are_judged():
@@ -161,7 +147,6 @@ def test_goals_are_judged():
     assert found["LIBSVM / fit at 150,000 x 5, 1 % rare"] == [">= 50", "225", "yes"]
     assert found["peak MiB of the process, 5M x 50 from Parquet"][2] == "**no**"
     assert found["fit on 2 workers of Dask / in memory by 2 threads, 4M x 40"][1] == "1"
-    assert found["ms of a pass besides its work, 8 workers of Dask"][1] == "8"
     assert "16 lams / LightGBM, 1M x 40" not in found
 
 
@@ -178,7 +163,7 @@ def test_each_result_makes_its_pages_and_goals_are_made_of_several(tmp_path):
         body = {"date": "2026-01-01", "cores": 2, "packages": {"numpy": "2.0"}, "runs": runs}
         (tmp_path / f"{name}.json").write_text(json.dumps(body))
     results = Results(tmp_path)
-    assert set(there(results)) == {*made_up_runs(), "goals", "libsvm", "scaling"}
+    assert set(there(results)) == {*made_up_runs(), "goals", "libsvm"}
     goals_result = results.of("goals", speed.PAGES["goals"])
     assert set(goals_result) == set(speed.OF_GOALS) - {"boosters"}
     assert "| fit / LightGBM's, 1M x 40 | <= 0.4 | 0.5 | **no** |" in speed.goals_page(goals_result)

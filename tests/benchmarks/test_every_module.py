@@ -7,7 +7,7 @@ import pytest
 
 import benchmarks
 
-OPTIONAL = ("xgboost", "catboost", "river", "imblearn", "mord", "dask", "pyspark", "vowpalwabbit")
+OPTIONAL = ("xgboost", "catboost", "river", "imblearn", "mord", "dask", "vowpalwabbit")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ QUESTIONS = [
     ("50 alerts a day", "how-to/alert-budget.html", "--alerts 50/day"),
     ("why was a row flagged", "how-to/explain-alerts.html", "reason_1"),
     ("better than LightGBM on my data", "how-to/compare-models.html", "rareclass compare"),
-    ("use it on Spark", "how-to/spark.html", "from_spark"),
+    ("score in Spark", "how-to/spark.html", "mapInPandas"),
     ("what does a score of 2.3 mean", "reference/scores.html", "of 200 rows"),
 ]
 FIRST_RESULTS = 3

@@ -196,7 +196,6 @@ NOT_TO_SCORE = [
     "lightgbm",
     "xgboost",
     "distributed",
-    "pyspark",
     "hypothesis",
     "rareclass.hyperball",
     "rareclass.online.cbr",

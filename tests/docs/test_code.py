@@ -47,7 +47,7 @@ SLOW = {
     ("how-to/checked-rows", "In Python"),
 }
 # Sections that need what is not in the project.
-ELSEWHERE = {("how-to/spark", "Learn and score")}
+ELSEWHERE = {("how-to/spark", "Add a column of scores")}
 
 
 def sections():
@@ -91,6 +91,22 @@ def test_code_of_a_page_runs(page, title, code, tmp_path, monkeypatch):
     with threadpool_limits(1):  # threads of boosters wait for each other beside other tests
         for block in code:
             exec(compile(shortened(block), f"{page}.md", "exec"), names)
+
+
+def test_the_function_for_spark_scores_each_frame(tmp_path, monkeypatch):
+    """The page's function is what each executor runs; Spark itself is not installed here."""
+    monkeypatch.chdir(tmp_path)
+    write_model("payments.rareclass")
+    (block,) = FENCE.findall((DOCS / "how-to/spark.md").read_text())
+    function = block.split("\npayments = ")[0].replace("from pyspark.sql import types", "")
+    names = {}
+    exec(function.replace("/models/", ""), names)
+    frame = made_table(made_names()["X"]).to_pandas()
+    parts = list(names["with_scores"](iter([frame[:100], frame[100:]])))
+    scores = np.concatenate([part["score"] for part in parts])
+    model = names["rareclass"].load("payments.rareclass")
+    np.testing.assert_allclose(scores, model.score_samples(frame), rtol=1e-12)
+    assert [*parts[0].columns] == [*frame.columns, "score"]
 
 
 def shortened(block):

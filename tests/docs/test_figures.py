@@ -19,7 +19,7 @@ NUMBER = re.compile(
 # What no benchmark measures: formulas, code, targets of links, versions and numbers of sections.
 NO_FIGURES = re.compile(
     r"^```.*?^```$|\$\$.*?\$\$|\$[^$\n]+\$|`[^`]*`|(?<=\])\([^)]*\)"
-    r"|\b(?:Python|PySpark|OpenAPI|onnxruntime|Section)\s\d[\d.]*(?: (?:to|and) \d[\d.]*)?",
+    r"|\b(?:Python|OpenAPI|onnxruntime|Section)\s\d[\d.]*(?: (?:to|and) \d[\d.]*)?",
     re.MULTILINE | re.DOTALL,
 )
 # Numbers that are typed all the same, and why.
@@ -45,7 +45,6 @@ ALLOWED = {
     "docs/how-to/monitor.md": {"0.1", "0.25"},  # constants of the code
     "docs/how-to/ordered-classes.md": {"0.167"},  # 1 / 3!
     "docs/how-to/serve.md": {"16 MiB"},  # default of an option
-    "docs/how-to/spark.md": {"100 MB"},  # advice
     "docs/how-to/train.md": {"0.01"},  # constant of the code
     "docs/method/rankrc.md": {"4 MiB"},  # constant of the code
     "docs/reference/glossary.md": {"0.1", "0.25"},  # constants of the code

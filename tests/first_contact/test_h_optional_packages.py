@@ -83,10 +83,6 @@ USES: dict[str, tuple[Callable[[], Any], str, tuple[str, ...], str]] = {
         lambda: rows.from_dask, "cloudpickle", ("rareclass.rows.dask", "rareclass.rows.pla"),
         "rareclass[dask]",
     ),
-    "rows of Spark": (
-        lambda: rows.from_spark, "cloudpickle", ("rareclass.rows.spark", "rareclass.rows.pla"),
-        "rareclass[spark]",
-    ),
     "ONNX": (
         lambda: to_onnx(RankRC().fit(X, Y)), "onnx", ("rareclass.model.onnx",), "rareclass[onnx]",
     ),

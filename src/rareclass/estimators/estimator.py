@@ -1,11 +1,10 @@
 """Base classes of the estimators of tables, and the reading of their rows and settings.
 
-`FitsRows` learns from rows wherever they live, and answers for collections of Dask and Spark;
+`FitsRows` learns from rows wherever they live, and answers for collections of Dask;
 `RankScorer` makes decisions, labels and probabilities from a rarity score.
 
 A Dask array or DataFrame is answered by a lazy collection of the same parts: nothing runs before
-``compute()``, no row comes here, and the model goes once to each worker. A Spark DataFrame is
-answered by the same one with a column more (`estimators.spark`).
+``compute()``, no row comes here, and the model goes once to each worker.
 """
 
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from rareclass.errors import ErrorKind, InputError, needed_for
 from rareclass.labels.two_classes import label_array, plain, signs
 from rareclass.metrics import roc_auc
 from rareclass.rows import LabelledRows, RowSource, as_source, header
-from rareclass.rows.source import is_dask, is_delayed, is_spark, with_safe_squares
+from rareclass.rows.source import is_dask, is_delayed, with_safe_squares
 
 _METHODS = ("score_samples", "decision_function", "predict", "_predict_proba", "transform")
 
@@ -36,7 +35,7 @@ Settings = TypeVar("Settings")
 
 
 class FitsRows:
-    """Learning from rows wherever they live; methods that take rows take Dask and Spark, too.
+    """Learning from rows wherever they live; methods that take rows take Dask collections, too.
 
     Whoever inherits has ``fit``.
     """
@@ -81,11 +80,6 @@ def _by_part(name: str, method: Callable) -> Callable:
     def answer(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if is_dask(X):
             return _mapped(self, name, X)
-        if is_spark(X):
-            with needed_for("A Spark DataFrame", "rareclass[spark]"):
-                from rareclass.estimators.spark import with_scores
-
-            return with_scores(X, self, method=name.removeprefix("_"))
         return method(self, X, *args, **kwargs)
 
     _BY_PART.add(answer)

@@ -32,7 +32,6 @@ __all__ = [
     "from_dask",
     "from_lazy",
     "from_parquet",
-    "from_spark",
     "from_sql",
     "parquet_batches",
 ]
@@ -46,7 +45,6 @@ _ENGINES = {
     for name in ("from_csv", "from_lazy", "from_parquet", "from_sql", "parquet_batches")
 } | {
     "from_dask": ("rareclass.rows.dask", "dask"),
-    "from_spark": ("rareclass.rows.spark", "spark"),
 }
 
 

@@ -192,12 +192,6 @@ def delayed_parts(collection: Any) -> list[Any]:
     return list(np.ravel(np.array(collection.to_delayed(), dtype=object)))
 
 
-def is_spark(X: Any) -> bool:
-    """True for a Spark DataFrame; does not import PySpark."""
-    kind = type(X)
-    return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
-
-
 def _array_source(X: Any) -> RowSource:
     from sklearn.utils import check_array  # takes longer to import than a row to be scored
 
