@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 from adbc_driver_sqlite import dbapi
-from scipy import sparse
 from threadpoolctl import threadpool_limits
 from typer.testing import CliRunner
 
@@ -166,8 +165,7 @@ def made_names(text=""):
         "alerts": X[:3], "scores": scores, "scores_a": scores, "scores_b": X[:, 0],
         "old": X[:, 0], "new": scores, "rules": np.round(X[:, 1]), "p": np.linspace(0, 1, N_ROWS),
         "customer": np.arange(N_ROWS) // 3, "date": days, "amount": np.exp(X[:, 0]),
-        "copies": np.ones(N_ROWS), "X_text": sparse.csr_array(np.abs(X)),
-        "Y": np.c_[Y, X[:, 0] > 1], "n_features": 4,
+        "copies": np.ones(N_ROWS), "n_features": 4,
         "batches": [(X[:120], Y[:120]), (X[120:], Y[120:])],
         "stream": [(dict(enumerate(row)), label) for row, label in zip(X.tolist(), Y, strict=True)],
     }  # fmt: skip

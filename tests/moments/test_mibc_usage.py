@@ -53,7 +53,6 @@ def test_bad_rows_are_named():
         for learn in (
             lambda model, data=data: model.fit(data, Y),
             lambda model, data=data: model.partial_fit(data, Y, classes=[0, 1]),
-            lambda model, data=data: model.fit_many(data, Y[:, None]),
             lambda model, data=data: model.fit(X, Y).predict(data),
         ):
             with pytest.raises(ValueError, match="NaN: row 7, column 1"):
@@ -186,16 +185,6 @@ def test_rows_on_disk_are_read_twice_by_cross_validation(monkeypatch):
     np.testing.assert_allclose(model.coef_, memory.coef_, rtol=1e-7)
     assert model.offset_ == pytest.approx(memory.offset_)
     assert model.best_score_ == memory.best_score_
-
-
-def test_many_labels_warn_once():
-    constant = np.column_stack([X, np.ones(len(X))])
-    many = np.column_stack([Y, np.roll(Y, 3), np.roll(Y, 7)])
-    with pytest.warns(UserWarning, match=r"Label 0: .*So it is with 2 more labels") as caught:
-        MIBC().fit_many(constant, many)
-    assert [warning.filename for warning in caught] == [__file__]
-    with pytest.raises(ValueError, match="Y holds <U"):
-        MIBC().fit_many(X, many.astype(str))
 
 
 @pytest.mark.parametrize(("covariance", "most_calls"), [("full", 220), ("diagonal", 185)])

@@ -1,6 +1,5 @@
 """MIBC: rare rows one by one against a majority of which only the moments are known."""
 
-import warnings
 from operator import attrgetter
 from typing import Any, Self
 
@@ -10,7 +9,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.errors import InputError
 from rareclass.estimators.estimator import (
     FitsRows,
     RankScorer,
@@ -29,13 +27,11 @@ from rareclass.moments.solution import (
     Hyperplane,
     MIBCSettings,
     check_memory,
-    label_parts,
     majority_weight,
     seed_of,
     solve_path,
     warn_if_short,
     warn_of_ridge,
-    warn_once_a_category,
     weighted_labels,
 )
 from rareclass.rows import rows_of
@@ -209,46 +205,6 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         moments = moments_of(source, model.wanted(self._seed), None, weight, self.n_jobs)
         return self._learned(labels, moments, source.take(labels.rare), model)
 
-    def fit_many(self, X: Any, Y: Any, sample_weight: Any = None) -> "list[MIBC]":
-        """Fit one model a column of Y, each label against all other rows, from one set of moments.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-        Y : sparse matrix or array of shape (n_rows, n_labels)
-            Not 0 where a row has the label; rows may have several labels, or none.
-        sample_weight : array-like of shape (n_rows,) or None
-
-        Returns
-        -------
-        list of MIBC
-            In the order of the columns, with classes 0 and 1. They keep hyperplanes, not moments.
-
-        Notes
-        -----
-        Time: one pass for the moments of all rows, from which each label's are taken out (rows that
-        lie 1e7 deviations out cost digits); then as `fit` without its pass.
-        """
-        model, seen = self._checked(), clone(self)
-        source = read_features(seen, X)
-        check_memory(source.n_features, model)
-        weight = _weights(sample_weight, source.n_rows)
-        seed = seed_of(self.random_state)
-        models, caught_of = [], []
-        for part in label_parts(source, Y, weight, model.wanted(seed), self.n_jobs):
-            one = clone(self)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                try:
-                    one._learned_like(seen, seed, part.labels, part.moments, part.rare_rows)
-                except InputError as error:
-                    message = f"Label {part.label}: {error.message}"
-                    raise InputError(message, error.remedy, error.kind) from error
-            caught_of += [(part.label, warning) for warning in caught]
-            models.append(one.forget_rows())
-        warn_once_a_category(caught_of)
-        return models
-
     @in_one_thread
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows: majority rows to the moments, rare ones to the examples.
@@ -324,7 +280,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
                 model,
                 "moments_",
                 msg="this %(name)s has no moments to merge: it was not fitted, or its rows were "
-                "forgotten (forget_rows, fit_many). Fit it again.",
+                "forgotten (forget_rows). Fit it again.",
             )
         _check_alike(a, b)
         together = clone(a)

@@ -1,19 +1,17 @@
 """From moments and rare rows to hyperplanes: settings, problems of labels, the path over prices."""
 
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from rareclass.errors import first_names
-from rareclass.findings import Finding, FindingKind, Status, finding_of, warn
+from rareclass.findings import Finding, FindingKind, Status, warn
 from rareclass.labels.two_classes import Labels, read_labels
-from rareclass.machine import check_fits, track
+from rareclass.machine import check_fits
 from rareclass.moments.covariance import (
     CovarianceModel,
     FittedCovariance,
@@ -21,9 +19,8 @@ from rareclass.moments.covariance import (
     mean_variance,
 )
 from rareclass.moments.dual import solve_dual
-from rareclass.moments.moments import Moments, MomentSettings, moments_of, remove
+from rareclass.moments.moments import Moments
 from rareclass.parameters import check_number, check_whole, is_whole
-from rareclass.rows import RowSource
 
 # Rare rows at the margin score w . mean + 1 but for rounding and the solver's tolerance: the
 # threshold lies just below, so that they are called rare in any order of the sums.
@@ -181,76 +178,3 @@ def warn_if_short(solutions: Sequence[Hyperplane], tol: float, max_iter: int) ->
             "max_iter or tol, or lower C.",
             ConvergenceWarning,
         )
-
-
-class LabelPart(NamedTuple):
-    """A label of a matrix, its rows, and the moments of all other rows."""
-
-    label: int
-    labels: Labels
-    rare_rows: Any
-    moments: Moments
-
-
-def label_parts(
-    source: RowSource, Y: Any, weight: np.ndarray, wanted: MomentSettings, n_jobs: int | None
-) -> Iterator[LabelPart]:
-    """Yield each column of Y as a problem against all other rows.
-
-    The moments of all rows are summed in one pass; those of a label's own few rows are taken out.
-    Raises `ValueError` on a Y of another length, and a label with no row or with every row.
-    """
-    labels_of = _label_matrix(Y, source.n_rows)
-    whole = moments_of(source, wanted, None, weight, n_jobs)
-    with track("Fitting labels", labels_of.shape[1]) as advance:
-        for label in range(labels_of.shape[1]):
-            rows = labels_of.indices[labels_of.indptr[label] : labels_of.indptr[label + 1]]
-            rows = np.sort(rows[weight[rows] > 0.0])
-            if not 0 < len(rows) < np.count_nonzero(weight):
-                has = "no row" if not len(rows) else "every row"
-                raise ValueError(
-                    f"label {label} (column {label} of Y) has {has}: there is nothing to tell it "
-                    "from. Leave the column out."
-                )
-            part = moments_of(source, wanted, rows, weight[rows], n_jobs=1)
-            labels = Labels(np.array([0, 1]), 1, rows, rows[:0], weight[rows], None)
-            yield LabelPart(label, labels, source.take(rows), remove(whole, part))
-            advance(1)
-
-
-def warn_once_a_category(caught: list[tuple[int, warnings.WarningMessage]]) -> None:
-    """Repeat the first warning of each category, and for how many labels there was one."""
-    for kind in dict.fromkeys(warning.category for _, warning in caught):
-        alike = [(label, warning) for label, warning in caught if warning.category is kind]
-        label, first = alike[0]
-        more = f" So it is with {len(alike) - 1:,} more labels." if len(alike) > 1 else ""
-        warn(f"Label {label}: {first.message}{more}", kind, finding_of(first.message))
-
-
-def _label_matrix(Y: Any, n_rows: int) -> sparse.csc_array:
-    """Check a matrix of labels; return its columns without stored zeros."""
-    if not sparse.issparse(Y):
-        Y = np.asarray(Y)
-        if Y.ndim != 2:
-            raise ValueError(
-                f"Y has {Y.ndim} dimension(s); it must be a matrix with a column for each label: "
-                "sklearn.preprocessing.MultiLabelBinarizer or LabelBinarizer makes one."
-            )
-    if Y.shape[0] != n_rows:
-        raise ValueError(f"X has {n_rows:,} rows and Y has {Y.shape[0]:,}.")
-    if Y.dtype.kind not in "biuf":
-        raise ValueError(
-            f"Y holds {Y.dtype}, not numbers: 1 for rows with the label and 0 for the others. "
-            "sklearn.preprocessing.MultiLabelBinarizer or LabelBinarizer makes it of names."
-        )
-    matrix = sparse.csc_array(Y)
-    matrix.sum_duplicates()
-    bad = np.flatnonzero(~np.isfinite(matrix.data))
-    if len(bad):
-        label = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-        raise ValueError(
-            f"Y contains NaN or infinity: row {matrix.indices[bad[0]]}, column {label}. Use 1 for "
-            "rows with the label and 0 for the others."
-        )
-    matrix.eliminate_zeros()
-    return matrix
