@@ -60,7 +60,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
         assert each in words, each
     threshold = load_model(auto / "model.rareclass").threshold
     assert f"Threshold {threshold:.4g}" in words
-    assert all(name in words for name in ("extra trees", "smooth kernel on numbers"))
+    assert all(name in words for name in ("extra trees", "smooth kernel on logarithms"))
     assert "Warning" not in said
     assert "inverse" not in said
 
@@ -71,7 +71,7 @@ def test_the_leaderboard_is_plain_data(auto: Path) -> None:
     assert metadata["method"] == "auto"
     board = metadata["leaderboard"]
     assert sum(row["weight"] for row in board) == pytest.approx(1.0)
-    known = {"extra trees", "smooth kernel on numbers", "logistic regression"}
+    known = {"extra trees", "smooth kernel on logarithms", "logistic regression"}
     named = [row["member"] for row in board] + [row["member"] for row in metadata["also_tried"]]
     assert set(named) == known
     for row in board:
@@ -232,7 +232,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, least_rows: int = 0) -> None:
     monkeypatch.setattr(LogisticOnQuantiles, "cross_fit", watched)
 
 
-TWO = ("--members", "smooth kernel on numbers,logistic regression", "--folds", "2")
+TWO = ("--members", "smooth kernel on logarithms,logistic regression", "--folds", "2")
 
 
 def test_one_ctrl_c_saves_what_was_learned(
@@ -244,11 +244,11 @@ def test_one_ctrl_c_saves_what_was_learned(
         rareclass("fit", train_csv, "-t", "fraud", *TWO, "--holdout", "0.25", "-o", out)
     )
     assert "Note: stopped by Ctrl-C" in said
-    assert said.count("smooth kernel on numbers") >= 2  # in the note, and among the members
+    assert said.count("smooth kernel on logarithms") >= 2  # in the note, and among the members
     metadata = facts_as_json(load_model(out).facts)
     assert metadata["interrupted"] is True
     assert metadata["trained_on_all_rows"] is False
-    assert {row["member"] for row in metadata["leaderboard"]} == {"smooth kernel on numbers"}
+    assert {row["member"] for row in metadata["leaderboard"]} == {"smooth kernel on logarithms"}
 
 
 def test_ctrl_c_without_rows_held_out_saves_what_was_learned_of_all_rows(

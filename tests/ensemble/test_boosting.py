@@ -8,8 +8,8 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from rareclass import RareClassifier
-from rareclass.ensemble.members import boosting
-from rareclass.ensemble.members.boosting import (
+from rareclass.ensemble.members import trees
+from rareclass.ensemble.members.trees import (
     DeepHistogramBoosting,
     HistogramBoosting,
     SlowHistogramBoosting,
@@ -29,7 +29,7 @@ def a_table(seed, n_rows=3000):
 
 @pytest.fixture
 def no_lightgbm(monkeypatch):
-    monkeypatch.setattr(boosting, "has_lightgbm", lambda: False)
+    monkeypatch.setattr(trees, "has_lightgbm", lambda: False)
 
 
 @pytest.mark.sampled(1)

@@ -16,11 +16,9 @@ from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.ensemble import cost_model, race, rare_classifier, training_rows
 from rareclass.ensemble.cost_model import LEAST_PER_RARE, LEAST_ROWS, CostModel
-from rareclass.ensemble.members.boosters import CatBoost, XGBoost
-from rareclass.ensemble.members.boosting import HistogramBoosting
-from rareclass.ensemble.members.forests import BalancedForest, ExtraTrees
 from rareclass.ensemble.members.machines import LaplaceOnQuantiles, LogisticOnQuantiles
 from rareclass.ensemble.members.member import Member, Size, Stopped
+from rareclass.ensemble.members.trees import CatBoost, ExtraTrees, HistogramBoosting
 from rareclass.ensemble.race import TimeBudget
 from rareclass.findings import FindingKind, finding_of
 
@@ -29,10 +27,8 @@ FOLDS = [(np.flatnonzero(np.arange(120) % 3 != k), np.arange(k, 120, 3)) for k i
 
 
 @given(st.integers(1_000, 1_000_000), st.integers(2, 100))
-def test_boosted_trees_of_three_libraries_are_expected_to_take_times_of_one_order(
-    n_rows, n_columns
-):
-    members = HistogramBoosting(), XGBoost(), CatBoost()
+def test_boosted_trees_of_both_libraries_are_expected_to_take_times_of_one_order(n_rows, n_columns):
+    members = HistogramBoosting(), CatBoost()
     size = Size(n_rows, n_rows // 25, n_columns)
     times = [CostModel().predict(each, size, 3) for each in members]
     assert max(times) < 12 * min(times)
@@ -54,13 +50,13 @@ def learned(model):
 
 
 def test_a_member_that_is_not_likely_to_end_is_not_begun(clock):
-    # What "xgboost" takes a unit is known; this one claims to have ten thousand million of them.
-    never = Slow("xgboost", clock, interrupted_in=0, units=1e10)
+    # What "extra trees" takes a unit is known; this one claims to have 1e10 of them.
+    never = Slow("extra trees", clock, interrupted_in=0, units=1e10)
     last = Slow("last", clock, 1.0)
     model = fitted([Slow("first", clock, 1.0), never, last])
     assert learned(model) == {"first", "last"}
-    assert model.without_time_.keys() == {"xgboost"}
-    assert model.without_time_["xgboost"] > 60.0
+    assert model.without_time_.keys() == {"extra trees"}
+    assert model.without_time_["extra trees"] > 60.0
 
 
 def test_few_rows_are_learned_by_one_thread_and_each_fold_of_a_member_once(monkeypatch):
@@ -77,7 +73,6 @@ def test_few_rows_are_learned_by_one_thread_and_each_fold_of_a_member_once(monke
     monkeypatch.setattr(HistogramBoosting, "learn", counted)
     quick = [
         HistogramBoosting(rounds=5),
-        BalancedForest(trees=4),
         ExtraTrees(trees=4),
         LaplaceOnQuantiles(lams=(0.01,)),
     ]
@@ -119,18 +114,18 @@ def test_so_many_rows_are_learned_by_all_threads(monkeypatch):
 
 def test_who_takes_more_than_its_share_waits_for_the_others(clock):
     # 30 s are foretold: all that is left, less what "last" is likely to take, is 42 s.
-    large = Slow("xgboost", clock, 10.0, units=10.0 / 1.1e-6)
+    large = Slow("extra trees", clock, 10.0, units=10.0 / 8e-7)
     model = fitted([Slow("first", clock, 1.0), large, Slow("last", clock, 1.0)])
-    assert learned(model) == {"first", "xgboost", "last"}
+    assert learned(model) == {"first", "extra trees", "last"}
     assert model.without_time_ == {}
     # Neither of two keeps to its half, 24 s: the first in order is learned, and too little is left.
     late = Slow("catboost", clock, 10.0, units=10.0 / 1e-6)
     model = fitted([Slow("first", clock, 1.0), large, late], 55.0)
-    assert learned(model) == {"first", "xgboost"}
+    assert learned(model) == {"first", "extra trees"}
     assert model.without_time_["catboost"] == pytest.approx(30.0, rel=0.1)
     # Who keeps to its share comes before them, whatever the order.
     model = fitted([Slow("first", clock, 1.0), large, late, Slow("last", clock, 1.0)], 55.0)
-    assert learned(model) == {"first", "xgboost", "last"}
+    assert learned(model) == {"first", "extra trees", "last"}
 
 
 def test_a_member_is_stopped_between_folds_when_the_time_is_over(clock):
@@ -158,14 +153,14 @@ def test_one_member_is_learned_whatever_it_takes(clock):
 
 
 def test_the_one_that_is_learned_whatever_it_takes_is_likely_to_end_in_time(clock):
-    never = Slow("xgboost", clock, 100.0, units=1e10)
+    never = Slow("extra trees", clock, 100.0, units=1e10)
     later = Slow("catboost", clock, 100.0, units=2e10)
     with pytest.warns(UserWarning, match="quick alone"):
         model = fitted([never, Slow("quick", clock, 1.0), later])
     assert learned(model) == {"quick"}
-    with pytest.warns(UserWarning, match="xgboost alone"):  # none is: the quickest
+    with pytest.warns(UserWarning, match="extra trees alone"):  # none is: the quickest
         model = fitted([later, never])
-    assert learned(model) == {"xgboost"}
+    assert learned(model) == {"extra trees"}
 
 
 def test_the_first_member_has_a_tenth_of_the_time_where_reading_took_all_of_it(clock, monkeypatch):
@@ -180,7 +175,7 @@ def test_the_first_member_has_a_tenth_of_the_time_where_reading_took_all_of_it(c
     with pytest.warns(UserWarning, match="catboost alone"):
         model = fitted([best, Slow("quick", clock, 0.1)])
     assert learned(model) == {"catboost"}
-    longer = Slow("xgboost", clock, 100.0, units=1e10)
+    longer = Slow("extra trees", clock, 100.0, units=1e10)
     with pytest.warns(UserWarning, match="quick alone"):
         model = fitted([longer, Slow("quick", clock, 0.1)])
     assert learned(model) == {"quick"}

@@ -11,23 +11,18 @@ from sklearn.metrics import roc_auc_score
 
 from draws import draws
 from ensemble.quick_members import named
-from rareclass.ensemble.members.boosters import CatBoost, XGBoost
-from rareclass.ensemble.members.boosting import HistogramBoosting
-from rareclass.ensemble.members.forests import (
-    BalancedForest,
+from rareclass.ensemble.members.member import EncodedFolds
+from rareclass.ensemble.members.trees import (
+    CatBoost,
     ExtraTrees,
-    RandomForest,
+    HistogramBoosting,
     of_copied_trees,
 )
-from rareclass.ensemble.members.member import EncodedFolds
 from rareclass.ensemble.tree_sum import TreeSum
 
 MEMBERS = [
     HistogramBoosting(rounds=10),
     ExtraTrees(trees=8),
-    RandomForest(trees=8),
-    BalancedForest(trees=8),
-    XGBoost(rounds=20, learning_rate=0.2),
     CatBoost(rounds=20, learning_rate=0.2),
 ]
 BY_NAME = pytest.mark.parametrize("member", named(MEMBERS))
@@ -60,7 +55,7 @@ def test_a_forest_clones_none_of_its_trees(monkeypatch):
     cloned = []
     monkeypatch.setattr("sklearn.ensemble._base.clone", cloned.append)
     X, is_rare = a_table(150)
-    RandomForest(trees=8).learn(X, is_rare, None, 0, 1)
+    ExtraTrees(trees=8).learn(X, is_rare, None, 0, 1)
     assert cloned == []
 
 
@@ -130,21 +125,10 @@ def test_a_training_part_of_one_class_has_no_opinion(member):
 @BY_NAME
 def test_weights_put_a_thinned_majority_back(member):
     """Scores follow the weights: far heavier rare rows raise the score of what is near them."""
-    if isinstance(member, BalancedForest):
-        pytest.skip("balances the classes whatever they weigh")
     X, is_rare = a_table()
     light = member.learn(X, is_rare, None, 0, 1).scores(X).mean()
     heavy = member.learn(X, is_rare, np.where(is_rare, 50.0, 1.0), 0, 1).scores(X).mean()
     assert heavy > light
-
-
-def test_balanced_bootstraps_are_drawn_by_weight():
-    """Majority rows without weight are drawn by no tree."""
-    X = np.repeat([[0.0], [1.0], [2.0]], 100, axis=0)
-    is_rare = X[:, 0] == 1.0
-    weight = np.where(X[:, 0] == 2.0, 0.0, 1.0)
-    function = BalancedForest(trees=5).learn(X, is_rare, weight, 0, 1)
-    assert function.scores(np.array([[0.0], [1.0], [2.0]])).tolist() == [0.0, 1.0, 1.0]
 
 
 @BY_NAME

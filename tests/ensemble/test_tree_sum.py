@@ -12,8 +12,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from draws import draws
 from rareclass.ensemble import tree_sum
 from rareclass.ensemble._tree_sum_jit import MASKED_LEAVES
-from rareclass.ensemble.members.boosting import from_histogram_boosting
-from rareclass.ensemble.tree_sum import Tree, TreeSum, before_rounding, below_float32
+from rareclass.ensemble.members.trees import from_histogram_boosting
+from rareclass.ensemble.tree_sum import Tree, TreeSum, before_rounding
 from rareclass.model.model_file import check_parts
 
 N_FEATURES = 3
@@ -233,4 +233,3 @@ def test_thresholds_before_rounding_split_as_after_it(threshold, steps):
             x = float(np.nextafter(x, np.inf if steps > 0 else -np.inf))
         rounded = np.float32(x)
         assert (x <= before_rounding(np.array([threshold]))[0]) == (float(rounded) <= threshold)
-        assert (x <= below_float32(np.array([near]))[0]) == (rounded < near)

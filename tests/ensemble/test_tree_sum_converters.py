@@ -1,7 +1,5 @@
 """What is made of a library's trees scores rows as the library does."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,9 +12,12 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier
 
 from draws import draws
-from rareclass.ensemble.members.boosters import from_catboost, from_xgboost
-from rareclass.ensemble.members.boosting import from_histogram_boosting, from_lightgbm
-from rareclass.ensemble.members.forests import from_forest
+from rareclass.ensemble.members.trees import (
+    from_catboost,
+    from_forest,
+    from_histogram_boosting,
+    from_lightgbm,
+)
 
 
 @st.composite
@@ -103,42 +104,6 @@ def test_other_questions_of_lightgbm_are_refused(categories):
     rows = lightgbm.Dataset(X, X[:, 0] == 1.0, params=parameters, categorical_feature=categories)
     with pytest.raises(ValueError, match="plain comparison"):
         from_lightgbm(lightgbm.train(parameters, rows, 2))
-
-
-@given(tables(), st.integers(2, 31))
-@draws(60)
-def test_xgboost(table, leaves):
-    xgboost = pytest.importorskip("xgboost")
-    X, is_rare, weight, scored = table
-    parameters = {"objective": "binary:logistic", "max_leaves": leaves, "nthread": 1}
-    parameters |= {"grow_policy": "lossguide", "max_depth": 0, "min_child_weight": 0.01}
-    rows = xgboost.DMatrix(X, is_rare, weight=weight, nthread=1)
-    booster = xgboost.train(parameters, rows, 5)
-    near = scored.astype(np.float32).astype(float)
-    for each in (scored, near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf)):
-        asked = xgboost.DMatrix(each, nthread=1)
-        scores = from_xgboost(booster).scores(each)
-        margin = booster.predict(asked, output_margin=True)
-        np.testing.assert_allclose(scores, margin, rtol=1e-5, atol=1e-5)
-        # XGBoost adds up in float32; the leaves that it names are added up here.
-        leaf = booster.predict(asked, pred_leaf=True).astype(int)
-        differences = scores - sum(
-            values[leaf[:, number]] for number, values in enumerate(_values_of(booster))
-        )
-        np.testing.assert_allclose(differences, differences[0], rtol=0, atol=1e-9)
-
-
-def _values_of(booster):
-    model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
-    for tree in model["trees"]:
-        yield np.array(tree["split_conditions"], dtype=np.float32).astype(float)
-
-
-def test_another_objective_of_xgboost_is_refused():
-    xgboost = pytest.importorskip("xgboost")
-    rows = xgboost.DMatrix(np.arange(9.0)[:, None], np.arange(9.0))
-    with pytest.raises(ValueError, match="objective"):
-        from_xgboost(xgboost.train({"objective": "reg:squarederror"}, rows, 1))
 
 
 @given(tables(), st.integers(1, 7))

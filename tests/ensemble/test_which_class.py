@@ -14,7 +14,7 @@ from ensemble.quick_members import MeanDifference
 from rareclass import RareClassifier
 from rareclass.decide.class_thresholds import called_class
 from rareclass.ensemble import combination, which_class
-from rareclass.ensemble.members.forests import ExtraTrees
+from rareclass.ensemble.members.trees import ExtraTrees
 from rareclass.ensemble.which_class import shares
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import roc_auc

@@ -146,7 +146,10 @@ def test_who_is_only_guessed_to_be_slow_is_measured_before_it_is_left_out(monkey
             return super().cross_fit(rows)
 
     unlucky = Unlucky("logistic regression", one, 0.01, units=2e5)
-    quick = [Slow(name, one, 0.01, units=2e5) for name in ("catboost", "extra trees", "xgboost")]
+    quick = [
+        Slow(name, one, 0.01, units=2e5)
+        for name in ("catboost", "extra trees", "histogram boosting")
+    ]
     model = RareClassifier(30.0, members=[unlucky, *quick], cv=3, n_jobs=1).fit(X, Y)
     assert set(model.leaderboard_["member"]) == {each.name for each in (unlucky, *quick)}
 
@@ -160,12 +163,12 @@ def test_who_fails_on_the_piece_is_named_and_the_others_go_on(monkeypatch):
             raise ValueError("no such luck")
 
     long = Slow("logistic regression", one, 8.0 / 3.0, units=2e5)
-    failing = Failing("xgboost", one, 0.01, units=2e5)
+    failing = Failing("extra trees", one, 0.01, units=2e5)
     with pytest.warns(UserWarning, match="failed") as caught:
         model = RareClassifier(30.0, members=[long, failing], cv=3, n_jobs=1).fit(X, Y)
     kinds = [finding_of(each.message).kind for each in caught]
     assert FindingKind.MEMBER_FAILED in kinds
-    assert "xgboost" not in model.without_time_
+    assert "extra trees" not in model.without_time_
     assert set(model.leaderboard_["member"]) == {"logistic regression"}
 
 

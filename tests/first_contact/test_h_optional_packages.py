@@ -123,9 +123,6 @@ USES: dict[str, tuple[Callable[[], Any], str, tuple[str, ...], str]] = {
         ("rareclass.compare",), "rareclass[cli]",
     ),
     "a member": (
-        lambda: RareClassifier(members=["xgboost"], cv=2).fit(X, Y), "xgboost", (), "xgboost",
-    ),
-    "a member of CatBoost": (
         lambda: RareClassifier(members=["catboost"], cv=2).fit(X, Y), "catboost", (), "catboost",
     ),
 }  # fmt: skip

@@ -69,7 +69,7 @@ def make_model(folder: Path, kind: str) -> Path:
     if kind == "auto":
         _run("fit", rows, *target, "--out", out, *quick)
     elif kind == "trees":
-        _run("fit", rows, *target, "--out", out, *quick, "--members", "random forest",
+        _run("fit", rows, *target, "--out", out, *quick, "--members", "extra trees",
              "--members", "histogram boosting")  # fmt: skip
     elif kind == "rankrc":
         _run("fit", rows, *target, "--method", "rankrc", "--lam", "2^-4", "--out", out)

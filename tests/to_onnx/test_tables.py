@@ -52,7 +52,7 @@ def odd(table):
         pytest.param(["logistic regression on indicators"], PARITY, marks=pytest.mark.thorough),
         pytest.param(["mibc"], PARITY, marks=pytest.mark.thorough),
         pytest.param(["histogram boosting"], PARITY, marks=pytest.mark.thorough),
-        pytest.param(["xgboost", "catboost"], PARITY, marks=pytest.mark.thorough),
+        pytest.param(["catboost"], PARITY, marks=pytest.mark.thorough),
         pytest.param("kernel", PARITY_OF_KERNELS, marks=pytest.mark.thorough),
         pytest.param("auto", PARITY_OF_KERNELS, marks=pytest.mark.thorough),
     ],

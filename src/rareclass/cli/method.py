@@ -110,7 +110,7 @@ class MethodOptions:
         str | None,
         typer.Option(
             help="Ensemble members of auto, separated by commas: kernel, trees, or names that fit "
-            "--details prints; auto,catboost adds one to the default.",
+            "--details prints.",
             show_default="auto",
         ),
     ] = None

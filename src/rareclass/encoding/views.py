@@ -475,7 +475,6 @@ def _joined(blocks: list[_FeatureBlock], n_rows: int) -> Floats:
 VIEWS: dict[str, Callable[[], DenseView | SparseView]] = {
     "quantiles": lambda: DenseView("quantiles"),
     "asinh": lambda: DenseView("asinh"),
-    "clipped": lambda: DenseView("clipped"),
     "trees": lambda: DenseView("raw"),
     "indicators": SparseView,
 }

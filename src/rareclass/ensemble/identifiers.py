@@ -194,7 +194,7 @@ class _Trial:
 
     def scores_without(self, names: list[str]) -> np.ndarray:
         """Return the share of each part's majority that scores lower, without some columns."""
-        from rareclass.ensemble.members.boosting import HistogramBoosting
+        from rareclass.ensemble.members.trees import HistogramBoosting
 
         booster = HistogramBoosting(_ROUNDS, _RATE, _LEAVES)
         scores = []

@@ -62,8 +62,8 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         A callable takes (y, scores, sample_weight) with y true for rare rows.
     members : str or list, default="auto"
         "auto", "kernel" (this package's own methods), "trees", a member's name as `leaderboard_`
-        has it, or a list of these: ``["auto", "balanced forest"]`` adds one. "auto" has CatBoost
-        where it is installed. LightGBM learns the boosted trees where it is installed, else
+        has it, or a list of these and of `Member` objects. "auto" has CatBoost where it is
+        installed. LightGBM learns the boosted trees where it is installed, else
         scikit-learn does. Slow boosting and CatBoost join "auto" from 1,000 rows on, deep boosting
         from 3,000 rows on: on shorter tables they improve nothing.
     cv : "auto", int, splitter or iterable of (train, test), default="auto"

@@ -350,14 +350,3 @@ def before_rounding(threshold: np.ndarray) -> np.ndarray:
     is_even = below.view(np.int32) % 2 == 0
     found = np.where(is_even, half_way, np.nextafter(half_way, -np.inf))
     return np.where(np.isfinite(found), found, threshold)
-
-
-def below_float32(threshold: np.ndarray) -> np.ndarray:
-    """Return s such that ``x < s`` is ``float32(x) < t``: `before_rounding` of a strict comparison.
-
-    >>> [s] = below_float32(np.array([0.5]))
-    >>> float(np.float32(s)) < 0.5, float(np.float32(np.nextafter(s, 1))) < 0.5
-    (True, False)
-    """
-    exact = np.asarray(threshold, dtype=np.float32)
-    return before_rounding(np.nextafter(exact, np.float32(-np.inf)))

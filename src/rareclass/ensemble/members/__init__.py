@@ -1,1 +1,1 @@
-"""The learners of an ensemble, one a file; `registry` names them."""
+"""The learners of an ensemble; `registry` names them."""

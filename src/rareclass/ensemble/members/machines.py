@@ -217,28 +217,11 @@ class LaplaceOnQuantiles(KernelMember):
     learns_metric = True
 
 
-class LaplaceOnTails(KernelMember):
-    """Laplace kernel on inverse hyperbolic sines: far values count, by their logarithm."""
-
-    name = "kernel on logarithms"
-    view = "asinh"
-    kernel = "laplace"
-    learns_metric = True
-
-
 class GaussianOnTails(KernelMember):
     """Gaussian kernel on inverse hyperbolic sines: a smoother function."""
 
     name = "smooth kernel on logarithms"
     view = "asinh"
-    kernel = "gaussian"
-
-
-class GaussianOnNumbers(KernelMember):
-    """Gaussian kernel on numbers as they are: RankRC as in the paper, with majority landmarks."""
-
-    name = "smooth kernel on numbers"
-    view = "clipped"
     kernel = "gaussian"
 
 

@@ -4,75 +4,49 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from rareclass.ensemble.members.boosters import CatBoost, XGBoost
-from rareclass.ensemble.members.boosting import (
-    DeepHistogramBoosting,
-    HistogramBoosting,
-    SlowHistogramBoosting,
-)
-from rareclass.ensemble.members.forests import BalancedForest, ExtraTrees, RandomForest
 from rareclass.ensemble.members.machines import (
-    GaussianOnNumbers,
     GaussianOnTails,
     LaplaceOnQuantiles,
-    LaplaceOnTails,
     LogisticOnIndicators,
     LogisticOnQuantiles,
     MomentMember,
 )
 from rareclass.ensemble.members.member import Member
+from rareclass.ensemble.members.trees import (
+    CatBoost,
+    DeepHistogramBoosting,
+    ExtraTrees,
+    HistogramBoosting,
+    SlowHistogramBoosting,
+)
 from rareclass.errors import ErrorKind, InputError, MissingPackageError, nearest_name
 
+# In the order in which they are learned while there is time: quick members that differ from each
+# other first (docs/decisions/0066).
 MEMBERS: dict[str, type[Member]] = {
     kind.name: kind
     for kind in (
         HistogramBoosting,
-        ExtraTrees,
-        LaplaceOnQuantiles,
-        BalancedForest,
-        LogisticOnQuantiles,
-        LogisticOnIndicators,
         GaussianOnTails,
+        LogisticOnQuantiles,
+        ExtraTrees,
+        LogisticOnIndicators,
+        LaplaceOnQuantiles,
         SlowHistogramBoosting,
         CatBoost,
         MomentMember,
         DeepHistogramBoosting,
-        LaplaceOnTails,
-        GaussianOnNumbers,
-        RandomForest,
-        XGBoost,
     )
 }
 
-# In the order in which they are learned while there is time: quick members that differ from each
-# other first. What is not in "auto" adds nothing to those that are (docs/decisions/0066).
 PORTFOLIOS: dict[str, tuple[str, ...]] = {
-    "auto": (
-        HistogramBoosting.name,
-        GaussianOnTails.name,
-        LogisticOnQuantiles.name,
-        ExtraTrees.name,
-        LogisticOnIndicators.name,
-        LaplaceOnQuantiles.name,
-        SlowHistogramBoosting.name,
-        CatBoost.name,
-        MomentMember.name,
-        DeepHistogramBoosting.name,
-    ),
-    "kernel": (
-        LaplaceOnQuantiles.name,
-        LaplaceOnTails.name,
-        GaussianOnTails.name,
-        GaussianOnNumbers.name,
-        MomentMember.name,
-    ),
+    "auto": tuple(MEMBERS),
+    "kernel": (LaplaceOnQuantiles.name, GaussianOnTails.name, MomentMember.name),
     "trees": (
         HistogramBoosting.name,
         ExtraTrees.name,
-        BalancedForest.name,
         SlowHistogramBoosting.name,
         DeepHistogramBoosting.name,
-        RandomForest.name,
     ),
 }
 

@@ -1,22 +1,34 @@
-"""Histogram boosting: trees that each correct the sum of those before; its trees as a `TreeSum`.
+"""Members that are sums of trees: histogram boosting, CatBoost and extra trees; their `TreeSum`s.
 
-LightGBM learns the trees where it can be imported, and scikit-learn with the same settings where
-it cannot: it needs OpenMP's library, which slim images lack. LightGBM takes a third to two thirds
-of the time; held-out figures are level (docs/decisions/0066).
+LightGBM learns the boosted trees where it can be imported, and scikit-learn with the same settings
+where it cannot: it needs OpenMP's library, which slim images lack. LightGBM takes a third to two
+thirds of the time; held-out figures are level (docs/decisions/0066).
 """
 
+import json
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from rareclass.ensemble.members.member import CELLS_A_BOOSTING_THREAD, Size, TreeMember
-from rareclass.ensemble.tree_sum import Tree, TreeSum
+from rareclass.ensemble.members.member import (
+    CELLS_A_BOOSTING_THREAD,
+    Size,
+    TreeMember,
+    float32_rows,
+)
+from rareclass.ensemble.tree_sum import Tree, TreeSum, before_rounding
 from rareclass.findings import warn
 from rareclass.rows.memory import count_threads
 
+# Trees of a forest have nothing to wait for, but each is begun in Python, one thread at a time.
+_CELLS_A_FOREST_THREAD = 100_000
 # Bits of a split's decision_type in LightGBM: a split by category, where missing values go, and,
 # from the third bit on, what counts as missing.
 _BY_CATEGORY, _LEFT_BY_DEFAULT, _MISSING = 1, 2, 2
@@ -232,3 +244,177 @@ def from_lightgbm(booster: Any) -> TreeSum:
         by_node(np.zeros(len(tree)), numbers("leaf_value")),
     )
     return TreeSum.of([Tree(*each) for each in zip(*parts, strict=True)])
+
+
+@dataclass(frozen=True)
+class CatBoost(TreeMember):
+    """Oblivious trees, which ask the same at all splits of a level, by CatBoost.
+
+    They are plainer than other trees and each is learned from rows in a random order, which makes
+    up for much where rare rows are few. The score is the log odds.
+    """
+
+    rounds: int = 200
+    learning_rate: float = 0.07
+    depth: int = 6
+    l2: float = 3.0
+    bins: int = 64  # of each feature; CatBoost's own 254 take longer and rank no better
+
+    name: ClassVar[str] = "catboost"
+    package: ClassVar[str | None] = "catboost"
+    least_rows: ClassVar[int] = 1000
+    cells_a_thread: ClassVar[int | None] = CELLS_A_BOOSTING_THREAD
+
+    def cost(self, size: Size) -> float:
+        """About the microseconds of one thread: the bins of leaves, and each level's rows."""
+        rows = size.n_rows * self.depth * (0.025 + 0.0005 * size.n_features)
+        return self.rounds * (3.0 * 2**self.depth * size.n_features + rows)
+
+    def grow(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> TreeSum:
+        """Return the log odds as trees; 0 where no column varies, which CatBoost refuses."""
+        import catboost
+
+        X = float32_rows(X)
+        if not ((X[0] != X) & ~(np.isnan(X) & np.isnan(X[0]))).any():
+            return TreeSum.of([])
+        model = catboost.CatBoostClassifier(
+            iterations=self.rounds,
+            learning_rate=self.learning_rate,
+            depth=self.depth,
+            l2_leaf_reg=self.l2,
+            border_count=self.bins,
+            random_seed=seed % 2**31,
+            thread_count=count_threads(n_jobs),
+            allow_writing_files=False,
+            logging_level="Silent",
+        )
+        model.fit(X, is_rare.astype(np.int64), sample_weight=weight)
+        return from_catboost(model)
+
+
+def from_catboost(model: Any) -> TreeSum:
+    """Return the raw score of a CatBoost model of one output, oblivious trees, numerical splits.
+
+    An oblivious tree asks the same at all splits of a level: depth d makes 2^d leaves, few of
+    which may ever be reached.
+    """
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "model.json"
+        model.save_model(str(file), format="json")
+        saved = json.loads(file.read_text())
+    features = saved["features_info"]["float_features"]
+    scale, (bias,) = saved["scale_and_bias"]
+    trees = [_catboost_tree(tree, features, scale) for tree in saved["oblivious_trees"]]
+    return TreeSum.of(trees, float(bias))
+
+
+def _catboost_tree(tree: dict[str, Any], features: list[dict[str, Any]], scale: float) -> Tree:
+    splits = tree["splits"] or []
+    if any(split["split_type"] != "FloatFeature" for split in splits):
+        raise ValueError("a split by category is not a comparison with a threshold.")
+    asked = [features[split["float_feature_index"]] for split in splits]
+    depth, n_splits = len(splits), 2 ** len(splits) - 1
+    # A heap: the children of node h are 2 h + 1 and 2 h + 2.
+    level = np.repeat(np.arange(depth + 1), 2 ** np.arange(depth + 1))
+    node = np.arange(len(level))
+    is_leaf = node >= n_splits
+    # CatBoost numbers leaves by the answers, that of the first level in the lowest bit.
+    place = node[is_leaf] - n_splits
+    number = sum(((place >> (depth - 1 - k)) & 1) << k for k in range(depth)) + 0 * place
+    value = np.zeros(len(level))
+    value[is_leaf] = scale * np.array(tree["leaf_values"])[number]
+
+    def by_level(values: list[Any]) -> np.ndarray:
+        return np.array([*values, 0])[level]
+
+    return Tree(
+        by_level([feature["flat_feature_index"] for feature in asked]),
+        before_rounding(by_level([split["border"] for split in splits])),
+        np.where(is_leaf, -1, 2 * node + 1),
+        np.where(is_leaf, -1, 2 * node + 2),
+        by_level([feature["nan_value_treatment"] != "AsTrue" for feature in asked]),
+        value,
+    )
+
+
+@dataclass(frozen=True)
+class ExtraTrees(TreeMember):
+    """Trees of all rows whose splits are the best of random ones, by scikit-learn.
+
+    The score is the mean share of rare rows in x's leaves.
+    """
+
+    trees: int = 50
+    least_in_leaf: int = 3
+    most_leaves: int = 4000  # bounds the model of a large table: a leaf takes 29 bytes
+    # Share of the features that each split may choose from, of so many at most.
+    features_a_split: float = 0.5
+    most_features_a_split: int = 24
+
+    name: ClassVar[str] = "extra trees"
+    cells_a_thread: ClassVar[int | None] = _CELLS_A_FOREST_THREAD
+
+    def cost(self, size: Size) -> float:
+        """About the microseconds of one thread: rows above the last rare ones are split on."""
+        levels = np.log2(2 + size.n_rare) ** 2
+        tried = min(self.features_a_split * size.n_features, self.most_features_a_split)
+        return self.trees * (960 + size.n_rows * (0.15 + 0.0013 * levels * tried))
+
+    def grow(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> TreeSum:
+        """Return the mean share as trees."""
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        model = of_copied_trees(ExtraTreesClassifier)(
+            self.trees,
+            max_features=min(self.features_a_split, self.most_features_a_split / X.shape[1]),
+            min_samples_leaf=self.least_in_leaf,
+            max_leaf_nodes=self.most_leaves,
+            random_state=seed,
+            n_jobs=count_threads(n_jobs),
+        )
+        model.fit(float32_rows(X), is_rare, sample_weight=weight)
+        return from_forest(model.estimators_)
+
+
+def of_copied_trees(kind: Any) -> Any:
+    """Return a forest class that copies its trees, before they learn, without a clone of each.
+
+    A clone reads and checks the parameters of a tree several times over, which takes as long as
+    learning a tree of some hundred rows does. Nothing else is different, the seeds included.
+    """
+
+    class OfCopiedTrees(kind):
+        def _make_estimator(self, append: bool = True, random_state: Any = None) -> Any:
+            if append or random_state is None:  # as no forest asks for
+                return super()._make_estimator(append, random_state)
+            tree = copy(self.estimator_)
+            tree.__dict__.update({name: self.__dict__[name] for name in self.estimator_params})
+            tree.random_state = random_state.randint(np.iinfo(np.int32).max)
+            return tree
+
+    return OfCopiedTrees
+
+
+def from_forest(trees: Sequence[Any]) -> TreeSum:
+    """Return the mean share of the second class in the leaves of decision trees or extra trees.
+
+    Each was learned from two classes; of a forest, pass its ``estimators_``.
+    """
+    learned = [each.tree_ for each in trees]
+    return TreeSum.of(
+        [
+            Tree(
+                tree.feature,
+                before_rounding(tree.threshold),
+                tree.children_left,
+                tree.children_right,
+                tree.missing_go_to_left,
+                tree.value[:, 0, 1] / len(learned),
+            )
+            for tree in learned
+        ]
+    )
