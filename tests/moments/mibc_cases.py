@@ -11,8 +11,6 @@ COVARIANCES = {
     "full": {},
     "diagonal": {"covariance": "diagonal"},
     "factor": {"covariance": "factor", "n_factors": 2},
-    "shrunk": {"covariance": "shrunk"},
-    "sparse_inverse": {"covariance": "sparse_inverse", "ridge": 0.2},
 }
 each_covariance = pytest.mark.parametrize("given", COVARIANCES.values(), ids=COVARIANCES)
 

@@ -193,23 +193,12 @@ def test_what_cannot_be_tried_is_refused():
         ({"ridges": []}, "ridges is empty"),
         ({"ridges": [0.1, -2]}, "ridge=-2 is not 'auto'"),
         ({"ridges": "each"}, "ridge='each' is not 'auto'"),
-        ({"covariance": "shrunk", "ridges": [0.1]}, "shrinkage chooses its own ridge"),
         ({"covariance": mibc_cv.MIBC, "ridges": [0.1]}, "covariance=<class"),
         ({"cv": None}, "cv=None"),
         ({"cv": 1}, "cv=1 needs at least 2 folds"),
     ):
         with pytest.raises(ValueError, match=text):
             MIBCCV(**{"cv": 3, **parameters}).fit(X, Y)
-
-
-def test_a_covariance_of_ones_own_has_its_own_ridge():
-    from rareclass.moments.covariance import Diagonal
-
-    model = MIBCCV(CS, cv=FOLDS, covariance=Diagonal(0.5), **EXACT).fit(X, Y)
-    wanted = MIBCCV(CS, cv=FOLDS, covariance="diagonal", ridge=0.5, **EXACT).fit(X, Y)
-    np.testing.assert_array_equal(fold_scores(model), fold_scores(wanted))
-    with pytest.raises(ValueError, match="a ridge of its own"):
-        MIBCCV(CS, ridges=[0.1], covariance=Diagonal(0.5)).fit(X, Y)
 
 
 @pytest.mark.parametrize("ridges", [0.1, "auto"])

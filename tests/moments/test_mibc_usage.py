@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import rareclass
 from moments.mibc_cases import assert_same_hyperplane, each_covariance, rare_rows
 from rareclass.moments import MIBC, MIBCCV
-from rareclass.moments.covariance import Factor, Full
 from rareclass.rows import RowSource, as_source
 
 X, Y = rare_rows()
@@ -165,10 +164,6 @@ def test_a_covariance_that_was_changed_between_rows_is_refused():
     model = MIBC(covariance="diagonal").partial_fit(X, Y, classes=[0, 1])
     with pytest.raises(ValueError, match="was changed: the moments"):
         model.set_params(covariance="full").partial_fit(X, Y)
-    with pytest.raises(ValueError, match="has a ridge of its own"):
-        MIBC(covariance=Full(), ridge=5.0).fit(X, Y)
-    with pytest.raises(ValueError, match="n_factors=-3"):
-        Factor(-3)
 
 
 def test_rows_on_disk_are_read_twice_by_cross_validation(monkeypatch):

@@ -15,11 +15,10 @@ from rareclass.moments import MIBC, moments
 from rareclass.moments.moments import MomentSettings, merge, moments_of, remove
 from rareclass.rows import as_source, from_parquet, parquet_batches
 
-EVERYTHING = MomentSettings(scatter=True, fourth=True, n_probes=3, seed=5)
+EVERYTHING = MomentSettings(scatter=True, n_probes=3, seed=5)
 KINDS = {
     "scatter": MomentSettings(scatter=True),
     "diagonal": MomentSettings(),
-    "fourth": MomentSettings(scatter=True, fourth=True),
     "sketch": MomentSettings(n_probes=4),
     "everything": EVERYTHING,
 }

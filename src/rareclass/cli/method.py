@@ -33,8 +33,6 @@ class Covariance(StrEnum):
     full = "full"
     diagonal = "diagonal"
     factor = "factor"
-    shrunk = "shrunk"
-    sparse_inverse = "sparse-inverse"
 
 
 def _of_auto(method: str) -> dict[str, tuple[str, str]]:
@@ -142,7 +140,7 @@ class MethodOptions:
         Covariance | None,
         typer.Option(
             metavar="KIND",
-            help="Covariance estimate of mibc: full, diagonal, factor, shrunk or sparse-inverse.",
+            help="Covariance estimate of mibc: full, diagonal or factor.",
             show_default="full; diagonal for svmlight and above 1,000 encoded columns",
         ),
     ] = None
@@ -177,7 +175,7 @@ class MethodOptions:
         if self.method is MethodName.mibc:
             from rareclass.fit.mibc_method import MIBCMethod
 
-            kept = None if self.covariance is None else self.covariance.value.replace("-", "_")
+            kept = None if self.covariance is None else self.covariance.value
             remedy = "Give auto, a number such as 0.1 or 10^-2, or inf."
             return MIBCMethod(parse_number("--cost", cost, words | {"inf": inf}, remedy), kept)
         from rareclass.fit.kernel_methods import OrdinalMethod, RankRCMethod

@@ -21,11 +21,8 @@ from rareclass.moments.mibc_cv import PAPER_CS
 DEFAULT_COST = 1.0
 # Up to so many columns the whole covariance is kept: factorising it takes a fraction of a second.
 MOST_FULL_COLUMNS = 1000
-# A factor of the covariance costs little more than the diagonal; all others hold it whole.
-_NOT_WHOLE = ("diagonal", "factor")
-# Ridges to choose from, in mean variances, where another one costs little.
+# Ridges to choose from, in mean variances.
 RIDGES: tuple[Any, ...] = ("auto", 0.01, 0.1, 1.0, 10.0)
-_CHEAP = ("full", *_NOT_WHOLE)
 # Copies of a whole covariance beside two for each fold: of all rows, its factor, those at work.
 _COPIES = 4
 
@@ -75,9 +72,7 @@ class MIBCMethod(Method):
             ridge = "auto" if self.ridge is None else self.ridge
             return MIBC(self.cost or DEFAULT_COST, ridge=ridge, **shared)
         costs = PAPER_CS if self.cost is None else (self.cost,)
-        ridges = (self.ridge,)
-        if self.ridge is None:
-            ridges = RIDGES if covariance in _CHEAP else ("auto",)
+        ridges = RIDGES if self.ridge is None else (self.ridge,)
         # Even one C is cross-validated: the threshold needs scores of rows held out.
         return MIBCCV(costs, ridges, cv=rows.cv(terms), **shared)
 
@@ -88,13 +83,12 @@ class MIBCMethod(Method):
     def facts(self, model: MIBC, terms: Terms, chosen: Any) -> MomentFacts:
         """Return C, the covariance, what is guaranteed, and how the solver ended."""
         has_folds = terms.folds >= 2
-        chose_ridge = self.ridge is None and model.covariance in _CHEAP
         return MomentFacts(
             C=float(model.C),
             C_chosen_by_cross_validation=self.cost is None and has_folds,
             covariance=model.covariance,
             ridge=float(model.ridge_),
-            ridge_chosen_by_cross_validation=chose_ridge and has_folds,
+            ridge_chosen_by_cross_validation=self.ridge is None and has_folds,
             specificity_bound=float(model.specificity_bound_),
             solver=SolverFacts(model.status_, int(model.n_iter_), float(model.duality_gap_)),
         )
@@ -108,7 +102,7 @@ class MIBCMethod(Method):
         power = "" if inf == model.C else f" (10^{log10(model.C):.4g})"
         passes = "pass" if model.n_iter_ == 1 else "passes"
         return [
-            f"Covariance of the majority: {model.covariance.replace('_', ' ')}, "
+            f"Covariance of the majority: {model.covariance}, "
             f"{counted(len(model.coef_), 'column')}{ridge}",
             f"Cost C = {model.C:.4g}{power}, {how_chosen(self.cost, terms)}",
             f"Guarantee: false-positive rate at most {1.0 - model.specificity_bound_:.1%} at the "
@@ -133,14 +127,14 @@ def _covariance(rows: EncodedRows) -> str:
 
 
 def _check_memory(covariance: str, rows: EncodedRows, terms: Terms) -> None:
-    """Raise `InputError` when the covariances of the folds do not fit."""
-    if covariance in _NOT_WHOLE:
+    """Raise `InputError` when the whole covariances of the folds do not fit."""
+    if covariance != "full":
         return
     n_columns = rows.shape[1]
     needed = 8 * n_columns**2 * (2 * terms.folds + _COPIES)
     if needed > terms.memory:
         raise InputError(
-            f"--covariance {covariance.replace('_', '-')} of {n_columns:,} encoded columns takes "
+            f"--covariance {covariance} of {n_columns:,} encoded columns takes "
             f"{size_text(needed)} with its folds; {size_text(terms.memory)} are left for it.",
             "Use --covariance factor or diagonal, or raise --memory.",
             ErrorKind.MEMORY,

@@ -1,22 +1,14 @@
 """Models of the majority's covariance: from moments to a metric."""
 
-import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.covariance import graphical_lasso
-from sklearn.exceptions import ConvergenceWarning
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.findings import warn
 from rareclass.moments.metric import DenseMetric, LowRankMetric, Metric
 from rareclass.moments.moments import Moments, MomentSettings
 from rareclass.parameters import check_whole, is_number
-
-__all__ = ["CovarianceModel", "Diagonal", "Factor", "FittedCovariance", "Full", "Shrunk",
-           "SparseInverse", "factors_of", "make_covariance", "mean_variance", "normal_shrinkage",
-           "shrinkage"]  # fmt: skip
 
 # Ridge of a singular covariance, in mean variances: enough for weights of ten digits.
 _LEAST_RIDGE = 1e-3
@@ -38,36 +30,20 @@ class FittedCovariance(NamedTuple):
     floor: float = 0.0  # variance given to constant columns, where that was enough; else 0
 
 
-@runtime_checkable
-class CovarianceModel(Protocol):
-    """A model of a covariance."""
-
-    def wanted(self, seed: int) -> MomentSettings:
-        """Return which moments the model needs."""
-        ...
-
-    def model(self, moments: Moments, is_sparse: bool) -> FittedCovariance:
-        """Fit the metric to moments; of sparse rows, few cells stand behind most variances.
-
-        Raises `InputError` on a singular covariance with a ridge of 0.
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class Full:
     """The covariance itself. Time O(d^3) once, memory 8 d^2 bytes.
 
     Parameters
     ----------
-    ridge : "auto" or float
-        Added to every variance, as a multiple of their mean. "auto" is 0 while the covariance has
+    ridge : float or None
+        Added to every variance, as a multiple of their mean. None is 0 while the covariance has
         an inverse. Columns that are constant get 0.001 of it as their variance; where there still
         is no inverse, every variance gets what shrinkage amounts to (`normal_shrinkage`), and at
         least 0.001.
     """
 
-    ridge: Any = "auto"
+    ridge: float | None = None
 
     def wanted(self, seed: int) -> MomentSettings:
         """Ask for the whole scatter."""
@@ -75,82 +51,24 @@ class Full:
 
     def model(self, moments: Moments, is_sparse: bool) -> FittedCovariance:
         """Factorise the covariance, with a ridge if need be."""
-        return _invertible(moments, self.ridge)[0]
-
-
-@dataclass(frozen=True)
-class Shrunk:
-    r"""The covariance drawn towards a multiple of the identity, by Ledoit and Wolf's formula.
-
-    .. math:: (1 - \rho) \Sigma + \rho \bar\sigma^2 I
-
-    with :math:`\bar\sigma^2` the mean variance. For features about as many as majority rows.
-
-    References
-    ----------
-    .. [1] Ledoit, Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
-       Journal of Multivariate Analysis 88, 2004.
-    """
-
-    def wanted(self, seed: int) -> MomentSettings:
-        """Ask for the whole scatter and fourth moments."""
-        return MomentSettings(scatter=True, fourth=True, seed=seed)
-
-    def model(self, moments: Moments, is_sparse: bool) -> FittedCovariance:
-        """Factorise the shrunk covariance."""
-        rho, unit = shrinkage(moments), mean_variance(moments)
-        ridge = rho * unit
-        shrunk = _with_ridge((1.0 - rho) * moments.covariance, ridge)
-        metric = DenseMetric.of(shrunk)
+        unit = mean_variance(moments)
+        added = (self.ridge or 0.0) * unit
+        covariance = _with_ridge(moments.covariance, added)
+        metric = DenseMetric.of(covariance)
         if metric is not None:
-            return FittedCovariance(metric, ridge)
-        metric = _sure(_with_ridge(shrunk, _LEAST_RIDGE * unit))
-        return FittedCovariance(metric, ridge + _LEAST_RIDGE * unit, was_singular=True)
-
-
-@dataclass(frozen=True)
-class SparseInverse:
-    r"""The covariance whose inverse is sparse: the graphical lasso on the correlations.
-
-    Each correlation is left within `penalty` of what was seen; features that are independent given
-    the others are so in the model.
-
-    Parameters
-    ----------
-    ridge : "auto" or float
-        As in `Full`, before the lasso.
-    penalty : "auto" or float
-        Weight of the absolute values in the inverse correlation, in (0, 1). "auto" is
-        :math:`\sqrt{\log d / W}`, the size of chance correlations between d features in W rows.
-
-    References
-    ----------
-    .. [1] Friedman, Hastie, Tibshirani, "Sparse inverse covariance estimation with the graphical
-       lasso", Biostatistics 9(3), 2008: scikit-learn's `graphical_lasso`. Time O(d^3) a sweep.
-    """
-
-    ridge: Any = "auto"
-    penalty: Any = "auto"
-
-    def wanted(self, seed: int) -> MomentSettings:
-        """Ask for the whole scatter."""
-        return MomentSettings(scatter=True, seed=seed)
-
-    def model(self, moments: Moments, is_sparse: bool) -> FittedCovariance:
-        """Factorise the lasso's covariance."""
-        start, covariance = _invertible(moments, self.ridge)
-        scale = np.sqrt(covariance.diagonal())
-        d = len(scale)
-        penalty = self.penalty
-        if penalty == "auto":
-            penalty = float(np.sqrt(np.log(max(d, 2)) / moments.weight))
-        elif not is_number(penalty, high=1.0):
-            raise ValueError(f"penalty={penalty!r} is not 'auto' or a number in (0, 1).")
-        if d == 1:
-            return start
-        correlation = covariance / scale / scale[:, None]
-        found = _lasso(correlation, float(min(penalty, 0.99)))
-        return start._replace(metric=_sure(found * scale * scale[:, None]))
+            return FittedCovariance(metric, added)
+        if self.ridge is not None:
+            raise _singular(self.ridge)
+        # A constant column depends on no other: its own variance is all that is missing.
+        floor = _LEAST_RIDGE * unit
+        np.fill_diagonal(covariance, np.where(moments.variance_sum == 0.0, floor, moments.variance))
+        metric = DenseMetric.of(covariance)
+        if metric is not None:
+            return FittedCovariance(metric, 0.0, was_singular=True, floor=floor)
+        rho = normal_shrinkage(moments)
+        added = max(rho / max(1.0 - rho, _LEAST_RIDGE), _LEAST_RIDGE) * unit
+        metric = _sure(_with_ridge(moments.covariance, added))
+        return FittedCovariance(metric, added, was_singular=True)
 
 
 @dataclass(frozen=True)
@@ -159,13 +77,13 @@ class Diagonal:
 
     Parameters
     ----------
-    ridge : "auto" or float
-        Added to every variance, as a multiple of their mean. "auto" is 1 for compressed rows, whose
+    ridge : float or None
+        Added to every variance, as a multiple of their mean. None is 1 for compressed rows, whose
         variances each rest on few stored cells, and 0 for dense rows, of which constant columns get
         0.001 of it as their variance.
     """
 
-    ridge: Any = "auto"
+    ridge: float | None = None
 
     def wanted(self, seed: int) -> MomentSettings:
         """Ask for no more than variances."""
@@ -189,8 +107,8 @@ class Factor:
     ----------
     n_factors : int
         k.
-    ridge : "auto" or float
-        As in `Diagonal`, added to D; "auto" is 0.001 where factors leave nothing of a variance.
+    ridge : float or None
+        As in `Diagonal`, added to D; None is 0.001 where factors leave nothing of a variance.
 
     References
     ----------
@@ -200,11 +118,7 @@ class Factor:
     """
 
     n_factors: int = 50
-    ridge: Any = "auto"
-
-    def __post_init__(self) -> None:
-        """Check the number of factors."""
-        check_whole("n_factors", self.n_factors)
+    ridge: float | None = None
 
     def wanted(self, seed: int) -> MomentSettings:
         """Ask for variances and a sketch."""
@@ -221,42 +135,27 @@ class Factor:
         return _low_rank(moments, left, F, self.ridge, is_sparse)
 
 
+CovarianceModel = Full | Diagonal | Factor
+
+
 def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> CovarianceModel:
     """Return the covariance model that the parameters of an estimator name.
 
     Raises `ValueError` on an unknown name or a number out of range.
     """
     check_whole("n_factors", n_factors)
-    checked_ridge(ridge)
-    is_name = isinstance(covariance, str)
-    if not is_name and isinstance(covariance, CovarianceModel) and not isinstance(covariance, type):
-        if ridge != "auto":
-            raise ValueError(
-                f"ridge={ridge!r} with covariance={covariance!r}, which has a ridge of its own: "
-                "give it there."
-            )
-        return covariance
-    known: dict[Any, CovarianceModel] = {
+    ridge = _checked_ridge(ridge)
+    known: dict[str, CovarianceModel] = {
         "full": Full(ridge),
         "diagonal": Diagonal(ridge),
         "factor": Factor(int(n_factors), ridge),
-        "shrunk": Shrunk(),
-        "sparse_inverse": SparseInverse(ridge),
     }
-    if not is_name or covariance not in known:
-        raise ValueError(
-            f"covariance={covariance!r} is not one of {', '.join(map(repr, known))} or an object "
-            "with wanted() and model()."
-        )
-    if covariance == "shrunk" and ridge != "auto":
-        raise ValueError(
-            f"ridge={ridge!r} with covariance='shrunk': shrinkage chooses its own ridge. Use "
-            "covariance='full' with a ridge, or ridge='auto'."
-        )
+    if not isinstance(covariance, str) or covariance not in known:
+        raise ValueError(f"covariance={covariance!r} is not one of {', '.join(map(repr, known))}.")
     return known[covariance]
 
 
-def checked_ridge(ridge: Any) -> float | None:
+def _checked_ridge(ridge: Any) -> float | None:
     """Return the ridge as a number, None for "auto"."""
     if isinstance(ridge, str) and ridge == "auto":
         return None
@@ -271,19 +170,8 @@ def mean_variance(moments: Moments) -> float:
     return mean if mean > 0.0 else 1.0
 
 
-def shrinkage(moments: Moments) -> float:
-    """Return Ledoit and Wolf's share rho of the identity, in [0, 1], from moments alone."""
-    d, weight, unit = len(moments.mean), moments.weight, mean_variance(moments)
-    square = float(np.sum(moments.covariance**2))
-    spread = (moments.fourth / weight - square) / (d * weight)
-    distance = (square - d * unit**2) / d
-    if distance <= 0.0:
-        return 1.0 if spread > 0.0 else 0.0
-    return float(np.clip(spread / distance, 0.0, 1.0))
-
-
 def normal_shrinkage(moments: Moments) -> float:
-    """Return the best share of the identity for a normal majority, in [0, 1]: no fourth moments.
+    """Return the best share of the identity for a normal majority, in [0, 1].
 
     Chen, Wiesel, Eldar, Hero, "Shrinkage algorithms for MMSE covariance estimation", IEEE
     Transactions on Signal Processing 58(10), 2010: the oracle approximating estimate, as
@@ -318,33 +206,11 @@ def factors_of(moments: Moments, n_factors: int) -> np.ndarray:
     return U[:, : len(strength)] * np.sqrt(strength)
 
 
-def _invertible(moments: Moments, ridge: Any) -> tuple[FittedCovariance, np.ndarray]:
-    """Change the whole covariance as little as its inverse needs; see `Full`."""
-    given, unit = checked_ridge(ridge), mean_variance(moments)
-    added = (given or 0.0) * unit
-    covariance = _with_ridge(moments.covariance, added)
-    metric = DenseMetric.of(covariance)
-    if metric is not None:
-        return FittedCovariance(metric, added), covariance
-    if given is not None:
-        raise _singular(given)
-    # A constant column depends on no other: its own variance is all that is missing.
-    floor = _LEAST_RIDGE * unit
-    np.fill_diagonal(covariance, np.where(moments.variance_sum == 0.0, floor, moments.variance))
-    metric = DenseMetric.of(covariance)
-    if metric is not None:
-        return FittedCovariance(metric, 0.0, was_singular=True, floor=floor), covariance
-    rho = normal_shrinkage(moments)
-    added = max(rho / max(1.0 - rho, _LEAST_RIDGE), _LEAST_RIDGE) * unit
-    covariance = _with_ridge(moments.covariance, added)
-    return FittedCovariance(_sure(covariance), added, was_singular=True), covariance
-
-
 def _low_rank(
-    moments: Moments, diagonal: np.ndarray, F: np.ndarray, ridge: Any, is_sparse: bool
+    moments: Moments, diagonal: np.ndarray, F: np.ndarray, given: float | None, is_sparse: bool
 ) -> FittedCovariance:
     """Return a diagonal and factors with their ridge; see `Diagonal` and `Factor`."""
-    given, unit = checked_ridge(ridge), mean_variance(moments)
+    unit = mean_variance(moments)
     ridge = given if given is not None or not is_sparse else _SPARSE_RIDGE
     if ridge:
         return FittedCovariance(LowRankMetric.of(diagonal + ridge * unit, F), ridge * unit)
@@ -365,29 +231,6 @@ def _low_rank(
     if whole is not None:
         return FittedCovariance(whole, 0.0, was_singular=floor > 0.0, floor=floor)
     return FittedCovariance(LowRankMetric.of(diagonal + least, F), least, was_singular=True)
-
-
-def _lasso(correlation: np.ndarray, penalty: float) -> np.ndarray:
-    """Run scikit-learn's graphical lasso; give its warnings and errors a remedy."""
-    remedy = "Add a ridge, e.g. ridge=0.1, or use covariance='shrunk'"
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
-            found, _ = graphical_lasso(correlation, alpha=penalty)
-    except FloatingPointError as error:
-        raise InputError(
-            "the graphical lasso cannot work with so badly conditioned a covariance: "
-            f"{str(error).rstrip('.')}.",
-            f"{remedy}.",
-            ErrorKind.NOT_REACHABLE,
-        ) from error
-    if caught:
-        warn(
-            f"the graphical lasso stopped short of its tolerance: the covariance is a rough one. "
-            f"{remedy}, or a larger penalty: SparseInverse(penalty=...).",
-            ConvergenceWarning,
-        )
-    return found
 
 
 def _with_ridge(covariance: np.ndarray, ridge: float) -> np.ndarray:

@@ -62,11 +62,9 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         Price of a rare row on the wrong side, above 0. Larger keeps more rare rows right and
         guarantees less; ``np.inf`` keeps all of them (the projection of mu on their convex hull).
         See `MIBCCV`.
-    covariance : {"full", "diagonal", "factor", "shrunk", "sparse_inverse"} or object
-        Model of Sigma. "full", the default: time d^3 once. "diagonal": variances alone, for texts
-        and other wide compressed rows. "factor": a diagonal and `n_factors` factors. "shrunk":
-        Ledoit and Wolf's, for features as many as majority rows. "sparse_inverse": the graphical
-        lasso. An object is one of `rareclass.moments.covariance`, with parameters of its own.
+    covariance : {"full", "diagonal", "factor"}, default="full"
+        Model of Sigma. "full": time d^3 once. "diagonal": variances alone, for texts and other wide
+        compressed rows. "factor": a diagonal and `n_factors` factors.
     n_factors : int, default=50
         Factors of "factor".
     ridge : "auto" or float, default="auto"
@@ -419,8 +417,8 @@ def _check_alike(a: MIBC, b: MIBC) -> None:
 
 def _check_same_moments(moments: Moments, wanted: MomentSettings) -> None:
     """Refuse a covariance parameter that was changed since the first rows."""
-    kept = bool(moments.scatter.size), bool(moments.third.size), moments.sketch.shape[1]
-    if kept != (wanted.scatter, wanted.fourth, min(wanted.n_probes, len(moments.mean))):
+    kept = bool(moments.scatter.size), moments.sketch.shape[1]
+    if kept != (wanted.scatter, min(wanted.n_probes, len(moments.mean))):
         raise ValueError(
             "covariance= or n_factors= was changed: the moments that were summed so far are not "
             "those that it needs. Set it back, or start again with a clone."

@@ -202,11 +202,6 @@ class MIBCCV(RankScorer, SearchCV):
         ridges = [given] if isinstance(given, (str, Real)) else list(given)
         if not ridges:
             raise ValueError("ridges is empty: pass numbers at or above 0, 'auto', or None.")
-        if self.ridges is not None and isinstance(self.covariance, CovarianceModel):
-            raise ValueError(
-                "ridges= cannot be given with a covariance object, which has a ridge of its own: "
-                "name it, e.g. covariance='full'."
-            )
         settings = settings_of(MIBCSettings, self)
         return {ridge: replace(settings, ridge=ridge).checked(Cs) for ridge in ridges}
 

@@ -31,8 +31,6 @@ class MomentSettings(NamedTuple):
     """Moments to sum, besides weight, mean and variances."""
 
     scatter: bool = False  # the whole matrix
-    # with the scatter, the third and fourth moments that Ledoit and Wolf's shrinkage needs
-    fourth: bool = False
     n_probes: int = 0  # columns of the sketch; 0 for none
     seed: int = 0  # of the sketch's directions: moments that are to be merged need the same
 
@@ -45,7 +43,7 @@ class MomentSettings(NamedTuple):
 
 
 class Moments(NamedTuple):
-    r"""Weight, mean and central second moments of rows, and what shrinkage needs of higher ones.
+    r"""Weight, mean and central second moments of rows.
 
     Two disjoint sets of rows a and b have together
 
@@ -62,8 +60,6 @@ class Moments(NamedTuple):
     mean: np.ndarray  # mu
     variance_sum: np.ndarray  # the diagonal of S: sum of w (x - mu)^2 for each feature
     scatter: np.ndarray  # S, the sum of w (x - mu)(x - mu)'; of shape (0, 0) where it is not kept
-    third: np.ndarray  # sum of w ||x - mu||^2 (x - mu); of shape (0,) where it is not kept
-    fourth: float  # sum of w ||x - mu||^4, kept with the third
     sketch: np.ndarray  # S times `probes`, shape (n_features, k); k is 0 where it is not kept
     probes: np.ndarray  # random directions, the same for all sets of rows that are to be merged
 
@@ -99,8 +95,6 @@ def merge(a: Moments, b: Moments) -> Moments:
         mean=mean,
         variance_sum=one.variance_sum + other.variance_sum,
         scatter=one.scatter + other.scatter,
-        third=one.third + other.third,
-        fourth=one.fourth + other.fourth,
         sketch=one.sketch + other.sketch,
     )
 
@@ -129,8 +123,6 @@ def remove(whole: Moments, part: Moments) -> Moments:
         mean=mean,
         variance_sum=variance_sum,
         scatter=scatter,
-        third=at.third - gone.third,
-        fourth=max(at.fourth - gone.fourth, 0.0),
         sketch=sketch,
     )
 
@@ -138,22 +130,16 @@ def remove(whole: Moments, part: Moments) -> Moments:
 def _about(moments: Moments, centre: np.ndarray) -> Moments:
     """Return the same sums with ``centre`` in place of the mean.
 
-    With y = x - mu, sum of w y = 0 and e = centre - mu: the sums of w (y - e)(y - e)',
-    w ||y - e||^2 (y - e) and w ||y - e||^4, multiplied out.
+    With y = x - mu, sum of w y = 0 and e = centre - mu: the sum of w (y - e)(y - e)', multiplied
+    out.
     """
     e, weight = centre - moments.mean, moments.weight
-    scatter, third, fourth = moments.scatter, moments.third, moments.fourth
-    if third.size:
-        length, trace, pulled = float(e @ e), float(np.trace(scatter)), scatter @ e
-        fourth += 4.0 * (e @ pulled) + weight * length**2 - 4.0 * (third @ e) + 2.0 * length * trace
-        third = third - 2.0 * pulled - (trace + weight * length) * e
+    scatter = moments.scatter
     if scatter.size:
         scatter = scatter + weight * np.outer(e, e)
     return moments._replace(
         variance_sum=moments.variance_sum + weight * e**2,
         scatter=scatter,
-        third=third,
-        fourth=float(fourth),
         sketch=moments.sketch + weight * np.outer(e, e @ moments.probes),
     )
 
@@ -182,9 +168,8 @@ def moments_of(
     probes = settings.probes(d)
     if not n_rows or (weight is not None and not weight.any()):
         full = d if settings.scatter else 0
-        third = np.zeros(d if settings.fourth else 0)
         scatter, sketch = np.zeros((full, full)), np.zeros_like(probes)
-        return Moments(0, 0.0, np.zeros(d), np.zeros(d), scatter, third, 0.0, sketch, probes)
+        return Moments(0, 0.0, np.zeros(d), np.zeros(d), scatter, sketch, probes)
     if source.is_sparse:
         return _sparse_moments(rows, settings, probes)
     first_rows = np.asarray(_first(rows), dtype=np.float64)
@@ -221,9 +206,7 @@ def _first(rows: Rows) -> Any:
 def _dense_sums(
     block: Block, shift: np.ndarray, settings: MomentSettings, probes: np.ndarray
 ) -> tuple:
-    """Return n, W and, of y = x - shift, the sums of w y, w y^2, w y y', w ||y||^2 y, w ||y||^4
-    and w y (y'probes).
-    """
+    """Return n, W and, of y = x - shift, the sums of w y, w y^2, w y y' and w y (y'probes)."""
     weight = block.weight
     Y = np.subtract(block.X, shift, dtype=np.float64)
     # Sums of products carry the weight from here on. Most weights are 1, or 0 for rare rows.
@@ -236,14 +219,9 @@ def _dense_sums(
     moved = Y.T @ (Y @ probes)
     if not settings.scatter:
         square = np.einsum("ij,ij->j", Y, Y)
-        return *head, square, np.empty((0, 0)), np.empty(0), 0.0, moved
+        return *head, square, np.empty((0, 0)), moved
     product = Y.T @ Y
-    third, fourth = np.empty(0), 0.0
-    if settings.fourth:
-        length = np.einsum("ij,ij->i", Y, Y)
-        part = np.divide(length, root, out=np.zeros_like(length), where=root > 0.0)
-        third, fourth = part @ Y, float(part @ part)
-    return *head, product.diagonal(), product, third, fourth, moved
+    return *head, product.diagonal(), product, moved
 
 
 def _sparse_moments(rows: Rows, settings: MomentSettings, probes: np.ndarray) -> Moments:
@@ -269,7 +247,7 @@ def _sparse_moments(rows: Rows, settings: MomentSettings, probes: np.ndarray) ->
         e[close] = np.where(full, moved, mean * (stored / total))
         outside = np.where(full, 0.0, mean**2 * stored * (1.0 - stored / total))
         variance_sum[close] = inside - stored * moved**2 + outside
-    rest: tuple = (np.empty((0, 0)), np.empty(0), 0.0, np.zeros_like(probes))
+    rest: tuple = (np.empty((0, 0)), np.zeros_like(probes))
     if settings.scatter or probes.size:
         rest = rows.sum(_product_sums, shift, settings, probes)
     return _about_mean(n, total, e, shift, variance_sum, probes, *rest)
@@ -312,7 +290,7 @@ def _without_duplicates(X: sparse.csr_matrix) -> sparse.csr_matrix:
 def _product_sums(
     block: Block, shift: np.ndarray, settings: MomentSettings, probes: np.ndarray
 ) -> tuple:
-    """Sum, of y = x - shift: w y y', w ||y||^2 y, w ||y||^4 and w y (y'probes)."""
+    """Sum, of y = x - shift: w y y' and w y (y'probes)."""
     X, weight = block.X, block.weight
     cells = X.data.astype(np.float64)
     if shift.any():
@@ -320,13 +298,8 @@ def _product_sums(
         cells = X.data.astype(np.float64) - shift[X.indices]
     Y = sparse.csr_array((cells, X.indices, X.indptr), X.shape)
     weighted = sparse.diags_array(weight) @ Y
-    product, third, fourth = np.empty((0, 0)), np.empty(0), 0.0
-    if settings.scatter:
-        product = (weighted.T @ Y).toarray()
-    if settings.fourth:
-        length = np.asarray((Y * Y).sum(axis=1)).ravel()
-        third, fourth = weighted.T @ length, float(weight @ length**2)
-    return product, third, fourth, weighted.T @ (Y @ probes)
+    product = (weighted.T @ Y).toarray() if settings.scatter else np.empty((0, 0))
+    return product, weighted.T @ (Y @ probes)
 
 
 def _about_mean(
@@ -337,22 +310,12 @@ def _about_mean(
     variance_sum: np.ndarray,
     probes: np.ndarray,
     product: np.ndarray,
-    third: np.ndarray,
-    fourth: float,
     moved: np.ndarray,
 ) -> Moments:
     """Turn sums around the shift into sums around the mean, shift + e."""
-    if third.size:
-        length, trace, pulled = e @ e, np.trace(product), product @ e
-        fourth += 4.0 * (e @ pulled) - 3.0 * weight * length**2 - 4.0 * (third @ e)
-        fourth += 2.0 * length * trace
-        third = third - 2.0 * pulled - trace * e + 2.0 * weight * length * e
     variance_sum = np.maximum(variance_sum, 0.0)
     if product.size:
         product = product - weight * np.outer(e, e)
         np.fill_diagonal(product, variance_sum)
     sketch = moved - weight * np.outer(e, e @ probes)
-    fourth = max(float(fourth), 0.0)
-    return Moments(
-        int(n_rows), float(weight), shift + e, variance_sum, product, third, fourth, sketch, probes
-    )
+    return Moments(int(n_rows), float(weight), shift + e, variance_sum, product, sketch, probes)
