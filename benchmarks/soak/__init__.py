@@ -1,1 +1,0 @@
-"""Runs of many minutes that look for what grows, and for what is lost."""
