@@ -82,12 +82,12 @@ fuzz: install
 # Faults put into the core one at a time, to see that its tests catch them: some minutes for ten of
 # them. It goes on where it was stopped; `make mutants COUNT=20 MUTANT_SEED=7` draws others, and
 # ROOMS="tables model" names the rooms to draw from, AGAIN="tests/model" tests to try gaps with.
+# KEEP=1 puts counts and survivors into benchmarks/results/mutants.json.
 COUNT ?= 200
 MUTANT_SEED ?= 0
 mutants: install
 	PYTHONPATH=tools $(BIN)/python -m mutants --count $(COUNT) --seed $(MUTANT_SEED) \
-	  $(if $(ROOMS),--rooms $(ROOMS)) $(if $(AGAIN),--again $(AGAIN)) \
-	  $(if $(filter-out 0,$(MUTANT_SEED)),--json build/mutants-$(MUTANT_SEED).json)
+	  $(if $(ROOMS),--rooms $(ROOMS)) $(if $(AGAIN),--again $(AGAIN)) $(if $(KEEP),--keep)
 
 # Pages in headless Chromium: Debian's, with axe-core's rules from the npm registry.
 AXE := build/browser/node_modules/axe-core/axe.min.js

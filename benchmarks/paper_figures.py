@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks import labelling_losses, mibc_real_speed
 from benchmarks.ordinal import page as ordinal_page
 from benchmarks.ordinal.figures import Line
-from benchmarks.pages import few_labels, mibc, rankrc, stream_findings
+from benchmarks.pages import few_labels, mibc, rankrc, streams
 from benchmarks.pages.page import Results
 from benchmarks.paper_tables import (
     cbr_figures,
@@ -144,7 +144,7 @@ def _cbr_order(measure: str, results: Results) -> str:
 
 
 def _cbr_reached(results: Results) -> str:
-    return stream_findings.reached_counts(_of_cbr(results, "benchmark", "auc"), "benchmark")
+    return streams.reached_counts(_of_cbr(results, "benchmark", "auc"), "benchmark")
 
 
 def _cbr_text(results: Results) -> str:

@@ -1,5 +1,6 @@
 """Faults are put where code runs, and go to the tests that can see them, the quickest first."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from mutants.__main__ import (
     ROOT,
     draw,
     explained,
+    keep,
     read,
     write,
 )
@@ -167,6 +169,24 @@ def test_verdicts_are_written_where_no_folder_is_yet(tmp_path: Path) -> None:
     write(path, 7, {"a": {"caught": True}, "b": {"caught": False}})
     assert read(path, 7) == {"a": {"caught": True}, "b": {"caught": False}}
     assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_counts_and_survivors_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    path.write_text('{"seeds": {}}')
+    fault = Change(MODULE, 6, 0, "2", "3")._asdict()
+    gap = {**fault, "caught": False, "tried": ["room"], "seconds": 1.0}
+    first = {"a": {**fault, "caught": True, "tried": ["room"]}, "b": gap, "c": gap}
+    keep(7, first, path)
+    kept = json.loads(path.read_text())["seeds"]["7"]
+    room = MODULE.split("/")[2]
+    assert kept["rooms"] == {room: {"faults": 3, "first": 1, "now": 1}}
+    assert kept["survivors"]["c"] == {**fault, "tried": ["room"]}
+    again = {"b": {**gap, "caught": True, "tried": ["room", "other tests"]}, "c": gap}
+    keep(7, again, path)
+    kept = json.loads(path.read_text())["seeds"]["7"]
+    assert kept["rooms"] == {room: {"faults": 3, "first": 1, "now": 2}}
+    assert list(kept["survivors"]) == ["c"]
 
 
 @pytest.mark.sampled(1)

@@ -2,31 +2,77 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from benchmarks import honest, interval_coverage
-from benchmarks.decisions import (
-    calibration,
-    constraints,
-    folds,
-    paired,
-)
+from benchmarks.decisions import calibration, constraints, folds, paired
 from benchmarks.markdown import table
-from benchmarks.pages.page import Finding, Page, Result, means_by
+from benchmarks.pages.page import Finding, Result, chosen, means_by, page
 
 EXPLAINED = Path(__file__).parents[2] / "tools" / "mutants" / "explained.toml"
 
 
-def _part(result: Result, part: str) -> dict[str, Any]:
-    """Return what one part of `benchmarks.run decisions` measured."""
-    return next(run["result"] for run in result["runs"] if run["key"] == part)
+def _honest_body(result: Result) -> str:
+    """Own estimates less figures of new rows, by columns and by what gave the estimate."""
+
+    def shown(found: dict[str, tuple[float, float]], name: str) -> str:
+        return f"{found[name][0]:+.3f} ± {found[name][1]:.3f}" if name in found else ""
+
+    rows = [
+        [line["columns"], line["what"], str(line["n"])]
+        + [shown(line["means"], name) for name in honest.MEASURES]
+        for line in result["summary"]
+        if line["n"] > 1
+    ]
+    named = ", ".join(dict.fromkeys(cell["table"] for cell in result["cells"]))
+    return (
+        "Own estimate less the figure of new rows: mean over tables and seeds, and its standard "
+        "error. The mean probability is less the share of rare rows in both. Fold by fold, the "
+        f"rows that a fold holds out are the new rows of a refit. Tables: {named}.\n\n"
+        + table(["columns of the tables", "estimate of", "splits", *honest.MEASURES], rows)
+    )
 
 
-def calibration_finding(result: Result) -> Finding:
-    """Return the mean log loss over sets and classifiers."""
-    means = means_by(_part(result, "calibration")["cells"], "calibrator", "log_loss")
+@page(
+    "honest",
+    "Own estimates beside new rows",
+    "decisions",
+    "honest",
+    "Estimates that a training prints of itself are compared with figures of rows that it never "
+    "saw, on tables of codes, words and numbers.",
+    _honest_body,
+    is_headline=True,
+)
+def _honest(result: Result) -> Finding:
+    means = {
+        line["columns"]: line["means"]["average precision"]
+        for line in chosen(result["summary"], what="RareClassifier")
+    }
+    codes, every = (f"{means[kind][0]:+.3f} ± {means[kind][1]:.3f}" for kind in ("codes", "all"))
+    return Finding(
+        "Own estimate of average precision less that of new rows, mean and standard error",
+        f"RareClassifier {codes} on made tables of codes, {every} on all tables",
+    )
+
+
+def _of_calibration(result: Result) -> Result:
+    return chosen(result["runs"], key="calibration")[0]["result"]
+
+
+@page(
+    "calibration",
+    "Probabilities",
+    "decisions",
+    "run decisions --what calibration",
+    "CalibratedRanker is compared with scikit-learn's CalibratedClassifierCV on 14 real sets and "
+    "four classifiers, on the same folds.",
+    lambda result: calibration.render(_of_calibration(result)),
+    sources=("decisions",),
+    is_headline=True,
+)
+def _calibration(result: Result) -> Finding:
+    means = means_by(_of_calibration(result)["cells"], "calibrator", "log_loss")
     return Finding(
         "Mean log loss of calibrated probabilities, 14 sets and four classifiers",
         f"CalibratedRanker {means['rareclass']:.3f}",
@@ -35,13 +81,26 @@ def calibration_finding(result: Result) -> Finding:
     )
 
 
-def constraints_finding(result: Result) -> Finding:
-    """Return how often a promised constraint is broken on fresh rows."""
+def _mean_and_most(shares: list[float]) -> tuple[float, float]:
+    return 100.0 * float(np.mean(shares)), 100.0 * max(shares)
+
+
+@page(
+    "constraints",
+    "Thresholds that keep a constraint",
+    "decisions",
+    "decisions.constraints",
+    "Thresholds that must keep a precision, a recall or a budget of alerts are chosen on held-out "
+    "rows and judged on the known distribution of fresh rows.",
+    constraints.render,
+    is_headline=True,
+)
+def _constraints(result: Result) -> Finding:
     cells = result["cells"]
 
     def shown(method: str) -> str:
-        broken = [100.0 * cell[method]["broken"] for cell in cells]
-        return f"{np.mean(broken):.1f} % in the mean, {max(broken):.1f} % at most"
+        mean, most = _mean_and_most([cell[method]["broken"] for cell in cells])
+        return f"{mean:.1f} % in the mean, {most:.1f} % at most"
 
     return Finding(
         f"Draws in which fresh rows break the promised constraint, {len(cells)} cells",
@@ -51,13 +110,22 @@ def constraints_finding(result: Result) -> Finding:
     )
 
 
-def folds_finding(result: Result) -> Finding:
-    """Return the size of the tests where no learner is better."""
+@page(
+    "decisions_folds",
+    "Tests on cross-validation folds",
+    "decisions",
+    "decisions.folds --json benchmarks/results/decisions_folds.json",
+    "Tests of the difference between two learners on cross-validation folds are compared on "
+    "simulated learners, equally good and not.",
+    folds.render,
+    is_headline=True,
+)
+def _folds(result: Result) -> Finding:
     rows = [row for row in result["folds"] if row["null"]]
 
     def size(name: str) -> str:
-        shares = [100.0 * row["apart"][name] for row in rows]
-        return f"{np.mean(shares):.1f} % (at most {max(shares):.1f} %)"
+        mean, most = _mean_and_most([row["apart"][name] for row in rows])
+        return f"{mean:.1f} % (at most {most:.1f} %)"
 
     return Finding(
         "Equally good learners called different at 5 %, by tests on cross-validation folds",
@@ -66,12 +134,19 @@ def folds_finding(result: Result) -> Finding:
     )
 
 
-def paired_finding(result: Result) -> Finding:
-    """Return coverage of the intervals of a difference."""
-    rows = result["rows"]
-
+@page(
+    "decisions_paired",
+    "Paired tests of two rankings",
+    "decisions",
+    "decisions.paired",
+    "Intervals and tests of the difference between two rankings of the same rows are compared on "
+    "simulated scores with known differences.",
+    paired.render,
+    is_headline=True,
+)
+def _paired(result: Result) -> Finding:
     def covered(name: str) -> str:
-        shares = [100.0 * row[name]["holds"] for row in rows]
+        shares = [100.0 * row[name]["holds"] for row in result["rows"]]
         return f"{np.mean(shares):.1f} % (at least {min(shares):.1f} %)"
 
     return Finding(
@@ -81,16 +156,20 @@ def paired_finding(result: Result) -> Finding:
     )
 
 
-def coverage(result: Result) -> str:
-    """Coverage by measure and number of rare rows."""
-    return (
+@page(
+    "interval_coverage",
+    "Confidence intervals with few rare rows",
+    "decisions",
+    "interval_coverage",
+    "Intervals of AUC, average precision and precision at k are compared with usual formulas and "
+    "the bootstrap on simulated scores with known values.",
+    lambda result: (
         "Coverage in % is the mean over the distributions of scores, in brackets the lowest and "
         "the highest; w is the mean width.\n\n" + interval_coverage.table(result["rows"])
-    )
-
-
-def coverage_finding(result: Result) -> Finding:
-    """Return mean coverage with at most 20 rare rows."""
+    ),
+    is_headline=True,
+)
+def _coverage(result: Result) -> Finding:
     rows = [row for row in result["rows"] if row["rare_rows"] <= 20]
     shares = {
         method: 100.0
@@ -104,75 +183,27 @@ def coverage_finding(result: Result) -> Finding:
     )
 
 
-def honest_table(result: Result) -> str:
-    """Own estimates less figures of new rows, by columns and by what gave the estimate."""
-    shown = [line for line in result["summary"] if line["n"] > 1]
-    header = ["columns of the tables", "estimate of", "splits", *honest.MEASURES]
-    rows = [
-        [line["columns"], line["what"], str(line["n"])]
-        + [
-            f"{line['means'][name][0]:+.3f} ± {line['means'][name][1]:.3f}"
-            if name in line["means"]
-            else ""
-            for name in honest.MEASURES
-        ]
-        for line in shown
-    ]
-    tables_text = ", ".join(dict.fromkeys(cell["table"] for cell in result["cells"]))
-    return (
-        "Own estimate less the figure of new rows: mean over tables and seeds, and its standard "
-        "error. The mean probability is less the share of rare rows in both. Fold by fold, the "
-        f"rows that a fold holds out are the new rows of a refit. Tables: {tables_text}.\n\n"
-        + table(header, rows)
-    )
-
-
-def honest_finding(result: Result) -> Finding:
-    """Return the mean difference in average precision, of tables of codes and of all."""
-    means = {
-        line["columns"]: line["means"]["average precision"]
-        for line in result["summary"]
-        if line["what"] == "RareClassifier"
-    }
-    codes, every = (f"{means[kind][0]:+.3f} ± {means[kind][1]:.3f}" for kind in ("codes", "all"))
-    return Finding(
-        "Own estimate of average precision less that of new rows, mean and standard error",
-        f"RareClassifier {codes} on made tables of codes, {every} on all tables",
-    )
-
-
-def _verdicts(result: Result) -> list[tuple[str, str, bool, bool, str]]:
-    """Seed, package, whether noticed at first and now, and why not, of every fault."""
+def _fault_counts(result: Result) -> dict[tuple[str, str], np.ndarray]:
+    """Faults, noticed at first, noticed now, harmless and gaps by seed and package."""
     named = tomllib.loads(EXPLAINED.read_text())["survivor"]
     kinds = {each["fault"]: each["kind"] for each in named}
-    return [
-        (
-            str(of_seed["seed"]),
-            verdict["path"].removeprefix("src/rareclass/").partition("/")[0],
-            bool(verdict["caught"]) and len(verdict["tried"]) == 1,
-            bool(verdict["caught"]),
-            "" if verdict["caught"] else kinds.get(name, "gap"),
-        )
-        for of_seed in result.values()
-        for name, verdict in of_seed["verdicts"].items()
-    ]
+    found = {}
+    for seed, of_seed in result["seeds"].items():
+        for room, each in of_seed["rooms"].items():
+            found[seed, room] = np.array([each["faults"], each["first"], each["now"], 0, 0])
+        for name, fault in of_seed["survivors"].items():
+            is_gap = kinds.get(name, "gap") == "gap"
+            found[seed, fault["path"].split("/")[2]][4 if is_gap else 3] += 1
+    return found
 
 
-def mutants(result: Result) -> str:
+def _mutants_body(result: Result) -> str:
     """Faults and how many of them the tests notice, by seed and package."""
-    every, rows = _verdicts(result), []
-    places = sorted({(each[0], each[1]) for each in every}, key=lambda each: (int(each[0]), each))
-    for seed, room in [*places, *((seed, "all") for seed in dict.fromkeys(p[0] for p in places))]:
-        found = [each for each in every if each[0] == seed and room in (each[1], "all")]
-        numbers = (
-            len(found),
-            sum(each[2] for each in found),
-            sum(each[3] for each in found),
-            sum(each[4] not in ("", "gap") for each in found),
-            sum(each[4] == "gap" for each in found),
-        )
-        rows.append([seed, room, *map(str, numbers)])
+    counts = _fault_counts(result)
+    for seed in result["seeds"]:
+        counts[seed, "all"] = sum(n for (of, room), n in counts.items() if of == seed)
     head = ["seed", "package", "faults", "noticed at first", "noticed now", "harmless", "gaps"]
+    rows = [[*key, *map(str, numbers)] for key, numbers in counts.items()]
     return (
         "Noticed at first: by the tests as they were when the fault was drawn; of seed 0 only the "
         "later state is known. Noticed now: with tests written since, or of other folders. "
@@ -182,89 +213,22 @@ def mutants(result: Result) -> str:
     )
 
 
-def mutants_finding(result: Result) -> Finding:
-    """Return how many faults the tests notice, and how many before tests were written."""
-    every = _verdicts(result)
-    harmful = [each for each in every if each[4] in ("", "gap")]
-    new = [each for each in harmful if each[0] != "0"]
-    first = sum(each[2] for each in new)
+@page(
+    "mutants",
+    "Faults that the tests notice",
+    "reliability",
+    "make mutants COUNT=20",
+    "Small faults are put into the package one at a time, and tests of the changed folder run.",
+    _mutants_body,
+    is_headline=True,
+)
+def _mutants(result: Result) -> Finding:
+    counts = _fault_counts(result)
+    now, gaps = sum(counts.values())[[2, 4]]
+    new = sum(numbers for (seed, _), numbers in counts.items() if seed != "0")
+    harmful = new[0] - new[3]
     return Finding(
         "Faults put into the package one at a time that its tests notice, harmless ones left out",
-        f"{sum(each[3] for each in harmful)} of {len(harmful)}",
-        f"of {len(new)} with new seeds {first} ({first / len(new):.0%}) before tests were added",
+        f"{now} of {now + gaps}",
+        f"of {harmful} with new seeds {new[1]} ({new[1] / harmful:.0%}) before tests were added",
     )
-
-
-PAGES = {
-    "honest": Page(
-        "Own estimates beside new rows",
-        "decisions",
-        "honest",
-        "Estimates that a training prints of itself are compared with figures of rows that it "
-        "never saw, on tables of codes, words and numbers.",
-        honest_finding,
-        honest_table,
-        is_headline=True,
-    ),
-    "calibration": Page(
-        "Probabilities",
-        "decisions",
-        "run decisions --what calibration",
-        "CalibratedRanker is compared with scikit-learn's CalibratedClassifierCV on 14 real sets "
-        "and four classifiers, on the same folds.",
-        calibration_finding,
-        lambda result: calibration.render(_part(result, "calibration")),
-        sources=("decisions",),
-        is_headline=True,
-    ),
-    "constraints": Page(
-        "Thresholds that keep a constraint",
-        "decisions",
-        "decisions.constraints",
-        "Thresholds that must keep a precision, a recall or a budget of alerts are chosen on "
-        "held-out rows and judged on the known distribution of fresh rows.",
-        constraints_finding,
-        constraints.render,
-        is_headline=True,
-    ),
-    "decisions_folds": Page(
-        "Tests on cross-validation folds",
-        "decisions",
-        "decisions.folds --json benchmarks/results/decisions_folds.json",
-        "Tests of the difference between two learners on cross-validation folds are compared on "
-        "simulated learners, equally good and not.",
-        folds_finding,
-        folds.render,
-        is_headline=True,
-    ),
-    "decisions_paired": Page(
-        "Paired tests of two rankings",
-        "decisions",
-        "decisions.paired",
-        "Intervals and tests of the difference between two rankings of the same rows are compared "
-        "on simulated scores with known differences.",
-        paired_finding,
-        paired.render,
-        is_headline=True,
-    ),
-    "interval_coverage": Page(
-        "Confidence intervals with few rare rows",
-        "decisions",
-        "interval_coverage",
-        "Intervals of AUC, average precision and precision at k are compared with usual formulas "
-        "and the bootstrap on simulated scores with known values.",
-        coverage_finding,
-        coverage,
-        is_headline=True,
-    ),
-    "mutants": Page(
-        "Faults that the tests notice",
-        "reliability",
-        "make mutants COUNT=20",
-        "Small faults are put into the package one at a time, and tests of the changed folder run.",
-        mutants_finding,
-        mutants,
-        sources=("mutants", "mutants_11", "mutants_12", "mutants_13", "mutants_14"),
-        is_headline=True,
-    ),
-}

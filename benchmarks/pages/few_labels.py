@@ -1,4 +1,4 @@
-"""Pages on learning from a few labels: RACH and the hunt."""
+"""Pages on learning from a few labels: RACH, the hunt and the audit."""
 
 from typing import Any
 
@@ -7,10 +7,36 @@ import numpy as np
 from benchmarks import audit, hunt_hits, rach_prices
 from benchmarks.markdown import table
 from benchmarks.pages import charts
-from benchmarks.pages.page import Finding, Page, Result, mean_of_each, means_by
+from benchmarks.pages.page import Finding, Result, chosen, mean_of_each, means_by, page
 from benchmarks.paper_tables import rach_figures, rach_tables
 from benchmarks.paper_tables.rach_methods import PERF
 from benchmarks.paper_tables.rach_protocol import SHARES
+
+Fits = list[dict[str, Any]]
+
+
+@page(
+    "audit",
+    "Label errors found and counted",
+    "labels",
+    "audit",
+    "`rareclass audit`, plain out-of-fold scores and cleanlab list rows whose rare label was taken "
+    "away; the audit says how many there are at most.",
+    audit.page,
+)
+def _audit(result: Result) -> Finding:
+    own = [cell for cell in result["cells"] if cell["set"] in audit.CONFIRMING]
+    found = mean_of_each(cell["found"] for cell in own if cell["planted"])
+    covered = 100 * audit.coverage(own, "random")
+    ours = found.pop(audit.AUDIT)
+    best = max(found, key=found.__getitem__)
+    return Finding(
+        "Missed cases among as many majority rows as were planted, mean of tables that nothing was "
+        "chosen on",
+        f"`rareclass audit` {ours:.2f}; at most as many as its limit are there in {covered:.0f} % "
+        "of draws at random",
+        f"the best other list, {best}, {found[best]:.2f}",
+    )
 
 
 def study(result: Result) -> str:
@@ -44,7 +70,7 @@ def study(result: Result) -> str:
     )
 
 
-def _on_common_splits(fits: list[dict[str, Any]]) -> list[str]:
+def _on_common_splits(fits: Fits) -> list[str]:
     """The paper's form and its baselines, which have fewer splits, beside the others."""
     if len({fit["splits"] for fit in fits}) == 1:
         return []
@@ -72,39 +98,44 @@ def _on_common_splits(fits: list[dict[str, Any]]) -> list[str]:
     return made
 
 
-def on_shared_splits(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def on_shared_splits(fits: Fits) -> Fits:
     """Return the fits of cells and splits that every method has, sorted."""
     return sorted(rach_figures.on_common_splits(fits), key=rach_tables.place)
 
 
-def prices(result: Result) -> str:
-    """F1 by the price of unlabelled rows: how the default of `RACH` was chosen."""
-    words = (
-        "F1 in percent of `RACH` with defaults but C2 (and a Gaussian kernel), mean over problems, "
-        f"5, 15 and 25 percent of labels and {result['splits']} splits; in brackets the median of "
-        'rows returned for each rare row that there is. "0.3/kept" is 0.3 over the number of '
-        "unlabelled rows that the filter keeps. The price was chosen on every other problem of "
-        "the RACH page and confirmed on the others. "
-        "Beyond the share: balls with more than twice the rows that can be rare, of "
-        f"{_n_fits(result['cells'])}, and their mean F1."
-    )
-    return words + "\n\n" + table(rach_prices.HEADER, rach_prices.lines(result["cells"]))
-
-
-def _n_fits(cells: list[dict[str, Any]]) -> int:
-    """The number of fits of each price."""
-    return sum(len(cell["f1"]) for cell in cells if cell["C2"] == cells[0]["C2"])
-
-
-def longest(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def longest(fits: Fits) -> Fits:
     """The fits with the most splits, in the order of problems, shares and methods."""
     most = max(fit["splits"] for fit in fits)
-    own = [fit for fit in fits if fit["splits"] == most]
-    return sorted(own, key=rach_tables.place)
+    return sorted(chosen(fits, splits=most), key=rach_tables.place)
 
 
-def study_finding(result: Result) -> Finding:
-    """Return in how many cells RACHCV is first, and its lead over others."""
+def _study_chart(result: Result) -> Any:
+    """Draw mean F1 by the share of labels, all methods on the same splits."""
+    kept = [fit for fit in result["fits"] if fit["method"] != PERF]
+    cells = rach_figures.by_cell(on_shared_splits(kept))
+    panel = {}
+    for method in rach_figures.methods_of(cells):
+        means = [
+            np.mean([rach_figures.mean(cell, method) for k, cell in cells.items() if k.share == s])
+            for s in SHARES
+        ]
+        panel[method] = (list(SHARES), means)
+    names = sorted(panel, key=lambda name: -np.mean(panel[name][1]))[:8]
+    return charts.lines({"": {name: panel[name] for name in names}}, "rows labelled, %", "F1, %")
+
+
+@page(
+    "rach",
+    "RACH from a few labels (RACH paper, section VI)",
+    "labels",
+    "paper_tables rach --full",
+    "RACHCV and nine other methods learn one rare class from 5 to 25 % of the rows with a label, "
+    "each tuned by cross-validated F1 on the labelled rows.",
+    study,
+    _study_chart,
+    is_headline=True,
+)
+def _rach(result: Result) -> Finding:
     found = rach_figures.standings(rach_figures.by_cell(longest(result["fits"])))
     ours = found.pop("RACHCV")
     by_first, by_mean = (max(found, key=lambda name: found[name][k]) for k in (0, 3))
@@ -121,24 +152,31 @@ def study_finding(result: Result) -> Finding:
     )
 
 
-def study_chart(result: Result) -> Any:
-    """Draw mean F1 by the share of labels, all methods on the same splits."""
-    cells = rach_figures.by_cell(
-        on_shared_splits([f for f in result["fits"] if f["method"] != PERF])
+def _prices_body(result: Result) -> str:
+    """F1 by the price of unlabelled rows: how the default of `RACH` was chosen."""
+    cells = result["cells"]
+    n_fits = sum(len(cell["f1"]) for cell in chosen(cells, C2=cells[0]["C2"]))
+    words = (
+        "F1 in percent of `RACH` with defaults but C2 (and a Gaussian kernel), mean over problems, "
+        f"5, 15 and 25 percent of labels and {result['splits']} splits; in brackets the median of "
+        'rows returned for each rare row that there is. "0.3/kept" is 0.3 over the number of '
+        "unlabelled rows that the filter keeps. The price was chosen on every other problem of "
+        "the RACH page and confirmed on the others. "
+        f"Beyond the share: balls with more than twice the rows that can be rare, of {n_fits}, and "
+        "their mean F1."
     )
-    panel = {}
-    for method in rach_figures.methods_of(cells):
-        means = [
-            np.mean([rach_figures.mean(cell, method) for k, cell in cells.items() if k.share == s])
-            for s in SHARES
-        ]
-        panel[method] = (list(SHARES), means)
-    names = sorted(panel, key=lambda name: -np.mean(panel[name][1]))[:8]
-    return charts.lines({"": {name: panel[name] for name in names}}, "rows labelled, %", "F1, %")
+    return words + "\n\n" + table(rach_prices.HEADER, rach_prices.lines(cells))
 
 
-def prices_finding(result: Result) -> Finding:
-    """Return mean F1 at the default price and at others."""
+@page(
+    "rach_prices",
+    "The price of unlabelled rows in RACH",
+    "labels",
+    "rach_prices",
+    "RACH is fitted with nine values of C2, the price of an unlabelled row inside the ball.",
+    _prices_body,
+)
+def _prices(result: Result) -> Finding:
     cells = [{"C2": str(cell["C2"]), "f1": 100.0 * np.mean(cell["f1"])} for cell in result["cells"]]
     means = means_by(cells, "C2", "f1")
     return Finding(
@@ -148,14 +186,32 @@ def prices_finding(result: Result) -> Finding:
     )
 
 
-def hunt_finding(result: Result) -> Finding:
-    """Return cases among the first rows from ten cases, on the tables nothing was chosen on."""
-    own = [
-        cell["hits"]
-        for cell in result["cells"]
-        if cell["set"] in hunt_hits.CONFIRMING and (cell["cases"], cell["cleared"]) == (10, 0)
-    ]
-    means = mean_of_each(own)
+def _hunt_cells(result: Result, **about: Any) -> list[Result]:
+    own = [cell for cell in result["cells"] if cell["set"] in hunt_hits.CONFIRMING]
+    return chosen(own, cleared=0, **about)
+
+
+def _hunt_chart(result: Result) -> Any:
+    """Draw cases among the first 100 rows by the number of known cases."""
+    cells = _hunt_cells(result)
+    counts = sorted({cell["cases"] for cell in cells})
+    means = [mean_of_each(c["hits"] for c in chosen(cells, cases=n)) for n in counts]
+    panel = {name: (counts, [each[name] for each in means]) for name in cells[0]["hits"]}
+    return charts.lines({"": panel}, "known cases", "cases in the first 100")
+
+
+@page(
+    "hunt_hits",
+    "Cases among the first rows of a hunt",
+    "labels",
+    "hunt_hits",
+    "`rareclass hunt` and seven other methods rank unlabelled rows from a few known cases.",
+    hunt_hits.page,
+    _hunt_chart,
+    is_headline=True,
+)
+def _hunt(result: Result) -> Finding:
+    means = mean_of_each(cell["hits"] for cell in _hunt_cells(result, cases=10))
     ours = means.pop("hunt")
     best = max(means, key=means.__getitem__)
     return Finding(
@@ -164,70 +220,3 @@ def hunt_finding(result: Result) -> Finding:
         f"`rareclass hunt` {ours:.1f}",
         f"the best of {len(means)} peers, {best}, {means[best]:.1f}",
     )
-
-
-def hunt_chart(result: Result) -> Any:
-    """Draw cases among the first 100 rows by the number of known cases."""
-    cells = [c for c in result["cells"] if c["set"] in hunt_hits.CONFIRMING and not c["cleared"]]
-    counts = sorted({cell["cases"] for cell in cells})
-    means = [mean_of_each(c["hits"] for c in cells if c["cases"] == n) for n in counts]
-    panel = {name: (counts, [each[name] for each in means]) for name in cells[0]["hits"]}
-    return charts.lines({"": panel}, "known cases", "cases in the first 100")
-
-
-def audit_finding(result: Result) -> Finding:
-    """Return planted errors found, and the coverage of the limit for errors at random."""
-    own = [cell for cell in result["cells"] if cell["set"] in audit.CONFIRMING]
-    found = mean_of_each(cell["found"] for cell in own if cell["planted"])
-    covered = 100 * audit.coverage(own, "random")
-    ours = found.pop(audit.AUDIT)
-    best = max(found, key=found.__getitem__)
-    return Finding(
-        "Missed cases among as many majority rows as were planted, mean of tables that nothing was "
-        "chosen on",
-        f"`rareclass audit` {ours:.2f}; at most as many as its limit are there in {covered:.0f} % "
-        "of draws at random",
-        f"the best other list, {best}, {found[best]:.2f}",
-    )
-
-
-PAGES = {
-    "audit": Page(
-        "Label errors found and counted",
-        "labels",
-        "audit",
-        "`rareclass audit`, plain out-of-fold scores and cleanlab list rows whose rare label was "
-        "taken away; the audit says how many there are at most.",
-        audit_finding,
-        audit.page,
-    ),
-    "rach": Page(
-        "RACH from a few labels (RACH paper, section VI)",
-        "labels",
-        "paper_tables rach --full",
-        "RACHCV and nine other methods learn one rare class from 5 to 25 % of the rows with a "
-        "label, each tuned by cross-validated F1 on the labelled rows.",
-        study_finding,
-        study,
-        study_chart,
-        is_headline=True,
-    ),
-    "rach_prices": Page(
-        "The price of unlabelled rows in RACH",
-        "labels",
-        "rach_prices",
-        "RACH is fitted with nine values of C2, the price of an unlabelled row inside the ball.",
-        prices_finding,
-        prices,
-    ),
-    "hunt_hits": Page(
-        "Cases among the first rows of a hunt",
-        "labels",
-        "hunt_hits",
-        "`rareclass hunt` and seven other methods rank unlabelled rows from a few known cases.",
-        hunt_finding,
-        hunt_hits.page,
-        hunt_chart,
-        is_headline=True,
-    ),
-}

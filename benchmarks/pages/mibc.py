@@ -14,12 +14,12 @@ from benchmarks import (
 )
 from benchmarks.markdown import table
 from benchmarks.pages import charts
-from benchmarks.pages.page import Finding, Page, Result, mean_of_each, means_by
+from benchmarks.pages.page import Finding, Result, chosen, mean_of_each, means_by, page
 from benchmarks.paper_tables import mibc_figures, mibc_roc, mibc_tables
 from benchmarks.paper_tables.mibc_figures import COST, UNDER
 
 
-def study(result: Result) -> str:
+def _study_body(result: Result) -> str:
     """AUC of the paper's Tables 2 or 4."""
     is_text = result["benchmark"] == "mibc_text"
     found = mibc_figures.by_problem(result["fits"])
@@ -47,38 +47,51 @@ def study(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def speed(result: Result) -> str:
-    """MIBC beside liblinear, and moments beside reading."""
-    found = result["parts"]
-    parts = [
-        "At the same C, one thread, the fastest of the repeats, input checks included. The weight "
-        "of the positives is r; liblinear's hinge loss is solved by the dual, the squared one by "
-        "the primal on dense rows and by the dual on text."
-    ]
-    beside = [what for what in mibc_speed.COVARIANCE if what in found]
-    if beside:
-        lines = [line for what in beside for line in mibc_speed.lines_beside(what, found[what])]
-        parts.append(table(mibc_speed.BESIDE_HEADER, lines))
-    for what in beside:
-        one = found[what]
-        made = f", made of {one['made_of']}" if "made_of" in one else ""
-        parts.append(
-            f"{what.capitalize()}: {one['rows']:,} x {one['features']:,}, {one['positives']:,} "
-            f"positives, {one['cells']:,} cells{made} ({one['date']})."
-        )
-        parts.append(table(mibc_speed.PRICE_HEADER, mibc_speed.lines_by_price(one)))
-    if "parquet" in found:
-        one = found["parquet"]
-        parts.append(
-            f"Parquet: {one['rows']:,} x {one['features']} rows, {one['file_mib']:,.0f} MiB, all "
-            f"cores, full covariance ({one['date']}). fit_rows keeps what it decoded in a scratch "
-            "file, to be read again; partial_fit needs none."
-        )
-        parts.append(table(mibc_speed.READING_HEADER, mibc_speed.lines_reading(one)))
-    return "\n\n".join(parts)
+def overall(found: dict[str, Any], name: str, other: str) -> str:
+    """A form of MIBC minus a peer over all problems, in points, with p."""
+    test = mibc_figures.overall(found, name, other)
+    return f"{test.difference:+.1f} points ({test.p_words})" if test else "not measured"
 
 
-def real_speed(result: Result) -> str:
+def _n_below(found: dict[str, Any], name: str, other: str) -> int:
+    tests = [mibc_figures.against(methods, name, other) for methods in found.values()]
+    return sum(test is not None and test.verdict() == "below" for test in tests)
+
+
+@page(
+    "mibc_text",
+    "MIBC on text (MIBC paper, Table 4)",
+    "mibc",
+    "paper_tables mibc4 --full",
+    "Forms of MIBC are compared with cost-sensitive linear SVMs and undersampling on 18 groups of "
+    "documents, with 1,000 negatives to a positive.",
+    _study_body,
+    is_headline=True,
+)
+@page(
+    "mibc_dense",
+    "MIBC on dense sets (MIBC paper, Table 2)",
+    "mibc",
+    "paper_tables mibc2 --full",
+    "Forms of MIBC are compared with cost-sensitive linear SVMs and undersampling on 16 dense "
+    "sets, all tuned on the same validation rows.",
+    _study_body,
+    is_headline=True,
+)
+def _study(result: Result) -> Finding:
+    found = mibc_figures.by_problem(result["fits"])
+    own = "MIBC either" if "MIBC either" in mibc_figures.methods_of(found) else "MIBC"
+    what = {"MIBC": "MIBC with its ridge", "MIBC either": "MIBC on columns or kernel features"}
+    paper_form = "MIBC bare" if own == "MIBC" else "MIBC"
+    return Finding(
+        f"Test AUC minus a cost-sensitive linear SVM's, mean of {len(found)} problems",
+        f"{what[own]} {overall(found, own, COST)}, significantly below on "
+        f"{_n_below(found, own, COST)}; the paper's form {overall(found, paper_form, COST)}",
+        f"against undersampling {overall(found, own, UNDER)}",
+    )
+
+
+def _real_speed_body(result: Result) -> str:
     """Times on the sets of the tables, the ways in turn."""
     cells = result["cells"]
     parts = [
@@ -100,87 +113,67 @@ def real_speed(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def features(result: Result) -> str:
-    """MIBC behind a feature map."""
-    return "\n\n".join(
-        [
-            f"Test AUC in percent, {result['splits']} random splits of 70 : 30, and seconds of a "
-            "fit, the inner five folds included. Nystroem has 300 random landmarks, RankRC's "
-            "features have all rare rows and 200 others.",
-            table(["AUC in percent", *mibc_features.METHODS], mibc_features.lines(result["cells"])),
-        ]
+@page(
+    "mibc_real_speed",
+    "MIBC's speed on its sets (MIBC paper, Tables 3 and 5)",
+    "mibc",
+    "mibc_real_speed",
+    "One fit of MIBC is timed beside liblinear on the sets of the two tables, on one thread and in "
+    "turns.",
+    _real_speed_body,
+    is_headline=True,
+)
+def _real_speed(result: Result) -> Finding:
+    dense, text = (
+        mibc_real_speed.median_speed_up(result["cells"], study) for study in ("dense", "text")
     )
-
-
-def ridges(result: Result) -> str:
-    """The ridge that texts want."""
-    header = ["AUC by ridge", *(f"{ridge:.3g}" for ridge in mibc_ridges.RIDGES)]
-    return "\n\n".join(
-        [
-            f"Test AUC in percent on the problems of mibc4, {result['splits']} splits, C = 1, by "
-            "the ridge in mean variances.",
-            table(header, mibc_ridges.lines(result["cells"])),
-        ]
-    )
-
-
-def one_sided(result: Result) -> str:
-    """A majority that is summed on one side of its mean."""
-    liblinear = {(name, split): auc for name, split, auc in result["liblinear"]}
-    return "\n\n".join(
-        [
-            f"Test AUC in percent, {result['splits']} splits, C and ridge by AUC on the validation "
-            "part; p of a paired t-test, corrected for the rows that splits share, against the "
-            "squared-hinge SVM of mibc2.",
-            table(mibc_one_sided.HEADER, mibc_one_sided.lines(result["cells"], liblinear)),
-        ]
-    )
-
-
-def pairs(result: Result) -> str:
-    """A majority of several moment pairs."""
-    liblinear = {(name, split): auc for name, split, auc in result["liblinear"]}
-    return "\n\n".join(
-        [
-            f"Test AUC in percent, {result['splits']} splits of mibc2, by the clusters of which "
-            "the majority's moments are summed; C and ridge by AUC on the validation part; p of a "
-            "paired t-test against the squared-hinge SVM, corrected for the rows that splits "
-            "share, or over the means of several sets. Choosing sets: "
-            f"{', '.join(mibc_pairs.CHOOSING)}.",
-            table(mibc_pairs.HEADER, mibc_pairs.lines(result["cells"], liblinear)),
-        ]
-    )
-
-
-def overall(found: dict[str, Any], name: str, other: str) -> str:
-    """A form of MIBC minus a peer over all problems, in points, with p."""
-    test = mibc_figures.overall(found, name, other)
-    if test is None:
-        return "not measured"
-    return f"{test.difference:+.1f} points ({test.p_words})"
-
-
-def _n_below(found: dict[str, Any], name: str, other: str) -> int:
-    tests = [mibc_figures.against(methods, name, other) for methods in found.values()]
-    return sum(test is not None and test.verdict() == "below" for test in tests)
-
-
-def study_finding(result: Result) -> Finding:
-    """Return AUC against a cost-sensitive SVM and against undersampling, over all problems."""
-    found = mibc_figures.by_problem(result["fits"])
-    own = "MIBC either" if "MIBC either" in mibc_figures.methods_of(found) else "MIBC"
-    what = {"MIBC": "MIBC with its ridge", "MIBC either": "MIBC on columns or kernel features"}
-    paper_form = "MIBC bare" if own == "MIBC" else "MIBC"
     return Finding(
-        f"Test AUC minus a cost-sensitive linear SVM's, mean of {len(found)} problems",
-        f"{what[own]} {overall(found, own, COST)}, significantly below on "
-        f"{_n_below(found, own, COST)}; the paper's form {overall(found, paper_form, COST)}",
-        f"against undersampling {overall(found, own, UNDER)}",
+        "Time of liblinear's faster loss over MIBC's at the same C, median of the sets",
+        f"dense {dense:.1f} times, text {text:.1f} times",
     )
 
 
-def speed_finding(result: Result) -> Finding:
-    """Return one fit on texts and the learning of a large file."""
+def _speed_body(result: Result) -> str:
+    """MIBC beside liblinear, and moments beside reading."""
+    found = result["parts"]
+    parts = [
+        "At the same C, one thread, the fastest of the repeats, input checks included. The weight "
+        "of the positives is r; liblinear's hinge loss is solved by the dual, the squared one by "
+        "the primal on dense rows and by the dual on text."
+    ]
+    beside = {what: found[what] for what in mibc_speed.COVARIANCE if what in found}
+    if beside:
+        lines = [line for what in beside for line in mibc_speed.lines_beside(what, found[what])]
+        parts.append(table(mibc_speed.BESIDE_HEADER, lines))
+    for what, one in beside.items():
+        made = f", made of {one['made_of']}" if "made_of" in one else ""
+        parts.append(
+            f"{what.capitalize()}: {one['rows']:,} x {one['features']:,}, {one['positives']:,} "
+            f"positives, {one['cells']:,} cells{made} ({one['date']})."
+        )
+        parts.append(table(mibc_speed.PRICE_HEADER, mibc_speed.lines_by_price(one)))
+    if "parquet" in found:
+        one = found["parquet"]
+        parts.append(
+            f"Parquet: {one['rows']:,} x {one['features']} rows, {one['file_mib']:,.0f} MiB, all "
+            f"cores, full covariance ({one['date']}). fit_rows keeps what it decoded in a scratch "
+            "file, to be read again; partial_fit needs none."
+        )
+        parts.append(table(mibc_speed.READING_HEADER, mibc_speed.lines_reading(one)))
+    return "\n\n".join(parts)
+
+
+@page(
+    "mibc_speed",
+    "MIBC beside liblinear and beside reading",
+    "mibc",
+    "mibc_speed",
+    "One fit of MIBC is timed beside liblinear on generated rows along ten values of C, and "
+    "learning from a large Parquet file beside reading it.",
+    _speed_body,
+    is_headline=True,
+)
+def _speed(result: Result) -> Finding:
     text, read = result["parts"]["text"], result["parts"]["parquet"]
     ways = read["ways"]
     ratio = mibc_speed.speed_up(text, mibc_speed.FIT, mibc_speed.HINGE)
@@ -193,35 +186,7 @@ def speed_finding(result: Result) -> Finding:
     )
 
 
-def real_speed_finding(result: Result) -> Finding:
-    """Return the median speed-up at the same C."""
-    dense, text = (
-        mibc_real_speed.median_speed_up(result["cells"], study) for study in ("dense", "text")
-    )
-    return Finding(
-        "Time of liblinear's faster loss over MIBC's at the same C, median of the sets",
-        f"dense {dense:.1f} times, text {text:.1f} times",
-    )
-
-
-def roc_finding(result: Result) -> Finding:
-    """Return mean true-positive rates at a tenth of false positives."""
-    cells = result["cells"]
-    rates = mean_of_each(
-        {
-            name: 100.0 * float(np.interp(0.1, mibc_roc.GRID, c["true"][name]))
-            for name in cells[0]["true"]
-        }
-        for c in cells
-    )
-    return Finding(
-        f"True positives at 10 % false positives, mean of {len(cells)} sets",
-        f"MIBC {rates['MIBC']:.1f} %",
-        f"cost-sensitive SVM {rates[COST]:.1f} %, undersampling {rates[UNDER]:.1f} %",
-    )
-
-
-def roc_chart(result: Result) -> Any:
+def _roc_chart(result: Result) -> Any:
     """Draw the ROC curves, a panel for each problem, wide where false positives are few."""
     panels = {
         cell["problem"]: {
@@ -232,12 +197,46 @@ def roc_chart(result: Result) -> Any:
     return charts.lines(panels, "false-positive rate", "true-positive rate", log_x=10)
 
 
-def _mean(cells: list[dict[str, Any]], key: str) -> float:
-    return 100.0 * float(np.mean([cell[key] for cell in cells]))
+@page(
+    "mibc_roc",
+    "MIBC's ROC curves (MIBC paper, Figures 2 and 3)",
+    "mibc",
+    "paper_tables mibc_roc",
+    "The ROC curves of MIBC, a cost-sensitive SVM and undersampling are compared on the sets with "
+    "the most negatives to a positive.",
+    mibc_roc.mibc_roc_page,
+    _roc_chart,
+)
+def _roc(result: Result) -> Finding:
+    rates = mean_of_each(
+        {
+            name: 100.0 * float(np.interp(0.1, mibc_roc.GRID, true))
+            for name, true in cell["true"].items()
+        }
+        for cell in result["cells"]
+    )
+    return Finding(
+        f"True positives at 10 % false positives, mean of {len(result['cells'])} sets",
+        f"MIBC {rates['MIBC']:.1f} %",
+        f"cost-sensitive SVM {rates[COST]:.1f} %, undersampling {rates[UNDER]:.1f} %",
+    )
 
 
-def features_finding(result: Result) -> Finding:
-    """Return the mean AUC of MIBC on Nyström features and of its peers."""
+@page(
+    "mibc_features",
+    "MIBC on kernel features",
+    "mibc",
+    "mibc_features",
+    "MIBC on the columns, on Nyström features and on RankRC's features is compared with a linear "
+    "SVM on the same features and with RankRC.",
+    lambda result: (
+        f"Test AUC in percent, {result['splits']} random splits of 70 : 30, and seconds of a fit, "
+        "the inner five folds included. Nystroem has 300 random landmarks, RankRC's features have "
+        "all rare rows and 200 others.\n\n"
+        + table(["AUC in percent", *mibc_features.METHODS], mibc_features.lines(result["cells"]))
+    ),
+)
+def _features(result: Result) -> Finding:
     means = means_by(result["cells"], "method", "auc")
     return Finding(
         "Mean AUC on the dense sets",
@@ -248,10 +247,23 @@ def features_finding(result: Result) -> Finding:
     )
 
 
-def ridges_finding(result: Result) -> Finding:
-    """Return the AUC of the default ridge beside the best of the grid."""
-    own = [cell for cell in result["cells"] if cell["covariance"] == "diagonal"]
-    means = means_by(own, "ridge", "auc")
+@page(
+    "mibc_ridges",
+    "MIBC's ridge on text",
+    "mibc",
+    "mibc_ridges",
+    "MIBC learns the groups of documents with eleven ridges and two covariances.",
+    lambda result: (
+        f"Test AUC in percent on the problems of mibc4, {result['splits']} splits, C = 1, by the "
+        "ridge in mean variances.\n\n"
+        + table(
+            ["AUC by ridge", *(f"{ridge:.3g}" for ridge in mibc_ridges.RIDGES)],
+            mibc_ridges.lines(result["cells"]),
+        )
+    ),
+)
+def _ridges(result: Result) -> Finding:
+    means = means_by(chosen(result["cells"], covariance="diagonal"), "ridge", "auc")
     best = max(means, key=means.__getitem__)
     return Finding(
         "Mean AUC on the texts by the ridge, diagonal covariance",
@@ -261,8 +273,29 @@ def ridges_finding(result: Result) -> Finding:
     )
 
 
-def one_sided_finding(result: Result) -> Finding:
-    """Return the mean AUC of both forms."""
+def _mean(cells: list[Result], key: str) -> float:
+    return 100.0 * float(np.mean([cell[key] for cell in cells]))
+
+
+def _liblinear(result: Result) -> dict[Any, float]:
+    return {(name, split): auc for name, split, auc in result["liblinear"]}
+
+
+@page(
+    "mibc_one_sided",
+    "MIBC with moments of one side",
+    "mibc",
+    "mibc_one_sided",
+    "MIBC with the majority's moments of both sides of its mean is compared with MIBC that sums "
+    "one side, and with a squared-hinge SVM.",
+    lambda result: (
+        f"Test AUC in percent, {result['splits']} splits, C and ridge by AUC on the validation "
+        "part; p of a paired t-test, corrected for the rows that splits share, against the "
+        "squared-hinge SVM of mibc2.\n\n"
+        + table(mibc_one_sided.HEADER, mibc_one_sided.lines(result["cells"], _liblinear(result)))
+    ),
+)
+def _one_sided(result: Result) -> Finding:
     return Finding(
         "Mean AUC on the dense sets",
         f"moments of both sides {_mean(result['cells'], 'two-sided'):.1f} %",
@@ -271,100 +304,25 @@ def one_sided_finding(result: Result) -> Finding:
     )
 
 
-def pairs_finding(result: Result) -> Finding:
-    """Return the mean AUC by the number of moment pairs, on the sets that nothing was chosen on."""
+@page(
+    "mibc_pairs",
+    "MIBC with several moment pairs",
+    "mibc",
+    "mibc_pairs",
+    "MIBC with one mean and covariance of the majority is compared with MIBC that has those of up "
+    "to 64 clusters, and with a squared-hinge SVM.",
+    lambda result: (
+        f"Test AUC in percent, {result['splits']} splits of mibc2, by the clusters of which the "
+        "majority's moments are summed; C and ridge by AUC on the validation part; p of a paired "
+        "t-test against the squared-hinge SVM, corrected for the rows that splits share, or over "
+        f"the means of several sets. Choosing sets: {', '.join(mibc_pairs.CHOOSING)}.\n\n"
+        + table(mibc_pairs.HEADER, mibc_pairs.lines(result["cells"], _liblinear(result)))
+    ),
+)
+def _pairs(result: Result) -> Finding:
     own = [c for c in result["cells"] if c["set"] not in mibc_pairs.CHOOSING]
     return Finding(
         "Mean AUC on the sets that the form was not chosen on",
         f"one moment pair {_mean(own, '1 pair'):.1f} %",
         f"16 pairs {_mean(own, '16 pairs'):.1f} %, 64 pairs {_mean(own, '64 pairs'):.1f} %",
     )
-
-
-PAGES = {
-    "mibc_dense": Page(
-        "MIBC on dense sets (MIBC paper, Table 2)",
-        "mibc",
-        "paper_tables mibc2 --full",
-        "Forms of MIBC are compared with cost-sensitive linear SVMs and undersampling on 16 dense "
-        "sets, all tuned on the same validation rows.",
-        study_finding,
-        study,
-        is_headline=True,
-    ),
-    "mibc_text": Page(
-        "MIBC on text (MIBC paper, Table 4)",
-        "mibc",
-        "paper_tables mibc4 --full",
-        "Forms of MIBC are compared with cost-sensitive linear SVMs and undersampling on 18 groups "
-        "of documents, with 1,000 negatives to a positive.",
-        study_finding,
-        study,
-        is_headline=True,
-    ),
-    "mibc_real_speed": Page(
-        "MIBC's speed on its sets (MIBC paper, Tables 3 and 5)",
-        "mibc",
-        "mibc_real_speed",
-        "One fit of MIBC is timed beside liblinear on the sets of the two tables, on one thread "
-        "and in turns.",
-        real_speed_finding,
-        real_speed,
-        is_headline=True,
-    ),
-    "mibc_speed": Page(
-        "MIBC beside liblinear and beside reading",
-        "mibc",
-        "mibc_speed",
-        "One fit of MIBC is timed beside liblinear on generated rows along ten values of C, and "
-        "learning from a large Parquet file beside reading it.",
-        speed_finding,
-        speed,
-        is_headline=True,
-    ),
-    "mibc_roc": Page(
-        "MIBC's ROC curves (MIBC paper, Figures 2 and 3)",
-        "mibc",
-        "paper_tables mibc_roc",
-        "The ROC curves of MIBC, a cost-sensitive SVM and undersampling are compared on the sets "
-        "with the most negatives to a positive.",
-        roc_finding,
-        mibc_roc.mibc_roc_page,
-        roc_chart,
-    ),
-    "mibc_features": Page(
-        "MIBC on kernel features",
-        "mibc",
-        "mibc_features",
-        "MIBC on the columns, on Nyström features and on RankRC's features is compared with a "
-        "linear SVM on the same features and with RankRC.",
-        features_finding,
-        features,
-    ),
-    "mibc_ridges": Page(
-        "MIBC's ridge on text",
-        "mibc",
-        "mibc_ridges",
-        "MIBC learns the groups of documents with eleven ridges and two covariances.",
-        ridges_finding,
-        ridges,
-    ),
-    "mibc_one_sided": Page(
-        "MIBC with moments of one side",
-        "mibc",
-        "mibc_one_sided",
-        "MIBC with the majority's moments of both sides of its mean is compared with MIBC that "
-        "sums one side, and with a squared-hinge SVM.",
-        one_sided_finding,
-        one_sided,
-    ),
-    "mibc_pairs": Page(
-        "MIBC with several moment pairs",
-        "mibc",
-        "mibc_pairs",
-        "MIBC with one mean and covariance of the majority is compared with MIBC that has those of "
-        "up to 64 clusters, and with a squared-hinge SVM.",
-        pairs_finding,
-        pairs,
-    ),
-}

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from benchmarks import record
+from benchmarks.markdown import table
 
 Result = dict[str, Any]
 GROUPS = {
@@ -59,13 +60,13 @@ class Page(NamedTuple):
         One sentence: what is compared.
     finding : callable
         The main figure, from the result.
-    render : callable
+    body : callable
         Notes and tables, from the result.
     chart : callable or None
         A matplotlib figure, from the result.
     sources : tuple of str
-        Names of the files in benchmarks/results; empty is the page's own name. The result is that
-        of the file; of several files it is a dictionary of results by name.
+        Names of the files in benchmarks/results. The result is that of the file; of several files
+        it is a dictionary of results by name.
     is_headline : bool
         Whether docs/how-good.md has the finding.
     """
@@ -75,16 +76,40 @@ class Page(NamedTuple):
     command: str
     compared: str
     finding: Callable[[Result], Finding]
-    render: Callable[[Result], str]
-    chart: Callable[[Result], Any] | None = None
-    sources: tuple[str, ...] = ()
-    is_headline: bool = False
+    body: Callable[[Result], str]
+    chart: Callable[[Result], Any] | None
+    sources: tuple[str, ...]
+    is_headline: bool
 
     @property
     def whole_command(self) -> str:
         """The command as it is typed."""
         is_make = self.command.startswith("make ")
         return self.command if is_make else f"python -m benchmarks.{self.command}"
+
+
+DECLARED: dict[str, Page] = {}
+
+
+def page(
+    name: str,
+    title: str,
+    group: str,
+    command: str,
+    compared: str,
+    body: Callable[[Result], str],
+    chart: Callable[[Result], Any] | None = None,
+    sources: tuple[str, ...] = (),
+    is_headline: bool = False,
+) -> Callable[[Callable[[Result], Finding]], Callable[[Result], Finding]]:
+    """Declare a page; the function that follows gives its finding. One file: that of its name."""
+
+    def declared(finding: Callable[[Result], Finding]) -> Callable[[Result], Finding]:
+        about = (title, group, command, compared, finding, body, chart)
+        DECLARED[name] = Page(*about, sources or (name,), is_headline)
+        return finding
+
+    return declared
 
 
 class Results:
@@ -108,21 +133,40 @@ class Results:
             self._read[name] = json.loads((self.folder / f"{name}.json").read_text())
         return self._read[name]
 
-    def has(self, name: str, page: Page) -> bool:
+    def has(self, page: Page) -> bool:
         """Say whether a page has a file to be made of."""
-        return any(source in self for source in page.sources or (name,))
+        return any(source in self for source in page.sources)
 
-    def of(self, name: str, page: Page) -> Result:
+    def of(self, page: Page) -> Result:
         """Return the result that the page is made of."""
         if len(page.sources) > 1:
             return {source: self[source] for source in page.sources if source in self}
-        return self[page.sources[0] if page.sources else name]
+        return self[page.sources[0]]
 
     def finding(self, name: str, page: Page) -> Finding:
         """Return the main figure of a page."""
         if name not in self._findings:
-            self._findings[name] = page.finding(self.of(name, page))
+            self._findings[name] = page.finding(self.of(page))
         return self._findings[name]
+
+
+def listed(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
+    """Return a table of a row for each record: the heading of a column and its format.
+
+    Examples
+    --------
+    >>> print(listed([{"n": 2000, "s": {"fit": 1.25}}], {"rows": "{n:,}", "fit s": "{s[fit]:.1f}"}))
+    | rows | fit s |
+    |---|---:|
+    | 2,000 | 1.2 |
+    """
+    lines = [[cell.format_map(row) for cell in columns.values()] for row in rows]
+    return table(list(columns), lines)
+
+
+def chosen(cells: Iterable[Result], **about: Any) -> list[Result]:
+    """Return the cells that have these values."""
+    return [cell for cell in cells if all(cell.get(k) == v for k, v in about.items())]
 
 
 def means_by(cells: Iterable[Mapping[str, Any]], by: str, value: str) -> dict[Any, float]:
@@ -152,7 +196,7 @@ def text_of(page: Page, result: Result, finding: Finding, chart: str = "") -> st
         f"{page.compared} {finding.sentence}. To run it again: `{page.whole_command}`.",
         _made(files),
         chart,
-        page.render(result),
+        page.body(result),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -1,4 +1,4 @@
-"""Pages on RankRC, its losses, landmarks and bounds, and the papers' own tables."""
+"""Pages on RankRC, its losses and bounds, and the papers' own tables."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from benchmarks import feature_scales, labelling_losses, stochastic, top_losses
 from benchmarks.markdown import table
 from benchmarks.ordinal import page as ordinal_page
 from benchmarks.pages import charts
-from benchmarks.pages.page import Finding, Page, Result, mean_of_each
+from benchmarks.pages.page import Finding, Result, chosen, listed, mean_of_each, page
 from benchmarks.paper_tables import real_cells
 from benchmarks.paper_tables.fig3 import fig3_page
 from benchmarks.paper_tables.fig6 import fig6_page
 from benchmarks.paper_tables.study import figure
 
 
-def table2(result: Result) -> str:
+def _table2_body(result: Result) -> str:
     """Simulated data beside the paper."""
     methods = list(result["cells"][0]["methods"])
     rows = []
@@ -23,9 +23,8 @@ def table2(result: Result) -> str:
         name = f"t = {cell['overlap']:g}, {cell['rare_share']:.0%} rare"
         found = cell["methods"]
         verdict = "yes" if cell["reached"] else "**no**"
-        rows.append(
-            [name, *(figure((found[m]["mean"], found[m]["error"])) for m in methods), verdict]
-        )
+        means = [figure((found[m]["mean"], found[m]["error"])) for m in methods]
+        rows.append([name, *means, verdict])
         rows.append(["paper", *(figure(found[m]["paper"]) for m in methods), ""])
     reached = sum(cell["reached"] for cell in result["cells"])
     return (
@@ -36,45 +35,40 @@ def table2(result: Result) -> str:
     )
 
 
-def fig5(result: Result) -> str:
-    """Train and test loss along lam, at the best lam and at the smallest."""
-    rows = []
-    for cell in result["cells"]:
-        for method, losses in cell["losses"].items():
-            best = min(range(len(losses["test"])), key=losses["test"].__getitem__)
-            rows.append(
-                [
-                    f"t = {cell['overlap']:g}, {cell['rare_share']:.0%} rare",
-                    method,
-                    f"{losses['test'][best]:.3f}",
-                    f"2^{result['log2_lam'][best]:.0f}",
-                    f"{losses['train'][-1]:.3f}",
-                    f"{losses['test'][-1]:.3f}",
-                ]
-            )
-    header = ["data", "method", "best test loss", "at lam", "train at 2^-20", "test at 2^-20"]
-    return "Mean hinge loss over pairs.\n\n" + table(header, rows)
-
-
-def table2_finding(result: Result) -> Finding:
-    """Return the cells at the paper's level, and means over the cells."""
+@page(
+    "table2",
+    "Simulated data of the RankRC paper (Table 2)",
+    "rankings",
+    "paper_tables table2",
+    "RankRC and seven other methods learn 12 simulated sets of the paper, each tuned on the same "
+    "validation rows, beside the paper's own figures.",
+    _table2_body,
+    is_headline=True,
+)
+def _table2(result: Result) -> Finding:
     cells = result["cells"]
-
-    def mean(method: str) -> float:
-        return float(np.mean([cell["methods"][method]["mean"] for cell in cells]))
-
+    mean = mean_of_each({m: found["mean"] for m, found in c["methods"].items()} for c in cells)
     printed = np.mean([cell["methods"]["RankRC"]["paper"][0] for cell in cells])
     return Finding(
         "Cells of the paper's simulated data in which RankRC's test AUC is at least the printed "
         "one less 0.5 points",
         f"{sum(cell['reached'] for cell in cells)} of {len(cells)}",
-        f"mean AUC over the cells: RankRC {mean('RankRC'):.1f} %, the paper's RankRC "
-        f"{printed:.1f} %, weighted SVM {mean('SVM-W'):.1f} %",
+        f"mean AUC over the cells: RankRC {mean['RankRC']:.1f} %, the paper's RankRC "
+        f"{printed:.1f} %, weighted SVM {mean['SVM-W']:.1f} %",
     )
 
 
-def table4_finding(result: Result) -> Finding:
-    """Return the sets below the paper's figure, and the strongest peer of the paper."""
+@page(
+    "table4",
+    "Real sets of the RankRC paper (Tables 4 and 5)",
+    "rankings",
+    "paper_tables table4",
+    "RankRC and nine other methods learn the paper's real sets, each tuned by the same 10-fold "
+    "cross-validation, beside the paper's own figures.",
+    real_cells.table4_page,
+    is_headline=True,
+)
+def _table4(result: Result) -> Finding:
     cells = real_cells.cells_of(result["runs"])
     both = {name: row for name, row in cells.items() if "SVM-W" in row}
     peer, ours = real_cells.shared_means(both, "SVM-W")
@@ -88,8 +82,53 @@ def table4_finding(result: Result) -> Finding:
     )
 
 
-def fig5_finding(result: Result) -> Finding:
-    """Return the mean of the best test losses."""
+def _set_of(cell: Result) -> str:
+    return f"{cell['overlap']:g}, {cell['rare_share']:.0%} rare"
+
+
+def _fig5_body(result: Result) -> str:
+    """Train and test loss along lam, at the best lam and at the smallest."""
+    rows = []
+    for cell in result["cells"]:
+        for method, losses in cell["losses"].items():
+            test, best = losses["test"], int(np.argmin(losses["test"]))
+            rows.append({
+                "data": f"t = {_set_of(cell)}", "method": method, "best": test[best],
+                "lam": result["log2_lam"][best], "train": losses["train"][-1], "test": test[-1],
+            })  # fmt: skip
+    columns = {
+        "data": "{data}",
+        "method": "{method}",
+        "best test loss": "{best:.3f}",
+        "at lam": "2^{lam:.0f}",
+        "train at 2^-20": "{train:.3f}",
+        "test at 2^-20": "{test:.3f}",
+    }
+    return "Mean hinge loss over pairs.\n\n" + listed(rows, columns)
+
+
+def _fig5_chart(result: Result) -> Any:
+    panels = {
+        f"overlap {_set_of(cell)}": {
+            method: (result["log2_lam"], losses["test"])
+            for method, losses in cell["losses"].items()
+        }
+        for cell in result["cells"]
+    }
+    return charts.lines(panels, "log2 of lam", "test loss")
+
+
+@page(
+    "fig5",
+    "Loss along the regularisation (Figure 5)",
+    "rankings",
+    "paper_tables fig5",
+    "RankSVM with all rows as landmarks, RankRC with the rare rows and random landmarks are "
+    "compared along 16 values of lam.",
+    _fig5_body,
+    _fig5_chart,
+)
+def _fig5(result: Result) -> Finding:
     best = mean_of_each(
         {method: min(losses["test"]) for method, losses in cell["losses"].items()}
         for cell in result["cells"]
@@ -101,51 +140,74 @@ def fig5_finding(result: Result) -> Finding:
     )
 
 
-def fig5_chart(result: Result) -> Any:
-    """Draw the test loss along lam, a panel for each set."""
-    panels = {
-        f"overlap {cell['overlap']:g}, {cell['rare_share']:.0%} rare": {
-            method: (result["log2_lam"], losses["test"])
-            for method, losses in cell["losses"].items()
-        }
-        for cell in result["cells"]
-    }
-    return charts.lines(panels, "log2 of lam", "test loss")
-
-
 def of_part(result: Result, method: str, percent: float, key: str) -> float:
     """Return the mean of a measure of Figure 6 with this share of the training rows."""
-    runs = [run for run in result["runs"] if run["status"] == "ok"]
-    own = [run[key] for run in runs if (run["method"], run["percent"]) == (method, percent)]
-    return float(np.mean(own))
+    own = chosen(result["runs"], status="ok", method=method, percent=percent)
+    return float(np.mean([run[key] for run in own]))
 
 
-def fig6_finding(result: Result) -> Finding:
-    """Return AUC and average precision with all training rows."""
-    shown = {
-        method: f"AUC {of_part(result, method, 100.0, 'auc'):.1f} %, average precision "
-        f"{of_part(result, method, 100.0, 'average_precision'):.1f} %"
-        for method in ("RankRC", "SVM", "RANK-RND")
-    }
-    return Finding(
-        "KDD Cup 99, attacks of later weeks, trained on all rows",
-        f"RankRC {shown['RankRC']}",
-        f"SVM {shown['SVM']}; random landmarks {shown['RANK-RND']}",
-    )
-
-
-def fig6_chart(result: Result) -> Any:
-    """Draw AUC by the share of the training rows."""
-    done = [run for run in result["runs"] if run["status"] == "ok"]
+def _fig6_chart(result: Result) -> Any:
+    done = chosen(result["runs"], status="ok")
     panel = {}
     for method in dict.fromkeys(run["method"] for run in done):
-        shares = sorted({run["percent"] for run in done if run["method"] == method})
+        shares = sorted({run["percent"] for run in chosen(done, method=method)})
         panel[method] = shares, [of_part(result, method, share, "auc") for share in shares]
     return charts.lines({"": panel}, "share of the training rows, %", "test AUC, %")
 
 
-def fig3_finding(result: Result) -> Finding:
-    """Return the two bounds with a tenth of the rows as landmarks."""
+@page(
+    "fig6",
+    "KDD Cup 99 by the share of rows (Figure 6)",
+    "rankings",
+    "paper_tables fig6",
+    "RankRC, random landmarks and SVMs learn growing shares of KDD Cup 99 and are judged on "
+    "connections of later weeks, with attacks that the training rows do not have.",
+    fig6_page,
+    _fig6_chart,
+)
+def _fig6(result: Result) -> Finding:
+    def shown(method: str) -> str:
+        auc, precision = (
+            of_part(result, method, 100.0, key) for key in ("auc", "average_precision")
+        )
+        return f"AUC {auc:.1f} %, average precision {precision:.1f} %"
+
+    return Finding(
+        "KDD Cup 99, attacks of later weeks, trained on all rows",
+        f"RankRC {shown('RankRC')}",
+        f"SVM {shown('SVM')}; random landmarks {shown('RANK-RND')}",
+    )
+
+
+def _fig3_chart(result: Result) -> Any:
+    """Draw both bounds by the number of landmarks, a panel for each set."""
+
+    def bound(one: Result, key: str) -> tuple[list[float], list[float]]:
+        points = one["perturbation"]
+        return [p["landmarks"] for p in points], [p[key]["mean"] for p in points]
+
+    panels = {
+        one["set"]: {
+            "(31), rare rows first": (one["subset"]["landmarks"], one["subset"]["bound"]),
+            "(46), proven": bound(one, "proven"),
+            "(46), as printed": bound(one, "as_printed"),
+        }
+        for one in result["sets"]
+    }
+    return charts.lines(panels, "landmarks", "bound", log_y=True)
+
+
+@page(
+    "fig3",
+    "Stability bounds (Figure 3 of the bounds paper)",
+    "rankings",
+    "paper_tables fig3",
+    "Two bounds on how much a score changes when few rows are landmarks are computed on real sets: "
+    "the one for rare rows first, and the one for random landmarks.",
+    fig3_page,
+    _fig3_chart,
+)
+def _fig3(result: Result) -> Finding:
     ours, proven = [], []
     for one in result["sets"]:
         bound = dict(zip(one["subset"]["landmarks"], one["subset"]["bound"], strict=True))
@@ -160,42 +222,7 @@ def fig3_finding(result: Result) -> Finding:
     )
 
 
-def fig3_chart(result: Result) -> Any:
-    """Draw both bounds by the number of landmarks, a panel for each set."""
-    panels = {
-        one["set"]: {
-            "(31), rare rows first": (one["subset"]["landmarks"], one["subset"]["bound"]),
-            "(46), proven": _bound(one, "proven"),
-            "(46), as printed": _bound(one, "as_printed"),
-        }
-        for one in result["sets"]
-    }
-    return charts.lines(panels, "landmarks", "bound", log_y=True)
-
-
-def _bound(one: dict[str, Any], key: str) -> tuple[list[float], list[float]]:
-    points = one["perturbation"]
-    return [p["landmarks"] for p in points], [p[key]["mean"] for p in points]
-
-
-def _mauc(result: Result, method: str, percent: float) -> float:
-    lines = ordinal_page.lines_of(result["sets"]["days"], percent)
-    return next(line.mauc[0] for line in lines if line.method == method)
-
-
-def ordinal_finding(result: Result) -> Finding:
-    """Return MAUC on half of the generated days, where every strong peer was run."""
-    peers = ("ridge", "LightGBM regression")
-    return Finding(
-        "Pairs of different levels in the right order (MAUC), days in hospital, trained on 50 % of "
-        "the generated rows",
-        f"OrdinalRankRC {_mauc(result, 'OrdinalRankRC', 50.0):.1f} %",
-        ", ".join(f"{peer} {_mauc(result, peer, 50.0):.1f} %" for peer in peers),
-    )
-
-
-def ordinal_chart(result: Result) -> Any:
-    """Draw MAUC by the share of the generated rows."""
+def _ordinal_chart(result: Result) -> Any:
     days = result["sets"]["days"]
     panel: dict[str, tuple[list[float], list[float]]] = {}
     for percent in ordinal_page.percents_of(days):
@@ -207,8 +234,38 @@ def ordinal_chart(result: Result) -> Any:
     return charts.lines({"": panel}, "share of the generated rows, %", "MAUC, %")
 
 
-def top_losses_finding(result: Result) -> Finding:
-    """Return on how many sets the partial AUC is better and worse than the plain loss."""
+@page(
+    "ordinal",
+    "Ordered classes",
+    "rankings",
+    "ordinal",
+    "OrdinalRankRC and ten other methods learn targets with ordered levels: five real sets and "
+    "generated days in hospital.",
+    ordinal_page.page,
+    _ordinal_chart,
+    is_headline=True,
+)
+def _ordinal(result: Result) -> Finding:
+    mauc = {line.method: line.mauc[0] for line in ordinal_page.lines_of(result["sets"]["days"], 50)}
+    return Finding(
+        "Pairs of different levels in the right order (MAUC), days in hospital, trained on 50 % of "
+        "the generated rows",
+        f"OrdinalRankRC {mauc['OrdinalRankRC']:.1f} %",
+        ", ".join(f"{peer} {mauc[peer]:.1f} %" for peer in ("ridge", "LightGBM regression")),
+    )
+
+
+@page(
+    "top_losses",
+    "Losses for the top of the list",
+    "rankings",
+    "top_losses",
+    "Losses that weigh the first rows of the ranking are compared with RankRC's plain loss, all "
+    "chosen by average precision on the same folds.",
+    top_losses.top_losses_page,
+    is_headline=True,
+)
+def _top_losses(result: Result) -> Finding:
     better, worse = top_losses.verdicts(result["sets"])["partial_auc"]
     return Finding(
         f'Of {len(result["sets"])} sets, those on which `loss="partial_auc"` changes average '
@@ -217,8 +274,16 @@ def top_losses_finding(result: Result) -> Finding:
     )
 
 
-def labelling_finding(result: Result) -> Finding:
-    """Return the mean change of F1 by the loss of F1."""
+@page(
+    "labelling_losses",
+    "Losses of F1, precision at k and the break-even point",
+    "rankings",
+    "labelling_losses",
+    "Structured losses for F1, precision at k and the break-even point are compared with RankRC's "
+    "plain loss and with the partial AUC.",
+    labelling_losses.labelling_losses_page,
+)
+def _labelling_losses(result: Result) -> Finding:
     sets = labelling_losses.whole(result)
     means = mean_of_each(
         {name: 100.0 * np.mean(c[name]["f1"]) for name in ("plain", "f1", "partial_auc")}
@@ -232,8 +297,17 @@ def labelling_finding(result: Result) -> Finding:
     )
 
 
-def stochastic_finding(result: Result) -> Finding:
-    """Return the gap after the last pass and the time of both solvers."""
+@page(
+    "stochastic",
+    "Mini-batches beside the exact solver",
+    "rankings",
+    "stochastic",
+    "StochasticRankRC, which sees rows in mini-batches, is compared with the exact solver of "
+    "RankRC on KDD Cup 99 and donors.",
+    stochastic.stochastic_page,
+    is_headline=True,
+)
+def _stochastic(result: Result) -> Finding:
     worst = max(run["gaps"][-1] for run in result["runs"])
     ratios = [run["seconds"][-1] / run["exact"]["seconds"] for run in result["runs"]]
     return Finding(
@@ -244,9 +318,18 @@ def stochastic_finding(result: Result) -> Finding:
     )
 
 
-def scales_finding(result: Result) -> Finding:
-    """Return how often exactly the informative features are found."""
-    own = [cell for cell in result["generated"] if cell["shape"] == "clusters"]
+@page(
+    "feature_scales",
+    "Learned scales of the features",
+    "rankings",
+    "feature_scales",
+    'RankRC with feature_scaling="learned" is compared with RankRC on all features, on generated '
+    "tables whose informative features are known and on real sets.",
+    feature_scales.feature_scales_page,
+    is_headline=True,
+)
+def _feature_scales(result: Result) -> Finding:
+    own = chosen(result["generated"], shape="clusters")
     auc = mean_of_each(cell["auc"] for cell in own)
     return Finding(
         "Generated tables in which exactly the 5 informative features of 50 are found",
@@ -254,107 +337,3 @@ def scales_finding(result: Result) -> Finding:
         f"AUC with all features {100 * auc['plain']:.1f} %, with the 5 alone "
         f"{100 * auc['alone']:.1f} %",
     )
-
-
-PAGES = {
-    "table2": Page(
-        "Simulated data of the RankRC paper (Table 2)",
-        "rankings",
-        "paper_tables table2",
-        "RankRC and seven other methods learn 12 simulated sets of the paper, each tuned on the "
-        "same validation rows, beside the paper's own figures.",
-        table2_finding,
-        table2,
-        is_headline=True,
-    ),
-    "table4": Page(
-        "Real sets of the RankRC paper (Tables 4 and 5)",
-        "rankings",
-        "paper_tables table4",
-        "RankRC and nine other methods learn the paper's real sets, each tuned by the same "
-        "10-fold cross-validation, beside the paper's own figures.",
-        table4_finding,
-        real_cells.table4_page,
-        is_headline=True,
-    ),
-    "fig5": Page(
-        "Loss along the regularisation (Figure 5)",
-        "rankings",
-        "paper_tables fig5",
-        "RankSVM with all rows as landmarks, RankRC with the rare rows and random landmarks are "
-        "compared along 16 values of lam.",
-        fig5_finding,
-        fig5,
-        fig5_chart,
-    ),
-    "fig6": Page(
-        "KDD Cup 99 by the share of rows (Figure 6)",
-        "rankings",
-        "paper_tables fig6",
-        "RankRC, random landmarks and SVMs learn growing shares of KDD Cup 99 and are judged on "
-        "connections of later weeks, with attacks that the training rows do not have.",
-        fig6_finding,
-        fig6_page,
-        fig6_chart,
-    ),
-    "fig3": Page(
-        "Stability bounds (Figure 3 of the bounds paper)",
-        "rankings",
-        "paper_tables fig3",
-        "Two bounds on how much a score changes when few rows are landmarks are computed on real "
-        "sets: the one for rare rows first, and the one for random landmarks.",
-        fig3_finding,
-        fig3_page,
-        fig3_chart,
-    ),
-    "ordinal": Page(
-        "Ordered classes",
-        "rankings",
-        "ordinal",
-        "OrdinalRankRC and ten other methods learn targets with ordered levels: five real sets and "
-        "generated days in hospital.",
-        ordinal_finding,
-        ordinal_page.page,
-        ordinal_chart,
-        is_headline=True,
-    ),
-    "top_losses": Page(
-        "Losses for the top of the list",
-        "rankings",
-        "top_losses",
-        "Losses that weigh the first rows of the ranking are compared with RankRC's plain loss, "
-        "all chosen by average precision on the same folds.",
-        top_losses_finding,
-        top_losses.top_losses_page,
-        is_headline=True,
-    ),
-    "labelling_losses": Page(
-        "Losses of F1, precision at k and the break-even point",
-        "rankings",
-        "labelling_losses",
-        "Structured losses for F1, precision at k and the break-even point are compared with "
-        "RankRC's plain loss and with the partial AUC.",
-        labelling_finding,
-        labelling_losses.labelling_losses_page,
-    ),
-    "stochastic": Page(
-        "Mini-batches beside the exact solver",
-        "rankings",
-        "stochastic",
-        "StochasticRankRC, which sees rows in mini-batches, is compared with the exact solver of "
-        "RankRC on KDD Cup 99 and donors.",
-        stochastic_finding,
-        stochastic.stochastic_page,
-        is_headline=True,
-    ),
-    "feature_scales": Page(
-        "Learned scales of the features",
-        "rankings",
-        "feature_scales",
-        'RankRC with feature_scaling="learned" is compared with RankRC on all features, on '
-        "generated tables whose informative features are known and on real sets.",
-        scales_finding,
-        feature_scales.feature_scales_page,
-        is_headline=True,
-    ),
-}

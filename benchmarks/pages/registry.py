@@ -4,17 +4,10 @@ from pathlib import Path
 
 from benchmarks import record
 from benchmarks.pages import charts, decisions, few_labels, mibc, rankrc, speed, streams, tables
-from benchmarks.pages.page import GROUPS, Page, Results, text_of
+from benchmarks.pages.page import DECLARED, GROUPS, Page, Results, text_of
 
-PAGES: dict[str, Page] = {
-    **tables.PAGES,
-    **rankrc.PAGES,
-    **few_labels.PAGES,
-    **streams.PAGES,
-    **mibc.PAGES,
-    **speed.PAGES,
-    **decisions.PAGES,
-}
+MODULES = (tables, rankrc, few_labels, streams, mibc, speed, decisions)  # they declare the pages
+PAGES: dict[str, Page] = DECLARED
 TITLE = "Benchmarks"
 INTRODUCTION = (
     "Each benchmark of the project with its main figure. A page says what is compared, what was "
@@ -30,7 +23,7 @@ def there(results: Results) -> dict[str, Page]:
         name: page
         for group in GROUPS
         for name, page in PAGES.items()
-        if page.group == group and results.has(name, page)
+        if page.group == group and results.has(page)
     }
 
 
@@ -39,13 +32,12 @@ def index_text(results: Results) -> str:
     pages = there(results)
     parts = [f"# {TITLE}", INTRODUCTION]
     for group, title in GROUPS.items():
-        own = {name: page for name, page in pages.items() if page.group == group}
-        if own:
-            lines = [
-                f"- [{page.title}]({name}.md). {results.finding(name, page).sentence}."
-                for name, page in own.items()
-            ]
-            parts += [f"## {title}", "\n".join(lines)]
+        lines = [
+            f"- [{page.title}]({name}.md). {results.finding(name, page).sentence}."
+            for name, page in pages.items()
+            if page.group == group
+        ]
+        parts += [f"## {title}", "\n".join(lines)] if lines else []
     entries = "\n".join(pages)
     parts.append(f"```{{toctree}}\n:hidden:\n\n{entries}\n```")
     return "\n\n".join(parts) + "\n"
@@ -54,7 +46,7 @@ def index_text(results: Results) -> str:
 def page_text(name: str, results: Results, with_chart: bool = True) -> str:
     """One page in Markdown, its chart in it."""
     page = PAGES[name]
-    result, finding = results.of(name, page), results.finding(name, page)
+    result, finding = results.of(page), results.finding(name, page)
     if page.chart is None or not with_chart:
         return text_of(page, result, finding)
     drawn = charts.svg(page.chart(result), f"Chart: {finding.claim}")

@@ -1,21 +1,19 @@
 """Pages on online learners and streams."""
 
-from benchmarks import (
-    cbr_forms,
-    cbr_selection,
-    cbr_speed,
-    cbr_steps,
-    stream_forests,
-    stream_mixture,
-)
+from typing import Any
+
+import numpy as np
+
+from benchmarks import cbr_forms, cbr_selection, cbr_speed, cbr_steps, stream_forests
+from benchmarks import stream_mixture as mixture
 from benchmarks.markdown import table
-from benchmarks.pages import stream_findings as found_in
-from benchmarks.pages.page import Page, Result
+from benchmarks.pages import charts
+from benchmarks.pages.page import Finding, Result, chosen, listed, means_by, page, quality
 from benchmarks.paper_tables import cbr_figures, cbr_tables
 from benchmarks.paper_tables.cbr_protocol import grid
 
 
-def cbr(result: Result) -> str:
+def _cbr_body(result: Result) -> str:
     """Online learners beside the paper: AUC, accuracy at OPTROC."""
     study = result["benchmark"].removeprefix("cbr_")
     fits = cbr_figures.best(result["fits"], cbr_tables.SCALING)
@@ -30,58 +28,279 @@ def cbr(result: Result) -> str:
             for many in counts[1:]
         )
     ]
-    for measure in ("auc", "accuracy"):
-        found = cbr_figures.cells(fits, study, measure)
-        parts.append(table(*cbr_tables.compared(found, study, measure)))
-        parts.append(
-            "\n".join(f"- {x.strip()}" for x in cbr_tables.verdicts(found, study, measure))
-        )
+    parts += _beside_paper(fits, study, "auc") + _beside_paper(fits, study, "accuracy")
     for scaling in cbr_tables.SCALINGS:
         others = cbr_figures.best(result["fits"], scaling)
         if scaling != cbr_tables.SCALING and others:
-            found = cbr_figures.cells(others, study, "auc")
             parts.append(f"The same sets with `--scaling {scaling}`, not the paper's.")
-            parts.append(table(*cbr_tables.compared(found, study, "auc")))
-            lines = cbr_tables.verdicts(found, study, "auc")
-            parts.append("\n".join(f"- {line.strip()}" for line in lines))
+            parts += _beside_paper(others, study, "auc")
     return "\n\n".join(parts)
 
 
-def forms(result: Result) -> str:
-    """CBR's two ways through a row, by width and difficulty."""
-    rows = []
-    for cell in result["cells"]:
-        rates = cell["rows_per_second"]
-        figures = [f"{rates[form]:,.0f}" for form in cbr_forms.FORMS]
-        ratio = f"{rates['switching'] / rates['all pairs']:.2f}"
-        rows.append(
-            [f"d = {cell['features']}, {cell['stream']}", f"{cell['auc']:.3f}", *figures, ratio]
-        )
-    header = ["stream", "AUC", *(f"{form}, rows/s" for form in cbr_forms.FORMS)]
-    return table([*header, "switching : all pairs"], rows)
+def _beside_paper(fits: list[Result], study: str, measure: str) -> list[str]:
+    found = cbr_figures.cells(fits, study, measure)
+    verdicts = [f"- {line.strip()}" for line in cbr_tables.verdicts(found, study, measure)]
+    return [table(*cbr_tables.compared(found, study, measure)), "\n".join(verdicts)]
 
 
-def speed(result: Result) -> str:
+def reached_counts(found: cbr_figures.Cells, study: str) -> str:
+    """Return on how many sets each form of CBR reaches the paper, in words."""
+    held = cbr_figures.reached(found, study)
+    return ", ".join(
+        f"{learner} {sum(own)} of {len(own)}"
+        for learner in dict.fromkeys(learner for _, learner in held)
+        for own in [[value for (_, other), value in held.items() if other == learner]]
+    )
+
+
+@page(
+    "cbr_text",
+    "Online learners on text (CBR paper, Tables 5 and 6)",
+    "streams",
+    "paper_tables cbr5 --full",
+    "CBR with a diagonal covariance and three other online learners learn the paper's texts in one "
+    "pass, beside the paper's own figures.",
+    _cbr_body,
+)
+@page(
+    "cbr_benchmark",
+    "Online learners (CBR paper, Tables 3 and 4)",
+    "streams",
+    "paper_tables cbr3 --full",
+    "CBR and five other online learners for the AUC learn the dense sets of the CBR paper in one "
+    "pass, beside the paper's own figures.",
+    _cbr_body,
+    is_headline=True,
+)
+def _cbr(result: Result) -> Finding:
+    study = result["benchmark"].removeprefix("cbr_")
+    fits = cbr_figures.best(result["fits"], cbr_tables.SCALING)
+    found = cbr_figures.cells(fits, study, "auc")
+    above = cbr_figures.ordered(found, True)
+    return Finding(
+        "Mean distance of the AUC from the CBR paper's figures, on the sets with its classes",
+        f"{cbr_figures.distance(found):.3f}; sets at the paper's AUC less two standard errors: "
+        f"{reached_counts(found, study)}",
+        f"CBR above the other learner in {sum(above)} of the {len(above)} pairs in which the paper "
+        "has it above",
+    )
+
+
+def _speed_body(result: Result) -> str:
     """Milliseconds of one pass of each learner, and where CBR is faster than OAM."""
     parts = [
         "Training rows of a fold, C or eta as chosen there; the learners in turns in one run on "
         "one thread, the median of the processor's time. The paper has CBR faster than OAM."
     ]
     for study in cbr_speed.STUDIES:
-        if any(cell["study"] == study for cell in result["cells"]):
+        if chosen(result["cells"], study=study):
             parts.append(table(*cbr_speed.table_of(result["cells"], study)))
             parts.append("\n".join(f"- {x}" for x in cbr_speed.ahead(result["cells"], study)))
     return "\n\n".join(parts)
 
 
-def steps(result: Result) -> str:
-    """The exact and the printed step of diagonal CBR."""
-    many = len({cell["set"] for cell in result["cells"]})
-    text = f"Means over {many} streams, each row scored before it is learned.\n\n"
-    return text + table(cbr_steps.HEADER, cbr_steps.lines(result["cells"]))
+@page(
+    "cbr_speed",
+    "Time of one pass (CBR paper, Figures 1 and 2)",
+    "streams",
+    "cbr_speed",
+    "The time of one pass of each online learner is measured on the sets of the CBR paper, on one "
+    "thread and in turns.",
+    _speed_body,
+)
+def _cbr_speed(result: Result) -> Finding:
+    ratios = {
+        method: [c["ms"]["OAM"] / c["ms"][method] for c in result["cells"] if method in c["ms"]]
+        for method in ("CBR reservoir", "CBR diagonal printed")
+    }
+    return Finding(
+        "Sets of the CBR paper on which CBR is faster than OAM",
+        *(
+            f"{name} on {sum(r > 1.0 for r in own)} of {len(own)}, {np.median(own):.2f} times as "
+            "fast in the median"
+            for name, own in ratios.items()
+        ),
+    )
 
 
-def selection(result: Result) -> str:
+RIVER_COLUMNS = {
+    "": "{name}",
+    "rows/s": "{rows_per_s:,.0f}",
+    "AUC": "{auc:.4f}",
+    "average precision": "{average_precision:.4f}",
+    "precision at 100 a day": "{precision_at_100_a_day:.4f}",
+}
+
+
+def _river_body(result: Result) -> str:
+    """CBR beside River on the stream of payments."""
+    runs = [{"name": name, **found} for name, found in result["results"].items()]
+    parts = [
+        f"{result['rows']:,} payments in time order, each scored before it is learned from. Chosen "
+        f"on the first {result['tried_rows']:,}: {result['chosen']['rareclass']} and "
+        f"{result['chosen']['river']}.",
+        listed(runs, RIVER_COLUMNS),
+    ]
+    for name, figures in result["against"].items():
+        parts.append(
+            f"- Against {name}: {figures['times_the_rows_per_s']:.1f} times the rows a second "
+            f"(goal 20), AUC {figures['auc']:+.4f}, average precision "
+            f"{figures['average_precision']:+.4f}, precision at 100 a day "
+            f"{figures['precision_at_100_a_day']:+.4f} (standard error over days "
+            f"{figures['its_standard_error_over_days']:.4f})."
+        )
+    return "\n\n".join(parts)
+
+
+@page(
+    "stream_river",
+    "CBR beside River",
+    "streams",
+    "stream_river",
+    "CBR and River's logistic regression score each payment of a simulated stream before they "
+    "learn it; settings were chosen on the first third.",
+    _river_body,
+    is_headline=True,
+)
+def _river(result: Result) -> Finding:
+    def shown(name: str) -> str:
+        run = result["results"][name]
+        return f"{run['rows_per_s']:,.0f} rows a second, {quality(run)}"
+
+    return Finding(
+        f"Scoring and learning {result['rows']:,} simulated payments in one pass",
+        f"CBR {shown(result['chosen']['rareclass'])}",
+        f"River's logistic regression with its defaults {shown('River, its defaults')}; with its "
+        f"best optimiser {shown(result['chosen']['river'])}",
+    )
+
+
+def _by_set(cells: list[Result]) -> dict[str, dict[str, float]]:
+    """Average precision by set and way."""
+    found: dict[str, dict[str, float]] = {}
+    for cell in cells:
+        found.setdefault(cell["set"], {})[cell["way"]] = cell["ap"]
+    return found
+
+
+def _mixture_chart(result: Result) -> Any:
+    sets = _by_set(result["cells"])
+    ways = {
+        "mixture": mixture.MIXTURE,
+        "CBR": mixture.BEFORE,
+        "best of River (known afterwards)": "River",
+    }
+    series = {
+        title: [
+            max(ap for way, ap in own.items() if way.startswith(begin)) for own in sets.values()
+        ]
+        for title, begin in ways.items()
+    }
+    return charts.bars(list(sets), series, "average precision")
+
+
+@page(
+    "stream_mixture",
+    "Several learners in one pass",
+    "streams",
+    "stream_mixture",
+    "The mixture of learners that `rareclass stream` begins with is compared with each of them "
+    "alone and with River's logistic regression under eight optimisers, on nine streams.",
+    lambda result: (
+        "Each row scored before it is learned. Of single ways the best in each measure is shown: a "
+        "user does not know it beforehand.\n\n"
+        + table(mixture.HEADER, mixture.lines(result["cells"]))
+    ),
+    _mixture_chart,
+    is_headline=True,
+)
+def _mixture(result: Result) -> Finding:
+    auc, precision = (means_by(result["cells"], "way", key) for key in ("auc", "ap"))
+    best = max((way for way in precision if way.startswith("River")), key=precision.__getitem__)
+    sets = _by_set(result["cells"])
+    firsts = sum(own[mixture.MIXTURE] == max(own.values()) for own in sets.values())
+
+    def shown(way: str) -> str:
+        return quality({"auc": auc[way], "average_precision": precision[way]})
+
+    return Finding(
+        f"Means over {len(sets)} streams",
+        f"mixture of `rareclass stream` {shown(mixture.MIXTURE)}; best average precision of "
+        f"{len(precision)} ways on {firsts} of {len(sets)} streams",
+        f"best optimiser of River's logistic regression {shown(best)}",
+    )
+
+
+def _forests_body(result: Result) -> str:
+    """The mixture beside River's trees, its forests and Vowpal Wabbit."""
+    text = (
+        f"The first {result['most_rows']:,} rows of each stream, as they are and with a drift put "
+        "in: every column has the cells of another one, from the middle on (abrupt), or in a share "
+        "of the rows that rises over the middle third (gradual). All ways with their defaults; "
+        "each row scored before it is learned. Mean rank among the ways of a stream, 1 being the "
+        "best, and mean; the last column is the mixture's rows a second over the way's, other "
+        "programs running.\n\n"
+    )
+    return text + table(stream_forests.HEADER, stream_forests.lines(result["cells"]))
+
+
+def _of_drift(result: Result, drift: str) -> dict[str, float]:
+    """Mean average precision of each way under one drift."""
+    return means_by(chosen(result["cells"], drift=drift), "way", "ap")
+
+
+def _forests_chart(result: Result) -> Any:
+    drifts = list(dict.fromkeys(cell["drift"] for cell in result["cells"]))
+    means = {drift: _of_drift(result, drift) for drift in drifts}
+    ways = list(means_by(result["cells"], "way", "ap"))
+    series = {f"drift: {drift}": [means[drift][way] for way in ways] for drift in drifts}
+    return charts.bars(ways, series, "mean average precision")
+
+
+@page(
+    "stream_forests",
+    "The mixture beside stream forests, under drift",
+    "streams",
+    "stream_forests --rows 10000",
+    "The mixture is compared with River's trees and forests and with Vowpal Wabbit, all with their "
+    "defaults, on nine streams without drift, with abrupt and with gradual drift.",
+    _forests_body,
+    _forests_chart,
+    is_headline=True,
+)
+def _forests(result: Result) -> Finding:
+    means = _of_drift(result, "abrupt")
+    ours = means.pop("mixture")
+    best = max(means, key=means.__getitem__)
+    return Finding(
+        "Mean average precision over nine streams with an abrupt drift",
+        f"mixture {ours:.3f}",
+        f"best of {len(means)} peers: {best} {means[best]:.3f}",
+    )
+
+
+@page(
+    "cbr_steps",
+    "CBR with a diagonal: the exact and the printed step",
+    "streams",
+    "cbr_steps",
+    "CBR with a diagonal covariance learns nine streams with the step as the paper prints it and "
+    "with the exact one.",
+    lambda result: (
+        f"Means over {len({cell['set'] for cell in result['cells']})} streams, each row scored "
+        "before it is learned.\n\n" + table(cbr_steps.HEADER, cbr_steps.lines(result["cells"]))
+    ),
+)
+def _steps(result: Result) -> Finding:
+    means = means_by(chosen(result["cells"], learner="mixture"), "step", "ap")
+    return Finding(
+        "Mean average precision of the mixture over nine streams",
+        f"exact step {means['exact']:.4f}",
+        f"step as the paper prints it {means['printed']:.4f}",
+    )
+
+
+def _selection_body(result: Result) -> str:
     """CBR that ranks by some of the features."""
     text = (
         f"Streams of {cbr_selection.ROWS:,} rows of {cbr_selection.N_FEATURES} normal features, of "
@@ -95,142 +314,50 @@ def selection(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def river(result: Result) -> str:
-    """CBR beside River on the stream of payments."""
-    rows = [
-        [
-            name,
-            f"{found['rows_per_s']:,.0f}",
-            *(f"{found[key]:.4f}" for key in ("auc", "average_precision")),
-            f"{found['precision_at_100_a_day']:.4f}",
-        ]
-        for name, found in result["results"].items()
-    ]
-    header = ["", "rows/s", "AUC", "average precision", "precision at 100 a day"]
-    parts = [
-        f"{result['rows']:,} payments in time order, each scored before it is learned from. Chosen "
-        f"on the first {result['tried_rows']:,}: {result['chosen']['rareclass']} and "
-        f"{result['chosen']['river']}.",
-        table(header, rows),
-    ]
-    for name, figures in result["against"].items():
-        parts.append(
-            f"- Against {name}: {figures['times_the_rows_per_s']:.1f} times the rows a second "
-            f"(goal 20), AUC {figures['auc']:+.4f}, average precision "
-            f"{figures['average_precision']:+.4f}, precision at 100 a day "
-            f"{figures['precision_at_100_a_day']:+.4f} (standard error over days "
-            f"{figures['its_standard_error_over_days']:.4f})."
-        )
-    return "\n\n".join(parts)
-
-
-def mixture(result: Result) -> str:
-    """Several learners in one pass beside the best single one, known only afterwards."""
-    text = (
-        "Each row scored before it is learned. Of single ways the best in each measure is shown: "
-        "a user does not know it beforehand.\n\n"
+@page(
+    "cbr_selection",
+    "CBR that ranks by few features",
+    "streams",
+    "cbr_selection",
+    "CBR that keeps the features with the largest weights is compared with CBR that keeps all.",
+    _selection_body,
+)
+def _selection(result: Result) -> Finding:
+    own = {cell["size"]: cell for cell in chosen(result["made"], share=0.1, setting="C = 1")}
+    least = own[10]
+    return Finding(
+        "AUC of CBR on streams of 200 features of which 10 are informative, 10 % rare",
+        f"10 features kept {least['auc']:.3f} ({least['found']:.1f} of the 10 found)",
+        f"all kept {own[max(own, key=str)]['auc']:.3f}",
     )
-    return text + table(stream_mixture.HEADER, stream_mixture.lines(result["cells"]))
 
 
-def forests(result: Result) -> str:
-    """The mixture beside River's trees, its forests and Vowpal Wabbit."""
-    text = (
-        f"The first {result['most_rows']:,} rows of each stream, as they are and with a drift put "
-        "in: every column has the cells of another one, from the middle on (abrupt), or in a share "
-        "of the rows that rises over the middle third (gradual). All ways with their defaults; "
-        "each row scored before it is learned. Mean rank among the ways of a stream, 1 being the "
-        "best, and mean; the last column is the mixture's rows a second over the way's, other "
-        "programs running.\n\n"
-    )
-    return text + table(stream_forests.HEADER, stream_forests.lines(result["cells"]))
-
-
-PAGES = {
-    "cbr_benchmark": Page(
-        "Online learners (CBR paper, Tables 3 and 4)",
-        "streams",
-        "paper_tables cbr3 --full",
-        "CBR and five other online learners for the AUC learn the dense sets of the CBR paper in "
-        "one pass, beside the paper's own figures.",
-        found_in.cbr,
-        cbr,
-        is_headline=True,
-    ),
-    "cbr_text": Page(
-        "Online learners on text (CBR paper, Tables 5 and 6)",
-        "streams",
-        "paper_tables cbr5 --full",
-        "CBR with a diagonal covariance and three other online learners learn the paper's texts in "
-        "one pass, beside the paper's own figures.",
-        found_in.cbr,
-        cbr,
-    ),
-    "cbr_speed": Page(
-        "Time of one pass (CBR paper, Figures 1 and 2)",
-        "streams",
-        "cbr_speed",
-        "The time of one pass of each online learner is measured on the sets of the CBR paper, on "
-        "one thread and in turns.",
-        found_in.cbr_speed,
-        speed,
-    ),
-    "stream_river": Page(
-        "CBR beside River",
-        "streams",
-        "stream_river",
-        "CBR and River's logistic regression score each payment of a simulated stream before they "
-        "learn it; settings were chosen on the first third.",
-        found_in.river,
-        river,
-        is_headline=True,
-    ),
-    "stream_mixture": Page(
-        "Several learners in one pass",
-        "streams",
-        "stream_mixture",
-        "The mixture of learners that `rareclass stream` begins with is compared with each of them "
-        "alone and with River's logistic regression under eight optimisers, on nine streams.",
-        found_in.mixture,
-        mixture,
-        found_in.mixture_chart,
-        is_headline=True,
-    ),
-    "stream_forests": Page(
-        "The mixture beside stream forests, under drift",
-        "streams",
-        "stream_forests --rows 10000",
-        "The mixture is compared with River's trees and forests and with Vowpal Wabbit, all with "
-        "their defaults, on nine streams without drift, with abrupt and with gradual drift.",
-        found_in.forests,
-        forests,
-        found_in.forests_chart,
-        is_headline=True,
-    ),
-    "cbr_steps": Page(
-        "CBR with a diagonal: the exact and the printed step",
-        "streams",
-        "cbr_steps",
-        "CBR with a diagonal covariance learns nine streams with the step as the paper prints it "
-        "and with the exact one.",
-        found_in.steps,
-        steps,
-    ),
-    "cbr_selection": Page(
-        "CBR that ranks by few features",
-        "streams",
-        "cbr_selection",
-        "CBR that keeps the features with the largest weights is compared with CBR that keeps all.",
-        found_in.selection,
-        selection,
-    ),
-    "cbr_forms": Page(
-        "CBR: skipping pairs by bounds",
-        "streams",
-        "cbr_forms",
-        "CBR computes all pairs of a row with the kept rows, skips pairs by bounds, or switches "
-        "between the two as it runs.",
-        found_in.forms,
-        forms,
-    ),
+FORM_COLUMNS = {
+    "stream": "d = {features}, {stream}",
+    "AUC": "{auc:.3f}",
+    **{f"{form}, rows/s": f"{{rows_per_second[{form}]:,.0f}}" for form in cbr_forms.FORMS},
+    "switching : all pairs": "{ratio:.2f}",
 }
+
+
+def _form_ratio(cell: Result) -> float:
+    return cell["rows_per_second"]["switching"] / cell["rows_per_second"]["all pairs"]
+
+
+@page(
+    "cbr_forms",
+    "CBR: skipping pairs by bounds",
+    "streams",
+    "cbr_forms",
+    "CBR computes all pairs of a row with the kept rows, skips pairs by bounds, or switches "
+    "between the two as it runs.",
+    lambda result: listed(
+        [cell | {"ratio": _form_ratio(cell)} for cell in result["cells"]], FORM_COLUMNS
+    ),
+)
+def _forms(result: Result) -> Finding:
+    ratios = [_form_ratio(cell) for cell in result["cells"]]
+    return Finding(
+        f"Speed of CBR when bounds skip pairs, over computing all pairs, {len(ratios)} streams",
+        f"{min(ratios):.2f} to {max(ratios):.2f} times, {np.median(ratios):.2f} in the median",
+    )

@@ -1,28 +1,25 @@
 """Pages on accuracy on tables: RareClassifier beside other libraries."""
 
-from collections.abc import Callable
 from typing import Any
 
 from benchmarks import anytime, millions, peer_table
 from benchmarks.ledger import summaries
 from benchmarks.pages import charts
-from benchmarks.pages.page import Finding, Page, Result, quality
+from benchmarks.pages.page import Finding, Result, chosen, page, quality
 from benchmarks.pages.speed import WIDE, of_runs
 from benchmarks.several_classes import figures as several
 from benchmarks.several_classes.methods import OURS as OUR_CLASSES
-from benchmarks.tabular import headline, page
+from benchmarks.tabular import headline
+from benchmarks.tabular import page as tabular
 from benchmarks.tabular.headline import OURS
 from benchmarks.tabular.learners import LEARNERS
 from benchmarks.tabular.sets import SET_PARTS
 
-CHOICES = {
-    None: "",
-    "chosen": " that defaults were chosen on",
-    "confirmed": " that choices were checked on",
-    "apart": " that nothing was chosen on",
+PARTS = {
+    "tabular_development": ("chosen", " that defaults were chosen on"),
+    "tabular_validation": ("confirmed", " that choices were checked on"),
+    "tabular_test": ("apart", " that nothing was chosen on"),
 }
-SETS_OF = {"tabular_development": "chosen", "tabular_validation": "confirmed",
-           "tabular_test": "apart"}  # fmt: skip
 
 
 def standing(found: headline.Headline, method: str) -> str:
@@ -36,33 +33,27 @@ def standing(found: headline.Headline, method: str) -> str:
     )
 
 
-def finding_of(role: str | None) -> Callable[[Result], Finding]:
-    """Return the main figure of all tables, or of one part of them."""
-
-    def finding(result: Result) -> Finding:
-        found = headline.headline(result["runs"], SET_PARTS[role] if role else None)
-        return Finding(
-            f"Mean and, in brackets, mean rank of {len(found.methods)} methods on "
-            f"{len(found.sets)} tables{CHOICES[role]}",
-            standing(found, OURS),
-            f"the best peer, {standing(found, found.best_peer)}",
-        )
-
-    return finding
+def _standings(found: headline.Headline, which: str = "") -> Finding:
+    """Return means and ranks of RareClassifier and of the best peer."""
+    return Finding(
+        f"Mean and, in brackets, mean rank of {len(found.methods)} methods on "
+        f"{len(found.sets)} tables{which}",
+        standing(found, OURS),
+        f"the best peer, {standing(found, found.best_peer)}",
+    )
 
 
-def tabular(result: Result) -> str:
+def _tabular_body(result: Result) -> str:
     """The headline table, and ranks over all tables."""
     found = headline.headline(result["runs"])
     return (
         "Mean over the tables and, in brackets, mean rank among these methods (1 is the best); "
         f"each library has its defaults, one thread, {len(found.sets)} "
-        f"tables:\n\n{headline.headline_table(found)}\n\n{page.overview(result['runs'])}"
+        f"tables:\n\n{headline.headline_table(found)}\n\n{tabular.overview(result['runs'])}"
     )
 
 
-def tabular_chart(result: Result) -> Any:
-    """Draw mean ranks."""
+def _tabular_chart(result: Result) -> Any:
     found = headline.headline(result["runs"])
     names = {"auc": "AUC", "average_precision": "average precision", "log_loss": "log loss"}
     series = {
@@ -73,13 +64,61 @@ def tabular_chart(result: Result) -> Any:
     return charts.bars(labels, series, "mean rank, 1 is the best")
 
 
-def part_of(role: str) -> Callable[[Result], str]:
-    """Return the page of one part of the tables."""
-    return lambda result: page.part_page(result["runs"], role)
+@page(
+    "tabular",
+    "RareClassifier beside other libraries",
+    "tables",
+    "run tabular",
+    "RareClassifier is compared with gradient boosting, forests, SVMs and linear models on real "
+    "tables, with the same splits and one thread for all.",
+    _tabular_body,
+    _tabular_chart,
+)
+def _tabular(result: Result) -> Finding:
+    return _standings(headline.headline(result["runs"]))
 
 
-def anytime_finding(result: Result) -> Finding:
-    """Return average precision for a few budgets of seconds."""
+for _name, (_role, _which) in PARTS.items():
+
+    @page(
+        _name,
+        tabular.TITLES[_role],
+        "tables",
+        "run tabular",
+        "RareClassifier is compared with other libraries on one part of the tables, split by "
+        "split, with paired tests.",
+        lambda result, role=_role: tabular.part_page(result["runs"], role),
+        sources=("tabular",),
+        is_headline=_role == "apart",
+    )
+    def _part(result: Result, role: str = _role, which: str = _which) -> Finding:
+        return _standings(headline.headline(result["runs"], SET_PARTS[role]), which)
+
+
+def _anytime_chart(result: Result) -> Any:
+    panel: dict[str, tuple[list[float], list[float]]] = {}
+    for method, _, precision, _, seconds, _ in anytime.lines(result["runs"]):
+        x, y = panel.setdefault(method.partition(", ")[0], ([], []))
+        x.append(float(seconds))
+        y.append(float(precision))
+    return charts.lines(
+        {"": panel}, "seconds of fit and scores (median)", "average precision, %", log_x=10
+    )
+
+
+@page(
+    "anytime",
+    "Average precision against seconds",
+    "tables",
+    "anytime",
+    "RareClassifier with budgets from 1 to 300 seconds is compared with AutoGluon (best quality, "
+    "30 and 60 seconds), CatBoost with 100 to 1000 trees, and LightGBM on one split of each table, "
+    "one thread.",
+    anytime.anytime_page,
+    _anytime_chart,
+    is_headline=True,
+)
+def _anytime(result: Result) -> Finding:
     found = {line[0]: line for line in anytime.lines(result["runs"])}
     budgets = {name: line for name, line in found.items() if name.startswith("RareClassifier")}
     best = max((n for n in found if n not in budgets), key=lambda name: float(found[name][2]))
@@ -91,36 +130,18 @@ def anytime_finding(result: Result) -> Finding:
     )
 
 
-def anytime_chart(result: Result) -> Any:
-    """Draw average precision by median seconds."""
-    panel: dict[str, tuple[list[float], list[float]]] = {}
-    for method, _, precision, _, seconds, _ in anytime.lines(result["runs"]):
-        x, y = panel.setdefault(method.partition(", ")[0], ([], []))
-        x.append(float(seconds))
-        y.append(float(precision))
-    return charts.lines(
-        {"": panel}, "seconds of fit and scores (median)", "average precision, %", log_x=10
-    )
-
-
-def millions_finding(result: Result) -> Finding:
-    """Return the fits of the table in memory."""
-    table = millions.IN_MEMORY.name
-    found = {
-        run["method"]: f"{quality(run)} in {run['seconds']:.0f} s"
-        for run in result["runs"]
-        if run["table"] == table and run["status"] == "ok"
-    }
-    peer = "LightGBM, 400 slow trees"
-    return Finding(
-        f"{table}, 20 numbers and a category, 1 in 500 rare",
-        f"RareClassifier {found['RareClassifier']}",
-        f"{peer} {found[peer]}",
-    )
-
-
-def several_classes_finding(result: Result) -> Finding:
-    """Return macro average precision and ranks, and how much longer a fit takes."""
+@page(
+    "several_classes",
+    "Several rare classes at once",
+    "tables",
+    "several_classes",
+    "RareClassifier is compared with LightGBM, CatBoost and balanced forests, multiclass and one "
+    "versus rest, on tables with one frequent and three to five rare classes, with the same splits "
+    "and one thread for all.",
+    several.page,
+    is_headline=True,
+)
+def _several_classes(result: Result) -> Finding:
     runs = several.by_case(result["runs"])
     cases = several.cases_of(runs)
     found = several.standings(runs, cases)
@@ -143,15 +164,45 @@ def several_classes_finding(result: Result) -> Finding:
     )
 
 
-def boosters_finding(result: Result) -> Finding:
-    """Return the best settings on the generated rows."""
+@page(
+    "millions",
+    "Tables of millions of rows",
+    "tables",
+    "millions",
+    "RareClassifier with its default time is compared with LightGBM at two settings on 3,000,000 "
+    "made rows in memory, and learns from 10,000,000 in a Parquet file; two threads.",
+    of_runs(millions.page),
+    is_headline=True,
+)
+def _millions(result: Result) -> Finding:
+    table, peer = millions.IN_MEMORY.name, "LightGBM, 400 slow trees"
+    found = {
+        run["method"]: f"{quality(run)} in {run['seconds']:.0f} s"
+        for run in chosen(result["runs"], table=table, status="ok")
+    }
+    return Finding(
+        f"{table}, 20 numbers and a category, 1 in 500 rare",
+        f"RareClassifier {found['RareClassifier']}",
+        f"{peer} {found[peer]}",
+    )
+
+
+@page(
+    "boosters",
+    "Boosters at a practitioner's settings",
+    "tables",
+    "run peers --data 1000000x40 kdd --json benchmarks/results/boosters.json",
+    "RankRCCV is compared with LightGBM and XGBoost under class weights, a least leaf weight, slow "
+    "trees and a random search.",
+    of_runs(peer_table.render),
+    is_headline=True,
+)
+def _boosters(result: Result) -> Finding:
     lines = summaries(result["runs"])
 
     def shown(methods: tuple[str, ...]) -> str:
         run = peer_table.best(lines, WIDE, methods)
-        if run is None:
-            return "not measured"
-        return f"{quality(run)} in {run['seconds']:.0f} s"
+        return f"{quality(run)} in {run['seconds']:.0f} s" if run else "not measured"
 
     return Finding(
         "1,000,000 x 40 generated rows, 1,000 rare, peers at their best setting by the held-out "
@@ -159,74 +210,3 @@ def boosters_finding(result: Result) -> Finding:
         f"RankRCCV, chosen on the training rows, {shown(('rankrc_top',))}",
         f"LightGBM {shown(peer_table.LIGHTGBM)}, XGBoost {shown(peer_table.XGBOOST)}",
     )
-
-
-PAGES = {
-    "tabular": Page(
-        "RareClassifier beside other libraries",
-        "tables",
-        "run tabular",
-        "RareClassifier is compared with gradient boosting, forests, SVMs and linear models on "
-        "real tables, with the same splits and one thread for all.",
-        finding_of(None),
-        tabular,
-        tabular_chart,
-    ),
-    **{
-        name: Page(
-            page.TITLES[role],
-            "tables",
-            "run tabular",
-            "RareClassifier is compared with other libraries on one part of the tables, split by "
-            "split, with paired tests.",
-            finding_of(role),
-            part_of(role),
-            sources=("tabular",),
-            is_headline=role == "apart",
-        )
-        for name, role in SETS_OF.items()
-    },
-    "anytime": Page(
-        "Average precision against seconds",
-        "tables",
-        "anytime",
-        "RareClassifier with budgets from 1 to 300 seconds is compared with AutoGluon (best "
-        "quality, 30 and 60 seconds), CatBoost with 100 to 1000 trees, and LightGBM on one split "
-        "of each table, one thread.",
-        anytime_finding,
-        anytime.anytime_page,
-        anytime_chart,
-        is_headline=True,
-    ),
-    "several_classes": Page(
-        "Several rare classes at once",
-        "tables",
-        "several_classes",
-        "RareClassifier is compared with LightGBM, CatBoost and balanced forests, multiclass and "
-        "one versus rest, on tables with one frequent and three to five rare classes, with the "
-        "same splits and one thread for all.",
-        several_classes_finding,
-        several.page,
-        is_headline=True,
-    ),
-    "millions": Page(
-        "Tables of millions of rows",
-        "tables",
-        "millions",
-        "RareClassifier with its default time is compared with LightGBM at two settings on "
-        "3,000,000 made rows in memory, and learns from 10,000,000 in a Parquet file; two threads.",
-        millions_finding,
-        of_runs(millions.page),
-        is_headline=True,
-    ),
-    "boosters": Page(
-        "Boosters at a practitioner's settings",
-        "tables",
-        "run peers --data 1000000x40 kdd --json benchmarks/results/boosters.json",
-        "RankRCCV is compared with LightGBM and XGBoost under class weights, a least leaf weight, "
-        "slow trees and a random search.",
-        boosters_finding,
-        of_runs(peer_table.render),
-        is_headline=True,
-    ),
-}

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from benchmarks.mibc_pairs import CHOOSING, CS, FORMS, hyperplanes, lines, pairs_of
-from benchmarks.pages import mibc
+from benchmarks.pages.registry import PAGES
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
@@ -67,4 +67,4 @@ def test_the_page_tells_choosing_from_confirming_sets():
     assert titles == [CHOOSING[0], "vowel0", "choosing sets", "confirming sets"]
     assert table[0][1] == "81.0"
     result = json.loads(json.dumps({"splits": 3, "cells": cells, "liblinear": liblinear}))
-    assert "confirming sets" in mibc.pairs(result)
+    assert "confirming sets" in PAGES["mibc_pairs"].body(result)

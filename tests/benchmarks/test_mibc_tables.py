@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse, stats
 
 from benchmarks import mibc_real_speed, mibc_speed
-from benchmarks.pages import mibc
+from benchmarks.pages.registry import PAGES
 from benchmarks.paper_tables import (
     mibc_figures,
     mibc_methods,
@@ -120,7 +120,7 @@ def test_speed_beside_liblinear_and_reading(tmp_path, capsys, monkeypatch):
     ways = parts["parquet"]["ways"]
     assert [one["rows"] for one in ways.values()] == [3000] * 3
     assert "dense: MIBC, with moments" in capsys.readouterr().out
-    text = mibc.speed(json.loads(file.read_text()))
+    text = PAGES["mibc_speed"].body(json.loads(file.read_text()))
     assert "| text: MIBC, moments known |" in text
     assert "| reading and partial_fit |" in text
 

@@ -20,7 +20,7 @@ CHARTS = [name for name, page in PAGES.items() if page.chart]
 
 
 def test_every_file_of_results_has_a_page_or_a_decision_that_names_it():
-    shown = {source for name, page in PAGES.items() for source in page.sources or (name,)}
+    shown = {source for page in PAGES.values() for source in page.sources}
     files = {path.stem for path in record.RESULTS.glob("*.json")}
     assert shown <= files
     assert files - shown <= set(re.findall(r"benchmarks(?:/results/|\.)(\w+)", NOTES))
@@ -73,7 +73,7 @@ def test_faults_of_a_page_are_seen():
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_chart_is_drawn_of_the_results(name):
-    figure = PAGES[name].chart(RESULTS.of(name, PAGES[name]))
+    figure = PAGES[name].chart(RESULTS.of(PAGES[name]))
     assert any(axis.has_data() for axis in figure.axes)
 
 

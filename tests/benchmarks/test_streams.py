@@ -10,7 +10,7 @@ from benchmarks import (
     stream_forests,
     stream_mixture,
 )
-from benchmarks.pages import streams
+from benchmarks.pages.registry import PAGES
 from benchmarks.stream_mixture import Stream
 
 # Slow as a whole: `make test-rest` runs it.
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.sampled(0)
 
 def test_forms_are_timed_and_shown(tmp_path):
     cell = cbr_forms.compare(200, 3, 0.3, 1.0, repeats=1)
-    text = streams.forms({"cells": [{"features": 3, "stream": "made up", **cell}]})
+    text = PAGES["cbr_forms"].body({"cells": [{"features": 3, "stream": "made up", **cell}]})
     assert "| d = 3, made up | 0." in text
 
 
@@ -34,7 +34,7 @@ def test_river_stands_beside_cbr():
             "River": {"times_the_rows_per_s": 25.0, "its_standard_error_over_days": 0.01, **figures}
         },
     }
-    text = streams.river(result)
+    text = PAGES["stream_river"].body(result)
     assert "| CBR | 500,000 | 0.8000 | 0.5000 | 0.4000 |" in text
     assert "- Against River: 25.0 times the rows a second (goal 20), AUC +0.8000" in text
 
@@ -96,4 +96,4 @@ def test_a_made_up_stream_goes_all_ways(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().out
     assert "shuttle, chosen on" in said
     assert "best of River" in said
-    assert "| shuttle, chosen on | mixture | " in streams.mixture({"cells": cells})
+    assert "| shuttle, chosen on | mixture | " in PAGES["stream_mixture"].body({"cells": cells})

@@ -69,6 +69,8 @@ AGAIN = "other tests"
 # Imported before a process is forked off; the package itself is imported by each.
 HEAVY = ("numpy", "scipy.optimize", "scipy.stats", "sklearn.utils.estimator_checks", "pandas",
          "numba", "pytest", "pyarrow.dataset", "trio")  # fmt: skip
+KEPT = ROOT / "benchmarks/results/mutants.json"
+COUNTS = ("faults", "first", "now")  # drawn, noticed by the first tests, noticed by any
 EXPLAINED = Path(__file__).with_name("explained.toml")
 KINDS = GAP, *_ = "gap", "equivalent", "speed", "choice", "deleted"
 PASSED, SECONDS_AT_LEAST, TIMES_AS_LONG = 0, 15, 4
@@ -80,7 +82,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200, help="faults, of all rooms together")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rooms", nargs="+", choices=ALL_ROOMS, default=ROOMS)
-    parser.add_argument("--json", type=Path, default=ROOT / "benchmarks/results/mutants.json")
+    parser.add_argument("--json", type=Path, help="verdicts (default: build/mutants-SEED.json)")
+    parser.add_argument("--keep", action="store_true", help=f"counts and survivors into {KEPT}")
     parser.add_argument(
         "--again", nargs="+", default=(), help="tests that survivors are tried with"
     )
@@ -89,7 +92,8 @@ def main() -> int:
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
     end = time.monotonic() + 60 * args.minutes
-    verdicts = read(args.json, args.seed)
+    args.json = args.json or ROOT / f"build/mutants-{args.seed}.json"
+    verdicts = read(args.json, args.seed) or (survivors(args.seed) if args.again else {})
     gaps = {name for name, each in verdicts.items() if not each["caught"]} - explained().keys()
     drawn = draw(args.count, args.seed, args.rooms)
     due = {name: each for name, each in drawn.items() if name not in verdicts}
@@ -108,6 +112,8 @@ def main() -> int:
         write(args.json, args.seed, verdicts)
         print(said(verdicts[name]), flush=True)
     told(verdicts, len(drawn))
+    if args.keep:
+        keep(args.seed, verdicts)
     return 0
 
 
@@ -245,6 +251,36 @@ def write(path: Path, seed: int, verdicts: dict[str, Any]) -> None:
     aside = path.with_suffix(".aside")
     aside.write_text(json.dumps({"seed": seed, "verdicts": verdicts}, indent=1) + "\n")
     aside.replace(path)
+
+
+def survivors(seed: int) -> dict[str, Any]:
+    """Verdicts on the faults of a seed that are kept: those that no test caught."""
+    kept = json.loads(KEPT.read_text())["seeds"].get(str(seed), {"survivors": {}})
+    return {name: {**each, "caught": False} for name, each in kept["survivors"].items()}
+
+
+def keep(seed: int, verdicts: dict[str, dict[str, Any]], path: Path = KEPT) -> None:
+    """Put the counts by room and the survivors of a seed into the file of results.
+
+    Where `verdicts` has only survivors that were kept, the counts change by those caught since.
+    """
+    content = json.loads(path.read_text())
+    earlier = content["seeds"].get(str(seed), {"rooms": {}, "survivors": {}})
+    rooms = earlier["rooms"] if verdicts.keys() == earlier["survivors"].keys() else {}
+    is_new = not rooms
+    for each in verdicts.values():
+        counts = rooms.setdefault(each["path"].split("/")[2], dict.fromkeys(COUNTS, 0))
+        counts["faults"] += is_new
+        counts["first"] += is_new and each["caught"] and len(each["tried"]) == 1
+        counts["now"] += each["caught"]
+    fields = (*Change._fields, "tried")
+    left = {
+        name: {field: each[field] for field in fields}
+        for name, each in verdicts.items()
+        if not each["caught"]
+    }
+    content["seeds"][str(seed)] = {"rooms": dict(sorted(rooms.items())), "survivors": left}
+    path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def said(verdict: dict[str, Any]) -> str:
