@@ -1,11 +1,9 @@
-"""Rows in, scores out: the same as of `rareclass score`, for JSON and Arrow alike."""
+"""Rows in, scores out: the same as of `rareclass score`, in every form of JSON."""
 
 import asyncio
-import io
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
@@ -14,7 +12,7 @@ from rareclass.opening import load
 from rareclass.serving.lanes import Lanes, ScoreRequest
 from rareclass.serving.live_model import LiveModel
 from rareclass.serving.middleware import Limits
-from rareclass.serving.request_rows import ARROW, RefusedError
+from rareclass.serving.request_rows import RefusedError
 from serving.conftest import ROW, Serve
 
 NEW = purchases(60, seed=1).drop("order", "fraud")
@@ -23,14 +21,6 @@ NEW = purchases(60, seed=1).drop("order", "fraud")
 def faults(answer) -> list[dict]:
     assert answer.headers["content-type"] == "application/json"
     return answer.json()["errors"]
-
-
-def streamed(table, **options) -> bytes:
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(**options)
-    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
-        writer.write_table(table, max_chunksize=25)
-    return sink.getvalue().to_pybytes()
 
 
 def test_the_scores_of_the_command_line(client: TestClient, model: LiveModel) -> None:
@@ -55,28 +45,11 @@ def test_every_form_of_the_same_rows(client: TestClient) -> None:
         {"json": {"columns": NEW.to_dict(as_series=False)}},
         {"json": {"columns": {**NEW.to_dict(as_series=False), "order": "left out"}}},
         {"json": [{"order": "left out", **row} for row in NEW.to_dicts()]},
-        {"content": streamed(NEW.to_arrow()), "headers": {"content-type": ARROW}},
-        {
-            "content": streamed(
-                NEW.with_columns(pl.col("country").cast(pl.Categorical)).to_arrow()
-            ),
-            "headers": {"content-type": ARROW},
-        },
     ]
     for given in others:
         answer = client.post("/score", **given)
         assert answer.status_code == 200, answer.text
         assert answer.json() == rows
-
-
-def test_an_arrow_stream_is_answered_by_one_where_asked(client: TestClient) -> None:
-    headers = {"content-type": ARROW, "accept": ARROW}
-    answer = client.post("/score?reasons=2", content=streamed(NEW.to_arrow()), headers=headers)
-    assert answer.headers["content-type"] == ARROW
-    found = pl.from_arrow(pa.ipc.open_stream(io.BytesIO(answer.content)).read_all())
-    assert isinstance(found, pl.DataFrame)
-    expected = client.post("/score?reasons=2", json=NEW.to_dicts()).json()["rows"]
-    assert found.to_dicts() == expected
 
 
 def test_reasons_are_those_of_the_command_line(client: TestClient) -> None:
@@ -173,44 +146,6 @@ def test_json_that_is_no_table_is_a_schema_error(client: TestClient, body: bytes
     assert faults(answer)
 
 
-# A time in a column of numbers, and beyond the years that Python has.
-FAR = NEW.with_columns(pl.lit(2**62).cast(pl.Datetime("us")).alias("amount"))
-
-
-def test_bad_arrow_is_told(client: TestClient) -> None:
-    good = streamed(NEW.to_arrow())
-    headers = {"content-type": ARROW}
-    twice = pa.table([pa.array([1.0])] * 2, names=["amount", "amount"])
-    nested = NEW.with_columns(
-        items=pl.col("items").implode().over(pl.int_range(pl.len()))
-    ).to_arrow()
-    cases = [
-        (b"", 400), (b"ARROW1", 400), (good[:200], 400), (good[: len(good) // 2], 400),
-        (streamed(NEW.to_arrow(), compression="zstd"), 400),
-        (streamed(NEW.drop("items").to_arrow()), 422),
-        (streamed(FAR.to_arrow()), 422),
-        (streamed(NEW.head(0).to_arrow()), 422),
-        (streamed(twice), 422),
-        (streamed(nested), 422),
-    ]  # fmt: skip
-    for body, status in cases:
-        answer = client.post("/score", content=body, headers=headers)
-        assert answer.status_code == status, answer.text
-        assert faults(answer)[0]["message"]
-
-
-def test_a_stream_with_bytes_turned_is_answered_and_no_crash(client: TestClient) -> None:
-    good = bytearray(streamed(NEW.head(3).to_arrow()))
-    generator = np.random.default_rng(0)
-    headers = {"content-type": ARROW}
-    for _ in range(60):
-        bad = good.copy()
-        for place in generator.integers(0, len(bad), 3):
-            bad[place] = generator.integers(256)
-        answer = client.post("/score", content=bytes(bad), headers=headers)
-        assert answer.status_code in (200, 400, 413, 422), answer.text
-
-
 def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model: LiveModel) -> None:
     import json
 
@@ -249,7 +184,6 @@ def test_too_many_rows_are_refused(serve: Serve) -> None:
     for given in (
         {"json": [ROW] * 4},
         {"json": {"columns": {name: [cell] * 4 for name, cell in ROW.items()}}},
-        {"content": streamed(NEW.to_arrow()), "headers": {"content-type": ARROW}},
     ):
         answer = client.post("/score", **given)
         assert answer.status_code == 413

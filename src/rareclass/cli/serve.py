@@ -47,7 +47,7 @@ def serve(
 ) -> None:
     """Serve a model over HTTP until Ctrl-C.
 
-    POST /score takes rows as JSON or as an Arrow stream and answers score, probability, decision
+    POST /score takes rows as JSON and answers score, probability, decision
     and percentile; ?reasons=3 adds the three columns that raised each score. / is a form for one
     row, /openapi.json describes the requests, /healthz, /readyz and /metrics are for operations.
     """

@@ -9,15 +9,14 @@ from typing import Any
 
 from rareclass.serving.live_model import ServedModel
 from rareclass.serving.middleware import Limits
-from rareclass.serving.request_rows import ARROW, JSON
+from rareclass.serving.request_rows import JSON
 from rareclass.tables.columns import Column
 
 # Reasons that the page asks for.
 _REASONS = 5
-_BINARY = {"type": "string", "format": "binary"}
 _NUMBER = {"type": "number"}
 _ERRORS = {
-    "400": "The body cannot be read: no JSON, no Arrow stream, a compressed one.",
+    "400": "The body cannot be read: it is no JSON.",
     "401": "No token, or not the right one.",
     "408": "The body came too slowly.",
     "413": "Too many bytes or rows.",
@@ -131,7 +130,6 @@ def _score(served: ServedModel, limits: Limits) -> dict[str, Any]:
                         "columns": {"summary": "Lists of cells", "value": {"columns": by_column}},
                     },
                 },
-                ARROW: {"schema": _BINARY},
             },
         },
         "responses": {
@@ -139,7 +137,6 @@ def _score(served: ServedModel, limits: Limits) -> dict[str, Any]:
                 "description": "A row of scores for each row, in its order.",
                 "content": {
                     JSON: {"schema": {"$ref": "#/components/schemas/Scores"}},
-                    ARROW: {"schema": _BINARY},
                 },
             },
             **{status: _error(cause) for status, cause in _ERRORS.items()},

@@ -6,7 +6,6 @@ and waits for nobody. Large bodies have threads of their own, so a single row ne
 """
 
 import asyncio
-import io
 import json
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,11 +20,8 @@ from rareclass.errors import InputError
 from rareclass.serving.live_model import Live, RowScores
 from rareclass.serving.middleware import Limits
 from rareclass.serving.request_rows import (
-    ARROW,
-    JSON,
     Fault,
     RequestRows,
-    rows_of_arrow,
     rows_of_json,
     schema_error,
 )
@@ -38,11 +34,9 @@ _MOST_TOGETHER = 64
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """Body of a request to score, and the form of its response."""
+    """Body of a request to score, and how many reasons each row gets."""
 
     body: bytes
-    is_arrow: bool = False
-    as_arrow: bool = False  # of the response
     n_reasons: int = 0
 
 
@@ -51,7 +45,6 @@ class ScoreResponse:
     """Body of a response."""
 
     body: bytes
-    media_type: str
     n_rows: int
 
 
@@ -99,18 +92,15 @@ class Lanes:
         results: list[_Result] = []
         read: list[tuple[_Waiting, RequestRows]] = []
         for each in taken:
-            request = each.request
-            rows_of = rows_of_arrow if request.is_arrow else rows_of_json
-            most = self._limits.explained_rows if request.n_reasons else self._limits.rows
+            body, n_reasons = each.request.body, each.request.n_reasons
+            most = self._limits.explained_rows if n_reasons else self._limits.rows
             try:
-                read.append((each, rows_of(request.body, live.served.columns, most)))
+                read.append((each, rows_of_json(body, live.served.columns, most)))
             except Exception as error:  # the service words the error
                 results.append(_Result(each.future, error))
-        together = [(each, rows) for each, rows in read if not rows.from_arrow]
-        if len(together) > 1 and _mixes(live):
+        if len(read) > 1 and _mixes(live):
             try:
-                results += self._scored(live, together)
-                read = [(each, rows) for each, rows in read if rows.from_arrow]
+                return results + self._scored(live, read)
             except Exception:  # a faulty row: each request is scored alone and gets its own error
                 pass
         for waiting, rows in read:
@@ -134,7 +124,7 @@ class Lanes:
         results, start = [], 0
         for waiting, own in read:
             part = scores.columns.slice(start, own.n_rows) if others else scores.columns
-            response = _response(live.name, part, reasons, waiting.request.as_arrow)
+            response = _response(live.name, part, reasons)
             results.append(_Result(waiting.future, response))
             start += own.n_rows
         return results
@@ -205,17 +195,8 @@ def _mixes(live: Live) -> bool:
     )
 
 
-def _response(
-    model: str, columns: pl.DataFrame, reasons: Sequence[Any] | None, as_arrow: bool
-) -> ScoreResponse:
-    """Write the scores of a request's rows, in their order, as JSON or as an Arrow stream."""
-    if as_arrow:
-        if reasons is not None:
-            effect = pl.Struct({"column": pl.String, "value": pl.String, "effect": pl.Float64})
-            columns = columns.with_columns(pl.Series("reasons", reasons, pl.List(effect)))
-        sink = io.BytesIO()
-        columns.write_ipc_stream(sink, compat_level=pl.CompatLevel.oldest())
-        return ScoreResponse(sink.getvalue(), ARROW, columns.height)
+def _response(model: str, columns: pl.DataFrame, reasons: Sequence[Any] | None) -> ScoreResponse:
+    """Write the scores of a request's rows, in their order, as JSON."""
     if reasons is None:
         rows = columns.write_json()
     else:
@@ -225,4 +206,4 @@ def _response(
             allow_nan=False,
         )
     body = f'{{"model":{json.dumps(model)},"rows":{rows}}}'
-    return ScoreResponse(body.encode(), JSON, columns.height)
+    return ScoreResponse(body.encode(), columns.height)

@@ -1,9 +1,8 @@
-"""Rows of a request, JSON or an Arrow stream, read as `rareclass score` reads a file.
+"""Rows of a request in JSON, read as `rareclass score` reads a file.
 
 A request that is refused gets a list of faults.
 """
 
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -11,22 +10,15 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from pydantic_core import from_json
 
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.tables.columns import Column
-from rareclass.tables.frames import frame_of_arrow
 from rareclass.tables.reading import AS_WRITTEN, read_words
 
 # Faults that a response lists at most.
 MOST_FAULTS = 20
-_CONTINUATION = 0xFFFFFFFF
-_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
-# Places of fields in the tables of Message.fbs.
-_HEADER_TYPE, _HEADER, _BODY_LENGTH = 1, 2, 3
-_DICTIONARY_DATA, _COMPRESSION = 1, 3
 
 
 class Fault(NamedTuple):
@@ -77,104 +69,22 @@ def refused(status: int, kind: str, message: str, remedy: str = "", **headers: s
     return RefusedError(status, kind, [Fault(None, None, message, remedy)], named)
 
 
-def is_compressed(stream: bytes) -> bool:
-    """Return True where a batch of rows, or of a dictionary, has compressed buffers.
-
-    A few kilobytes may stand for gigabytes, so nothing is unpacked: the messages of a stream are
-    flatbuffers, of which three fields are read (Arrow columnar format, "Encapsulated message
-    format"; format/Message.fbs). Raises `ValueError` for a stream that is cut short, or none.
-    Time: O(number of messages).
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> def written(**options):
-    ...     sink, batch = pa.BufferOutputStream(), pa.record_batch({"a": [1.0, 2.0]})
-    ...     settings = pa.ipc.IpcWriteOptions(**options)
-    ...     with pa.ipc.new_stream(sink, batch.schema, options=settings) as writer:
-    ...         writer.write_batch(batch)
-    ...     return sink.getvalue().to_pybytes()
-    >>> is_compressed(written()), is_compressed(written(compression="lz4"))
-    (False, True)
-    """
-    at = 0
-    try:
-        while at + 4 <= len(stream):
-            (length,) = struct.unpack_from("<I", stream, at)
-            at += 4
-            if length == _CONTINUATION:
-                (length,) = struct.unpack_from("<I", stream, at)
-                at += 4
-            if not length:
-                break
-            message = _Flatbuffer(stream[at : at + length], None)
-            at += length + message.number(_BODY_LENGTH, "<q")
-            if message.number(_BODY_LENGTH, "<q") < 0:
-                raise ValueError("a body of less than nothing")
-            if _holds_compressed(message):
-                return True
-    except (struct.error, IndexError) as error:
-        raise ValueError("the stream is cut short, or none") from error
-    return False
-
-
-def _holds_compressed(message: "_Flatbuffer") -> bool:
-    kind = message.number(_HEADER_TYPE, "<B")
-    batch = message.table(_HEADER) if kind in (_DICTIONARY_BATCH, _RECORD_BATCH) else None
-    if batch is not None and kind == _DICTIONARY_BATCH:
-        batch = batch.table(_DICTIONARY_DATA)
-    return batch is not None and batch.place(_COMPRESSION) is not None
-
-
-class _Flatbuffer:
-    """Table of a flatbuffer: offsets to its fields, by field number."""
-
-    def __init__(self, content: bytes, start: int | None) -> None:
-        self._content = content
-        self._start = struct.unpack_from("<I", content, 0)[0] if start is None else start
-        self._fields = self._start - struct.unpack_from("<i", content, self._start)[0]
-        if self._fields < 0:
-            raise ValueError("a table that begins before its message")
-
-    def place(self, field: int) -> int | None:
-        """Position of a field; None where it is left out."""
-        (size,) = struct.unpack_from("<H", self._content, self._fields)
-        at = 4 + 2 * field
-        if at + 2 > size:
-            return None
-        (offset,) = struct.unpack_from("<H", self._content, self._fields + at)
-        return self._start + offset if offset else None
-
-    def number(self, field: int, how: str) -> int:
-        """Value of a number field; 0 where it is left out."""
-        place = self.place(field)
-        return 0 if place is None else int(struct.unpack_from(how, self._content, place)[0])
-
-    def table(self, field: int) -> "_Flatbuffer | None":
-        """Table of a field; None where it is left out."""
-        place = self.place(field)
-        if place is None:
-            return None
-        return _Flatbuffer(self._content, place + struct.unpack_from("<I", self._content, place)[0])
-
-
-JSON, ARROW = "application/json", "application/vnd.apache.arrow.stream"
+JSON = "application/json"
 _PLAIN = {int, float, type(None)}
 
 
 @dataclass(frozen=True)
 class RequestRows:
-    """Cells as received, by column: lists of plain JSON values, or polars series of an Arrow table.
+    """Cells as received, by column: lists of plain JSON values.
 
     Exactly the columns of the model, all of one length.
     """
 
     n_rows: int
-    cells: Mapping[str, Sequence[Any] | pl.Series]
-    from_arrow: bool = False
+    cells: Mapping[str, Sequence[Any]]
 
     def joined(self, others: Sequence["RequestRows"]) -> "RequestRows":
-        """Rows of JSON of this request and then of others, as of one request."""
+        """Rows of this request and then of others, as of one request."""
         each = [self, *others]
         return RequestRows(
             sum(rows.n_rows for rows in each),
@@ -207,9 +117,7 @@ class RequestRows:
         names = [
             column.name
             for column in columns
-            if column.reads_as == "number"
-            and not isinstance(cells := self.cells[column.name], pl.Series)
-            and set(map(type, cells)) <= _PLAIN
+            if column.reads_as == "number" and set(map(type, self.cells[column.name])) <= _PLAIN
         ]
         try:
             matrix = np.array([self.cells[name] for name in names], np.float64)
@@ -224,8 +132,7 @@ class RequestRows:
     def _faults(self, column: Column) -> list[Fault]:
         """First fault of a column, in a list that is empty where there is none."""
         cells = self.cells[column.name]
-        # Cells of Arrow have one type, and some have no value in Python: a date in the year 90,000.
-        for k, cell in enumerate([] if isinstance(cells, pl.Series) else cells):
+        for k, cell in enumerate(cells):
             if isinstance(cell, dict | list):
                 what = "a list" if isinstance(cell, list) else "an object"
                 message = f"Column {column.name!r} holds {what} at row {k + 1}."
@@ -272,33 +179,6 @@ def rows_of_json(body: bytes, columns: Sequence[Column], most_rows: int) -> Requ
     return _by_row(rows, columns)
 
 
-def rows_of_arrow(body: bytes, columns: Sequence[Column], most_rows: int) -> RequestRows:
-    """Rows of an Arrow IPC stream.
-
-    Buffers must not be compressed: their size is not known before they are unpacked. Raises
-    `RefusedError` as `rows_of_json`.
-    """
-    try:
-        if is_compressed(body):
-            raise refused(
-                400, "compressed", "The Arrow stream is compressed.", "Write it uncompressed."
-            )
-        with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
-            table = reader.read_all()
-        table.validate(full=True)  # offsets that point elsewhere would be followed
-        _check_number(table.num_rows, most_rows)
-        _check_names(table.column_names, columns)
-        frame = frame_of_arrow(table.select([column.name for column in columns]))
-    except (pa.ArrowException, OSError, ValueError, pl.exceptions.PolarsError) as error:
-        raise refused(
-            400,
-            "not arrow",
-            "The body is not an Arrow IPC stream that can be read.",
-            "Send what pyarrow.ipc.new_stream writes, of plain columns.",
-        ) from error
-    return RequestRows(table.num_rows, {series.name: series for series in frame}, True)
-
-
 def _by_row(rows: list[Any], columns: Sequence[Column]) -> RequestRows:
     names = [column.name for column in columns]
     # itemgetter gives the cell itself for one name, a tuple for several.
@@ -338,7 +218,15 @@ def _by_column(found: Any, columns: Sequence[Column], most_rows: int) -> Request
     lists = 'Give {"columns": {"column": [...]}}.'
     if not isinstance(found, dict):
         raise schema_error(Fault(None, None, '"columns" is not an object of lists.', lists))
-    _check_names(list(found), columns)
+    names = [column.name for column in columns]
+    absent = [name for name in names if name not in found]
+    if absent:
+        raise schema_error(
+            *(
+                Fault(None, name, f"There is no column {name!r}.", _hint(name, found, names))
+                for name in absent
+            )
+        )
     for column in columns:
         if not isinstance(found[column.name], list):
             message = f"Column {column.name!r} is not a list."
@@ -354,20 +242,6 @@ def _by_column(found: Any, columns: Sequence[Column], most_rows: int) -> Request
             raise schema_error(Fault(None, column.name, message, remedy))
     _check_number(n_rows, most_rows)
     return RequestRows(n_rows, {column.name: found[column.name] for column in columns})
-
-
-def _check_names(found: Sequence[str], columns: Sequence[Column]) -> None:
-    names = [column.name for column in columns]
-    counts = {name: list(found).count(name) for name in names}
-    faults = [
-        Fault(None, name, f"There is no column {name!r}.", _hint(name, found, names))
-        if not count
-        else Fault(None, name, f"Column {name!r} is there twice.", "Give it once.")
-        for name, count in counts.items()
-        if count != 1
-    ]
-    if faults:
-        raise schema_error(*faults)
 
 
 def _check_number(n_rows: int, most_rows: int) -> None:

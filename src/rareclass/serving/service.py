@@ -36,7 +36,6 @@ from rareclass.serving.middleware import (
     start_log,
 )
 from rareclass.serving.request_rows import (
-    ARROW,
     JSON,
     Fault,
     RefusedError,
@@ -129,7 +128,7 @@ def _add_answers(app: FastAPI, lanes: Lanes, model: LiveModel, limits: Limits) -
             fields["columns"] = sorted(columns)
             raise
         fields["rows"] = answer.n_rows
-        return Response(answer.body, media_type=answer.media_type)
+        return Response(answer.body, media_type=JSON)
 
     async def page(request: Request) -> Response:
         content, headers = page_of(model.now.served, limits)
@@ -184,10 +183,8 @@ def _add_description(
 def _score_request(request: Request, body: bytes, limits: Limits) -> ScoreRequest:
     """Read a request's headers and parameters; raises `RefusedError` for unsupported ones."""
     media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-    if media_type not in (JSON, ARROW):
-        raise refused(
-            415, "media type", "The body is of a type that is not read.", f"Send {JSON} or {ARROW}."
-        )
+    if media_type != JSON:
+        raise refused(415, "media type", "The body is of a type that is not read.", f"Send {JSON}.")
     if "content-encoding" in request.headers:
         raise refused(415, "media type", "The body is compressed.", "Send it as it is.")
     text = request.query_params.get("reasons", "0")
@@ -196,8 +193,7 @@ def _score_request(request: Request, body: bytes, limits: Limits) -> ScoreReques
         message = "The parameter reasons is not a valid number of columns."
         remedy = f"Give a whole number from 0 to {limits.reasons}."
         raise schema_error(Fault(None, None, message, remedy))
-    as_arrow = ARROW in request.headers.get("accept", "")
-    return ScoreRequest(body, media_type == ARROW, as_arrow, int(text))
+    return ScoreRequest(body, int(text))
 
 
 def _looker(model: LiveModel, measures: Measures) -> Callable[[bool], Look]:
