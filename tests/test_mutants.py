@@ -181,7 +181,7 @@ def test_counts_and_survivors_are_kept(tmp_path: Path) -> None:
     kept = json.loads(path.read_text())["seeds"]["7"]
     room = MODULE.split("/")[2]
     assert kept["rooms"] == {room: {"faults": 3, "first": 1, "now": 1}}
-    assert kept["survivors"]["c"] == {**fault, "tried": ["room"]}
+    assert kept["survivors"]["c"] == {**fault, "tried": ["room"], "kind": GAP}
     again = {"b": {**gap, "caught": True, "tried": ["room", "other tests"]}, "c": gap}
     keep(7, again, path)
     kept = json.loads(path.read_text())["seeds"]["7"]
@@ -203,10 +203,3 @@ def test_survivors_are_explained_once_and_by_a_known_kind() -> None:
     assert EXPLAINED.read_text().count("[[survivor]]") == len(reasons)
     assert {kind for kind, _ in reasons.values()} <= set(KINDS) - {GAP}
     assert all(why for _, why in reasons.values())
-
-
-def test_no_fault_takes_the_name_of_one_whose_code_is_gone() -> None:
-    gone = {name for name, (kind, _) in explained().items() if kind == "deleted"}
-    paths = [ROOT / path for path in sorted({name.partition("::")[0] for name in gone})]
-    there = named(each for path in paths if path.exists() for each in changes_of(path, ROOT))
-    assert not gone & there.keys()

@@ -1,16 +1,11 @@
 """Pages on decisions, estimates and reliability."""
 
-import tomllib
-from pathlib import Path
-
 import numpy as np
 
 from benchmarks import honest, interval_coverage
 from benchmarks.decisions import calibration, constraints, folds, paired
 from benchmarks.markdown import table
 from benchmarks.pages.page import Finding, Result, chosen, means_by, page
-
-EXPLAINED = Path(__file__).parents[2] / "tools" / "mutants" / "explained.toml"
 
 
 def _honest_body(result: Result) -> str:
@@ -185,15 +180,12 @@ def _coverage(result: Result) -> Finding:
 
 def _fault_counts(result: Result) -> dict[tuple[str, str], np.ndarray]:
     """Faults, noticed at first, noticed now, harmless and gaps by seed and package."""
-    named = tomllib.loads(EXPLAINED.read_text())["survivor"]
-    kinds = {each["fault"]: each["kind"] for each in named}
     found = {}
     for seed, of_seed in result["seeds"].items():
         for room, each in of_seed["rooms"].items():
             found[seed, room] = np.array([each["faults"], each["first"], each["now"], 0, 0])
-        for name, fault in of_seed["survivors"].items():
-            is_gap = kinds.get(name, "gap") == "gap"
-            found[seed, fault["path"].split("/")[2]][4 if is_gap else 3] += 1
+        for fault in of_seed["survivors"].values():
+            found[seed, fault["path"].split("/")[2]][4 if fault["kind"] == "gap" else 3] += 1
     return found
 
 

@@ -13,7 +13,7 @@
 4. Write each verdict at once, so that a run that was stopped goes on where it was.
 5. Tell what survived, with the reasons that `explained.toml` gives: a fault is `equivalent` where
    no answer differs with it, of `speed` where only time or memory do, a `choice` where another
-   number was chosen that does as well, `deleted` where the code is gone since. Others are gaps.
+   number was chosen that does as well. Others are gaps. ``--keep`` keeps counts and survivors.
 
 The process that runs tests is forked from one that has imported the libraries.
 """
@@ -72,7 +72,7 @@ HEAVY = ("numpy", "scipy.optimize", "scipy.stats", "sklearn.utils.estimator_chec
 KEPT = ROOT / "benchmarks/results/mutants.json"
 COUNTS = ("faults", "first", "now")  # drawn, noticed by the first tests, noticed by any
 EXPLAINED = Path(__file__).with_name("explained.toml")
-KINDS = GAP, *_ = "gap", "equivalent", "speed", "choice", "deleted"
+KINDS = GAP, *_ = "gap", "equivalent", "speed", "choice"
 PASSED, SECONDS_AT_LEAST, TIMES_AS_LONG = 0, 15, 4
 
 
@@ -273,9 +273,13 @@ def keep(seed: int, verdicts: dict[str, dict[str, Any]], path: Path = KEPT) -> N
         counts["faults"] += is_new
         counts["first"] += is_new and each["caught"] and len(each["tried"]) == 1
         counts["now"] += each["caught"]
-    fields = (*Change._fields, "tried")
+    fields, kinds = (
+        (*Change._fields, "tried"),
+        {name: kind for name, (kind, _) in explained().items()},
+    )
     left = {
         name: {field: each[field] for field in fields}
+        | {"kind": kinds.get(name, earlier["survivors"].get(name, {}).get("kind", GAP))}
         for name, each in verdicts.items()
         if not each["caught"]
     }
@@ -307,7 +311,7 @@ def told(verdicts: dict[str, dict[str, Any]], drawn: int) -> None:
         every[room] += 1
         caught[room] += each["caught"]
         if not each["caught"]:
-            kind, why = reasons.get(name, (GAP, "not explained yet"))
+            kind, why = reasons.get(name, (each.get("kind", GAP), "not explained"))
             kinds[kind] += 1
             print(f"{kind}: {each['path']}:{each['line']} {each['before']} -> {each['after']}")
             print(f"  {why}")
