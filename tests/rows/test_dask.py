@@ -18,9 +18,7 @@ from rareclass import (
     RankRCCV,
     StochasticRankRC,
 )
-from rareclass.decide import balanced_accuracy_threshold
 from rareclass.errors import InputError
-from rareclass.metrics import average_precision, roc_auc, roc_auc_interval
 from rareclass.rows import from_dask
 
 # Slow as a whole: `make test-rest` runs it.
@@ -163,29 +161,6 @@ def test_scores_are_lazy_and_of_the_same_parts(client):
         np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-9, atol=1e-12)
     y = da.from_array(Y, chunks=400)
     assert model.score(parts, y) == pytest.approx(model.score(X, Y), rel=1e-12)
-
-
-@pytest.mark.parametrize(("n_parts", "weighted"), [(1, False), (3, True)])
-def test_measures_and_thresholds_are_exact(n_parts, weighted):
-    scores = np.round(X[:, 0], 1)  # with ties, also of both classes
-    weight = WEIGHT if weighted else None
-    size = chunks(n_parts)
-    columns = [None if c is None else da.from_array(c, chunks=size) for c in (Y, scores, weight)]
-    for measure in (roc_auc, average_precision, roc_auc_interval, balanced_accuracy_threshold):
-        for sign in (1, -1):
-            y, found = columns[0], sign * columns[1]
-            assert measure(y, found, columns[2]) == measure(Y, sign * scores, weight)
-
-
-def test_measures_name_the_part_of_a_bad_cell():
-    scores = X[:, 0].copy()
-    scores[1000] = np.nan
-    with pytest.raises(ValueError, match=r"part 2: scores\[200\] = .*nan"):
-        roc_auc(da.from_array(Y, chunks=400), da.from_array(scores, chunks=400))
-    with pytest.raises(ValueError, match="no rare"):
-        roc_auc(da.zeros(10, chunks=5), da.ones(10, chunks=5))
-    with pytest.raises(ValueError, match=r"\[3, 4\] parts"):
-        roc_auc(da.from_array(Y, chunks=500), da.from_array(scores, chunks=400))
 
 
 def test_bad_parts_are_named(client):

@@ -7,13 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics.rare_cells import (
-    MajorityInParts,
-    RareCells,
-    cells_of,
-    collapse,
-    greatest_in_bins,
-)
+from rareclass.metrics.rare_cells import collapse, greatest_in_bins
 from rareclass.metrics.scored_classes import (
     FloatArray,
     ScoredClasses,
@@ -21,7 +15,6 @@ from rareclass.metrics.scored_classes import (
     read_column,
     split_scores,
 )
-from rareclass.rows.source import is_dask
 
 # Sums of fractional weights that are equal on paper differ by rounding.
 _EQUAL = 1e-12
@@ -56,32 +49,21 @@ def balanced_accuracy_threshold(
     >>> balanced_accuracy_threshold([0, 0, 0, 1, 1], [0.0, 1.0, 2.0, 3.0, 4.0])
     2.5
     """
-    if is_dask(scores):
-        cells = cells_of(y, scores, sample_weight)
-        return _threshold(cells, MajorityInParts(y, scores, sample_weight))
     return threshold_between(split_scores(y, scores, sample_weight))
 
 
 def threshold_between(split: ScoredClasses) -> float:
     """Threshold of best balanced accuracy of scores that are split by class already."""
-    return _threshold(collapse(split), split.majority)
-
-
-def _threshold(cells: RareCells, majority: FloatArray | MajorityInParts) -> float:
+    cells, majority = collapse(split), split.majority
     gain = cells.rare_from() / cells.n_rare - cells.majority_from() / cells.n_majority
     if gain.max() <= _EQUAL:
-        if isinstance(majority, MajorityInParts):
-            return max(float(cells.scores[-1]), majority.greatest())
         return float(max(cells.scores[-1], majority.max()))
     # Lowering t over majority rows only loses, so the best gaps lie right under a rare score.
     best = np.flatnonzero(gain >= gain.max() - _EQUAL)
     upper = cells.scores[best]
-    if isinstance(majority, MajorityInParts):
-        of_majority = majority.greatest_below(upper)
-    else:
-        of_majority = greatest_in_bins(upper, majority)
     # The greatest score below each, of either class.
-    lower = np.maximum(np.append(-np.inf, cells.scores)[best], of_majority)
+    of_rare = np.append(-np.inf, cells.scores)[best]
+    lower = np.maximum(of_rare, greatest_in_bins(upper, majority))
     with np.errstate(over="ignore"):
         width = upper - lower
     widest = np.flatnonzero(width == width.max())[-1]

@@ -3,28 +3,15 @@
 Every measure here is a function of how many majority rows lie above, at and below each rare score.
 Where exactly they lie between two neighbouring rare scores changes nothing, so n rows become
 2 d + 1 cells, d being the number of distinct rare scores: gap 0, tie 0, gap 1, tie 1, ..., gap d.
-No score is rounded or put in a bin. Columns of Dask are counted where their parts are: each part
-gives its distinct rare scores, these are joined, and the counts of the parts around them are added.
+No score is rounded or put in a bin.
 """
 
-from collections.abc import Sequence
-from functools import partial
-from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics.scored_classes import (
-    FloatArray,
-    ScoredClasses,
-    check_both_classes,
-    check_scores,
-    label_column,
-    split_scores,
-)
-from rareclass.rows.source import delayed_parts, is_dask
+from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_scores
 
 # Rows from which on the search is worth the loading of compiled code: that takes 5 to 20 ms where
 # the process has fitted a model, 0.4 s where nothing else needed numba. Once loaded, the search is
@@ -37,8 +24,6 @@ _BUCKETS_FROM = 250_000
 _CHUNK_ROWS = 1_000_000
 # Rows whose bins are found at a time.
 _STRETCH_ROWS = 65_536
-# Parts of a Dask column whose counts are added in one task.
-_FAN_IN = 8
 
 
 class WeighedScores(NamedTuple):
@@ -82,12 +67,7 @@ class RareCells(NamedTuple):
 
 
 def cells_of(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> RareCells:
-    """Count both classes around the rare scores, from columns as `split_scores` takes them.
-
-    Columns of Dask are counted where they are; see `cells_of_parts`.
-    """
-    if is_dask(scores) or is_dask(y):
-        return cells_of_parts(y, scores, sample_weight)
+    """Count both classes around the rare scores, from columns as `split_scores` takes them."""
     return collapse(split_scores(y, scores, sample_weight))
 
 
@@ -221,106 +201,3 @@ def read_cells(
 def is_worth_compiling(n_rows: int) -> bool:
     """Return whether so many rows make up for the loading of compiled code."""
     return n_rows >= _SEARCH_FROM
-
-
-def cells_of_parts(y: Any, scores: Any, sample_weight: Any = None) -> RareCells:
-    """Count both classes around the rare scores, from Dask columns with the same parts.
-
-    Dask counts on the cluster of a client, else in threads. Where one column is in memory, the
-    others are brought here, and all are one part. O(n log d) time over the workers; 2 d + 1
-    numbers a part come back.
-
-    Raises `ValueError` as `split_scores` does, naming the part.
-    """
-    import dask
-
-    parts = _delayed_split(y, scores, sample_weight)
-    weigh = dask.delayed(weigh_distinct)
-    rare = _tree([weigh(part.rare, part.rare_weight) for part in parts], dask.delayed(_joined))
-    counts = [dask.delayed(_counted)(part, rare) for part in parts]
-    (distinct, weight), cells = dask.compute(rare, _tree(counts, dask.delayed(sum)))
-    n_majority = int(cells.any())
-    check_both_classes("scores", distinct.size, n_majority, distinct.size + n_majority, None)
-    return RareCells(distinct, weight, tied=cells[1::2], gaps=cells[0::2])
-
-
-class MajorityInParts:
-    """Scores of the majority in columns of parts, for a threshold."""
-
-    def __init__(self, y: Any, scores: Any, sample_weight: Any) -> None:
-        self._parts = [part.majority for part in _delayed_split(y, scores, sample_weight)]
-
-    def greatest(self) -> float:
-        """Return the greatest score."""
-        return float(self._greatest([part.max(initial=-np.inf) for part in self._parts]))
-
-    def greatest_below(self, upper: FloatArray) -> FloatArray:
-        """Return the greatest score in each bin; see `greatest_in_bins`."""
-        import dask
-
-        found = dask.delayed(greatest_in_bins)
-        return np.asarray(self._greatest([found(upper, part) for part in self._parts]))
-
-    def _greatest(self, of_parts: list[Any]) -> Any:
-        import dask
-
-        (found,) = dask.compute(_tree(of_parts, partial(dask.delayed(np.max), axis=0)))
-        return found
-
-
-def _delayed_split(y: Any, scores: Any, sample_weight: Any) -> list[Any]:
-    """Each part split by class, where it is; all are one part where a column is in memory."""
-    import dask
-
-    columns = (y, scores, sample_weight)
-    n_parts = {each.npartitions for each in columns if is_dask(each)}
-    if len(n_parts) > 1:
-        raise InputError(
-            f"y, scores and sample_weight have {sorted(n_parts)} parts.",
-            "Rechunk or repartition them alike.",
-            ErrorKind.ROWS,
-        )
-    parts: list[Any]
-    if any(each is not None and not is_dask(each) for each in columns):
-        parts = [[None if each is None else np.asarray(each) for each in columns]]
-    else:
-        delayed = [[] if each is None else delayed_parts(each) for each in columns]
-        parts = list(zip_longest(*delayed))
-    split = dask.delayed(_split, pure=False)
-    return [split(k, *part) for k, part in enumerate(parts)]
-
-
-def _split(number: int, y: Any, scores: Any, weight: Any) -> ScoredClasses:
-    try:
-        value, amount = check_scores(np.asarray(scores), weight)
-        label = label_column(np.asarray(y), value.size)
-    except InputError as error:
-        message = f"part {number}: {error.message}"
-        raise InputError(
-            message, error.remedy, error.kind, column=error.column, row=error.row, value=error.value
-        ) from error
-    counts = np.ones(value.size, bool) if amount is None else amount > 0
-    columns = [
-        None if column is None else column.compress(mask)
-        for column in (value, amount)
-        for mask in (label & counts, ~label & counts)
-    ]
-    return ScoredClasses(*columns)  # type: ignore[arg-type]
-
-
-def _joined(parts: Sequence[WeighedScores]) -> WeighedScores:
-    scores, weights = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return weigh_distinct(scores, weights)
-
-
-def _counted(part: ScoredClasses, rare: WeighedScores) -> FloatArray:
-    if not part.majority.size or not rare.scores.size:
-        return np.full(2 * rare.scores.size + 1, 0.0) + part.majority.size
-    return search(rare.scores, part.majority, part.majority_weight)
-
-
-def _tree(parts: list[Any], join: Any) -> Any:
-    """Join many into one, a few at a time."""
-    while len(parts) > 1:
-        parts = [join(parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
-    return parts[0]
