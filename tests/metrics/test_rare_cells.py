@@ -16,14 +16,7 @@ from rareclass.metrics import rare_cells
 from rareclass.metrics.rare_cells import collapse_by_searching, collapse_by_sorting
 from rareclass.metrics.scored_classes import split_scores
 
-
-def collapse_by_buckets(split):
-    """As with very many rare scores: rows in rough order, several chunks of them."""
-    with patch.multiple(rare_cells, _BUCKETS_FROM=0, _CHUNK_ROWS=50):
-        return collapse_by_searching(split)
-
-
-WAYS = [collapse_by_searching, collapse_by_buckets, collapse_by_sorting]
+WAYS = [collapse_by_searching, collapse_by_sorting]
 
 
 def cells_by_definition(y, scores, weight):
@@ -78,9 +71,8 @@ def test_all_ways_give_the_same_cells(sample):
     y, s, w = sample
     for weight in (None, w):
         split = split_scores(y, s, weight)
-        searched, in_buckets, by_sorting = (way(split) for way in WAYS)
+        searched, by_sorting = (way(split) for way in WAYS)
         assert_cells_equal(searched, by_sorting, rel=0)
-        assert_cells_equal(in_buckets, by_sorting, rel=0)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -127,13 +119,6 @@ def test_one_row_more_crosses_the_switch(seed, rare_share, ties):
     short = metrics.roc_auc(y[1:], s[1:], w[1:])
     w[0] = 0
     assert metrics.roc_auc(y, s, w) == short
-
-
-@draws(30)
-@given(samples(max_rows=120))
-def test_buckets_change_no_digit(sample):
-    split = split_scores(*sample)
-    assert_cells_equal(collapse_by_buckets(split), collapse_by_searching(split), rel=0)
 
 
 @pytest.mark.parametrize("n", [-1, 0])

@@ -12,7 +12,6 @@ from rareclass.compiling import njit
 
 _LANES = 32
 _STRIDE = 64
-_BUCKETS = 256
 
 
 @njit(cache=True, nogil=True)
@@ -40,23 +39,19 @@ def add_to_cells(
 def add_and_read(
     distinct: NDArray[np.float64],
     scores: NDArray[np.float64],
-    row: NDArray[np.int32],
     weight: NDArray[np.float64] | None,
     cells: NDArray[np.float64],
     table: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """The same, and into `out` what `table` holds for the cell of each row.
-
-    Score k is that of row ``row[k]`` of `weight` and of `out`.
-    """
+    """The same, and into `out` what `table` holds for the cell of each row."""
     coarse = distinct[::_STRIDE].copy()
     found, steps = np.empty(_LANES, np.int64), np.zeros(2, np.int64)
     for start in range(0, scores.shape[0], _LANES):
         lanes = min(_LANES, scores.shape[0] - start)
         _search_lanes(distinct, coarse, scores, start, lanes, steps, found)
         for k in range(lanes):
-            j = row[start + k]
+            j = start + k
             cells[found[k]] += 1.0 if weight is None else weight[j]
             out[j] = table[found[k]]
 
@@ -86,67 +81,6 @@ def _search_lanes(
         if distinct[i] == t:
             cell += 1
         found[k] = cell
-
-
-@njit(cache=True, nogil=True)
-def order_by_bucket(
-    distinct: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    weight: NDArray[np.float64] | None,
-    bucket: NDArray[np.uint8],
-    scores_out: NDArray[np.float64],
-    weight_out: NDArray[np.float64] | None,
-) -> None:
-    """Roughly sort rows, keeping row order in each of 256 equal stretches of `distinct`.
-
-    Searched in this order, neighbouring rows meet the same stretch of scores and of cells. A cell
-    lies in one stretch, so that its sum still runs in row order.
-    """
-    place = _bucket_starts(distinct, scores, bucket)
-    for j in range(scores.shape[0]):
-        at = place[bucket[j]]
-        place[bucket[j]] = at + 1
-        scores_out[at] = scores[j]
-        if weight is not None and weight_out is not None:
-            weight_out[at] = weight[j]
-
-
-@njit(cache=True, nogil=True)
-def order_rows_by_bucket(
-    distinct: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    bucket: NDArray[np.uint8],
-    scores_out: NDArray[np.float64],
-    row_out: NDArray[np.int32],
-) -> None:
-    """The same, with the number of each row in place of its weight."""
-    place = _bucket_starts(distinct, scores, bucket)
-    for j in range(scores.shape[0]):
-        at = place[bucket[j]]
-        place[bucket[j]] = at + 1
-        scores_out[at] = scores[j]
-        row_out[at] = j
-
-
-@njit(cache=True, nogil=True)
-def _bucket_starts(
-    distinct: NDArray[np.float64], scores: NDArray[np.float64], bucket: NDArray[np.uint8]
-) -> NDArray[np.int64]:
-    """Where each bucket begins; fills in the bucket of each row."""
-    first = distinct[:: -(-distinct.shape[0] // _BUCKETS)].copy()
-    place = np.zeros(_BUCKETS + 1, np.int64)
-    found, steps = np.empty(_LANES, np.int64), np.zeros(2, np.int64)
-    n = scores.shape[0]
-    for start in range(0, n, _LANES):
-        lanes = min(_LANES, n - start)
-        found[:lanes] = 0
-        _narrow(first, scores, start, lanes, steps, found, first.shape[0])
-        for k in range(lanes):
-            bucket[start + k] = found[k]
-            place[found[k] + 1] += 1
-    for b in range(_BUCKETS):
-        place[b + 1] += place[b]
-    return place
 
 
 @njit(cache=True, nogil=True)

@@ -18,10 +18,6 @@ from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_sc
 # the faster way at any size; this many rows take 3 to 8 ms against 10 to 25 ms. Only the size
 # decides, so that equal rows give equal last digits.
 _SEARCH_FROM = 200_000
-# Distinct rare scores from which on they and their cells outgrow the cache. Bringing the rows into
-# a rough order first, so many at a time, then takes off a sixth to 45 % of the time.
-_BUCKETS_FROM = 250_000
-_CHUNK_ROWS = 1_000_000
 # Rows whose bins are found at a time.
 _STRETCH_ROWS = 65_536
 
@@ -74,8 +70,8 @@ def cells_of(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = 
 def collapse(split: ScoredClasses) -> RareCells:
     """Count both classes around the d distinct rare scores.
 
-    From `_SEARCH_FROM` rows on by `collapse_by_searching`: O(n log d) time, O(n_rare) memory and
-    17 MB at most. Below that by `collapse_by_sorting`: O(n log n) time, O(n) memory.
+    From `_SEARCH_FROM` rows on by `collapse_by_searching`: O(n log d) time, O(n_rare) memory.
+    Below that by `collapse_by_sorting`: O(n log n) time, O(n) memory.
     """
     few = split.rare.size + split.majority.size < _SEARCH_FROM
     return collapse_by_sorting(split) if few else collapse_by_searching(split)
@@ -93,39 +89,13 @@ def collapse_by_searching(split: ScoredClasses) -> RareCells:
     return RareCells(scores, rare, tied=cells[1::2], gaps=cells[0::2])
 
 
-def search(
-    distinct: FloatArray,
-    scores: FloatArray,
-    weight: FloatArray | None,
-    table: FloatArray | None = None,
-    out: FloatArray | None = None,
-) -> FloatArray:
-    """Weight of the rows in each of the 2 d + 1 cells; into `out` the entry of `table` of each."""
+def search(distinct: FloatArray, scores: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """Weight of the rows in each of the 2 d + 1 cells."""
     # Not at the top: numba takes longer to load than small samples take to sort.
     from rareclass.metrics import _ranking_jit as jit
 
     cells = np.zeros(2 * distinct.size + 1)
-    by_bucket = distinct.size >= _BUCKETS_FROM
-    if not by_bucket and table is None:
-        jit.add_to_cells(distinct, scores, weight, cells)
-        return cells
-    size = min(_CHUNK_ROWS, scores.size)
-    row = np.arange(size, dtype=np.int32)
-    bucket, ordered = np.empty(size, np.uint8), np.empty(size)
-    ordered_weight = None if weight is None else np.empty(size)
-    for start in range(0, scores.size, size):
-        rows = slice(start, start + size)
-        own, own_weight = scores[rows], None if weight is None else weight[rows]
-        n = own.size
-        if table is None:
-            jit.order_by_bucket(distinct, own, own_weight, bucket, ordered, ordered_weight)
-            own_weight = None if ordered_weight is None else ordered_weight[:n]
-            jit.add_to_cells(distinct, ordered[:n], own_weight, cells)
-            continue
-        if by_bucket:
-            jit.order_rows_by_bucket(distinct, own, bucket, ordered, row)
-            own = ordered[:n]
-        jit.add_and_read(distinct, own, row, own_weight, cells, table, out[rows])  # type: ignore[index]
+    jit.add_to_cells(distinct, scores, weight, cells)
     return cells
 
 
@@ -190,8 +160,11 @@ def read_cells(
     O(n log d) time.
     """
     if compiled:
-        out = np.empty(scores.size)
-        return search(distinct, scores, weight, table, out), out
+        from rareclass.metrics import _ranking_jit as jit
+
+        cells, out = np.zeros(2 * distinct.size + 1), np.empty(scores.size)
+        jit.add_and_read(distinct, scores, weight, cells, table, out)
+        return cells, out
     left = np.searchsorted(distinct, scores)
     cell = 2 * left + (distinct[np.minimum(left, distinct.size - 1)] == scores)
     held = np.bincount(cell, weight, 2 * distinct.size + 1).astype(np.float64)
