@@ -33,13 +33,12 @@ from rareclass.compare.score_columns import adjusted_for_the_choice
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import paired_difference, roc_auc
 from rareclass.metrics.interval import stretch_for_training
-from rareclass.metrics.paired_evidence import EVIDENCE, Draws
+from rareclass.metrics.paired_evidence import EVIDENCE
 from rareclass.metrics.scored_classes import split_pair
 
 LEVEL = 0.95
 N_FOLDS = 5
 RARE_ROWS = {20: 50, 100: 30}  # -> other rows to each
-REPLICATES = 200
 MEASURES = ("roc_auc", "average_precision")
 METHODS = ("rareclass", "corrected t", "pooled", "raw", "folds", "t")
 OF_MODELS = ("rareclass", "pooled", "raw")
@@ -124,13 +123,13 @@ def truths(models: np.ndarray, n_rare: int) -> dict[str, dict[str, float]]:
     return {"rareclass": found["pooled"], **found}
 
 
-def tested(drawn: dict[str, Any], measure: str, seeds: Any) -> dict[str, Any]:
+def tested(drawn: dict[str, Any], measure: str) -> dict[str, Any]:
     """Interval of the difference by each of `METHODS`."""
     y, fold, raw = drawn["y"], drawn["fold"], drawn["columns"]
     scaled = [on_scale_of_folds(y, column, fold) for column in raw]
     found = {}
     for name, (a, b) in (("pooled", scaled), ("raw", raw)):
-        evidence = EVIDENCE[measure](split_pair(y, a, b), Draws(seeds, n_jobs=1))
+        evidence = EVIDENCE[measure](split_pair(y, a, b))
         value, low, high = evidence.interval(LEVEL)
         found[name] = low, high
         if name == "pooled":
@@ -140,7 +139,7 @@ def tested(drawn: dict[str, Any], measure: str, seeds: Any) -> dict[str, Any]:
     for k in range(N_FOLDS):
         own = fold == k
         pair = split_pair(y[own], raw[0][own], raw[1][own])
-        evidence = EVIDENCE[measure](pair, Draws(seeds, n_jobs=1))
+        evidence = EVIDENCE[measure](pair)
         differences.append(evidence.a(LEVEL).value - evidence.b(LEVEL).value)
         variances.append(evidence.deviation**2)
     mean, s2 = float(np.mean(differences)), float(np.var(differences, ddof=1))
@@ -162,9 +161,8 @@ def simulated(learners: Learners, n_rare: int, samples: int, seed: int) -> list[
     for _ in range(samples):
         drawn = sample(learners, n_rare, rng)
         true = [truths(models, n_rare) for models in drawn["models"]]
-        seeds = rng.integers(2**63, size=REPLICATES).astype(np.uint64)
         for measure in MEASURES:
-            for name, (low, high) in tested(drawn, measure, seeds).items():
+            for name, (low, high) in tested(drawn, measure).items():
                 apart[measure][name] += not low <= 0.0 <= high
                 if name in true[0]:
                     difference = true[0][name][measure] - true[1][name][measure]

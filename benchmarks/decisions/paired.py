@@ -7,16 +7,11 @@ they are not its power. Side by side, on the same samples:
 
 - rareclass: `rareclass.metrics.paired_difference`
 - Zou, Student: the two intervals that it holds, each by itself
-- percentile: of the paired stratified bootstrap (for AUC and cost, which have none: the normal
-  interval of DeLong's, or the rows', variance)
 - unpaired: the intervals of both columns put together as if they were of different rows
 
 Majority scores of both columns are standard normal with a given correlation, rare ones the same
 and shifted; class sizes are fixed, 100 rows to each rare one, 30 where there are 100 rare. k is the
 number of rare rows. Cost: 1 for a false alert, 20 for a rare row missed, threshold 2.
-
-Then seconds: a DeLong test of two columns of 10 million rows beside one AUC, and bootstraps of
-average precision with a million rows.
 """
 
 import argparse
@@ -31,19 +26,16 @@ from scipy import special
 
 from benchmarks import record
 from benchmarks.markdown import table
-from rareclass.metrics import average_precision, paired_difference, roc_auc
-from rareclass.metrics.bootstrap import all_items, bootstrap
-from rareclass.metrics.interval import Interval, difference_interval, normal_quantile
-from rareclass.metrics.paired_evidence import EVIDENCE, Draws, PairEvidence
+from rareclass.metrics.interval import Interval, difference_interval
+from rareclass.metrics.paired_evidence import EVIDENCE
 from rareclass.metrics.scored_classes import ScoredPair, split_pair
 
 LEVEL = 0.95
 GOAL_SIZE = 0.05 + 0.015
 # Rare rows -> other rows to each: fewer where there are many, for time.
 RARE_ROWS = {5: 100, 20: 100, 100: 30}
-REPLICATES = 200
 CUT, COST_MISSED = 2.0, 20.0
-METHODS = ("rareclass", "Zou", "Student", "percentile", "unpaired")
+METHODS = ("rareclass", "Zou", "Student", "unpaired")
 MEASURES = ("roc_auc", "average_precision", "precision_at_k", "expected_cost")
 
 
@@ -109,14 +101,14 @@ POPULATIONS = [
 ]
 
 
-def intervals(pair: ScoredPair, measure: str, n_rare: int, seeds: Any) -> list[Interval]:
+def intervals(pair: ScoredPair, measure: str, n_rare: int) -> list[Interval]:
     """One for each of `METHODS`."""
     options: dict[str, Any] = {}
     if measure == "precision_at_k":
         options = {"k": n_rare}
     if measure == "expected_cost":
         options = {"threshold": CUT, "cost_fn": COST_MISSED}
-    evidence = EVIDENCE[measure](pair, Draws(seeds, n_jobs=1), **options)
+    evidence = EVIDENCE[measure](pair, **options)
     a, b = evidence.a(LEVEL), evidence.b(LEVEL)
     zou = difference_interval(a, b, evidence.correlation)
     n = evidence.n_trials
@@ -125,28 +117,12 @@ def intervals(pair: ScoredPair, measure: str, n_rare: int, seeds: Any) -> list[I
         evidence.interval(LEVEL),
         zou,
         _around(zou.value, t * evidence.deviation),
-        _percentile(pair, measure, n_rare, seeds, evidence),
         difference_interval(a, b, 0.0),
     ]
 
 
 def _around(value: float, reach: float) -> Interval:
     return Interval(value, value - reach, value + reach)
-
-
-def _percentile(
-    pair: ScoredPair, measure: str, n_rare: int, seeds: Any, evidence: PairEvidence
-) -> Interval:
-    difference = evidence.a(LEVEL).value - evidence.b(LEVEL).value
-    if measure in ("roc_auc", "expected_cost"):
-        return _around(difference, normal_quantile(LEVEL) * evidence.deviation)
-    from rareclass.metrics import _bootstrap_jit as jit
-
-    code = jit.AVERAGE_PRECISION if measure == "average_precision" else jit.PRECISION_AT_K
-    share = 1.0 / (1 + RARE_ROWS[n_rare])
-    drawn = bootstrap(all_items(pair), code, share, seeds, n_jobs=1)
-    low, high = np.quantile(drawn[:, 0] - drawn[:, 1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(difference, float(low), float(high))
 
 
 def simulated(population: Population, n_rare: int, samples: int, seed: int) -> list[dict[str, Any]]:
@@ -157,9 +133,8 @@ def simulated(population: Population, n_rare: int, samples: int, seed: int) -> l
     found: dict[str, list] = {name: [] for name in MEASURES}
     for _ in range(samples):
         pair = split_pair(y, *population.draw(n_rare, rng))
-        seeds = rng.integers(2**63, size=REPLICATES).astype(np.uint64)
         for name in MEASURES:
-            found[name].append([each[1:] for each in intervals(pair, name, n_rare, seeds)])
+            found[name].append([each[1:] for each in intervals(pair, name, n_rare)])
     truths = population.truths(n_rare)
     rows = []
     for name in MEASURES:
@@ -177,57 +152,8 @@ def simulated(population: Population, n_rare: int, samples: int, seed: int) -> l
     return rows
 
 
-def speeds(n_auc: int, n_bootstrap: int, repeats: int = 6) -> list[dict[str, Any]]:
-    """Seconds of a test beside one AUC, and of bootstraps; the least of several calls each."""
-    rng = np.random.default_rng(0)
-    rows: list[dict[str, Any]] = []
-    for share in (0.001, 0.1):
-        y = rng.random(n_auc) < share
-        y[:2] = True, False
-        a, b = (rng.normal(size=n_auc) + y for _ in range(2))
-        few = slice(0, min(n_auc, 300_000))
-        roc_auc(y[few], a[few]), paired_difference(y[few], a[few], b[few])
-        one, two = _in_turns(
-            repeats,
-            lambda y=y, a=a: roc_auc(y, a),
-            lambda y=y, a=a, b=b: paired_difference(y, a, b),
-        )
-        rows.append({"rows": n_auc, "rare_share": share, "auc": one, "test": two})
-    y = np.arange(n_bootstrap) < 1000
-    common = rng.normal(size=n_bootstrap)
-    a, b = (
-        np.sqrt(0.5) * common + np.sqrt(0.5) * rng.normal(size=n_bootstrap) + 2.0 * y
-        for _ in range(2)
-    )
-    seeds = np.random.SeedSequence(0).generate_state(2000, np.uint64)
-    groups = rng.integers(n_bootstrap // 20, size=n_bootstrap)
-    for name, other, of in (("one column", a, None), ("two", b, None), ("two, groups", b, groups)):
-        strata = all_items(split_pair(y, a, other, None, of))
-        start = time.perf_counter()
-        bootstrap(strata, 0, 0.0, seeds)
-        seconds = time.perf_counter() - start
-        items = sum(items.mass.size for items in strata.items)
-        rows.append({"rows": n_bootstrap, "columns": name, "items": items, "bootstrap": seconds})
-    value = average_precision(y, a)
-    rows[-1]["average_precision"] = value
-    return rows
-
-
-def _in_turns(repeats: int, *calls: Any) -> list[float]:
-    """The least seconds of each call; they take turns, so that a busy machine favours none."""
-    seconds: list[list[float]] = [[] for _ in calls]
-    for _ in range(repeats):
-        for own, call in zip(seconds, calls, strict=True):
-            start = time.perf_counter()
-            call()
-            own.append(time.perf_counter() - start)
-    return [min(each) for each in seconds]
-
-
-def measure(
-    draws: int = 300, seed: int = 0, auc_rows: int = 10_000_000, bootstrap_rows: int = 1_000_000
-) -> dict[str, Any]:
-    """Size, coverage and power by population; seconds unless `auc_rows` is 0."""
+def measure(draws: int = 300, seed: int = 0) -> dict[str, Any]:
+    """Size, coverage and power by population."""
     rows = []
     for n_rare in RARE_ROWS:
         start = time.perf_counter()
@@ -235,9 +161,7 @@ def measure(
             rows += simulated(population, n_rare, draws, seed)
         seconds = time.perf_counter() - start
         print(f"{n_rare} rare rows: {seconds:.0f} s", file=sys.stderr, flush=True)
-    parameters = {"draws": draws, "seed": seed, "replicates": REPLICATES}
-    timed = speeds(auc_rows, bootstrap_rows) if auc_rows else []
-    return {"parameters": parameters, "level": LEVEL, "rows": rows, "speeds": timed}
+    return {"parameters": {"draws": draws, "seed": seed}, "level": LEVEL, "rows": rows}
 
 
 def render(result: dict[str, Any]) -> str:
@@ -256,8 +180,6 @@ def render(result: dict[str, Any]) -> str:
         "Power: different rankings called different, in %, and mean width of the interval",
         _power(apart),
     ]
-    if result["speeds"]:
-        parts += ["Seconds", _seconds(result["speeds"])]
     return "\n\n".join(parts)
 
 
@@ -293,29 +215,15 @@ def _power(rows: Sequence[dict[str, Any]]) -> str:
     return table(["measure", "shifts", *heads], lines)
 
 
-def _seconds(rows: Sequence[dict[str, Any]]) -> str:
-    lines = []
-    for row in rows:
-        if "test" in row:
-            what = f"AUC test of two columns, {row['rows']:,} rows, {row['rare_share']:.1%} rare"
-            beside = f"{row['auc']:.2f} for one AUC: {row['test'] / row['auc']:.1f} times"
-            lines.append([what, f"{row['test']:.2f}", beside])
-        else:
-            what = f"bootstrap of AP, 2,000 replicates, {row['rows']:,} rows, {row['columns']}"
-            lines.append([what, f"{row['bootstrap']:.1f}", f"{row['items']:,} items"])
-    return table(["what", "seconds", "beside"], lines)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print, write results/decisions_paired.json."""
     prog = "python -m benchmarks.decisions.paired"
     parser = argparse.ArgumentParser(prog=prog, description=__doc__)
     parser.add_argument("--draws", type=int, default=300, help="samples of each population")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--no-speeds", action="store_true")
     parser.add_argument("--json", metavar="FILE", help="default: results/decisions_paired.json")
     args = parser.parse_args(argv)
-    result = measure(args.draws, args.seed, 0 if args.no_speeds else 10_000_000)
+    result = measure(args.draws, args.seed)
     print(render(result))
     print("written:", record.write("decisions_paired", result, args.json))
     return 0

@@ -147,7 +147,7 @@ def _paired(result: Result) -> Finding:
     return Finding(
         "True differences that the 95 % interval contains, 5 to 100 rare rows",
         f"paired_difference {covered('rareclass')}",
-        f"percentile bootstrap {covered('percentile')}",
+        f"Student's interval {covered('Student')}",
     )
 
 

@@ -50,7 +50,6 @@ def test_cells_and_their_table():
 
 def test_a_tiny_simulation_is_measured_and_told(monkeypatch):
     monkeypatch.setattr(folds, "RARE_ROWS", {10: 5})
-    monkeypatch.setattr(folds, "REPLICATES", 5)
     monkeypatch.setattr(folds, "LEARNERS", [folds.LEARNERS[0], folds.LEARNERS[-1]])
     text = folds.render(folds.measure(2, seed=0))
     assert "in % of 2 samples" in text

@@ -16,8 +16,6 @@ from rareclass.compare.score_columns import adjusted_for_the_choice
 from rareclass.errors import ErrorKind
 from rareclass.metrics import paired_difference, roc_auc
 
-FEW = {"n_replicates": 40}
-
 
 def columns(n=150, seed=0):
     rng = np.random.default_rng(seed)
@@ -29,7 +27,7 @@ def columns(n=150, seed=0):
 
 def test_the_figures_are_those_of_the_functions():
     y, scores = columns()
-    found = compare_scores(y, scores, k=[15, 30], **FEW)
+    found = compare_scores(y, scores, k=[15, 30])
     assert [each.words for each in found.measures] == [
         "AUC", "average precision", "precision at 15", "precision at 30",
     ]  # fmt: skip
@@ -42,7 +40,7 @@ def test_the_figures_are_those_of_the_functions():
                 continue
             test = paired_difference(
                 y, scores[each.name], scores[standings.best.name], standings.measure,
-                **standings.options, **FEW,
+                **standings.options,
             )  # fmt: skip
             beside = each.beside_the_best
             assert beside.p_value == test.p_value <= beside.p_adjusted
@@ -68,7 +66,7 @@ def test_a_weight_is_copies_and_a_group_of_one_row_a_row():
     for one, other in zip(*(each.by("AUC").standings for each in (copies, weighted)), strict=True):
         assert one.name == other.name
         assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
-    together = compare_scores(y, scores, groups=np.arange(60) // 2, **FEW)
+    together = compare_scores(y, scores, groups=np.arange(60) // 2)
     assert together.n_groups == 30
     assert "in 30 groups" in together.basis()
     spread = [each.high - each.low for each in together.by("AUC").standings]
@@ -104,7 +102,7 @@ def test_comparisons_that_are_refused(change, kind, says):
     y = np.arange(40) % 10 == 0
     given = {"y": y, "scores": {"a": np.arange(40.0), "b": -np.arange(40.0)}, **change}
     with refused(kind, says=says):
-        compare_scores(**given, **FEW)
+        compare_scores(**given)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +115,7 @@ def test_comparisons_that_are_refused(change, kind, says):
 def test_columns_that_are_refused_by_any_measure(change, message):
     given = {"y": np.arange(40) % 10 == 0, "scores": {"a": np.arange(40.0)}, **change}
     with pytest.raises(ValueError, match=message):
-        compare_scores(**given, **FEW)
+        compare_scores(**given)
 
 
 # -- p-values corrected for the choice of the best: never below those of the closed test --

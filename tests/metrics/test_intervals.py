@@ -12,7 +12,7 @@ from rareclass.metrics import (
     precision_at_k_interval,
     roc_auc_interval,
 )
-from rareclass.metrics.areas import influences, rare_above
+from rareclass.metrics.areas import average_precision_influences, rare_above
 from rareclass.metrics.rare_cells import collapse
 from rareclass.metrics.scored_classes import split_scores
 
@@ -59,7 +59,7 @@ def test_average_precision_influences_are_derivatives():
     w = rng.uniform(0.5, 3.0, size=52)
     split = split_scores(y, s, w)
     cells = collapse(split)
-    of_rare, of_majority = influences(cells)
+    of_rare, of_majority = average_precision_influences(cells)
     d = cells.scores.size
     for row in range(52):
         index = np.searchsorted(cells.scores, s[row])

@@ -14,14 +14,9 @@ from oracles.paired_metrics import auc_spread_by_pairs, pairs
 from rareclass import metrics
 from rareclass.errors import ErrorKind
 from rareclass.metrics import rare_cells
+from rareclass.metrics.bootstrap import PairTable
 from rareclass.metrics.interval import Interval, difference_interval, sum_interval
-from rareclass.metrics.paired_evidence import (
-    EVIDENCE,
-    Draws,
-    _drawn,
-    auc_influences,
-    spread_of_rows,
-)
+from rareclass.metrics.paired_evidence import EVIDENCE
 from rareclass.metrics.scored_classes import split_pair
 
 OPTIONS = {
@@ -37,7 +32,7 @@ by_measure = pytest.mark.parametrize("measure", OPTIONS)
 
 
 def compared(y, a, b, measure, weight=None, groups=None, **more):
-    more = {"n_replicates": 20, "n_jobs": 1} | OPTIONS.get(measure, {}) | more
+    more = {"n_replicates": 20} | OPTIONS.get(measure, {}) | more
     return metrics.paired_difference(y, a, b, measure, sample_weight=weight, groups=groups, **more)
 
 
@@ -53,22 +48,23 @@ def test_every_measure_is_tried():
     assert OPTIONS.keys() == EVIDENCE.keys()
 
 
-@pytest.mark.parametrize(
-    ("measure", "factor"), [("recall_at_k", 1.0), ("precision_at_k", 0.5), ("lift_at_k", 10.0)]
-)
-def test_the_correlation_at_the_top_has_a_made_up_row_in_each_variance(measure, factor):
-    from rareclass.metrics import _bootstrap_jit as jit
-
-    y, a, b = two_columns()
-    pair, seeds = split_pair(y, a, b, None, None), Draws(np.arange(50, dtype=np.uint64), 1)
-    found = EVIDENCE[measure](pair, seeds, k=40)
-    own_a, own_b, both = _drawn(pair, seeds, jit.RECALL_AT_K, 0.1)
-    recalls = [metrics.recall_at_k(y, each, k=40) for each in (a, b)]
-    more_a, more_b = (recall * (1.0 - recall) / 20**2 for recall in recalls)
-    both += max(2.0 * both / np.sqrt(own_a * own_b) - 1.0, 0.0) * np.sqrt(more_a * more_b)
-    wanted = both / np.sqrt((own_a + more_a) * (own_b + more_b))
-    assert found.correlation == pytest.approx(wanted)
-    assert found.a(0.9).value == pytest.approx(factor * recalls[0])
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("measure", ["average_precision", "partial_auc", "recall_at_k"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_influences_spread_as_rows_drawn_again_do(measure, weighted, ties):
+    """Against a bootstrap of rows, which knows nothing of influences."""
+    rng = np.random.default_rng(1)
+    y, a, b = two_columns(n_rare=60, n=1500)
+    a, b = (np.round(a, 1), np.round(b, 1)) if ties else (a, b)
+    w = rng.integers(1, 4, y.size) if weighted else None
+    pair = split_pair(y, a, b, w)
+    options = {"k": 90} if measure == "recall_at_k" else OPTIONS[measure]
+    found = EVIDENCE[measure](pair, **options)
+    of, table = partial(getattr(metrics, measure), **options), PairTable.of(pair)
+    drawn = np.array([table.measured(of, table.weights_again(rng)) for _ in range(400)])
+    assert found.deviation == pytest.approx(np.std(drawn[:, 0] - drawn[:, 1]), rel=0.15)
+    assert found.correlation == pytest.approx(np.corrcoef(drawn.T)[0, 1], abs=0.15)
 
 
 @draws(60)
@@ -78,13 +74,12 @@ def test_the_spread_of_aucs_is_that_of_all_pairs(sample, compiled):
     for grouped in (None, groups):
         pair = split_pair(y, a, b, w, grouped)
         with patch.object(rare_cells, "_SEARCH_FROM", 0 if compiled else 10**9):
-            columns = auc_influences(pair)
+            found = EVIDENCE["roc_auc"](pair)
         expected = auc_spread_by_pairs(y, a, b, w, grouped)
-        found = spread_of_rows(pair, *columns)
-        slow = (expected[0, 0], expected[1, 1], expected[0, 1])
-        assert found == pytest.approx(slow, rel=1e-7, abs=1e-12)
-        for column, scores in zip(columns, (a, b), strict=True):
-            assert column.value == pytest.approx(metrics.roc_auc(y, scores, w), rel=1e-12)
+        slow = np.sqrt(max(expected[0, 0] + expected[1, 1] - 2.0 * expected[0, 1], 0.0))
+        assert found.deviation == pytest.approx(slow, rel=1e-6, abs=1e-6)
+        for interval, scores in zip((found.a, found.b), (a, b), strict=True):
+            assert interval(0.9).value == pytest.approx(metrics.roc_auc(y, scores, w), rel=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -93,13 +88,11 @@ def test_the_compiled_way_reads_the_same_cells(weighted):
     y = rng.random(3000) < 0.3
     a, b = np.round(rng.normal(size=(2, 3000)) + y, 1), rng.normal(size=(2, 3000))[0] + y
     pair = split_pair(y, a[0], b, rng.integers(1, 4, 3000) if weighted else None)
-    slow = auc_influences(pair)
-    with patch.object(rare_cells, "_SEARCH_FROM", 0):
-        fast = auc_influences(pair)
-    for ours, theirs in zip(fast, slow, strict=True):
-        assert ours.value == theirs.value
-        np.testing.assert_array_equal(ours.of_rare, theirs.of_rare)
-        np.testing.assert_array_equal(ours.of_majority, theirs.of_majority)
+    for measure in ("roc_auc", "average_precision"):
+        slow = EVIDENCE[measure](pair)
+        with patch.object(rare_cells, "_SEARCH_FROM", 0):
+            fast = EVIDENCE[measure](pair)
+        assert fast.interval(0.9) == slow.interval(0.9)
 
 
 @pytest.mark.sampled(3)
@@ -132,11 +125,8 @@ def _one_threshold(measure):
 def test_swapped_columns_are_the_other_way_round(measure):
     y, a, b = two_columns()
     swapped = {"threshold": (1.0, 0.0)} if measure == "expected_cost" else {}
-    one = compared(y, a, b, measure, n_replicates=50)
-    other = compared(y, b, a, measure, n_replicates=50, **swapped)
-    # The draws are others where they are drawn by the places in the first column.
-    width = one.high - one.low
-    assert (one.low, one.high) == pytest.approx((-other.high, -other.low), abs=0.15 * width)
+    one, other = compared(y, a, b, measure), compared(y, b, a, measure, **swapped)
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
     assert one.difference == pytest.approx(-other.difference)
     assert (one.value_a, one.value_b) == (other.value_b, other.value_a)
 
@@ -157,30 +147,24 @@ def test_a_weight_of_k_is_k_copies_and_0_is_absence(measure, sample, seed):
         assert weighted[:6] == pytest.approx(repeated[:6], rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-def test_neither_threads_nor_the_order_of_rows_change_an_answer(grouped, monkeypatch):
+@by_measure
+def test_the_order_of_rows_changes_no_answer(measure):
     y, a, b = two_columns()
-    groups = np.arange(y.size) % 57 if grouped else None
-    monkeypatch.setattr("rareclass.metrics.bootstrap._ENTRIES_A_TASK", 2000)
-    one = compared(y, a, b, "average_precision", groups=groups, n_replicates=100)
-    many = compared(y, a, b, "average_precision", groups=groups, n_replicates=100, n_jobs=3)
-    assert one == many
-    back = [column[::-1] for column in (y, a, b)]
-    names = None if groups is None else [f"group {each:03d}" for each in groups[::-1]]
-    turned = compared(*back, "average_precision", groups=names, n_replicates=100)
-    assert turned[:6] == pytest.approx(one[:6], rel=1e-9)
-    assert one != compared(y, a, b, "average_precision", n_replicates=100, random_state=1)
+    for groups in (None, np.arange(y.size) % 57):
+        names = None if groups is None else [f"group {each:03d}" for each in groups[::-1]]
+        turned = compared(*(column[::-1] for column in (y, a, b)), measure, groups=names)
+        assert turned[:6] == pytest.approx(compared(y, a, b, measure, groups=groups)[:6], rel=1e-9)
 
 
 @by_measure
 def test_groups_of_copies_prove_no_more_than_one_of_them(measure):
     y, a, b = two_columns(seed=3)
-    one = compared(y, a, b, measure, n_replicates=400)
+    one = compared(y, a, b, measure)
     times = {"k": 10} if "k" in OPTIONS[measure] else {}
     y5, a5, b5 = (np.repeat(column, 5) for column in (y, a, b))
     groups = np.repeat(np.arange(y.size), 5)
-    five = compared(y5, a5, b5, measure, groups=groups, n_replicates=400, **times)
-    as_rows = compared(y5, a5, b5, measure, n_replicates=400, **times)
+    five = compared(y5, a5, b5, measure, groups=groups, **times)
+    as_rows = compared(y5, a5, b5, measure, **times)
     assert five.difference == pytest.approx(one.difference, abs=1e-9)
     assert five.high - five.low == pytest.approx(one.high - one.low, rel=0.12)
     assert as_rows.high - as_rows.low < 0.8 * (one.high - one.low)
@@ -191,7 +175,7 @@ def test_clear_differences_are_seen_and_paired_tests_see_more():
     for measure in OPTIONS:
         options = {"k": 100} if "k" in OPTIONS[measure] else {}
         options |= {"cost_fn": 50.0} if measure == "expected_cost" else {}
-        found = compared(y, a, b, measure, n_replicates=200, **options)
+        found = compared(y, a, b, measure, **options)
         sign = -1 if measure == "expected_cost" else 1
         assert sign * found.difference > 0.0, measure
         assert found.p_value < 0.05, measure
@@ -232,7 +216,7 @@ def test_the_spread_of_costs_is_that_of_the_rows(sample, seed):
     together = sums @ sums * names.size / max(names.size - 1, 1)
     for by, variance in ((None, alone), (groups, together)):
         found = EVIDENCE["expected_cost"](
-            split_pair(y, a, b, w, by), None, (0.0, 1.0), cost_fp=fp, cost_fn=fn
+            split_pair(y, a, b, w, by), (0.0, 1.0), cost_fp=fp, cost_fn=fn
         )
         assert found.deviation**2 == pytest.approx(variance, rel=1e-6, abs=1e-12)
         assert found.a(0.5).value - found.b(0.5).value == pytest.approx(
@@ -254,7 +238,7 @@ def test_what_is_at_k_is_compared_alike_in_every_unit(grouped):
 
 def test_any_callable():
     y, a, b = two_columns()
-    named = compared(y, a, b, "average_precision", n_replicates=300)
+    named = compared(y, a, b, "average_precision")
     found = compared(y, a, b, metrics.average_precision, n_replicates=300)
     assert found.difference == pytest.approx(named.difference)
     assert found.high - found.low == pytest.approx(named.high - named.low, rel=0.3)
@@ -321,7 +305,7 @@ def test_bad_input_is_named(changes, kind, place):
         {"measure": "expected_cost", "threshold": [1, 2, 3]},
         {"level": 95},
         {"n_replicates": 1},
-        {"random_state": "x"},
+        {"measure": metrics.roc_auc, "random_state": "x"},
     ],
 )
 def test_bad_options_are_named(changes):
@@ -332,7 +316,7 @@ def test_bad_options_are_named(changes):
 @pytest.mark.parametrize("seed", [None, np.random.default_rng(0), np.random.RandomState(0)])
 def test_random_states_of_every_kind(seed):
     y, a, b = two_columns()
-    assert compared(y, a, b, "average_precision", random_state=seed).p_value > 0.0
+    assert compared(y, a, b, metrics.roc_auc, random_state=seed).p_value > 0.0
 
 
 @pytest.mark.sampled(0)
@@ -343,5 +327,5 @@ def test_equal_rankings_are_seldom_told_apart(measure):
     found = 0
     for seed in range(n):
         y, a, b = two_columns(n_rare=20, n=300, seed=seed, shift=(1.5, 1.5))
-        found += compared(y, a, b, measure, n_replicates=100).p_value < 0.05
+        found += compared(y, a, b, measure).p_value < 0.05
     assert found / n <= 0.09

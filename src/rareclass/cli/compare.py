@@ -114,7 +114,7 @@ def compare(
         list[int] | None,
         typer.Option("--k", min=1, help="Also compare precision at k. Many times."),
     ] = None,
-    seed: Annotated[int, seed_option("Seed of folds, methods and bootstrap.")] = 0,
+    seed: Annotated[int, seed_option("Seed of folds and methods.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -165,7 +165,7 @@ def compare(
             tuple(positive or ()), ks,
             character, weight, by,
         )  # fmt: skip
-        written.give(_compare_files(files, seed))
+        written.give(_compare_files(files))
         return
     from rareclass.compare.leaderboard import CompareSettings
     from rareclass.compare.peers import check_methods
@@ -240,12 +240,12 @@ def _print_run(console: Console, run: "MethodRun", found: float | None) -> None:
     console.print(Text(told, style="dim"))
 
 
-def _compare_files(files: "ScoreFiles", seed: int) -> dict[str, Any]:
+def _compare_files(files: "ScoreFiles") -> dict[str, Any]:
     """Compare files of scores, print what comes out, and return it as plain data."""
     from rareclass.compare.score_files import compare_score_files
 
     console = output()
-    found = compare_score_files(files, seed, progress="auto")
+    found = compare_score_files(files)
     comparison = found.comparison
     console.print(f"{comparison.basis()}: {files.target} = {found.rare_label}", style="bold")
     for standings in comparison.measures:

@@ -158,7 +158,7 @@ def compare_methods(
     level : float, default 0.95
         Of intervals and tests.
     random_state : int, default 0
-        Of the folds that a number makes, and of the bootstrap.
+        Of the folds that a number makes.
     progress : bool or "auto", default "auto"
         Show a bar on standard error.
 
@@ -222,10 +222,7 @@ def compare_methods(
     runs = tuple(outcome.run(name) for name, outcome in outcomes.items())
     comparison = None
     if scores:
-        comparison = _compared(
-            rows, tested, fold, scores, measures=measures, k=k, level=level,
-            random_state=random_state,
-        )  # fmt: skip
+        comparison = _compared(rows, tested, fold, scores, measures=measures, k=k, level=level)
     return MethodComparison(runs, comparison, words, scores, tested, fold)
 
 

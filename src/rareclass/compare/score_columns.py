@@ -18,14 +18,14 @@ from rareclass.metrics.interval import (
     p_value_of_intervals,
     stretch_for_training,
 )
-from rareclass.metrics.paired_evidence import EVIDENCE, Draws, PairEvidence
+from rareclass.metrics.paired_evidence import EVIDENCE, PairEvidence
 from rareclass.metrics.scored_classes import (
     amount_column,
     label_column,
     score_column,
     split_pair,
 )
-from rareclass.parameters import check_number, check_whole, is_number
+from rareclass.parameters import check_number, is_number
 
 DEFAULT = ("roc_auc", "average_precision", "precision_at_k")
 _WORDS = {
@@ -235,7 +235,6 @@ class _ComparedRows(NamedTuple):
     y: NDArray[np.bool_]
     weight: NDArray[np.float64] | None
     groups: NDArray[Any] | None
-    draws: Draws
     level: float
     stretch: float  # of differences
 
@@ -244,7 +243,7 @@ class _ComparedRows(NamedTuple):
     ) -> PairEvidence:
         """Return the paired evidence of two columns on a measure."""
         pair = split_pair(self.y, a, b, self.weight, self.groups)
-        return EVIDENCE[measure.name](pair, self.draws, **measure.options)
+        return EVIDENCE[measure.name](pair, **measure.options)
 
     def difference(self, evidence: PairEvidence, level: float) -> Interval:
         """Return the first column less the second, with its interval."""
@@ -265,11 +264,7 @@ def compare_scores(
     groups: ArrayLike | None = None,
     folds: ArrayLike | None = None,
     n_train: float | None = None,
-    n_replicates: int = 2000,
     level: float = 0.95,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    progress: bool | str = False,
 ) -> Comparison:
     """Compare score columns of the same rows: the best, and the significance of its lead.
 
@@ -305,7 +300,7 @@ def compare_scores(
         methods: they allow for the effect of other training rows. Without it, tests are of these
         very models, and call equal methods different too often (docs/decisions/0032). Intervals of
         the values are of the models in any case.
-    n_replicates, level, random_state, n_jobs, progress
+    level
         As in `paired_difference`.
 
     Returns
@@ -324,7 +319,7 @@ def compare_scores(
     --------
     >>> y = [0] * 12 + [1] * 4
     >>> good, bad = list(range(16)), [3, 1, 2] * 5 + [1]
-    >>> found = compare_scores(y, {"bad": bad, "good": good}, ["roc_auc"], n_replicates=50)
+    >>> found = compare_scores(y, {"bad": bad, "good": good}, ["roc_auc"])
     >>> print(*found.says(), sep="\\n")
     16 rows, 4 of them rare
     AUC: good is best (1.000); not significantly worse: bad.
@@ -346,11 +341,7 @@ def compare_scores(
             name: on_scale_of_folds(label, column, folds, weight)
             for name, column in columns.items()
         }
-    check_whole("n_replicates", n_replicates, "a whole number of at least 2", 2)
-    check_whole("random_state", random_state, "a whole number of at least 0", 0)
     group = None if groups is None else np.asarray(groups)
-    seeds = np.random.SeedSequence(random_state).generate_state(n_replicates, np.uint64)
-    draws = Draws(seeds.astype(np.uint64), n_jobs, progress)
     stretch = 1.0
     if n_train is not None:
         check_number("n_train", n_train)
@@ -361,7 +352,7 @@ def compare_scores(
                 ErrorKind.COMBINATION,
             )
         stretch = stretch_for_training(len(label), n_train)
-    rows = _ComparedRows(label, weight, group, draws, level, stretch)
+    rows = _ComparedRows(label, weight, group, level, stretch)
     # Also refuses groups that are missing or too few, and a class without rows.
     first = next(iter(columns.values()))
     pair = split_pair(label, first, first, weight, group)

@@ -81,9 +81,7 @@ class ScoreTable(NamedTuple):
         return name in self.frame.columns
 
 
-def compare_score_files(
-    files: ScoreFiles, seed: int = 0, progress: bool | str = False
-) -> ComparedFiles:
+def compare_score_files(files: ScoreFiles) -> ComparedFiles:
     """Compare the score columns of files by AUC, average precision and precision at k.
 
     Raises `InputError` where the files are of different rows, an id occurs twice, a label or score
@@ -102,14 +100,12 @@ def compare_score_files(
         k=[None, *sorted(files.ks)],
         sample_weight=read.weight,
         groups=read.groups,
-        random_state=seed,
-        progress=progress,
     )
-    by, not_judged = _by_value(read, seed)
+    by, not_judged = _by_value(read)
     return ComparedFiles(comparison, read.rare_label, read.homes, by, not_judged)
 
 
-def _by_value(read: "ReadScores", seed: int) -> tuple[dict[str, Comparison], dict[str, str]]:
+def _by_value(read: "ReadScores") -> tuple[dict[str, Comparison], dict[str, str]]:
     """Comparisons of the rows of each value alone, and the reasons where there is none."""
     if read.by is None:
         return {}, {}
@@ -122,7 +118,6 @@ def _by_value(read: "ReadScores", seed: int) -> tuple[dict[str, Comparison], dic
                 {name: column[own] for name, column in read.columns.items()},
                 sample_weight=None if read.weight is None else read.weight[own],
                 groups=None if read.groups is None else read.groups[own],
-                random_state=seed,
             )
         except ValueError as error:
             reason = error.message if isinstance(error, InputError) else str(error)

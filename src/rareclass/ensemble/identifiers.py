@@ -32,7 +32,6 @@ _MOST_ROWS = 30_000
 _PART_OF_TIME = 0.2
 # A column that holds nearby only is kept where chance alone would hardly make it look that useful.
 _KEPT_BELOW = 0.3
-_REPLICATES = 200
 _MOST_TRIED = 8
 # Few quick trees: those of the trial with a column are compared with those without it.
 _ROUNDS, _RATE, _LEAVES, _TRIALS = 40, 0.15, 15, 4
@@ -215,7 +214,5 @@ class _Trial:
             others,
             "average_precision",
             sample_weight=self.weight,
-            n_replicates=_REPLICATES,
-            n_jobs=1,
         )
         return bool(found.difference > 0 and found.p_value < _KEPT_BELOW)

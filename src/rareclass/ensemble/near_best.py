@@ -22,9 +22,9 @@ from rareclass.metrics import (
 
 # Level of the confidence interval of the best member that the others must reach.
 _LEVEL = 0.8
-# Level of the interval of the difference on the first fold, and samples that it is drawn from. A
-# member as good as the best is taken to be behind in one of twenty cases.
-_DIFFERENCE_LEVEL, _N_REPLICATES = 0.8, 200
+# Level of the interval of the difference on the first fold. A member as good as the best is taken
+# to be behind in one of twenty cases.
+_DIFFERENCE_LEVEL = 0.8
 # With fewer rare rows in the first fold nothing is told from it.
 _LEAST_RARE = 3
 
@@ -82,7 +82,7 @@ class Leader(NamedTuple):
     ) -> bool:
         """Return whether a member with these scores of some rows (numbers) will not come near.
 
-        `is_rare` and `weight` are those of the rows. O(n log n), and 200 draws.
+        `is_rare` and `weight` are those of the rows. O(n log n).
         """
         leading = self.held_out[rows]
         known = ~(np.isnan(leading) | np.isnan(scores))
@@ -94,8 +94,6 @@ class Leader(NamedTuple):
             leading[known],
             "roc_auc" if objective is roc_auc else "average_precision",
             sample_weight=None if weight is None else weight[known],
-            n_replicates=_N_REPLICATES,
             level=_DIFFERENCE_LEVEL,
-            n_jobs=1,
         )
         return difference.high < self.low - self.value

@@ -36,24 +36,16 @@ def add_to_cells(
 
 
 @njit(cache=True, nogil=True)
-def add_and_read(
-    distinct: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    weight: NDArray[np.float64] | None,
-    cells: NDArray[np.float64],
-    table: NDArray[np.float64],
-    out: NDArray[np.float64],
+def find_cells(
+    distinct: NDArray[np.float64], scores: NDArray[np.float64], cell: NDArray[np.int64]
 ) -> None:
-    """The same, and into `out` what `table` holds for the cell of each row."""
+    """The number of each row's cell."""
     coarse = distinct[::_STRIDE].copy()
     found, steps = np.empty(_LANES, np.int64), np.zeros(2, np.int64)
     for start in range(0, scores.shape[0], _LANES):
         lanes = min(_LANES, scores.shape[0] - start)
         _search_lanes(distinct, coarse, scores, start, lanes, steps, found)
-        for k in range(lanes):
-            j = start + k
-            cells[found[k]] += 1.0 if weight is None else weight[j]
-            out[j] = table[found[k]]
+        cell[start : start + lanes] = found[:lanes]
 
 
 @njit(cache=True, nogil=True)

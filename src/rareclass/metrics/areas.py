@@ -91,15 +91,31 @@ def roc_auc_interval(
 
 def auc_estimate(cells: RareCells) -> ShareEstimate:
     """AUC with its cautious DeLong variance."""
-    auc, above = auc_of_cells(cells), rare_above(cells)
-    below = cells.majority_below() / cells.n_majority
-    majority = np.concatenate([cells.gaps, cells.tied])
+    auc = auc_of_cells(cells)
+    variance = _cautious_variance(cells, *auc_influences(cells), auc)
+    return ShareEstimate(auc, auc, variance, min(cells.n_rare, cells.n_majority))
+
+
+def auc_influences(cells: RareCells) -> tuple[FloatArray, FloatArray]:
+    """DeLong's structural components less the AUC, for a row in each cell.
+
+    Of a rare row the share of the majority below it, of a majority row the share of the rare rows
+    above it; ties count one half. Shapes as of `average_precision_influences`.
+    """
+    auc = auc_of_cells(cells)
+    return cells.majority_below() / cells.n_majority - auc, rare_above(cells) - auc
+
+
+def _cautious_variance(
+    cells: RareCells, of_rare: FloatArray, of_majority: FloatArray, share: float
+) -> float:
+    """Variance from the influence of a row in each cell, with a made-up row in each class."""
     n_rare, n_majority = cells.n_rare, cells.n_majority
-    variance = (
-        cautious_square_sum(cells.rare, below - auc, auc) / n_rare / n_rare
-        + cautious_square_sum(majority, above - auc, auc) / n_majority / n_majority
+    majority = np.concatenate([cells.gaps, cells.tied])
+    return (
+        cautious_square_sum(cells.rare, of_rare, share) / n_rare / n_rare
+        + cautious_square_sum(majority, of_majority, share) / n_majority / n_majority
     )
-    return ShareEstimate(auc, auc, variance, min(n_rare, n_majority))
 
 
 def rare_above(cells: RareCells) -> FloatArray:
@@ -229,18 +245,12 @@ def check_max_fpr(max_fpr: float) -> None:
 
 def area_estimate(cells: RareCells, max_fpr: float, standardized: bool = True) -> ShareEstimate:
     """Estimate of ``A / p`` with its cautious variance, to be reported as was asked for."""
-    top = _top_of_majority(cells, max_fpr)
-    share = float(np.clip(cells.rare @ top.below / cells.n_rare, 0.0, 1.0))
-    part = np.concatenate([top.part_of_gaps, top.part_of_ties])
-    above, weight = rare_above(cells), np.concatenate([cells.gaps, cells.tied])
-    # The true-positive rate at the cut: that of the lowest cell that reaches into the top.
-    influence = part * (above - above[part > 0.0].max()) / max_fpr
-    influence -= weight @ influence / cells.n_majority
-    variance = (
-        cautious_square_sum(cells.rare, top.below - share, share) / cells.n_rare / cells.n_rare
-    )
-    of_majority = weight @ influence**2 + share * (1.0 - share) / max_fpr**2
-    variance = float(variance + of_majority / cells.n_majority / cells.n_majority)
+    share = _share_of_top(cells, _top_of_majority(cells, max_fpr))
+    of_rare, of_majority = partial_auc_influences(cells, max_fpr)
+    weight = np.concatenate([cells.gaps, cells.tied])
+    variance = cautious_square_sum(cells.rare, of_rare, share) / cells.n_rare / cells.n_rare
+    squares = weight @ of_majority**2 + share * (1.0 - share) / max_fpr**2
+    variance = float(variance + squares / cells.n_majority / cells.n_majority)
     n_trials = min(cells.n_rare, max_fpr * cells.n_majority)
     if not standardized:
         return ShareEstimate(share, share, variance, n_trials, 0.0, max_fpr)
@@ -249,12 +259,28 @@ def area_estimate(cells: RareCells, max_fpr: float, standardized: bool = True) -
     return ShareEstimate(share, share, variance, n_trials, 0.5 - factor * max_fpr / 2.0, factor)
 
 
+def partial_auc_influences(cells: RareCells, max_fpr: float) -> tuple[FloatArray, FloatArray]:
+    """Influence on ``A / p`` of a row in each cell; shapes as of `average_precision_influences`."""
+    top = _top_of_majority(cells, max_fpr)
+    part = np.concatenate([top.part_of_gaps, top.part_of_ties])
+    above, weight = rare_above(cells), np.concatenate([cells.gaps, cells.tied])
+    # The true-positive rate at the cut: that of the lowest cell that reaches into the top.
+    influence = part * (above - above[part > 0.0].max()) / max_fpr
+    influence -= weight @ influence / cells.n_majority
+    return top.below - _share_of_top(cells, top), influence
+
+
 class _Top(NamedTuple):
     """The top share of the majority, around the rare scores."""
 
     below: FloatArray  # shape (d,): share of the top below each rare score
     part_of_ties: FloatArray  # shape (d,): part of each tie in the top
     part_of_gaps: FloatArray  # shape (d + 1,)
+
+
+def _share_of_top(cells: RareCells, top: _Top) -> float:
+    """``A / p``: the mean, over the rare rows, of the share of the top below."""
+    return float(np.clip(cells.rare @ top.below / cells.n_rare, 0.0, 1.0))
 
 
 def _top_of_majority(cells: RareCells, max_fpr: float) -> _Top:
@@ -338,21 +364,15 @@ def average_precision_of_cells(cells: RareCells) -> float:
 
 def average_precision_estimate(cells: RareCells) -> ShareEstimate:
     """AP with its cautious variance."""
-    n_rare, n_majority = cells.n_rare, cells.n_majority
-    value = average_precision_of_cells(cells)
-    of_rare, of_majority = influences(cells)
-    majority = np.concatenate([cells.gaps, cells.tied])
-    variance = (
-        cautious_square_sum(cells.rare, of_rare, value) / n_rare / n_rare
-        + cautious_square_sum(majority, of_majority, value) / n_majority / n_majority
-    )
+    n_rare, value = cells.n_rare, average_precision_of_cells(cells)
+    variance = _cautious_variance(cells, *average_precision_influences(cells), value)
     gain, _ = _slopes(cells)
     bias = min(float(cells.rare @ ((1.0 - cells.rare_from() / n_rare) * gain)) / n_rare, 1.0)
     # Fractional weights can make the first-order bias as great as the value itself.
     return ShareEstimate(value, value - min(bias, value / 2.0), variance, n_rare)
 
 
-def influences(cells: RareCells) -> tuple[FloatArray, FloatArray]:
+def average_precision_influences(cells: RareCells) -> tuple[FloatArray, FloatArray]:
     """Influence on AP of a row in each cell, times the weight of the row's class.
 
     The influence is the derivative of AP along ``F -> (1 - e) F + e delta_row`` for the class's

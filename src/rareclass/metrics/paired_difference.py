@@ -16,7 +16,7 @@ from rareclass.metrics.interval import (
     normal_quantile,
     p_value_of_intervals,
 )
-from rareclass.metrics.paired_evidence import EVIDENCE, Draws, PairEvidence
+from rareclass.metrics.paired_evidence import EVIDENCE, PairEvidence
 from rareclass.metrics.scored_classes import (
     ScoredPair,
     split_pair,
@@ -47,7 +47,6 @@ def paired_difference(
     n_replicates: int = 2000,
     level: float = 0.95,
     random_state: Any = 0,
-    n_jobs: int | None = None,
     progress: bool | str = False,
     **options: Any,
 ) -> PairedDifference:
@@ -62,13 +61,12 @@ def paired_difference(
     n - 1 degrees of freedom, n the rare rows. The p-value is 1 less the highest level whose
     interval leaves out 0.
 
-    - "roc_auc": r is DeLong's, from what each row says of both AUCs; no resampling.
-    - "expected_cost": a mean over rows; r from each row's cost; no resampling.
-    - "average_precision", "precision_at_k", "recall_at_k", "lift_at_k", "partial_auc": r by a
-      paired bootstrap, stratified by class: both rankings are measured on the same rows drawn
-      again. Rows are drawn by their places between the rare scores, not one by one.
-    - any callable ``(y, scores, sample_weight=...) -> float``: Student's interval by the bootstrap
-      alone, n the rare rows or the groups that hold one. Called twice a replicate.
+    - "roc_auc", "average_precision", "partial_auc", "precision_at_k", "recall_at_k", "lift_at_k",
+      "expected_cost": r and s from the influence of each row on both values (DeLong's components
+      for AUC); no resampling.
+    - any callable ``(y, scores, sample_weight=...) -> float``: Student's interval by a paired
+      bootstrap within each class, n the rare rows or the groups that hold one. Called twice a
+      replicate.
 
     In both variances behind r stands the made-up row of `roc_auc_interval`, so that a sample in
     which no row tells the rankings apart still proves little. docs/decisions/0029 has size,
@@ -88,15 +86,14 @@ def paired_difference(
         rows, unless `groups` says otherwise.
     groups : array-like of shape (n,), optional
         Rows of equal group move together (a customer, a day): groups, not rows, are what is
-        independent. Groups with and those without a rare row are drawn apart.
+        independent.
     n_replicates : int, default 2000
-        Samples drawn, at least 2. More changes the answer less from one `random_state` to another.
+        Samples drawn for a callable, at least 2. More changes the answer less from one
+        `random_state` to another.
     level : float, default 0.95
         Of the interval. Greater gives wider; the p-value does not depend on it.
     random_state : int, Generator, RandomState or None, default 0
-        The default gives the same answer each time; neither threads nor copies change it.
-    n_jobs : int, optional
-        Threads of the bootstrap; all cores unless told otherwise.
+        Of those samples; the default gives the same answer each time, and copies do not change it.
     progress : bool or "auto", default False
         Show a bar on standard error; "auto" where that is a terminal. Ctrl-C ends the bootstrap.
     **options
@@ -109,8 +106,7 @@ def paired_difference(
     PairedDifference
         ``(difference, low, high, p_value, value_a, value_b, method)``; difference is
         ``value_a - value_b``. P-values below 1e-12 are given as that. O(n log n) time, O(n)
-        memory; a bootstrap takes ``n_replicates`` times O(distinct pairs of places) more, O(n) at
-        most.
+        memory; a callable is called ``2 n_replicates`` times.
 
     Raises
     ------
@@ -135,7 +131,6 @@ def paired_difference(
     normal_quantile(level)
     check_whole("n_replicates", n_replicates, "a whole number of at least 2", 2)
     pair = split_pair(y, scores_a, scores_b, sample_weight, groups)
-    draws = Draws(_seeds(random_state, int(n_replicates)), n_jobs, progress)
     if callable(measure):
         if options:
             raise InputError(
@@ -143,8 +138,8 @@ def paired_difference(
                 "Bind it with functools.partial.",
                 ErrorKind.COMBINATION,
             )
-        return _of_callable(pair, measure, draws, level)
-    evidence = _known(measure, options)(pair, draws, **options)
+        return _of_callable(pair, measure, _seeds(random_state, int(n_replicates)), level, progress)
+    evidence = _known(measure, options)(pair, **options)
     found, p_value = evidence.interval(level), p_value_of_intervals(evidence.interval, level)
     a, b = evidence.a(level).value, evidence.b(level).value
     return PairedDifference(*found, p_value, a, b, evidence.method)
@@ -159,7 +154,7 @@ def _known(measure: Any, options: dict[str, Any]) -> Callable[..., PairEvidence]
             ErrorKind.SETTING,
         )
     make = EVIDENCE[measure]
-    taken = list(inspect.signature(make).parameters.values())[2:]
+    taken = list(inspect.signature(make).parameters.values())[1:]
     for name in options:
         if name not in [each.name for each in taken]:
             known = ", ".join(each.name for each in taken) or "none"
@@ -175,10 +170,14 @@ def _known(measure: Any, options: dict[str, Any]) -> Callable[..., PairEvidence]
 
 
 def _of_callable(
-    pair: ScoredPair, measure: Callable[..., float], draws: Draws, level: float
+    pair: ScoredPair,
+    measure: Callable[..., float],
+    seeds: NDArray[np.uint64],
+    level: float,
+    progress: bool | str,
 ) -> PairedDifference:
     """Student's interval and p-value of the bootstrap's standard deviation."""
-    values, drawn = bootstrap_callable(pair, measure, draws.seeds, draws.progress)
+    values, drawn = bootstrap_callable(pair, measure, seeds, progress)
     rare = pair.rare
     n = rare.mass if rare.group is None else float(np.unique(rare.group).size)
     spread = drawn[:, 0] - drawn[:, 1]

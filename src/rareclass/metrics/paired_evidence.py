@@ -1,9 +1,9 @@
 """Evidence of two score columns of the same rows: both intervals of a measure, their correlation.
 
 A measure of `EVIDENCE` gives the interval of each column at any level, as the measure alone has it,
-and the correlation r of both estimates: from the influence of each row where that is known (AUC by
-DeLong's components, expected cost), by a paired bootstrap elsewhere. In both variances behind r
-stands one made-up row of the greatest possible spread, the one of the intervals.
+and the correlation r of both estimates, from the influence of each row on them: DeLong's components
+for AUC. In both variances behind r stands one made-up row of the greatest possible spread, the one
+of the intervals.
 """
 
 import math
@@ -16,9 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.later import special
-from rareclass.metrics.areas import area_estimate, average_precision_estimate, check_max_fpr
-from rareclass.metrics.at_k import depth, top_estimate
-from rareclass.metrics.bootstrap import all_items, bootstrap
+from rareclass.metrics.areas import (
+    area_estimate,
+    auc_estimate,
+    auc_influences,
+    average_precision_estimate,
+    average_precision_influences,
+    check_max_fpr,
+    partial_auc_influences,
+)
+from rareclass.metrics.at_k import depth, precision_in_top, top_estimate
 from rareclass.metrics.expected_cost import (
     ClassCost,
     CostEstimate,
@@ -26,39 +33,9 @@ from rareclass.metrics.expected_cost import (
     class_cost,
     cost_columns,
 )
-from rareclass.metrics.interval import (
-    Interval,
-    ShareEstimate,
-    difference_interval,
-)
-from rareclass.metrics.rare_cells import (
-    RareCells,
-    collapse,
-    is_worth_compiling,
-    read_cells,
-    weigh_distinct,
-)
-from rareclass.metrics.scored_classes import (
-    ClassPair,
-    FloatArray,
-    ScoredClasses,
-    ScoredPair,
-)
-
-_BOOTSTRAP = "paired stratified bootstrap"
-_CLUSTERED = {
-    _BOOTSTRAP: "paired bootstrap of groups",
-    "DeLong": "DeLong, clustered",
-    "influence": "influence, clustered",
-}
-
-
-class Draws(NamedTuple):
-    """How a bootstrap is drawn."""
-
-    seeds: NDArray[np.uint64]
-    n_jobs: int | None = None
-    progress: bool | str = False
+from rareclass.metrics.interval import Interval, ShareEstimate, difference_interval
+from rareclass.metrics.rare_cells import RareCells, find_cells, is_worth_compiling
+from rareclass.metrics.scored_classes import ClassPair, FloatArray, ScoredPair
 
 
 class Estimate(Protocol):
@@ -123,87 +100,165 @@ class JointSpread(NamedTuple):
 
 
 class RowInfluences(NamedTuple):
-    """Influence of every row on a mean over both classes; the weighted sum of each class is 0."""
+    """Influence of every row on an estimate; the weighted sum of each class is 0."""
 
-    value: float
     of_rare: FloatArray  # shape (n_rare,)
     of_majority: FloatArray  # shape (n_majority,)
 
 
-def roc_auc_evidence(pair: ScoredPair, draws: Draws) -> PairEvidence:
-    """DeLong's covariance of both AUCs, and the intervals of `roc_auc_interval`."""
-    columns = auc_influences(pair)
-    spread = spread_of_rows(pair, *columns)
+class _Column(NamedTuple):
+    """One score column, counted around its rare scores, and the cell of each row."""
+
+    cells: RareCells
+    rare_at: NDArray[np.int64]  # place of each rare row among the distinct rare scores
+    majority_at: NDArray[np.int64]  # cell of each majority row: gap 0, tie 0, gap 1, ..., gap d
+
+    @classmethod
+    def of(cls, pair: ScoredPair, rare: FloatArray, majority: FloatArray) -> "_Column":
+        """Count the rows of both classes; O(n log n_rare) time, O(n) memory."""
+        distinct = np.unique(rare)
+        compiled = is_worth_compiling(rare.size + majority.size)
+        rare_at = find_cells(distinct, rare, compiled) // 2
+        majority_at = find_cells(distinct, majority, compiled)
+        held = np.bincount(rare_at, pair.rare.weight, distinct.size).astype(np.float64)
+        counts = np.bincount(majority_at, pair.majority.weight, 2 * distinct.size + 1)
+        counts = counts.astype(np.float64)
+        cells = RareCells(distinct, held, tied=counts[1::2], gaps=counts[0::2])
+        return cls(cells, rare_at, majority_at)
+
+    def of_rows(self, of_rare: FloatArray, of_majority: FloatArray) -> RowInfluences:
+        """Hand the influences of cells out to the rows; of the majority the gaps, then the ties."""
+        n_gaps = self.cells.gaps.size
+        table = np.empty(of_majority.size)
+        table[0::2], table[1::2] = of_majority[:n_gaps], of_majority[n_gaps:]
+        return RowInfluences(of_rare[self.rare_at], table[self.majority_at])
+
+
+def _columns(pair: ScoredPair) -> list[_Column]:
+    """Both columns; many rows in two threads, as compiled code lets go of the interpreter."""
+    scores = [(pair.rare.a, pair.majority.a), (pair.rare.b, pair.majority.b)]
+    if not is_worth_compiling(pair.rare.a.size + pair.majority.a.size):
+        return [_Column.of(pair, *each) for each in scores]
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda each: _Column.of(pair, *each), scores))
+
+
+def roc_auc_evidence(pair: ScoredPair) -> PairEvidence:
+    """Both intervals of the AUC, their correlation by DeLong's components."""
     n_rare, n_majority = (_n_trials(rows) for rows in (pair.rare, pair.majority))
-    estimates, made_up = [], []
-    for column, variance in zip(columns, spread[:2], strict=True):
-        auc = column.value
-        extra = auc * (1.0 - auc) * (1.0 / n_rare / n_rare + 1.0 / n_majority / n_majority)
-        estimates.append(ShareEstimate(auc, auc, variance + extra, min(n_rare, n_majority)))
-        made_up.append(extra)
-    return _evidence(pair, estimates, spread, made_up, "DeLong")
+    columns = _columns(pair)
+    shares = [
+        auc_estimate(each.cells)._replace(n_trials=min(n_rare, n_majority)) for each in columns
+    ]
+    rows = [each.of_rows(*auc_influences(each.cells)) for each in columns]
+    made_up = [
+        _made_up_share(each.value, n_rare) + _made_up_share(each.value, n_majority)
+        for each in shares
+    ]
+    return _share_evidence(pair, shares, rows, made_up, "DeLong")
 
 
-def average_precision_evidence(pair: ScoredPair, draws: Draws) -> PairEvidence:
-    """Both intervals of `average_precision_interval`, their correlation by bootstrap."""
-    from rareclass.metrics import _bootstrap_jit as jit
-
-    shares = [average_precision_estimate(cells) for cells in _columns(pair)]
-    return _of_shares(pair, shares, _drawn(pair, draws, jit.AVERAGE_PRECISION, 0.0))
+def average_precision_evidence(pair: ScoredPair) -> PairEvidence:
+    """Both intervals of average precision, their correlation by the influence of each row."""
+    columns, n_rare = _columns(pair), _n_trials(pair.rare)
+    shares = [average_precision_estimate(each.cells) for each in columns]
+    rows = [each.of_rows(*average_precision_influences(each.cells)) for each in columns]
+    return _share_evidence(pair, shares, rows, [_made_up_share(s.value, n_rare) for s in shares])
 
 
 def partial_auc_evidence(
-    pair: ScoredPair, draws: Draws, max_fpr: float, standardized: bool = True
+    pair: ScoredPair, max_fpr: float, standardized: bool = True
 ) -> PairEvidence:
-    """Both intervals of `partial_auc_interval`, their correlation by bootstrap."""
-    from rareclass.metrics import _bootstrap_jit as jit
-
+    """Both intervals of the partial AUC, their correlation by the influence of each row."""
     check_max_fpr(max_fpr)
-    shares = [area_estimate(cells, max_fpr, standardized) for cells in _columns(pair)]
-    return _of_shares(pair, shares, _drawn(pair, draws, jit.PARTIAL_AUC, max_fpr))
+    columns, n_rare = _columns(pair), _n_trials(pair.rare)
+    shares = [area_estimate(each.cells, max_fpr, standardized) for each in columns]
+    rows = [each.of_rows(*partial_auc_influences(each.cells, max_fpr)) for each in columns]
+    return _share_evidence(pair, shares, rows, [_made_up_share(s.value, n_rare) for s in shares])
 
 
-def _of_shares(
-    pair: ScoredPair, shares: Sequence[ShareEstimate], spread: JointSpread
+def _share_evidence(
+    pair: ScoredPair,
+    shares: Sequence[ShareEstimate],
+    columns: Sequence[RowInfluences],
+    made_up: Sequence[float],
+    method: str = "influence",
 ) -> PairEvidence:
-    """Intervals on the logit scale; rows that move together have the bootstrap's variance."""
-    n_rare = _n_trials(pair.rare)
-    made_up = [_made_up_share(share.value, n_rare) for share in shares]
+    """Intervals on the logit scale; where rows move together, with the variance of the groups."""
+    spread = spread_of_rows(pair, *columns)
     if pair.n_groups:
+        n_rare = _n_trials(pair.rare)
         shares = [
             share._replace(variance=variance + extra, n_trials=min(n_rare, share.n_trials))
             for share, variance, extra in zip(shares, spread[:2], made_up, strict=True)
         ]
     squared = shares[0].factor ** 2
-    made_up = [squared * each for each in made_up]
-    return _evidence(pair, shares, spread.scaled(squared), made_up, _BOOTSTRAP)
+    return _evidence(pair, shares, spread.scaled(squared), [squared * x for x in made_up], method)
 
 
-def _at_k_evidence(measure: str, pair: ScoredPair, draws: Draws, k: float) -> PairEvidence:
+def _at_k_evidence(measure: str, pair: ScoredPair, k: float) -> PairEvidence:
     """Both Wilson's intervals of the recall among the top k, times a factor."""
-    from rareclass.metrics import _bootstrap_jit as jit
-
-    n_trials = _n_trials(pair.rare)
-    estimates = [
-        top_estimate(cells, k, measure)._replace(n_trials=n_trials) for cells in _columns(pair)
+    columns, n_rare = _columns(pair), _n_trials(pair.rare)
+    estimates = [top_estimate(each.cells, k, measure)._replace(n_trials=n_rare) for each in columns]
+    a, b = columns
+    rows = [
+        _recall_influences(pair, pair.rare.a, pair.majority.a, a.cells, k),
+        _recall_influences(pair, pair.rare.b, pair.majority.b, b.cells, k),
     ]
-    share = min(k / (pair.rare.mass + pair.majority.mass), 1.0)
     squared = estimates[0].factor ** 2
-    spread = _drawn(pair, draws, jit.RECALL_AT_K, share).scaled(squared)
-    made_up = [squared * _made_up_share(each.recall, n_trials) for each in estimates]
-    return _evidence(pair, estimates, spread, made_up, _BOOTSTRAP)
+    made_up = [squared * _made_up_share(each.recall, n_rare) for each in estimates]
+    return _evidence(pair, estimates, spread_of_rows(pair, *rows).scaled(squared), made_up)
 
 
 def lift_at_k_evidence(
-    pair: ScoredPair, draws: Draws, k: float | None = None, share: float | None = None
+    pair: ScoredPair, k: float | None = None, share: float | None = None
 ) -> PairEvidence:
-    """Both intervals of `lift_at_k_interval`, their correlation by bootstrap."""
-    return _at_k_evidence("lift", pair, draws, depth(_columns(pair)[0], k, share))
+    """Both intervals of the lift at k, their correlation by the influence of each row."""
+    return _at_k_evidence("lift", pair, depth(_columns(pair)[0].cells, k, share))
+
+
+def _recall_influences(
+    pair: ScoredPair, rare: FloatArray, majority: FloatArray, cells: RareCells, k: float
+) -> RowInfluences:
+    """Influence of each row on R, the recall among the top k.
+
+    A row in the top k takes the place of one at the cut, which is rare with the chance L. So the
+    influence is ``(1 - L) ([in top] - R)`` of a rare row and ``-L W- / W+ ([in top] - F)`` of a
+    majority row, F the share of the majority in the top.
+    """
+    scores = np.concatenate([rare, majority])
+    weight = np.concatenate([rows.weights() for rows in (pair.rare, pair.majority)])
+    order = np.argsort(-scores, kind="stable")
+    reached = np.cumsum(weight[order])
+    cut = scores[order[min(int(np.searchsorted(reached, k)), order.size - 1)]]
+    tied = float(weight[scores == cut].sum())
+    part = min((k - float(weight[scores > cut].sum())) / tied, 1.0)
+    in_top = (scores > cut) + part * (scores == cut)
+    of_rare, of_majority = in_top[: rare.size], in_top[rare.size :]
+    at_cut = _rare_at_cut(cells, k)
+    of_rare = of_rare - weight[: rare.size] @ of_rare / cells.n_rare
+    of_majority = of_majority - weight[rare.size :] @ of_majority / cells.n_majority
+    lost = -at_cut * cells.n_majority / cells.n_rare
+    return RowInfluences((1.0 - at_cut) * of_rare, lost * of_majority)
+
+
+def _rare_at_cut(cells: RareCells, k: float) -> float:
+    """Chance that a row at the cut is rare.
+
+    Counted as far to each side as the number of rows above a score varies by chance,
+    ``sqrt(k (1 - k / W))``.
+    """
+    total = cells.n_rare + cells.n_majority
+    reach = math.sqrt(max(k * (1.0 - k / total), 0.0))
+    low, high = max(k - reach, 0.0), min(k + reach, total)
+    if not low < high:
+        return cells.n_rare / total
+    hits = [at * precision_in_top(cells, at) if at > 0.0 else 0.0 for at in (low, high)]
+    return min(max((hits[1] - hits[0]) / (high - low), 0.0), 1.0)
 
 
 def expected_cost_evidence(
     pair: ScoredPair,
-    draws: Draws,
     threshold: float | tuple[float, float] = 0.5,
     cost_fp: ArrayLike = 1.0,
     cost_fn: ArrayLike = 1.0,
@@ -226,9 +281,9 @@ def expected_cost_evidence(
             # Of a mean over the class, times the class's share of the rows.
             influences.append(amount * error * (rows.mass / total) - parts[-1].value)
         estimates.append(CostEstimate(tuple(parts)))
-        columns.append(RowInfluences(0.0, *influences))
+        columns.append(RowInfluences(*influences))
         made_up.append(sum(part.made_up for part in parts))
-    return _evidence(pair, estimates, spread_of_rows(pair, *columns), made_up, "influence")
+    return _evidence(pair, estimates, spread_of_rows(pair, *columns), made_up)
 
 
 EVIDENCE: Mapping[str, Callable[..., PairEvidence]] = {
@@ -240,38 +295,6 @@ EVIDENCE: Mapping[str, Callable[..., PairEvidence]] = {
     "partial_auc": partial_auc_evidence,
     "expected_cost": expected_cost_evidence,
 }
-
-
-def auc_influences(pair: ScoredPair) -> tuple[RowInfluences, RowInfluences]:
-    """AUC of both columns, and DeLong's structural components of each row less the AUC.
-
-    Of a rare row the share of the majority below it, of a majority row the share of the rare rows
-    above it; ties count one half. O(n log n_rare) time, O(n) memory.
-    """
-    rare, majority = pair.rare, pair.majority
-    compiled = is_worth_compiling(rare.a.size + majority.a.size)
-
-    def of_column(scores: tuple[FloatArray, FloatArray]) -> RowInfluences:
-        distinct, held = weigh_distinct(scores[0], rare.weight)
-        above = np.append(np.cumsum(held[::-1])[::-1], 0.0) / held.sum()
-        of_cells = np.empty(2 * distinct.size + 1)
-        of_cells[0::2], of_cells[1::2] = above, (above[:-1] + above[1:]) / 2.0
-        cells, of_majority = read_cells(distinct, scores[1], majority.weight, of_cells, compiled)
-        found = RareCells(distinct, held, tied=cells[1::2], gaps=cells[0::2])
-        below = found.majority_below() / found.n_majority
-        of_cells[1::2] = below  # where rare rows are
-        _, of_rare = read_cells(distinct, scores[0], None, of_cells, compiled)
-        auc = float(np.clip(held @ below / found.n_rare, 0.0, 1.0))
-        of_rare -= auc
-        of_majority -= auc
-        return RowInfluences(auc, of_rare, of_majority)
-
-    columns = [(rare.a, majority.a), (rare.b, majority.b)]
-    if not compiled:
-        return of_column(columns[0]), of_column(columns[1])
-    with ThreadPoolExecutor(2) as pool:  # the search lets go of the interpreter
-        a, b = pool.map(of_column, columns)
-    return a, b
 
 
 def spread_of_rows(pair: ScoredPair, a: RowInfluences, b: RowInfluences) -> JointSpread:
@@ -311,31 +334,16 @@ def _correlation(covariance: float, variance_a: float, variance_b: float) -> flo
     return min(max(covariance / math.sqrt(variance_a) / math.sqrt(variance_b), -1.0), 1.0)
 
 
-def _columns(pair: ScoredPair) -> tuple[RareCells, RareCells]:
-    rare, majority = pair.rare, pair.majority
-    return (
-        collapse(ScoredClasses(rare.a, majority.a, rare.weight, majority.weight)),
-        collapse(ScoredClasses(rare.b, majority.b, rare.weight, majority.weight)),
-    )
-
-
-def _drawn(pair: ScoredPair, draws: Draws, measure: int, option: float) -> JointSpread:
-    """Spread of both values over the replicates of the bootstrap."""
-    values = bootstrap(all_items(pair), measure, option, *draws)
-    (a, both), (_, b) = np.cov(values.T)
-    return JointSpread(float(a), float(b), float(both))
-
-
 def _evidence(
     pair: ScoredPair,
     estimates: Sequence[Estimate],
     spread: JointSpread,
     made_up: Sequence[float],
-    method: str,
+    method: str = "influence",
 ) -> PairEvidence:
     own_a, own_b, both = spread
     deviation = math.sqrt(max(own_a + own_b - 2.0 * both, 0.0))
-    method = _CLUSTERED[method] if pair.n_groups else method
+    method = f"{method}, clustered" if pair.n_groups else method
     a, b = (estimate.interval for estimate in estimates)
     correlation = spread.correlation(*made_up)
     return PairEvidence(a, b, correlation, deviation, _n_trials(pair.rare), method)

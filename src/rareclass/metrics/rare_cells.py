@@ -9,7 +9,7 @@ No score is rounded or put in a bin.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_scores
 
@@ -148,27 +148,16 @@ def greatest_in_bins(upper: FloatArray, scores: FloatArray) -> FloatArray:
     return found
 
 
-def read_cells(
-    distinct: FloatArray,
-    scores: FloatArray,
-    weight: FloatArray | None,
-    table: FloatArray,
-    compiled: bool,
-) -> tuple[FloatArray, FloatArray]:
-    """Weight in each cell, shape (2 d + 1,), and for each row the entry of `table` for its cell.
-
-    O(n log d) time.
-    """
+def find_cells(distinct: FloatArray, scores: FloatArray, compiled: bool) -> NDArray[np.int64]:
+    """Cell of each row: gap 0, tie 0, gap 1, tie 1, ..., gap d; O(n log d) time."""
     if compiled:
         from rareclass.metrics import _ranking_jit as jit
 
-        cells, out = np.zeros(2 * distinct.size + 1), np.empty(scores.size)
-        jit.add_and_read(distinct, scores, weight, cells, table, out)
-        return cells, out
+        cell = np.empty(scores.size, np.int64)
+        jit.find_cells(distinct, scores, cell)
+        return cell
     left = np.searchsorted(distinct, scores)
-    cell = 2 * left + (distinct[np.minimum(left, distinct.size - 1)] == scores)
-    held = np.bincount(cell, weight, 2 * distinct.size + 1).astype(np.float64)
-    return held, table[cell]
+    return 2 * left + (distinct[np.minimum(left, distinct.size - 1)] == scores)
 
 
 def is_worth_compiling(n_rows: int) -> bool:

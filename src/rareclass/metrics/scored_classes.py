@@ -176,6 +176,10 @@ class ClassPair(NamedTuple):
         """Total weight."""
         return float(self.a.size if self.weight is None else self.weight.sum())
 
+    def weights(self) -> FloatArray:
+        """Weight of each row."""
+        return np.ones(self.a.size) if self.weight is None else self.weight
+
 
 class ScoredPair(NamedTuple):
     """Both score columns, by class."""
