@@ -15,7 +15,6 @@ _MODULES = (
     "matplotlib.pyplot", "rareclass.audit.audit_table", "rareclass.compare.leaderboard",
     "rareclass.ensemble.folds", "rareclass.ensemble.identifiers",
     "rareclass.ensemble.importances", "rareclass.ensemble.rare_classifier",
-    "rareclass.ensemble.workers",
     "rareclass.fit.mibc_method", "rareclass.fit.training", "rareclass.hunt.files",
     "rareclass.hunt.hunting", "rareclass.hyperball", "rareclass.model.score_file",
     "rareclass.model.to_onnx", "rareclass.online.oam", "rareclass.opening",

@@ -41,6 +41,7 @@ SLOW = {
     ("how-to/lightgbm-scores", "In Python"),
     ("how-to/late-labels-and-drift", "Late labels"),
     ("how-to/dask", "In Python"),
+    ("how-to/dask", "RareClassifier on a cluster"),
     ("how-to/scikit-learn", "Estimators"),
     ("how-to/review", "In Python"),
     ("how-to/checked-rows", "In Python"),

@@ -6,6 +6,7 @@ import threading
 import time
 from typing import ClassVar
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -92,23 +93,18 @@ def test_labels_of_another_length_are_refused():
 
 
 class Placed(MeanDifference):
-    """Remembers the worker that learns it; all workers of these tests are in this process."""
+    """Remembers the workers that learn its folds; in these tests they are in this process."""
 
     seen: ClassVar[list[str]] = []
-    meeting: ClassVar[threading.Barrier | None] = None  # of the workers, when each begins
 
     def learn(self, *rows):
-        worker = distributed.get_worker().address
-        is_first = worker not in self.seen
-        self.seen.append(worker)
-        if self.meeting is not None and is_first:
-            self.meeting.wait(60.0)
+        self.seen.append(distributed.get_worker().address)
         return super().learn(*rows)
 
 
 class Sleeping(MeanDifference):
     def learn(self, *rows):
-        time.sleep(1.0)
+        time.sleep(2.0)
         return super().learn(*rows)
 
 
@@ -117,92 +113,64 @@ class Failing(MeanDifference):
         raise ArithmeticError("no mean")
 
 
-@pytest.fixture(scope="module")
-def client():
+@pytest.fixture
+def on_workers():
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
+        distributed.Client(cluster) as client,
+        joblib.parallel_config("dask"),
     ):
         yield client
 
 
-def test_members_on_workers_give_the_model_of_members_here(client):
-    members = ["mibc", "logistic regression"]
-    here, there = (
-        RareClassifier(time_budget=200.0, members=members).fit(X, Y, WEIGHT, client=where)
-        for where in (None, client)
-    )
+FAST = "histogram boosting", "extra trees", "logistic regression", "kernel on quantiles", "mibc"
+
+
+def test_folds_on_workers_give_the_model_of_folds_here(request):
+    here = RareClassifier(200.0, members=[*FAST, MeanDifference()], n_jobs=1).fit(X, Y, WEIGHT)
+    client = request.getfixturevalue("on_workers")
+    there = RareClassifier(200.0, members=[*FAST, Placed()], n_jobs=1).fit(X, Y, WEIGHT)
     np.testing.assert_array_equal(there.decision_function(X), here.decision_function(X))
-    assert [m.tolist() for m in map(there.leaderboard_.get, ("member", "weight"))] == [
-        m.tolist() for m in map(here.leaderboard_.get, ("member", "weight"))
-    ]
-
-
-def test_each_worker_learns_a_member_at_a_time(client, monkeypatch):
-    Placed.seen.clear()
-    monkeypatch.setattr(Placed, "meeting", threading.Barrier(2))
-    members = [Placed(f"member {k}") for k in range(4)]
-    RareClassifier(600.0, members=members, cv=3).fit(X, Y, client=client)
-    assert len(Placed.seen) == 4 * 3
+    for name in ("member", "weight"):
+        assert there.leaderboard_[name].tolist() == here.leaderboard_[name].tolist()
     assert set(Placed.seen) == set(client.nthreads())
 
 
-def test_members_of_a_collection_are_learned_on_the_workers_of_the_own_client(client):
-    Placed.seen.clear()
-    frame = dd.from_pandas(X, npartitions=2, sort=False)
-    with client.as_current(), dask.config.set(scheduler=None):
-        RareClassifier(members=[Placed()], cv=3).fit(frame, Y)
-    assert len(Placed.seen) == 3
-
-
-def test_a_member_that_fails_on_a_worker_is_left_out_and_named(client):
+@pytest.mark.usefixtures("on_workers")
+def test_a_member_that_fails_on_a_worker_is_left_out_and_named():
     with pytest.warns(UserWarning, match="bad") as said:
-        RareClassifier(members=[MeanDifference(), Failing("bad")]).fit(X, Y, client=client)
+        RareClassifier(members=[MeanDifference(), Failing("bad")]).fit(X, Y)
     found = finding_of(said[0].message)
     assert found.kind is FindingKind.MEMBER_FAILED
     assert found.values == {"member": "bad", "error": "no mean"}
 
 
-def test_a_member_that_has_no_time_on_a_worker_is_stopped(client, monkeypatch):
+@pytest.mark.usefixtures("on_workers")
+def test_a_member_that_has_no_time_on_a_worker_is_stopped(monkeypatch):
     # Clocks stand still while another thread compiles: on a slow machine longer than the member is.
     monkeypatch.setattr("rareclass.ensemble.race.compiled_seconds", lambda: 0.0)
     slow = [MeanDifference(), Sleeping("slow")]
     with pytest.warns(UserWarning, match="time_budget"):
-        model = RareClassifier(members=slow, time_budget=2.0).fit(X, Y, client=client)
+        model = RareClassifier(members=slow, time_budget=2.0).fit(X, Y)
     assert model.without_time_ == {"slow": None}
 
 
-def test_what_a_lost_worker_was_learning_is_learned_here(client, monkeypatch):
-    def lost(*_, **__):
-        raise distributed.client.FutureCancelledError("rows", "lost")
-
-    expected = RareClassifier(members=["mibc"]).fit(X, Y).decision_function(X)
-    monkeypatch.setattr(distributed.Future, "result", lost)
-    found = RareClassifier(members=["mibc"]).fit(X, Y, client=client).decision_function(X)
-    np.testing.assert_array_equal(found, expected)
-
-
 @pytest.mark.sampled(0)
-def test_a_killed_worker_changes_nothing():
-    members = ["kernel on quantiles", "mibc"]
-    expected = RareClassifier(time_budget=200.0, members=members).fit(X, Y)
+def test_folds_of_a_killed_worker_are_learned_again():
+    members = [Sleeping()]
+    expected = RareClassifier(200.0, members=members, cv=2).fit(X, Y)
     with (
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
+        joblib.parallel_config("dask"),
     ):
-        pids = list(client.run(os.getpid).values())
-
-        def kill():
-            while not any(client.processing().values()):
-                time.sleep(0.001)
-            os.kill(pids[0], signal.SIGKILL)
-
-        thread = threading.Thread(target=kill)
-        thread.start()
-        found = RareClassifier(time_budget=200.0, members=members).fit(X, Y, client=client)
-        thread.join()
+        (pid,) = client.run(os.getpid).values()
+        killed = threading.Timer(1.0, os.kill, (pid, signal.SIGKILL))
+        killed.start()
+        found = RareClassifier(200.0, members=members, cv=2).fit(X, Y)
+        assert pid not in client.run(os.getpid).values()
     np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))

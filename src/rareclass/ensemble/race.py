@@ -5,7 +5,7 @@
 2. where none is, the first that is likely to end at all
 3. a member that is clearly behind the best one on its first fold is learned no further
 
-Where there are workers (`rareclass.ensemble.workers`), as many members are learned at a time.
+Members are learned one after the other; the folds of one run through joblib (`learn_folds`).
 
 The time of a member is predicted from a small piece of the table (`rows_in_time`), then from what
 the member took. What only the first run on a machine takes, compiling, is no part of it.
@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,7 +73,10 @@ def learning_clock() -> float:
 
 @dataclass(frozen=True)
 class TimeBudget:
-    """Seconds for a fit, counted from when the budget is made; compiling takes none of them."""
+    """Seconds for a fit, counted from when the budget is made; compiling takes none of them.
+
+    Sent to another process, whose clock is another one, it goes on with what is left.
+    """
 
     seconds: float
     started: float = field(default_factory=lambda: learning_clock())
@@ -87,6 +90,13 @@ class TimeBudget:
         """Raise `Stopped` when the end is well past."""
         if self.left < (1.0 - _HARD_LIMIT) * self.seconds:
             raise Stopped
+
+    def __reduce__(self) -> tuple[Callable[[float, float], "TimeBudget"], tuple[float, float]]:
+        return _budget_with_left, (self.seconds, self.left)
+
+
+def _budget_with_left(seconds: float, left: float) -> TimeBudget:
+    return TimeBudget(seconds, learning_clock() - (seconds - left))
 
 
 class FirstFold(NamedTuple):
@@ -109,68 +119,6 @@ class FirstFold(NamedTuple):
         rows = (self.numbers[first], self.is_rare[first], weight)
         if self.leader.is_ahead_of(scores[first], *rows, self.objective):
             raise Behind
-
-
-class Task(NamedTuple):
-    """A member to be learned on rows, here or on a worker; `budget` is None where it must end."""
-
-    member: Member
-    rows: EncodedFolds
-    budget: TimeBudget | None
-    first_fold: FirstFold | None  # None where there is no other member
-
-    def done(self) -> tuple[list[CrossFitted], float]:
-        """Learn the member: its settings, and the seconds that it took."""
-        start = learning_clock()
-        rows = replace(
-            self.rows,
-            check=self.rows.check if self.budget is None else self.budget.check,
-            judge=None if self.first_fold is None else self.first_fold.judge,
-        )
-        return quietly(self.member, rows), learning_clock() - start
-
-
-class Begun(NamedTuple):
-    """A member that is being learned: its result, once it is asked for, and on which rows."""
-
-    task: Task
-    result: Callable[[], tuple[list[CrossFitted], float]]
-    every: EncodedFolds
-    learned: np.ndarray  # numbers of the rows learned from
-
-
-class Places(Protocol):
-    """Where members are learned: in this process, one at a time, or on workers."""
-
-    @property
-    def number(self) -> int:
-        """Members that can be learned at the same time."""
-
-    def begin(self, task: Task) -> Callable[[], tuple[list[CrossFitted], float]]:
-        """Begin to learn a member; what is returned waits for it, or raises what it raised."""
-
-    def first_ended(self, begun: Sequence[Begun]) -> Begun:
-        """Wait for one of the members."""
-
-    def end(self, begun: Sequence[Begun]) -> None:
-        """Stop learning these members."""
-
-
-class Here:
-    """The process itself: a member is learned when its result is asked for."""
-
-    number = 1
-
-    def begin(self, task: Task) -> Callable[[], tuple[list[CrossFitted], float]]:
-        """Return what learns the member."""
-        return task.done
-
-    def first_ended(self, begun: Sequence[Begun]) -> Begun:
-        """Return the only one."""
-        return begun[0]
-
-    def end(self, begun: Sequence[Begun]) -> None:
-        """Do nothing: what was not asked for was never begun."""
 
 
 @dataclass(frozen=True)
@@ -214,9 +162,6 @@ class Race:
     failed: dict[str, Exception] = field(default_factory=dict)
     unmeasurable: set[str] = field(default_factory=set)  # members that a piece says nothing of
     leader: Leader | None = None  # the best candidate so far
-    places: Places = field(default_factory=Here)
-    begun: list[Begun] = field(default_factory=list)
-    order: list[Member] = field(default_factory=list)  # members as they were begun
 
     def run(self, members: Sequence[Member]) -> None:
         """Learn members; those that are not likely to end in time are not.
@@ -231,17 +176,9 @@ class Race:
         within = np.flatnonzero(seconds <= max(self.budget.left, least))
         first = int(within[0] if len(within) else np.argmin(seconds))
         chosen: tuple[int, float] | None = first, max(self._allowed(first, members), least)
-        try:
-            while chosen is not None:
-                self._begin(pending.pop(chosen[0]), chosen[1])
-                chosen = self._next(pending)
-                while chosen is None and self.begun:
-                    self._end_first()
-                    chosen = self._next(pending)
-        finally:
-            self.places.end(self.begun)
-            # As begun, not as ended: the order decides between equals.
-            self.candidates.sort(key=lambda each: self.order.index(each.member))
+        while chosen is not None:
+            self._learn(pending.pop(chosen[0]), chosen[1])
+            chosen = self._next(pending)
         for member in pending:
             if member.name in self.failed:
                 continue
@@ -251,13 +188,13 @@ class Race:
             raise next(iter(self.failed.values()))
 
     def _next(self, pending: Sequence[Member]) -> tuple[int, float] | None:
-        """Return the place of the next member and its seconds; None where none fits or has a place.
+        """Return the place of the next member and its seconds; None where none fits.
 
         The first that is likely to keep to its part of the time, with what others do not need of
         theirs; or else to all the time that is left. Before none is, those whose time is guessed
         from what others took are measured on a small piece of the table, one at a time.
         """
-        while len(self.begun) < self.places.number and (left := self.budget.left) > 0.0:
+        while (left := self.budget.left) > 0.0:
             for may_take in (lambda k: self._allowed(k, pending), lambda k: left):
                 for k, member in enumerate(pending):
                     seconds = may_take(k)
@@ -292,17 +229,15 @@ class Race:
     def _allowed(self, k: int, members: Sequence[Member]) -> float:
         """Return the seconds for one of several members.
 
-        The others keep their shares of the time left at all free places, or what they are likely to
-        take of it.
+        The others keep their shares of the time left, or what they are likely to take of it.
         """
         left = max(self.budget.left, 0.0)
-        at_all = left * (self.places.number - len(self.begun))
-        a_share = at_all / sum(member.share for member in members)
+        a_share = left / sum(member.share for member in members)
         kept = (
             min(self._predicted(member, np.inf) or 0.0, member.share * a_share)
             for member in (*members[:k], *members[k + 1 :])
         )
-        return min(left, at_all - sum(kept))
+        return left - sum(kept)
 
     def _predicted(self, member: Member, seconds: float) -> float | None:
         """Return the time of a member on the rows that it would learn from within seconds."""
@@ -310,10 +245,12 @@ class Race:
         size = self.costs.affordable(member, rows.size, rows.n_folds, seconds)
         return self.costs.predict(member, size, rows.n_folds)
 
-    def _begin(self, member: Member, seconds: float) -> None:
-        """Begin to learn a member on the rows that it can learn from within so many seconds."""
+    def _learn(self, member: Member, seconds: float) -> None:
+        """Learn a member on the rows that it can learn from within so many seconds.
+
+        The first one is learned to its end, whatever it takes.
+        """
         self.report(member.name)
-        self.order.append(member)
         every = rows = self.views.folds(member.view, self.seed, self.n_jobs)
         size = self.costs.affordable(member, rows.size, rows.n_folds, seconds)
         learned = np.arange(len(every.fold))
@@ -321,28 +258,17 @@ class Race:
             n_majority = size.n_rows - size.n_rare
             learned, weight = draw_majority(rows.is_rare, rows.weight, n_majority, rows.seed)
             rows = rows.take(learned, weight)
-        first_fold = None
         if self.leader is not None:
-            first_fold = FirstFold(self.leader, learned, rows.is_rare, rows.weight, self.objective)
-        is_needed = not (self.candidates or self.begun)
-        task = Task(member, rows, None if is_needed else self.budget, first_fold)
-        self.begun.append(Begun(task, self.places.begin(task), every, learned))
-
-    def _end_first(self) -> None:
-        """Wait for one of the members that were begun, and take in what it learned."""
-        begun = self.places.first_ended(self.begun)
-        self.begun.remove(begun)
-        member, rows = begun.task.member, begun.task.rows
+            first = FirstFold(self.leader, learned, rows.is_rare, rows.weight, self.objective)
+            rows = replace(rows, judge=first.judge)
+        if self.candidates:
+            rows = replace(rows, check=self.budget.check)
+        start = learning_clock()
         try:
-            fitted, took = begun.result()
-            if len(begun.learned) < len(begun.every.fold):
-                start = learning_clock()
-                others = np.setdiff1d(self.held_out.tested, begun.learned, assume_unique=True)
-                check = (begun.task.budget or rows).check
-                fitted = [
-                    _with_others(each, begun.every, begun.learned, others, check) for each in fitted
-                ]
-                took += learning_clock() - start
+            fitted = quietly(member, rows)
+            if len(learned) < len(every.fold):
+                others = np.setdiff1d(self.held_out.tested, learned, assume_unique=True)
+                fitted = [_with_others(each, every, learned, others, rows.check) for each in fitted]
         except Stopped:
             self.without_time[member.name] = None
         except Behind:
@@ -350,7 +276,7 @@ class Race:
         except Exception as error:  # of whatever learned it: the others are none the worse
             self.failed[member.name] = error
         else:
-            self._take_in(member, fitted, rows, took)
+            self._take_in(member, fitted, rows, learning_clock() - start)
 
     def _take_in(
         self, member: Member, fitted: list[CrossFitted], rows: EncodedFolds, took: float

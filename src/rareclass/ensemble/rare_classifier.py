@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rareclass.encoding.typed_table import TypedTable
     from rareclass.ensemble.combination import Combination
     from rareclass.ensemble.members.member import Member
-    from rareclass.ensemble.race import Places, Race, TimeBudget
+    from rareclass.ensemble.race import Race, TimeBudget
     from rareclass.ensemble.training_rows import TrainingViews
     from rareclass.estimators.search import Scoring
 
@@ -167,6 +167,9 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
     with weights by greedy selection, and in part equal ones; the same once more without each fold
     in turn gives scores of its rows that stand for new ones, and from them the threshold.
 
+    Folds of trees and linear models run through joblib, also on a cluster
+    (``joblib.parallel_config("dask")``).
+
     The functions that score new rows are the means of those of the folds: no member is learned
     again. Ctrl-C while members are learned ends with what is there. Memory: the table in float64 a
     few times, and 1 GiB of kernel.
@@ -220,7 +223,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         sample_weight: Any = None,
         groups: Any = None,
         time: Any = None,
-        client: Any = None,
     ) -> Self:
         """Learn from a table within the time allowed.
 
@@ -239,15 +241,11 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         time : array-like of shape (n_rows,) or None
             Folds are stretches of time, so that held-out rows are not neighbours of others. Dates,
             text such as "2026-03-01T12:00", or numbers.
-        client : dask.distributed.Client or None
-            Members are learned on its workers, one on each at a time. None is this process; of a
-            Dask collection, the workers of the process's own client, if there is one.
         """
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
         from rareclass.ensemble.members.registry import make_members
         from rareclass.ensemble.race import TimeBudget, default_seconds, learning_clock
         from rareclass.ensemble.which_class import learn_classes
-        from rareclass.ensemble.workers import places_for
 
         started = learning_clock()
         if self.time_budget != "auto":
@@ -268,7 +266,7 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         for_classes = _FOR_CLASSES if self.has_several else 0.0
         within = TimeBudget((1.0 - _AFTERWARDS - for_classes) * budget.seconds, started)
         how = (objective, self.compact, seed)
-        race = self._race(rows, members, objective, within, seed, places_for(X, client))
+        race = self._race(rows, members, objective, within, seed)
         views, held_out = race.views, race.held_out
         combination = combine(race.candidates, held_out, *how)
         log_rates = cross_fitted_log_rates(race.candidates, held_out, *how)
@@ -353,7 +351,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         objective: "Scoring",
         within: "TimeBudget",
         seed: int,
-        places: "Places",
     ) -> "Race":
         """Learn members in turn while there is time; Ctrl-C ends the race."""
         from rareclass.ensemble.cost_model import CostModel
@@ -374,7 +371,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
 
             held_out = HeldOutRows.of(rows, seed)
             race = Race(views, held_out, within, costs, seed, n_jobs, report, objective)
-            race.places = places
             members = [member for member in members if is_of_use(member, views)] or members
             self.interrupted_ = False
             try:

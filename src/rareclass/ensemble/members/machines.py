@@ -7,7 +7,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, FoldByFold, Member, Size
+from rareclass.ensemble.members.member import (
+    CrossFitted,
+    EncodedFolds,
+    FoldByFold,
+    Member,
+    Size,
+    learn_folds,
+)
 from rareclass.ensemble.score_functions import KernelFunction, LinearFunction, ScoreFunction
 from rareclass.estimators.search import Fold
 from rareclass.labels.two_classes import Labels
@@ -268,10 +275,9 @@ class LogisticMember(Member):
         """Learn every strength on every fold, from the strongest ridge to the weakest."""
         held_out = np.full((len(rows.fold), len(self.strengths)), np.nan)
         functions: list[list[ScoreFunction]] = [[] for _ in self.strengths]
-        for number, tested in rows.each_fold():
-            train = np.flatnonzero(~tested)
-            path = self._path(rows.part(number, train), rows.is_rare[train], rows.weights(train))
-            X = rows.part(number, np.flatnonzero(tested))
+        for number, path in learn_folds(rows, self._path_of_fold):
+            tested = np.flatnonzero(rows.fold == number)
+            X = rows.part(number, tested)
             for k, function in enumerate(path):
                 held_out[tested, k] = function.scores(X)
                 functions[k].append(function)
@@ -280,7 +286,10 @@ class LogisticMember(Member):
             for k, C in enumerate(self.strengths)
         ]
 
-    def _path(self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None) -> list[LinearFunction]:
+    def _path_of_fold(self, rows: EncodedFolds, number: int) -> list[LinearFunction]:
+        """Return the functions of one fold, from the strongest ridge to the weakest."""
+        train = np.flatnonzero(rows.fold != number)
+        X, is_rare, weight = rows.part(number, train), rows.is_rare[train], rows.weights(train)
         if not X.shape[1]:  # a view may hold nothing of a small table
             return [LinearFunction(np.zeros(0))] * len(self.strengths)
         from sklearn.linear_model import LogisticRegression

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
+import joblib
 import numpy as np
 
 from rareclass.ensemble.score_functions import ScoreFunction, mean_function
 from rareclass.ensemble.tree_sum import TreeSum
 from rareclass.later import sparse
-from rareclass.rows.memory import count_threads, in_order
+from rareclass.rows.memory import count_threads
 
 # Boosting by several threads meets at a barrier in every node of every tree: on a machine that does
 # anything else, waiting takes far longer than one thread needs for everything. Below so many cells
@@ -203,6 +205,31 @@ class Member:
         return self
 
 
+Learned = TypeVar("Learned")
+
+
+def learn_folds(
+    rows: EncodedFolds, learn: Callable[[EncodedFolds, int], Learned], at_once: int = 1
+) -> Iterator[tuple[int, Learned]]:
+    """Yield the number of each fold, in order, and what `learn` returns for it.
+
+    The folds run through joblib: `at_once` of them in threads, or where `joblib.parallel_config`
+    says, such as on the workers of a Dask cluster. `rows.check` is called before each.
+    """
+    folds = joblib.Parallel(at_once, prefer="threads", batch_size=1, return_as="generator")
+    rows = replace(rows, judge=None)
+    tasks = (joblib.delayed(_learn_fold)(learn, rows, number) for number in range(rows.n_folds))
+    yield from enumerate(folds(tasks))
+
+
+def _learn_fold(
+    learn: Callable[[EncodedFolds, int], Learned], rows: EncodedFolds, number: int
+) -> Learned:
+    rows.check()
+    with joblib.parallel_config("threading"):  # what a fold itself does at once stays with it
+        return learn(rows, number)
+
+
 class FoldByFold(Member):
     """A member of one setting that learns each fold by itself; subclasses have `learn`."""
 
@@ -224,27 +251,28 @@ class FoldByFold(Member):
             at_once = max(1, min(available, rows.n_folds))
             n_threads = max(1, min(available // at_once, rows.X.size // self.cells_a_thread))
 
-        def learned(number: int) -> tuple[ScoreFunction, np.ndarray]:
-            rows.check()
-            train, tested = np.flatnonzero(rows.fold != number), np.flatnonzero(rows.fold == number)
-            function = self.learn(
-                rows.part(number, train),
-                rows.is_rare[train],
-                rows.weights(train),
-                rows.seed + number,
-                n_threads,
-            )
-            return function, function.scores(rows.part(number, tested), n_threads)
-
         held_out, functions = np.full(len(rows.fold), np.nan), []
-        for number, (function, scores) in enumerate(
-            in_order(learned, range(rows.n_folds), at_once)
-        ):
+        learn = partial(self._learn_fold, n_threads=n_threads)
+        for number, (function, scores) in learn_folds(rows, learn, at_once):
             held_out[rows.fold == number] = scores
             functions.append(function)
             if number == 0 and rows.judge is not None:
                 rows.judge(held_out)
         return [CrossFitted("", held_out, functions)]
+
+    def _learn_fold(
+        self, rows: EncodedFolds, number: int, n_threads: int
+    ) -> tuple[ScoreFunction, np.ndarray]:
+        """Return the function of one fold and the scores of the rows that it holds out."""
+        train, tested = np.flatnonzero(rows.fold != number), np.flatnonzero(rows.fold == number)
+        function = self.learn(
+            rows.part(number, train),
+            rows.is_rare[train],
+            rows.weights(train),
+            rows.seed + number,
+            n_threads,
+        )
+        return function, function.scores(rows.part(number, tested), n_threads)
 
 
 class TreeMember(FoldByFold):
