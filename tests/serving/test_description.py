@@ -1,4 +1,4 @@
-"""What the service tells of itself: OpenAPI, measures, the log, the page."""
+"""What the service tells of itself: OpenAPI, measures, the log."""
 
 import io
 import json
@@ -13,9 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from cli.conftest import purchases
-from rareclass.serving.description import page_of
 from rareclass.serving.live_model import LiveModel, ScoreCounts
-from rareclass.serving.middleware import LOGGER, Limits, start_log
+from rareclass.serving.middleware import LOGGER, start_log
+from rareclass.serving.service import PATHS
 from serving.conftest import ROW, Serve
 
 NEW = purchases(200, seed=1).drop("order", "fraud")
@@ -48,10 +48,12 @@ def test_openapi_has_the_columns_and_an_example_that_is_answered(client: TestCli
     told = client.get("/openapi.json").json()
     row = told["components"]["schemas"]["Row"]
     assert row["required"] == list(ROW)
-    assert row["properties"]["amount"]["type"] == ["number", "null"]
+    amount = row["properties"]["amount"]
+    assert [kind["type"] for kind in amount["anyOf"]] == ["number", "null"]
     assert "DE" in row["properties"]["country"]["description"]
-    scored = told["components"]["schemas"]["Scores"]["properties"]["rows"]["items"]
+    scored = told["components"]["schemas"]["RowScore"]
     assert scored["properties"]["decision"]["enum"] == ["no", "yes"]
+    assert set(told["paths"]) == set(PATHS)
     examples = told["paths"]["/score"]["post"]["requestBody"]["content"]["application/json"]
     for example in examples["examples"].values():
         assert client.post("/score", json=example["value"]).status_code == 200
@@ -175,28 +177,3 @@ def test_exceptions_are_logged_by_type_and_place(lines: io.StringIO) -> None:
     LOGGER.info("started")
     assert [json.loads(each)["event"] for each in lines.getvalue().splitlines()[1:]] == ["started"]
     start_log_to(lines)
-
-
-def test_the_page_has_a_field_for_each_column_and_asks_nobody_else(
-    client: TestClient, model: LiveModel
-) -> None:
-    answer = client.get("/")
-    assert answer.headers["content-type"].startswith("text/html")
-    page = answer.text
-    names = re.findall(r'<label for="(c\d+)">([^<]*)</label>', page)
-    assert [name for _, name in names] == list(ROW)
-    assert all(f'id="{number}"' in page for number, _ in names)
-    assert not re.findall(r"https?://", page)
-    policy = answer.headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-    assert "unsafe" not in policy
-    served = model.now.served
-    odd = '<script>alert("x")</script>'
-    columns = [column for column in served.columns if column.name != "amount"]
-
-    class Odd:
-        target, classes, choices = odd, [odd, "yes"], {columns[0].name: [odd]}
-        example = {column.name: odd for column in columns} | {"items": 1.0}
-
-    Odd.columns = columns  # type: ignore[attr-defined]
-    assert odd not in page_of(Odd, Limits())[0]  # type: ignore[arg-type]

@@ -48,8 +48,8 @@ def serve(
     """Serve a model over HTTP until Ctrl-C.
 
     POST /score takes rows as JSON and answers score, probability, decision
-    and percentile; ?reasons=3 adds the three columns that raised each score. / is a form for one
-    row, /openapi.json describes the requests, /healthz, /readyz and /metrics are for operations.
+    and percentile; ?reasons=3 adds the three columns that raised each score. /openapi.json
+    describes the requests; /healthz, /readyz and /metrics are for operations.
     """
     with needed_for("rareclass serve", "rareclass[serve]"):
         from rareclass.serving.live_model import LiveModel
@@ -80,7 +80,7 @@ def serve(
     def announce(address: Address) -> None:
         output().print(f"Serving at {address.url} (Ctrl-C stops)")
         output().print(
-            f"A form for one row: {address.url}/ - rows as JSON: POST {address.url}/score"
+            f"Rows as JSON: POST {address.url}/score - what they hold: {address.url}/openapi.json"
         )
 
     serve(served, address, settings, log_requests, announce=announce)

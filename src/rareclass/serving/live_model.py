@@ -30,8 +30,8 @@ from rareclass.stream.model import StreamEncoder
 from rareclass.tables.columns import Column
 
 Signature = tuple[Any, ...]
-# Words of a column that a form offers.
-MOST_CHOICES = 50
+# Words of a column that the description of requests lists.
+MOST_CHOICES = 8
 # Example of a date column: models do not store typical dates.
 _DAY = dt.datetime(2024, 1, 1)
 # Percentiles of the majority's scores, the edges between which new scores are counted.

@@ -4,9 +4,9 @@ A request that is refused gets a list of faults.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from operator import itemgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,8 @@ from rareclass.tables.reading import AS_WRITTEN, read_words
 MOST_FAULTS = 20
 
 
-class Fault(NamedTuple):
+@dataclass(frozen=True)
+class Fault:
     """Message, place and remedy; `row` counts from 1 in its request."""
 
     row: int | None
@@ -55,7 +56,7 @@ class RefusedError(Exception):
 
     def body(self) -> dict[str, Any]:
         """Body of the response, as plain data."""
-        return {"errors": [fault._asdict() for fault in self.faults]}
+        return {"errors": [asdict(fault) for fault in self.faults]}
 
 
 def schema_error(*faults: Fault) -> RefusedError:

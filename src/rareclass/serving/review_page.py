@@ -1,10 +1,14 @@
 """A local page on which a person checks the rows of a review, one at a time, by keys."""
 
+import base64
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.resources import files
 from typing import Any
 
+import jinja2
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -17,7 +21,6 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.review.journal import ReviewJournal
 from rareclass.review.records import Verdict
 from rareclass.review.reviewing import ReviewList
-from rareclass.serving.description import page_with_headers
 from rareclass.serving.service import Address, listening_at
 
 _LOCAL = "127.0.0.1"
@@ -32,8 +35,7 @@ def review_app(journal: ReviewJournal, first: ReviewList, more: Callable[[], Rev
     now = [first]
 
     async def page(request: Request) -> Response:
-        content, headers = page_with_headers("review", target=journal.header.target)
-        return HTMLResponse(content, headers=headers)
+        return _page(journal.header.target)
 
     async def rows(request: Request) -> Response:
         return JSONResponse(_as_json(journal, now[0]))
@@ -77,6 +79,28 @@ def review_app(journal: ReviewJournal, first: ReviewList, more: Callable[[], Rev
         ],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_LOCAL, "localhost"])],
     )
+
+
+def _page(target: str) -> HTMLResponse:
+    """Return the page with its style and script, and headers that keep it to its own host."""
+    template, css, script = map(_part, ("review.html.j2", "review.css", "review.js"))
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    content = environment.from_string(template).render(css=css, script=script, target=target)
+    policy = (
+        f"default-src 'none'; style-src '{_digest(css)}'; script-src '{_digest(script)}'; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
+    headers = {"content-security-policy": policy, "referrer-policy": "no-referrer"}
+    return HTMLResponse(content, headers=headers)
+
+
+def _part(name: str) -> str:
+    return (files("rareclass.serving") / name).read_text(encoding="utf-8")
+
+
+def _digest(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
 def _as_json(journal: ReviewJournal, listed: ReviewList) -> dict[str, Any]:

@@ -22,7 +22,7 @@ import rareclass
 from rareclass.errors import ErrorKind, InputError
 from rareclass.machine import hush
 from rareclass.serving.connections import Connection
-from rareclass.serving.description import openapi_of, page_of
+from rareclass.serving.description import OPEN_PATHS, READ_PATHS, openapi_of
 from rareclass.serving.lanes import Lanes, ScoreRequest
 from rareclass.serving.live_model import LiveModel, Look
 from rareclass.serving.measures import MEDIA_TYPE, Measures
@@ -43,17 +43,7 @@ from rareclass.serving.request_rows import (
     schema_error,
 )
 
-PATHS = {
-    "/score": "POST",
-    "/model": "GET",
-    "/openapi.json": "GET",
-    "/metrics": "GET",
-    "/healthz": "GET",
-    "/readyz": "GET",
-    "/": "GET",
-}
-# Orchestrators that start and stop the service ask for these, and have no token.
-_OPEN = frozenset({"/healthz", "/readyz"})
+PATHS = {"/score": "POST", **dict.fromkeys(READ_PATHS, "GET")}
 # Seconds that a thread may keep the interpreter: the longest that a new request waits for scoring.
 _SWITCH_SECONDS = 0.001
 # Seconds that a connection without a request is kept.
@@ -102,20 +92,20 @@ def service_of(model: LiveModel, settings: Settings, version: str) -> FastAPI:
         redirect_slashes=False,
         middleware=[
             Middleware(Watched, measures=measures, paths=frozenset(PATHS)),
-            Middleware(Guarded, token=settings.token, open_paths=_OPEN),
+            Middleware(Guarded, token=settings.token, open_paths=OPEN_PATHS),
             Middleware(Limited, limits=limits, path="/score"),
         ],
         exception_handlers={HTTPException: _framework_refuses},
     )
     app.state.is_ready = True
     app.state.look = _looker(model, measures)
-    _add_answers(app, lanes, model, limits)
+    _add_answers(app, lanes, limits)
     _add_description(app, model, measures, settings, version)
     return app
 
 
-def _add_answers(app: FastAPI, lanes: Lanes, model: LiveModel, limits: Limits) -> None:
-    """Add the paths that score rows."""
+def _add_answers(app: FastAPI, lanes: Lanes, limits: Limits) -> None:
+    """Add the path that scores rows."""
 
     async def score(request: Request) -> Response:
         fields = request.scope[LOG_FIELDS]
@@ -130,12 +120,7 @@ def _add_answers(app: FastAPI, lanes: Lanes, model: LiveModel, limits: Limits) -
         fields["rows"] = answer.n_rows
         return Response(answer.body, media_type=JSON)
 
-    async def page(request: Request) -> Response:
-        content, headers = page_of(model.now.served, limits)
-        return Response(content, media_type="text/html", headers=headers)
-
     app.add_route("/score", score, methods=["POST"])
-    app.add_route("/", page, methods=["GET"])
 
 
 def _add_description(
@@ -147,7 +132,7 @@ def _add_description(
         has_token = settings.token is not None
         return openapi_of(model.now.served, version, settings.limits, has_token)
 
-    async def give_openapi(request: Request) -> Response:
+    def give_openapi(request: Request) -> Response:  # in a thread: wide tables take a while
         return JSONResponse(openapi())
 
     async def give_model(request: Request) -> Response:
