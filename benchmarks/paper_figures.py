@@ -162,12 +162,6 @@ def _cbr_steps(results: Results) -> str:
     return f"{exact:.3f} with the exact step, {printed:.3f} with the printed one ({len(both)} sets)"
 
 
-def _cbr_words(results: Results) -> str:
-    """AUC on farm_ads with a thousand words and with all."""
-    auc = {cell["size"]: cell["auc"] for cell in results["cbr_selection"]["text"]}
-    return f"AUC {auc[1000]:.3f}, with all {auc[None]:.3f}"
-
-
 def _rach_cells(results: Results, with_perf: bool) -> dict[rach_figures.Key, rach_figures.Cell]:
     """Problems with a share of labels that all methods have, on the same splits."""
     fits = results["rach"]["fits"]
@@ -304,7 +298,6 @@ FIGURES: dict[str, Figure] = {
     "cbr.reached": _cbr_reached,
     "cbr.text": _cbr_text,
     "cbr.steps": _cbr_steps,
-    "cbr.words": _cbr_words,
     "rach.form": _rach_form,
     "rach.means": _rach_means,
     "rach.perf": _rach_perf,

@@ -28,7 +28,6 @@ ONLINE = {
     "cbr reservoir": CBR(policy="reservoir", buffer_size=7, random_state=0),
     "cbr balanced": CBR(C=2**-10, class_weight="balanced", random_state=0),
     "cbr diagonal": CBR(covariance="diagonal", random_state=0),
-    "cbr selected": CBR(covariance="diagonal", max_features=4, random_state=0),
     "oam": OAM(C=0.1, random_state=0),
     "oam gradient": OAM(update="gradient", policy="fifo", C=0.01, buffer_size=7, random_state=0),
     "opauc": OPAUC(random_state=0),

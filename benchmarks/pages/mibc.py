@@ -5,16 +5,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks import (
-    mibc_features,
-    mibc_one_sided,
-    mibc_pairs,
     mibc_real_speed,
-    mibc_ridges,
     mibc_speed,
 )
 from benchmarks.markdown import table
 from benchmarks.pages import charts
-from benchmarks.pages.page import Finding, Result, chosen, mean_of_each, means_by, page
+from benchmarks.pages.page import Finding, Result, mean_of_each, page
 from benchmarks.paper_tables import mibc_figures, mibc_roc, mibc_tables
 from benchmarks.paper_tables.mibc_figures import COST, UNDER
 
@@ -219,110 +215,4 @@ def _roc(result: Result) -> Finding:
         f"True positives at 10 % false positives, mean of {len(result['cells'])} sets",
         f"MIBC {rates['MIBC']:.1f} %",
         f"cost-sensitive SVM {rates[COST]:.1f} %, undersampling {rates[UNDER]:.1f} %",
-    )
-
-
-@page(
-    "mibc_features",
-    "MIBC on kernel features",
-    "mibc",
-    "mibc_features",
-    "MIBC on the columns, on Nyström features and on RankRC's features is compared with a linear "
-    "SVM on the same features and with RankRC.",
-    lambda result: (
-        f"Test AUC in percent, {result['splits']} random splits of 70 : 30, and seconds of a fit, "
-        "the inner five folds included. Nystroem has 300 random landmarks, RankRC's features have "
-        "all rare rows and 200 others.\n\n"
-        + table(["AUC in percent", *mibc_features.METHODS], mibc_features.lines(result["cells"]))
-    ),
-)
-def _features(result: Result) -> Finding:
-    means = means_by(result["cells"], "method", "auc")
-    return Finding(
-        "Mean AUC on the dense sets",
-        f"MIBC on Nyström features {100 * means['Nystroem + MIBC']:.1f} %, on the columns "
-        f"{100 * means['MIBC']:.1f} %",
-        f"a linear SVM on the same features {100 * means['Nystroem + linear SVM']:.1f} %, RankRC "
-        f"{100 * means['RankRC']:.1f} %",
-    )
-
-
-@page(
-    "mibc_ridges",
-    "MIBC's ridge on text",
-    "mibc",
-    "mibc_ridges",
-    "MIBC learns the groups of documents with eleven ridges and two covariances.",
-    lambda result: (
-        f"Test AUC in percent on the problems of mibc4, {result['splits']} splits, C = 1, by the "
-        "ridge in mean variances.\n\n"
-        + table(
-            ["AUC by ridge", *(f"{ridge:.3g}" for ridge in mibc_ridges.RIDGES)],
-            mibc_ridges.lines(result["cells"]),
-        )
-    ),
-)
-def _ridges(result: Result) -> Finding:
-    means = means_by(chosen(result["cells"], covariance="diagonal"), "ridge", "auc")
-    best = max(means, key=means.__getitem__)
-    return Finding(
-        "Mean AUC on the texts by the ridge, diagonal covariance",
-        f"{100 * means[1.0]:.1f} % at one mean variance",
-        f"the best of the grid {100 * means[best]:.1f} % at {best:.3g}, the least ridge "
-        f"{100 * means[min(means)]:.1f} %",
-    )
-
-
-def _mean(cells: list[Result], key: str) -> float:
-    return 100.0 * float(np.mean([cell[key] for cell in cells]))
-
-
-def _liblinear(result: Result) -> dict[Any, float]:
-    return {(name, split): auc for name, split, auc in result["liblinear"]}
-
-
-@page(
-    "mibc_one_sided",
-    "MIBC with moments of one side",
-    "mibc",
-    "mibc_one_sided",
-    "MIBC with the majority's moments of both sides of its mean is compared with MIBC that sums "
-    "one side, and with a squared-hinge SVM.",
-    lambda result: (
-        f"Test AUC in percent, {result['splits']} splits, C and ridge by AUC on the validation "
-        "part; p of a paired t-test, corrected for the rows that splits share, against the "
-        "squared-hinge SVM of mibc2.\n\n"
-        + table(mibc_one_sided.HEADER, mibc_one_sided.lines(result["cells"], _liblinear(result)))
-    ),
-)
-def _one_sided(result: Result) -> Finding:
-    return Finding(
-        "Mean AUC on the dense sets",
-        f"moments of both sides {_mean(result['cells'], 'two-sided'):.1f} %",
-        f"of one side {_mean(result['cells'], 'one-sided'):.1f} %, squared-hinge SVM "
-        f"{100.0 * np.mean([auc for *_, auc in result['liblinear']]):.1f} %",
-    )
-
-
-@page(
-    "mibc_pairs",
-    "MIBC with several moment pairs",
-    "mibc",
-    "mibc_pairs",
-    "MIBC with one mean and covariance of the majority is compared with MIBC that has those of up "
-    "to 64 clusters, and with a squared-hinge SVM.",
-    lambda result: (
-        f"Test AUC in percent, {result['splits']} splits of mibc2, by the clusters of which the "
-        "majority's moments are summed; C and ridge by AUC on the validation part; p of a paired "
-        "t-test against the squared-hinge SVM, corrected for the rows that splits share, or over "
-        f"the means of several sets. Choosing sets: {', '.join(mibc_pairs.CHOOSING)}.\n\n"
-        + table(mibc_pairs.HEADER, mibc_pairs.lines(result["cells"], _liblinear(result)))
-    ),
-)
-def _pairs(result: Result) -> Finding:
-    own = [c for c in result["cells"] if c["set"] not in mibc_pairs.CHOOSING]
-    return Finding(
-        "Mean AUC on the sets that the form was not chosen on",
-        f"one moment pair {_mean(own, '1 pair'):.1f} %",
-        f"16 pairs {_mean(own, '16 pairs'):.1f} %, 64 pairs {_mean(own, '64 pairs'):.1f} %",
     )

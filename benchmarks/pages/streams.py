@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import cbr_forms, cbr_selection, cbr_speed, cbr_steps, stream_forests
+from benchmarks import cbr_speed, stream_forests
 from benchmarks import stream_mixture as mixture
 from benchmarks.markdown import table
 from benchmarks.pages import charts
@@ -276,88 +276,4 @@ def _forests(result: Result) -> Finding:
         "Mean average precision over nine streams with an abrupt drift",
         f"mixture {ours:.3f}",
         f"best of {len(means)} peers: {best} {means[best]:.3f}",
-    )
-
-
-@page(
-    "cbr_steps",
-    "CBR with a diagonal: the exact and the printed step",
-    "streams",
-    "cbr_steps",
-    "CBR with a diagonal covariance learns nine streams with the step as the paper prints it and "
-    "with the exact one.",
-    lambda result: (
-        f"Means over {len({cell['set'] for cell in result['cells']})} streams, each row scored "
-        "before it is learned.\n\n" + table(cbr_steps.HEADER, cbr_steps.lines(result["cells"]))
-    ),
-)
-def _steps(result: Result) -> Finding:
-    means = means_by(chosen(result["cells"], learner="mixture"), "step", "ap")
-    return Finding(
-        "Mean average precision of the mixture over nine streams",
-        f"exact step {means['exact']:.4f}",
-        f"step as the paper prints it {means['printed']:.4f}",
-    )
-
-
-def _selection_body(result: Result) -> str:
-    """CBR that ranks by some of the features."""
-    text = (
-        f"Streams of {cbr_selection.ROWS:,} rows of {cbr_selection.N_FEATURES} normal features, of "
-        f"which {cbr_selection.N_TELLING} count; means over {result['made'][0]['streams']}.\n\n"
-    )
-    parts = [text + table(cbr_selection.MADE_HEADER, cbr_selection.made_lines(result["made"]))]
-    if result["text"]:
-        lines = cbr_selection.text_lines(result["text"])
-        parts.append("farm_ads, 54,877 words, five folds; the median time of a fit.")
-        parts.append(table(cbr_selection.TEXT_HEADER, lines))
-    return "\n\n".join(parts)
-
-
-@page(
-    "cbr_selection",
-    "CBR that ranks by few features",
-    "streams",
-    "cbr_selection",
-    "CBR that keeps the features with the largest weights is compared with CBR that keeps all.",
-    _selection_body,
-)
-def _selection(result: Result) -> Finding:
-    own = {cell["size"]: cell for cell in chosen(result["made"], share=0.1, setting="C = 1")}
-    least = own[10]
-    return Finding(
-        "AUC of CBR on streams of 200 features of which 10 are informative, 10 % rare",
-        f"10 features kept {least['auc']:.3f} ({least['found']:.1f} of the 10 found)",
-        f"all kept {own[max(own, key=str)]['auc']:.3f}",
-    )
-
-
-FORM_COLUMNS = {
-    "stream": "d = {features}, {stream}",
-    "AUC": "{auc:.3f}",
-    **{f"{form}, rows/s": f"{{rows_per_second[{form}]:,.0f}}" for form in cbr_forms.FORMS},
-    "switching : all pairs": "{ratio:.2f}",
-}
-
-
-def _form_ratio(cell: Result) -> float:
-    return cell["rows_per_second"]["switching"] / cell["rows_per_second"]["all pairs"]
-
-
-@page(
-    "cbr_forms",
-    "CBR: skipping pairs by bounds",
-    "streams",
-    "cbr_forms",
-    "CBR computes all pairs of a row with the kept rows, skips pairs by bounds, or switches "
-    "between the two as it runs.",
-    lambda result: listed(
-        [cell | {"ratio": _form_ratio(cell)} for cell in result["cells"]], FORM_COLUMNS
-    ),
-)
-def _forms(result: Result) -> Finding:
-    ratios = [_form_ratio(cell) for cell in result["cells"]]
-    return Finding(
-        f"Speed of CBR when bounds skip pairs, over computing all pairs, {len(ratios)} streams",
-        f"{min(ratios):.2f} to {max(ratios):.2f} times, {np.median(ratios):.2f} in the median",
     )

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from benchmarks import (
-    cbr_forms,
     stream_forests,
     stream_mixture,
 )
@@ -15,12 +14,6 @@ from benchmarks.stream_mixture import Stream
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
-
-
-def test_forms_are_timed_and_shown(tmp_path):
-    cell = cbr_forms.compare(200, 3, 0.3, 1.0, repeats=1)
-    text = PAGES["cbr_forms"].body({"cells": [{"features": 3, "stream": "made up", **cell}]})
-    assert "| d = 3, made up | 0." in text
 
 
 def test_river_stands_beside_cbr():

@@ -1,6 +1,5 @@
 """The loop of diagonal CBR: the minimum of equation (6), and Proposition 2 as printed."""
 
-import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -38,7 +37,7 @@ def run(X, sign, C=1.0, phi=PHI, size=5, policy="fifo", seed=0, step=None, cuts=
         before = np.full(end - start, np.nan)
         indptr, indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int64)
         arrays = indptr, indices, rows.data, sign[start:end], step[start:end], slot
-        learn(*arrays, mean, precision, *buffers, C, phi, exact, np.empty(0, bool), 0, before)
+        learn(*arrays, mean, precision, *buffers, C, phi, exact, before)
         scores.append(before)
     return np.concatenate(scores), mean, precision, buffers
 
@@ -197,7 +196,7 @@ def stepped(mu, G, z, C, phi, exact=True):
     one = np.ones(1), np.zeros(1, np.int64)
     learn(
         *arrays, np.ones(1, np.int8), *one, mean, precision, *buffers, C, phi, exact,
-        np.empty(0, bool), 0, np.empty(1),
+        np.empty(1),
     )  # fmt: skip
     return mean, 1.0 / precision
 
@@ -260,75 +259,6 @@ def test_the_printed_step_is_far_from_the_minimum_where_c_is_large():
     assert np.mean(printed) > 3.0 * np.mean(least)
 
 
-def chosen_run(X, y, most, cuts=(), **parameters):
-    model = CBR(covariance="diagonal", buffer_size=4, max_features=most, **parameters)
-    model.start(X.shape[1], [0, 1])
-    scores = [
-        model.test_then_train(X[a:b], y[a:b])
-        for a, b in pairwise([0, *sorted(cuts), len(y)])
-        if b > a
-    ]
-    return model, np.concatenate(scores)
-
-
-@given(streams(), st.integers(1, 8), st.sampled_from([2.0**-8, 1.0, 2.0**8]), st.data())
-@draws(80)
-def test_never_more_features_than_asked_for(stream, most, C, data):
-    X, sign = stream
-    y = (sign > 0).astype(int)
-    cuts = data.draw(st.lists(st.integers(0, len(y)), max_size=6))
-    model, scores = chosen_run(X, y, most, C=C)
-    parts, part_scores = chosen_run(X, y, most, cuts, C=C)
-    everything, _ = chosen_run(X, y, None, C=C)
-    assert (model.coef_ != 0).sum() <= most
-    assert scores.tobytes() == part_scores.tobytes()  # and no cut of the stream changes anything
-    assert model.coef_.tobytes() == parts.coef_.tobytes()
-    # Weights are learned as without: some are not used.
-    assert model.state_.mean.tobytes() == everything.coef_.tobytes()
-    used = model.coef_ != 0
-    assert (model.coef_[used] == everything.coef_[used]).all()
-
-
-@given(streams(), st.integers(0, 3))
-@draws(40)
-def test_as_many_as_there_are_is_all_of_them_bit_for_bit(stream, more):
-    X, sign = stream
-    y = (sign > 0).astype(int)
-    limited, scores = chosen_run(X, y, X.shape[1] + more)
-    everything, wanted = chosen_run(X, y, None)
-    assert scores.tobytes() == wanted.tobytes()
-    assert limited.coef_.tobytes() == everything.coef_.tobytes()
-    assert limited.state_.precision.tobytes() == everything.state_.precision.tobytes()
-    assert limited.offset_ == everything.offset_
-
-
-def test_the_surest_features_are_chosen_and_rows_are_scored_by_them():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(801, 60)), np.arange(801) % 4 == 0
-    X[:, [3, 30, 59]] += 1.5 * y[:, None]
-    model, _ = chosen_run(X[:800], y[:800], 3, C=0.01)
-    sureness = np.abs(model.state_.mean) * np.sqrt(model.state_.precision)
-    assert set(np.flatnonzero(model.coef_)) == {3, 30, 59} == set(np.argsort(-sureness)[:3])
-    before = model.score_samples(X[800:])
-    assert model.test_then_train(X[800:], y[800:]) == pytest.approx(before)
-    model.add_features(2)
-    assert (model.coef_ != 0).sum() == 3
-    X = np.pad(X, ((0, 0), (0, 2)))
-    model.partial_fit(X, y)
-    assert (model.coef_ != 0).sum() == 3
-    assert len(pickle.loads(pickle.dumps(model)).state_.chosen) == 62
-
-
-def test_of_equally_sure_features_the_first_are_chosen():
-    rng = np.random.default_rng(0)
-    X, y = np.repeat(rng.normal(size=(60, 1)), 4, axis=1), np.arange(60) % 3 == 0
-    X[y] += 1.0
-    for most in (1, 2, 3):
-        model, _ = chosen_run(X, y, most)
-        assert len(set(model.state_.mean)) == 1
-        assert list(np.flatnonzero(model.coef_)) == list(range(most))
-
-
 @pytest.mark.parametrize("scale", [1e-100, 1e-30, 1e78, 1e120])
 @pytest.mark.parametrize("columns", [slice(0, 1), slice(None)])
 def test_features_of_any_size_are_learned_and_nothing_overflows(scale, columns):
@@ -339,28 +269,3 @@ def test_features_of_any_size_are_learned_and_nothing_overflows(scale, columns):
     assert (model.coef_ != 0.0).any()
     # The deviation of a weight is 1 at the start and only shrinks.
     assert np.abs(model.coef_).max() < 100.0
-
-
-def test_features_that_come_later_are_chosen_while_all_may_be():
-    X, sign = mixture(60)
-    d = X.shape[1]
-    limited = CBR(covariance="diagonal", buffer_size=8, max_features=d + 5)
-    free = CBR(covariance="diagonal", buffer_size=8)
-    for model in (limited, free):
-        model.start(d, classes=[-1, 1]).partial_fit(X, sign)
-        model.state_ = model._grown(model.state_, d + 3)
-    assert limited.coef_.tobytes() == free.coef_.tobytes()
-    assert limited.state_.chosen.all()
-    more = limited._grown(limited.state_, d + 20)
-    assert list(np.flatnonzero(limited._coef(more))) == list(np.flatnonzero(free.coef_))
-    assert not more.chosen[d + 3 :].any()
-
-
-def test_a_parameter_set_on_a_started_model_waits_for_the_next_start():
-    X, sign = mixture(60)
-    model = CBR(covariance="diagonal", buffer_size=8).fit(X, sign)
-    before = model.coef_.copy()
-    assert model.set_params(max_features=1).coef_.tobytes() == before.tobytes()
-    assert (model.fit(X, sign).coef_ != 0.0).sum() == 1
-    model.set_params(max_features=None).partial_fit(X, sign)
-    assert np.isfinite(model.coef_).all()

@@ -165,7 +165,6 @@ _OF_ESTIMATORS = (
     "rareclass.online.cbr.CBR",
     "rareclass.online.cbr.DiagonalState",
     "rareclass.online.cbr.FullState",
-    "rareclass.online.cbr.SelectedState",
     "rareclass.online.feature_maps.FourierFeatures",
     "rareclass.online.mixture.ExpertRecord",
     "rareclass.online.feature_maps.Ranks",

@@ -194,67 +194,6 @@ def _update(work, indices, data, other_indices, other_values, mean_step, beta, a
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _chosen_score(work, indices, data, chosen):
-    """mu.x of a row over the chosen features."""
-    score = 0.0
-    for k in range(indices.shape[0]):
-        if chosen[indices[k]]:
-            score += work[indices[k], _MU] * data[k]
-    return score
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _choose(work, is_held, mean, precision, most, chosen):
-    """Choose the features whose weights are the greatest beside their deviations, O(features).
-
-    ``|mu| sqrt(G)``, at most so many and none of 0; of equal ones the first. `is_held`: whether
-    the workspace has a feature.
-    """
-    n = mean.shape[0]
-    sureness = np.empty(n)
-    for i in range(n):
-        mu, G = (work[i, _MU], work[i, _G]) if is_held[i] else (mean[i], precision[i])
-        sureness[i] = abs(mu) * np.sqrt(G)
-    least = _kth_largest(sureness.copy(), most)
-    ties = most
-    for i in range(n):
-        ties -= sureness[i] > least
-    for i in range(n):
-        is_tie = sureness[i] == least and least > 0.0 and ties > 0
-        chosen[i] = sureness[i] > least or is_tie
-        ties -= is_tie
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _kth_largest(values, k):
-    """The k-th largest of numbers, which are put into another order (Hoare's quickselect, 1961).
-
-    NumPy's partition compiles for far longer, and selects no sooner.
-    """
-    place = values.shape[0] - k
-    low, high = 0, values.shape[0] - 1
-    while low < high:
-        pivot = values[(low + high) // 2]
-        i, j = low, high
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if place <= j:
-            high = j
-        elif place >= i:
-            low = i
-        else:
-            break
-    return values[place]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _learn_row(
     work, indices, data, y, other_indices, other_values, lengths, added, most, phi, terms
 ):  # fmt: skip
@@ -312,8 +251,6 @@ def learn(
     C,
     phi,
     exact,
-    chosen,
-    most_features,
     scores_out,
 ):
     """Learn from rows in order; `mean`, `precision` and the buffers are changed in place.
@@ -322,25 +259,17 @@ def learn(
     ``sign``: +1 rare, -1 majority, 0 to be scored only; ``step`` scales the greatest alpha, C, of
     a row; ``slot``: where the row goes in its class's buffer, -1 for nowhere. The buffers are
     those of `SparseBuffers`, wide enough for these rows. ``exact``: the step of problem (6), or of
-    Proposition 2 as printed. ``chosen``: features that rows are scored by, of which there are at
-    most `most_features`; without any all are. They are chosen anew after 1, 2, 4, .. rows with a
-    label, and as often as a buffer fills. ``scores_out``: each row's mu.x before it.
+    Proposition 2 as printed. ``scores_out``: each row's mu.x before it.
     """
     capacity = lengths.shape[1]
-    added, is_limited = 0.0 if exact else C, most_features < chosen.shape[0]
+    added = 0.0 if exact else C
     work, terms = np.empty((mean.shape[0], 4)), np.empty(2 * buffer_values.shape[2])
     held = _columns_of(indices, buffer_indices, lengths, seen)
     _fetch(work, held, mean, precision, added)
-    is_held = np.zeros(chosen.shape[0], np.bool_)
-    if is_limited:
-        is_held[held] = True
     for t in range(sign.shape[0]):
         start, end = indptr[t], indptr[t + 1]
         columns, values = indices[start:end], data[start:end]
-        if is_limited:
-            scores_out[t] = _chosen_score(work, columns, values, chosen)
-        else:
-            scores_out[t] = _own_sums(work, columns, values)[0]
+        scores_out[t] = _own_sums(work, columns, values)[0]
         if sign[t] == 0:
             continue
         plane = 1 if sign[t] > 0 else 0
@@ -363,7 +292,4 @@ def learn(
             buffer_indices[plane, slot[t], : end - start] = columns
             buffer_values[plane, slot[t], : end - start] = values
             lengths[plane, slot[t]] = end - start
-        n = seen[0] + seen[1]
-        if is_limited and (n % capacity == 0 or n & (n - 1) == 0):
-            _choose(work, is_held, mean, precision, most_features, chosen)
     _give_back(work, held, mean, precision)

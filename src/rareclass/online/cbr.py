@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError
 from rareclass.machine import check_fits
 from rareclass.online import _cbr_diagonal_jit, _cbr_full_jit
 from rareclass.online._vectors_jit import LANES, aligned
@@ -42,16 +41,6 @@ class DiagonalState(NamedTuple):
     mean: np.ndarray  # shape (n_features,): the weights
     # shape (n_features,): G, the inverse of their variances: 1 at the start, only growing
     precision: np.ndarray
-    buffers: SparseBuffers
-    rng: np.random.Generator
-
-
-class SelectedState(NamedTuple):
-    """The moving state of CBR-diag that ranks by some of the features."""
-
-    mean: np.ndarray  # as in `DiagonalState`: weights of all features
-    precision: np.ndarray
-    chosen: np.ndarray  # shape (n_features,), bool: features that rows are scored by
     buffers: SparseBuffers
     rng: np.random.Generator
 
@@ -104,20 +93,15 @@ class CBR(OnlineRanker):
         minimise (6): at a large C its steps are far too long or too short, at a small one the two
         are alike and it takes about two thirds of the time (docs/decisions/0062). `rareclass
         stream`, where C is small, begins with "printed".
-    max_features : int or None, default=None
-        Features that rows are scored by; None means all. Of a diagonal covariance only. All
-        weights are learned, and the ranker has those of the greatest ``|mu_i| sqrt(G_i)``, a
-        weight over its standard deviation; chosen anew after every `buffer_size` labelled rows,
-        and after 1, 2, 4 and so on. Fewer shut out noise, too few lose signal.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        mu, with 0 for features that are not chosen.
+        mu.
     offset_ : float
         Score above which a row is called rare: the threshold with the greatest balanced accuracy
         between the buffered rows.
-    state_ : FullState, DiagonalState, or SelectedState with `max_features`
+    state_ : FullState or DiagonalState
     classes_, pos_label_, n_features_in_, feature_names_in_
         As in `OnlineRanker`.
 
@@ -131,8 +115,7 @@ class CBR(OnlineRanker):
     Full covariance, a row: O(n_features^2 + buffer_size n_features), and as much again for every
     pair that takes a step. Because S only shrinks, a variance worked out earlier is an upper
     bound for ever, and most pairs are put aside by it at O(1) each (docs/decisions/0011).
-    Diagonal: O(buffer_size times non-zeros of a row), and with `max_features` O(n_features) more
-    whenever features are chosen. Memory does not grow with the stream.
+    Diagonal: O(buffer_size times non-zeros of a row). Memory does not grow with the stream.
     Scale features first: S begins as the identity, and features with deviations of a million and
     more use up its digits.
 
@@ -166,7 +149,6 @@ class CBR(OnlineRanker):
         n_epochs: int = 1,
         pos_label: Any = None,
         diagonal_step: str = "exact",
-        max_features: int | None = None,
     ) -> None:
         self.C = C
         self.eta = eta
@@ -178,7 +160,6 @@ class CBR(OnlineRanker):
         self.n_epochs = n_epochs
         self.pos_label = pos_label
         self.diagonal_step = diagonal_step
-        self.max_features = max_features
 
     @property
     def _takes(self) -> Any:  # type: ignore[override]
@@ -195,25 +176,12 @@ class CBR(OnlineRanker):
             raise ValueError(f"covariance={self.covariance!r} is not 'full' or 'diagonal'.")
         if self.diagonal_step not in ("exact", "printed"):
             raise ValueError(f"diagonal_step={self.diagonal_step!r} is not 'exact' or 'printed'.")
-        if self.max_features is not None:
-            check_whole("max_features", self.max_features)
-            if self.covariance == "full":
-                raise InputError(
-                    f"max_features={self.max_features} needs covariance='diagonal': with a full "
-                    "covariance weights hang together, and none can be left out alone.",
-                    "Pass covariance='diagonal', or leave max_features out.",
-                    ErrorKind.COMBINATION,
-                )
 
     def _start(self, n_features: int, rng: np.random.Generator) -> Any:
         mean = np.zeros(n_features)
         if self.covariance == "diagonal":
             empty = SparseBuffers.empty(self.buffer_size)
-            state = DiagonalState(mean, np.ones(n_features), empty, rng)
-            if self.max_features is None:
-                return state
-            chosen = np.full(n_features, self.max_features >= n_features)
-            return SelectedState(chosen=chosen, **state._asdict())
+            return DiagonalState(mean, np.ones(n_features), empty, rng)
         _check_memory(n_features)
         buffers = DenseBuffers.empty(n_features, self.buffer_size)
         bound = np.zeros((2, self.buffer_size))
@@ -238,17 +206,14 @@ class CBR(OnlineRanker):
             )  # fmt: skip
             return state, scores
         buffers = buffers.fitting(int(np.diff(rows.indptr).max(initial=0)))
-        chosen = state.chosen if isinstance(state, SelectedState) else np.empty(0, bool)
         _cbr_diagonal_jit.learn(
             rows.indptr, rows.indices, rows.data, sign, step, slot, state.mean, state.precision,
             buffers.indices, buffers.values, buffers.lengths, buffers.seen, C, phi,
-            self.diagonal_step == "exact", chosen, int(self.max_features or len(chosen)), scores,
+            self.diagonal_step == "exact", scores,
         )  # fmt: skip
         return state._replace(buffers=buffers), scores
 
     def _coef(self, state: Any) -> np.ndarray:
-        if isinstance(state, SelectedState):
-            return np.where(state.chosen, state.mean, 0.0)
         return state.mean
 
     def _offset(self, state: Any) -> float:
@@ -258,10 +223,6 @@ class CBR(OnlineRanker):
         more = n_features - len(state.mean)
         state = state._replace(mean=np.pad(state.mean, (0, more)))
         if self.covariance == "diagonal":
-            if isinstance(state, SelectedState):
-                are_all = (self.max_features or n_features) >= n_features
-                chosen = np.pad(state.chosen, (0, more), constant_values=are_all)
-                state = state._replace(chosen=chosen)
             return state._replace(precision=np.pad(state.precision, (0, more), constant_values=1.0))
         _check_memory(n_features)
         covariance = np.eye(n_features)
