@@ -3,17 +3,13 @@
 import json
 import zipfile
 
-import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import message, output_of
+from cli.conftest import output_of
 from database_servers import PASSWORD, duckdb_file, sqlite_file
 from faults import refusal
-from rareclass import load
 from rareclass.errors import ErrorKind
-from rareclass.tables.databases.drivers import DatabaseAddress, Query
-from rareclass.tables.table_file import open_table
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
@@ -130,77 +126,15 @@ def test_faults(rareclass, postgresql_payments, tmp_path, words, kind, facts):
 
 
 @pytest.mark.parametrize(
-    "kind", ["postgresql", "sqlite", pytest.param("duckdb", marks=pytest.mark.thorough)]
-)
-def test_scores_go_back_into_a_table(rareclass, kind, request, table, tmp_path):
-    if kind == "postgresql":
-        server = request.getfixturevalue("postgresql")
-        server.put("payments", table.to_arrow())
-        server.rows("DROP TABLE IF EXISTS scores, others")
-        uri = server.uri
-    else:
-        make = sqlite_file if kind == "sqlite" else duckdb_file
-        uri = make(tmp_path / "shop.db", "payments", table.to_arrow())
-    model = tmp_path / "m.rareclass"
-    output_of(rareclass("fit", uri, *ALL, "-t", "fraud", *QUICK, "-o", model))
-    asked = ("score", model, uri, *ALL, "--id", "order")
-    for more in ((), ("--overwrite", "--top", "7")):
-        done = rareclass(*asked, "--out-table", "scores", *more)
-        assert done.exit_code == 0, done.output
-        assert "Saved the table scores of" in " ".join(done.stdout.split())
-    refused = rareclass(*asked, "--out-table", "scores")
-    assert refused.exit_code == 2
-    assert "--out-table scores exists already" in " ".join(refused.stderr.split())
-    assert PASSWORD not in done.output + refused.output
-    output_of(rareclass(*asked, "--top", "7", "-o", tmp_path / "s.parquet"))
-    found = open_table(Query(DatabaseAddress(uri), "SELECT * FROM scores"))
-    kept = pl.concat(found.batches()).with_columns(pl.col("called_rare").cast(pl.Boolean))
-    assert kept.equals(pl.read_parquet(tmp_path / "s.parquet"))
-    file = tmp_path / "rows.parquet"
-    table.write_parquet(file)
-    output_of(rareclass("score", model, file, "--out", uri, "--out-table", "others"))
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "kind"),
     [
-        (("rows.csv",), "No output for the scores is given."),
-        (("rows.csv", "--out-table", "s"), "--out-table s: DATA rows.csv is not a database"),
-        (("rows.csv", "--out-table", "s", "--out", "s.csv"), "--out s.csv is not a database"),
-        (("rows.csv", "--out-table", "s", "--out", "mysql://u:hush@h/d"), "--out mysql://u@h/d is"),
-        (("rows.csv", "--out", "postgresql://u:hush@h/d"), "postgresql://u:***@h/d is a database"),
-        (("sqlite:///x.db", "--query", "q", "--out-table", "a.b"), "SQLite has no schemas"),
+        (("score", "m.rareclass", "rows.csv", "--out", "{uri}"), ErrorKind.SETTING),
+        (("stream", "{uri}", "-t", "fraud", "--checkpoint", "run"), ErrorKind.UNSUPPORTED),
     ],
 )
-def test_where_scores_cannot_go(rareclass, words, said, tmp_path):
-    done = message(rareclass("score", tmp_path / "m.rareclass", *words))
-    assert said in done
-
-
-def test_a_stream_of_a_query_goes_on(rareclass, postgresql, table, tmp_path):
-    numbered = table.with_row_index("n")
-    postgresql.put("arrivals", numbered.head(100).to_arrow())
-    query = ("--query", "SELECT * FROM arrivals ORDER BY n", "-t", "fraud", "--drop", "n")
-    asked = ("stream", postgresql.uri, *query, "--checkpoint", tmp_path / "run", "--id", "order")
-    first = rareclass(*asked)
-    assert first.exit_code == 0, first.output
-    again = rareclass(*asked)
-    assert "No new rows" in again.output
-    postgresql.put("arrivals", numbered.to_arrow())
-    more = rareclass(*asked)
-    assert "240 rows" in " ".join(more.output.split()), more.output
-    table.write_csv(tmp_path / "all.csv")
-    whole = ("stream", tmp_path / "all.csv", "-t", "fraud", "--checkpoint", tmp_path / "whole")
-    assert rareclass(*whole, "--id", "order").exit_code == 0
-    one, other = (load(tmp_path / name).score_samples(table) for name in ("run", "whole"))
-    np.testing.assert_allclose(one, other, rtol=1e-9)
-    postgresql.put("arrivals", numbered.reverse().with_columns(n=pl.int_range(240)).to_arrow())
-    changed = rareclass(*asked)
-    assert changed.exit_code == 2
-    assert "gives another row 240 than before" in " ".join(changed.stderr.split())
-    assert "ORDER BY" in changed.stderr
-    follow = rareclass(*asked, "--follow")
-    assert "--follow: the answer to a query ends" in follow.stderr
-    for path in (tmp_path / "run").rglob("*"):
-        assert path.is_dir() or PASSWORD.encode() not in path.read_bytes()
-    assert PASSWORD not in first.output + changed.output
+def test_scores_and_streams_are_files(rareclass, words, kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = rareclass(*(word.format(uri="postgresql://u:hush@h/d") for word in words))
+    refusal(done, kind, "@h/d", ".csv" if kind is ErrorKind.SETTING else "CSV")
+    assert "hush" not in done.output
+    assert not list(tmp_path.iterdir())

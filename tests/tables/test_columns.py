@@ -16,10 +16,10 @@ from faults import refused
 from rareclass.encoding.training_table import read_as_trained, read_training_table
 from rareclass.errors import ErrorKind
 from rareclass.rows import from_csv
-from rareclass.tables.batch import _cells
 from rareclass.tables.cells import LARGEST_NUMBER, word_of, written_numbers
 from rareclass.tables.columns import Column
 from rareclass.tables.dates import read_written
+from rareclass.tables.parquet import _cells
 from rareclass.tables.reading import read_dates, read_distinct, read_numbers, read_strings
 from rareclass.tables.table_file import TableFile, open_table
 from rareclass.tables.text_columns import CellProfile

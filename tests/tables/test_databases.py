@@ -1,7 +1,6 @@
 """Tables that a database gives: the same cells as a file, its own words, no passwords."""
 
 import datetime
-import json
 import os
 import signal
 import sqlite3
@@ -22,7 +21,6 @@ from rareclass.errors import InputError
 from rareclass.tables import TableWarning
 from rareclass.tables.databases.drivers import DatabaseAddress, Query
 from rareclass.tables.databases.queries import RunningQuery
-from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_table
 
 ROWS = pa.table(
@@ -257,13 +255,6 @@ def test_rows_not_asked_for_end_the_query(postgresql):
     assert not _running(postgresql, "abandoned")
 
 
-def test_a_query_that_is_open_when_the_interpreter_ends(address):
-    running = RunningQuery(Query(address, 'SELECT * FROM "the rows"'))
-    running._connection._thread.shutdown()  # as the interpreter does, before it closes things
-    running.close()
-    assert running.is_closed
-
-
 def test_ctrl_c_cancels_the_query(postgresql):
     interrupt = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     interrupt.start()
@@ -312,37 +303,3 @@ def _no_password_in(error):
     while error is not None:
         assert PASSWORD not in str(error)
         error = error.__cause__ or error.__context__
-
-
-@pytest.mark.sampled(1)
-def test_a_stream_goes_on_at_any_row(address):
-    query = Query(address, 'SELECT * FROM "the rows" ORDER BY id')
-    whole = open_source(query).read(1000)
-    source, ids = open_source(query, exact_columns=("id",)), []
-    for size in (7, 200, 1000):
-        batch = source.read(size)
-        ids += batch.columns["id"].tolist()
-        source.close()
-        source = open_source(query, json.loads(json.dumps(batch.position)), exact_columns=("id",))
-    assert source.read(10) is None
-    source.close()
-    assert ids == list(range(300)) == whole.columns["id"].tolist()
-    assert whole.columns["name"].tolist() == ROWS["name"].to_pylist()
-    assert batch.lines[-1] == 300
-
-
-def test_rows_in_another_order_are_no_stream_to_go_on_with(address):
-    one, other = (
-        Query(address, f'SELECT * FROM "the rows" ORDER BY {how}') for how in ("id", "id DESC")
-    )
-    source = open_source(one)
-    position = source.read(20).position
-    source.close()
-    source = open_source(other, position)
-    with pytest.raises(InputError, match=r"gives another row 20 than before.*ORDER BY"):
-        source.read(10)
-    source.close()
-    fewer = open_source(Query(address, 'SELECT * FROM "the rows" WHERE id < 9'), position)
-    with pytest.raises(InputError, match=r"gives 9 rows; 20 had been read before"):
-        fewer.read(10)
-    fewer.close()

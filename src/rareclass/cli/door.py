@@ -81,8 +81,8 @@ Drop = Annotated[
 
 
 @dataclass(frozen=True)
-class TableOptions:
-    """Options on how a table is read."""
+class SeparatorOption:
+    """The option ``--separator``."""
 
     separator: Annotated[
         str | None,
@@ -90,20 +90,13 @@ class TableOptions:
             help="Separator of a CSV file: one character, or tab. By default it is detected."
         ),
     ] = None
-    query: Annotated[
-        str | None,
-        typer.Option(
-            help="SQL that gives the rows, where the table is a database: "
-            "postgresql://user@host/database, sqlite:///file.db or duckdb:///file.duckdb."
-        ),
-    ] = None
 
     @property
     def character(self) -> str | None:
         r"""The character that ``--separator`` stands for, None for none given.
 
-        >>> TableOptions("tab").character, TableOptions(";").character, TableOptions().character
-        ('\t', ';', None)
+        >>> [SeparatorOption(each).character for each in ("tab", ";", None)]
+        ['\t', ';', None]
         """
         if self.separator is None:
             return None
@@ -115,6 +108,19 @@ class TableOptions:
                 ErrorKind.SETTING,
             )
         return character
+
+
+@dataclass(frozen=True)
+class TableOptions(SeparatorOption):
+    """Options on how a table is read."""
+
+    query: Annotated[
+        str | None,
+        typer.Option(
+            help="SQL that gives the rows, where the table is a database: "
+            "postgresql://user@host/database, sqlite:///file.db or duckdb:///file.duckdb."
+        ),
+    ] = None
 
     def place(self, given: str, what: str) -> "TablePlace":
         """Return where a table is: a file or folder, or the answer of a database to ``--query``.

@@ -13,15 +13,13 @@ from rareclass.cli.door import (
     TableOptions,
     check_new,
     command,
+    file_or_url,
 )
 from rareclass.cli.screen import file_text, output, print_drift, print_notes
 from rareclass.errors import ErrorKind, InputError
-from rareclass.remote import path_of
 
 if TYPE_CHECKING:
     from rareclass.model.score_file import Scoring
-    from rareclass.tables.databases.result_table import ResultTable
-    from rareclass.tables.table_file import TablePlace
 
 _CALLS = "Rows called rare, instead of by the model's threshold: one of"
 
@@ -37,22 +35,15 @@ def score(
         ),
     ],
     *,
-    out_name: Annotated[
-        str | None,
+    out: Annotated[
+        Path,
         typer.Option(
             "--out",
             "-o",
-            help="File of scores to write, .csv or .parquet; or the database of --out-table.",
-            show_default="the database of DATA, with --out-table",
+            help="File of scores to write, .csv or .parquet.",
+            parser=file_or_url,
         ),
-    ] = None,
-    out_table: Annotated[
-        str | None,
-        typer.Option(
-            help="Table of scores to write in a database, in one transaction: table or "
-            "schema.table."
-        ),
-    ] = None,
+    ],
     id_columns: Annotated[
         list[str] | None,
         typer.Option("--id", help="Column of DATA to copy to the scores. Many times."),
@@ -102,7 +93,6 @@ def score(
     from rareclass.files import check_not_input
     from rareclass.model.score_file import ScoreSettings, check_score_path, score_rows
     from rareclass.opening import open_model
-    from rareclass.tables.databases.result_table import ResultTable
 
     data = table.place(given, "DATA")
     settings = ScoreSettings(
@@ -116,59 +106,21 @@ def score(
         alerts_only,
     )
     written.check({"the file to be scored": data, "the model": model}, written.overwrite)
-    out = _destination(out_name, out_table, data, written.overwrite)
     check_score_path(out, data)
-    if not isinstance(out, ResultTable):
-        check_not_input(out, "--out", {"the model": model})
-        check_new(out, "--out", written.overwrite)
-        if written.json_file is not None and written.json_file.resolve() == out.resolve():
-            raise InputError(
-                f"--json {written.json_file} is the file of --out.",
-                "Give another name.",
-                ErrorKind.COMBINATION,
-            )
+    check_not_input(out, "--out", {"the model": model})
+    check_new(out, "--out", written.overwrite)
+    if written.json_file is not None and written.json_file.resolve() == out.resolve():
+        raise InputError(
+            f"--json {written.json_file} is the file of --out.",
+            "Give another name.",
+            ErrorKind.COMBINATION,
+        )
     content = open_model(model)
     print_notes(output(), content.notices)
     scoring = score_rows(content, data, out, settings)
-    saved = str(out) if isinstance(out, ResultTable) else file_text(out)
-    print_scoring(output(), scoring, saved)
+    print_scoring(output(), scoring, file_text(out))
     if written.json_file is not None:  # its intervals need SciPy
         written.give(scoring.as_plain_data())
-
-
-def _destination(
-    out_name: str | None, out_table: str | None, data: "TablePlace", overwrite: bool
-) -> "Path | ResultTable":
-    """Find where scores are to be written: a file, or a table of a database."""
-    from rareclass.tables.databases.drivers import DatabaseAddress, Query, is_database
-    from rareclass.tables.databases.result_table import ResultTable
-
-    if out_table is None:
-        if out_name is None:
-            raise InputError(
-                "No output for the scores is given.",
-                "Give --out with a file, or --out-table with a table of a database.",
-                ErrorKind.SETTING,
-            )
-        if is_database(out_name):
-            raise InputError(
-                f"--out {DatabaseAddress(out_name)} is a database, and no table is named.",
-                "Name the table with --out-table.",
-                ErrorKind.SETTING,
-            )
-        return path_of(out_name)
-    if out_name is not None and is_database(out_name):
-        address = DatabaseAddress(out_name)
-    elif out_name is None and isinstance(data, Query) and data.address is not None:
-        address = data.address
-    else:
-        where = f"DATA {data}" if out_name is None else f"--out {path_of(out_name)}"
-        raise InputError(
-            f"--out-table {out_table}: {where} is not a database.",
-            "Name the database with --out postgresql://..., sqlite:///... or duckdb:///...",
-            ErrorKind.SETTING,
-        )
-    return ResultTable.named(address, out_table, overwrite)
 
 
 def print_scoring(console: Console, scoring: "Scoring", saved: str) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rareclass.cli.door import (
     ColumnOptions,
     JsonOption,
-    TableOptions,
+    SeparatorOption,
     command,
     file_or_url,
     on_this_machine,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from rareclass.stream.loop import StreamReport
     from rareclass.stream.options import StreamOptions
     from rareclass.stream.state import StreamState
-    from rareclass.tables.databases.drivers import Query
 
 
 class Tails(StrEnum):
@@ -60,11 +59,10 @@ class Learner(StrEnum):
 
 @command
 def stream(
-    given: Annotated[
+    source: Annotated[
         str,
         typer.Argument(
-            metavar="SOURCE",
-            help="CSV, JSON lines or Parquet file, a folder of them, a database, or - for stdin.",
+            help="CSV, JSON lines or Parquet file, a folder of them, or - for stdin.",
         ),
     ],
     target: Annotated[
@@ -178,13 +176,12 @@ def stream(
         ),
     ] = False,
     written: JsonOption,
-    table: TableOptions,
+    separator: SeparatorOption,
 ) -> None:
     """Train online: score each row of SOURCE, then learn from it.
 
     The same command again continues where the last one stopped, even after a crash.
     """
-    character = table.character
     on_this_machine(checkpoint, "--checkpoint")
     if alerts is not None:
         on_this_machine(alerts, "--alerts")
@@ -200,7 +197,7 @@ def stream(
             "Give rows, such as 10000.",
             ErrorKind.SETTING,
         )
-    source = _source(given, table, follow)
+    _check_source(source, follow)
     from rareclass.stream.options import (
         StreamOptions,
         check_alert_options,
@@ -218,7 +215,7 @@ def stream(
         positive=tuple(positive or ()),
         id_column=id_column,
         **columns.settings,
-        separator=character,
+        separator=separator.character,
         max_categories=max_categories,
         half_life=half_life,
         tails=usual_tails(chosen) if tails is None else tails.value,
@@ -235,7 +232,7 @@ def stream(
         on_drift=drift,
         strict=strict,
     )
-    read = {"SOURCE": path_of(source)} if isinstance(source, str) and source != "-" else {}
+    read = {} if source == "-" else {"SOURCE": path_of(source)}
     written.check(read, overwrite=True)  # one of a stream is replaced by the same command
     if written.json_file is not None and written.json_file.is_file():
         _check_ours(written.json_file)
@@ -244,28 +241,29 @@ def stream(
         raise typer.Exit(128 + stopped_by)
 
 
-def _source(given: str, table: TableOptions, follow: bool) -> "str | Query":
-    """Return the source of rows; refuse a source that is not there."""
-    from rareclass.tables.databases.drivers import Query
+def _check_source(source: str, follow: bool) -> None:
+    """Raise `InputError` for a source of rows that is not there, or cannot be followed."""
+    from rareclass.tables.databases.drivers import DatabaseAddress, is_database
 
-    place = table.place(given, "SOURCE")
-    is_query, is_remote = isinstance(place, Query), isinstance(place, RemotePath)
-    if follow and (is_query or is_remote):
-        why = "the answer to a query ends" if is_query else f"{place} is not on this machine"
+    if is_database(source):
         raise InputError(
-            f"--follow: {why}.",
+            f"{DatabaseAddress(source)} is a database, which cannot be read as a stream.",
+            "Write the new rows to a CSV or Parquet file; fit and score read a --query.",
+            ErrorKind.UNSUPPORTED,
+        )
+    place = path_of(source)
+    if follow and isinstance(place, RemotePath):
+        raise InputError(
+            f"--follow: {place} is not on this machine.",
             "Leave it out: the same command, given again, continues with the new rows.",
             ErrorKind.COMBINATION,
         )
-    if isinstance(place, Query):
-        return place
-    if given != "-" and not place.exists():
+    if source != "-" and not place.exists():
         raise InputError(
-            f"There is no file or folder {given}.",
+            f"There is no file or folder {source}.",
             "Check the name; - reads stdin.",
             ErrorKind.MISSING_FILE,
         )
-    return given
 
 
 def _check_ours(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``rareclass score``: a table of any size to a file, or to a database table, of scores."""
+"""``rareclass score``: a table of any size to a file of scores."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,7 +21,6 @@ from rareclass.model.model import Model
 from rareclass.model.table_scorer import ScoredBatch
 from rareclass.model.threshold import in_step
 from rareclass.tables.cells import type_name
-from rareclass.tables.databases.result_table import ResultTable
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, no_rows, open_table
 
@@ -74,16 +73,13 @@ class ScoreSettings:
     alerts_only: bool = False  # write rows called rare alone, the highest score first
 
 
-def score_rows(
-    content: Model, data: TablePlace, out: Path | ResultTable, settings: ScoreSettings
-) -> Scoring:
+def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSettings) -> Scoring:
     """Score every row of a file of any size into a new file, row order kept.
 
-    Parquet or CSV by its suffix, or a table of a database in one transaction. Columns: those to be
-    carried over (or ``row``, counted from 1), those of `score_columns`, before the last of them
-    what each row is called (``called_rare``, or ``level``) and, with ``settings.explain``, why rows
-    are called rare (`explainer_of`), empty for others. With ``settings.alerts_only`` there are rows
-    called rare alone, the highest score first.
+    Parquet or CSV by its suffix. Columns: those to be carried over (or ``row``, counted from 1),
+    those of `score_columns`, before the last of them what each row is called (``called_rare``, or
+    ``level``) and, with ``settings.explain``, why rows are called rare (`explainer_of`), empty for
+    others. With ``settings.alerts_only`` there are rows called rare alone, the highest score first.
 
     With ``settings.top`` memory holds as many scores as are asked for (`Calls.write`).
 
@@ -122,12 +118,12 @@ class Scorer:
             max(len(settings.id_columns), 1),
         )
 
-    def check_id(self, file: TableFile | SvmlightFile, out: Path | ResultTable) -> None:
+    def check_id(self, file: TableFile | SvmlightFile, out: Path) -> None:
         """Raise `InputError` where the columns to carry over cannot stand in `out`."""
         for name in self._settings.id_columns:
             self._check_id(name, file, out)
 
-    def _check_id(self, name: str, file: TableFile | SvmlightFile, out: Path | ResultTable) -> None:
+    def _check_id(self, name: str, file: TableFile | SvmlightFile, out: Path) -> None:
         content, settings = self._content, self._settings
         file = named_columns(file, [name], "--id")
         reasons = [] if settings.explain is None else told_names(content, settings.explain)
@@ -242,11 +238,8 @@ def _level_columns(model: Model) -> list[str]:
     return [f"probability_{name}" for name in model.classes]
 
 
-def check_score_path(out: Path | ResultTable, data: TablePlace) -> None:
+def check_score_path(out: Path, data: TablePlace) -> None:
     """Raise `InputError` when scores of `data` cannot be written to `out`."""
-    if isinstance(out, ResultTable):
-        out.check()
-        return
     if out.suffix.lower() not in SCORE_SUFFIXES:
         raise InputError(
             f"--out {out}: the name must end in .csv or .parquet, which decides the format.",

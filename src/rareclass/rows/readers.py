@@ -326,7 +326,7 @@ def from_sql(
     Notes
     -----
     Cost: one run of the query; rows x features x 4 or 8 bytes of disk until the result is closed
-    or let go of; memory of two batches (about 16 MiB each with PostgreSQL) and 1 to 8 bytes a row.
+    or let go of; memory of one batch (about 16 MiB with PostgreSQL) and 1 to 8 bytes a row.
     Ctrl-C cancels the query in the database.
 
     Examples

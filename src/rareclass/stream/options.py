@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.remote import path_of
-from rareclass.tables.databases.drivers import Query
 
 if TYPE_CHECKING:
     from rareclass.online.ranker import OnlineRanker
@@ -109,7 +108,7 @@ class AlertBudget:
 class StreamOptions:
     """All options of a stream."""
 
-    source: str | Query  # a file, a folder that grows, a query, or - for standard input
+    source: str  # a file, a folder that grows, or - for standard input
     target: str  # its label is still to come where the cell is empty
     learner: str = "cbr"  # one of `LEARNERS`
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -142,10 +141,7 @@ class StreamOptions:
 
     def lasting(self) -> dict[str, Any]:
         """Return the options that the state depends on, as JSON can write them."""
-        if isinstance(self.source, Query):
-            source = self.source.lasting
-        else:
-            source = self.source if self.source == "-" else str(path_of(self.source).resolve())
+        source = self.source if self.source == "-" else str(path_of(self.source).resolve())
         lasting: dict[str, Any] = {
             "source": source,
             "target": self.target,
@@ -198,7 +194,7 @@ class StreamOptions:
 
 
 def check_alert_options(
-    source: str | Query, path: Path | None, budget: str | None, time_column: str | None
+    source: str, path: Path | None, budget: str | None, time_column: str | None
 ) -> AlertBudget | None:
     """Return the budget that was given, None by default.
 
@@ -219,8 +215,8 @@ def check_alert_options(
             "Give a name that ends in .jsonl or .csv.",
             ErrorKind.FILE_FORMAT,
         )
-    is_folder = isinstance(source, str) and path_of(source).is_dir()
-    if is_folder and path_of(str(source)).resolve() in path.resolve().parents:
+    rows = path_of(source)
+    if rows.is_dir() and rows.resolve() in path.resolve().parents:
         raise InputError(
             f"--alerts {path} lies in the folder that the rows come from, and would be read again.",
             "Give a file elsewhere.",

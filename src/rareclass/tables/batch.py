@@ -1,8 +1,7 @@
 """Batches of rows: what a source hands over, and Arrow batches in types that every reader knows."""
 
-import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -147,7 +146,7 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
     what they are stored as, an enumeration its words. Types that hold neither numbers, words nor
     times stay: lists, bytes, intervals (`is_plain`).
     """
-    return pa.schema([f.with_type(_plain_type(f.type, f.metadata)) for f in schema])
+    return pa.schema([f.with_type(plain_type(f.type, f.metadata)) for f in schema])
 
 
 def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -177,9 +176,10 @@ def _is_known_zone(zone: str) -> bool:
     return True
 
 
-def _plain_type(kind: pa.DataType, metadata: dict[bytes, bytes] | None = None) -> pa.DataType:
+def plain_type(kind: pa.DataType, metadata: dict[bytes, bytes] | None = None) -> pa.DataType:
+    """Return the type that `plain_schema` gives a column."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        return _plain_type(kind.value_type)
+        return plain_type(kind.value_type)
     if pa.types.is_decimal(kind) and not is_plain(kind):
         n_digits = kind.precision - min(0, kind.scale)
         if n_digits <= _MOST_DIGITS:
@@ -196,7 +196,7 @@ def _plain_type(kind: pa.DataType, metadata: dict[bytes, bytes] | None = None) -
             return _plain_numeric(metadata or {})
         return pa.string() if pa.types.is_string(kind.storage_type) else kind
     if isinstance(kind, pa.BaseExtensionType):
-        return _plain_type(kind.storage_type)
+        return plain_type(kind.storage_type)
     return kind
 
 
@@ -252,102 +252,3 @@ BYTES = (
     pa.types.is_binary_view,
     pa.types.is_fixed_size_binary,
 )
-
-
-class ArrowSource:
-    """The rows of Arrow batches of one schema, from the row after `row` on.
-
-    Numeric columns become float64 with NaN for null; all others object arrays with None for
-    null, dates and times as ISO text, lists and structs as JSON text. Numeric columns that are to
-    be exact are Python numbers with None for null: float64 takes whole numbers beyond 2^53, such
-    as ids, for equal. Where there are not the columns asked for, all rows are rejected.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        schema: pa.Schema,
-        batches: Iterator[pa.RecordBatch],
-        row: int,
-        columns: Sequence[str] | None,
-        exact_columns: Collection[str],
-    ) -> None:
-        self._name, self._batches, self._row = name, batches, row
-        self._exact = frozenset(exact_columns)
-        self.columns: list[str] = list(schema.names if columns is None else columns)
-        self._fault = columns_fault(self.columns, schema.names)
-        self._left = pa.Table.from_batches([], schema)
-        self.size_read = 0  # bytes of a file, as `TextSource` has them
-        self.has_unfinished = False
-
-    def read(self, max_records: int) -> Batch | None:
-        """Return the next rows; None at the end."""
-        while self._left.num_rows < max_records:
-            batch = next(self._batches, None)
-            if batch is None:
-                break
-            more = pa.Table.from_batches([batch])
-            self._left = pa.concat_tables([self._left, more]) if self._left.num_rows else more
-        table = self._left.slice(0, max_records)
-        self._left = self._left.slice(table.num_rows)
-        if max_records and not table.num_rows:
-            return None
-        lines = np.arange(self._row + 1, self._row + table.num_rows + 1, dtype=np.int64)
-        self._row += table.num_rows
-        if self._fault is None:
-            columns = {name: _cells(table[name], name in self._exact) for name in self.columns}
-            return Batch(columns, lines, self._name, [], len(lines), self._position(table))
-        texts = (json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist())
-        rejected = [
-            Rejected(self._name, line, self._fault, text[:TEXT_LIMIT])
-            for line, text in zip(lines.tolist(), texts, strict=True)
-        ]
-        columns = object_columns(self.columns, [])
-        place = self._position(table)
-        return Batch(columns, lines[:0], self._name, rejected, len(lines), place)
-
-    def finish(self) -> None:
-        """Do nothing: no rows are added while these are read."""
-
-    def close(self) -> None:
-        """Give back what the rows come from."""
-
-    def _position(self, table: pa.Table) -> dict[str, Any]:
-        """Position after these rows."""
-        return {"row": self._row, "columns": self.columns}
-
-
-def _cells(column: pa.ChunkedArray, exact: bool) -> npt.NDArray[Any]:
-    kind = _plain_type(column.type)
-    if pa.types.is_timestamp(kind) and not is_plain(kind):
-        kind = pa.timestamp(kind.unit, "UTC")  # the zone is not known here
-    if kind != column.type:
-        column = pa.chunked_array([plain_array(each, kind) for each in column.chunks], kind)
-    if pa.types.is_duration(kind):
-        seconds = column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64())
-        column, kind = pc.divide(seconds, 1e6), pa.float64()
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        if not exact:
-            numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-            # Arrow gives its own memory, which cannot be written to.
-            return np.array(numbers, dtype=np.float64)
-        listed = column.to_pylist()
-    elif not is_plain(kind) and not any(is_one(kind) for is_one in BYTES):
-        listed = [
-            None
-            if cell is None
-            else json.dumps(cell, default=str, ensure_ascii=False, sort_keys=True)
-            for cell in column.to_pylist()
-        ]
-    elif any(is_one(kind) for is_one in BYTES):
-        listed = [
-            None if cell is None else cell.decode("utf-8", errors="backslashreplace")
-            for cell in column.to_pylist()
-        ]
-    else:
-        if pa.types.is_temporal(kind):
-            text = column.cast(pa.string())
-            column = pc.replace_substring(text, " ", "T", max_replacements=1)
-        cells: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False).astype(object)
-        return cells
-    return np.fromiter(listed, dtype=object, count=len(listed))

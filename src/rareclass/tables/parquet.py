@@ -1,17 +1,30 @@
 """Parquet files, opened once: in batches with little of them in memory, and as a stream of rows."""
 
+import json
 from collections.abc import Collection, Generator, Iterator, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.later import pq
+from rareclass.later import pc, pq
 from rareclass.remote import RemotePath
-from rareclass.tables.batch import ArrowSource, unique_names
+from rareclass.tables.batch import (
+    BYTES,
+    TEXT_LIMIT,
+    Batch,
+    Rejected,
+    columns_fault,
+    is_plain,
+    object_columns,
+    plain_array,
+    plain_type,
+    unique_names,
+)
 from rareclass.tables.byte_streams import cannot_open
 
 # A row group up to this size is read column by column as it is: that is the fastest.
@@ -207,8 +220,16 @@ def is_complete(path: Path) -> bool:
         return False
 
 
-class ParquetSource(ArrowSource):
-    """The rows of a Parquet file, with little of it in memory; cells as `ArrowSource` has them."""
+class ParquetSource:
+    """Rows of a Parquet file as a stream, with little of the file in memory.
+
+    Numeric columns become float64 with NaN for null; all others object arrays with None for
+    null, dates and times as ISO text, lists and structs as JSON text. Numeric columns that are to
+    be exact are Python numbers with None for null: float64 takes whole numbers beyond 2^53, such
+    as ids, for equal. Where there are not the columns asked for, all rows are rejected.
+    """
+
+    has_unfinished = False
 
     def __init__(
         self,
@@ -218,23 +239,90 @@ class ParquetSource(ArrowSource):
         columns: Sequence[str] | None = None,
         exact_columns: Collection[str] = (),
     ) -> None:
-        self._file = ParquetFile(path)
-        row = 0
+        file = ParquetFile(path)
+        self._name, self._row, self._exact = name, 0, frozenset(exact_columns)
         if position is not None:
-            row, columns = int(position["row"]), position["columns"]
-        if row > self._file.n_rows:
+            self._row, columns = int(position["row"]), position["columns"]
+        if self._row > file.n_rows:
             raise InputError(
-                f"{path} has {self._file.n_rows:,} rows; {row:,} had been read from it before.",
+                f"{path} has {file.n_rows:,} rows; {self._row:,} had been read from it before.",
                 "Do not change a file that is being read; start again with an empty checkpoint.",
                 ErrorKind.ROWS,
             )
-        self._file.release()
-        self._file = self._file.between(row, self._file.n_rows)
-        self._parts = self._file.batches(self._file.columns, _STREAMED_ROWS, by_group=True)
-        super().__init__(name, self._file.schema, self._parts, row, columns, exact_columns)
+        file.release()
+        self._file = file.between(self._row, file.n_rows)
+        self._batches = self._file.batches(self._file.columns, _STREAMED_ROWS, by_group=True)
+        self.columns: list[str] = list(file.columns if columns is None else columns)
+        self._fault = columns_fault(self.columns, file.columns)
+        self._left = pa.Table.from_batches([], file.schema)
         self.size_read = self._file.n_bytes
+
+    def read(self, max_records: int) -> Batch | None:
+        """Return the next rows; None at the end."""
+        while self._left.num_rows < max_records:
+            batch = next(self._batches, None)
+            if batch is None:
+                break
+            more = pa.Table.from_batches([batch])
+            self._left = pa.concat_tables([self._left, more]) if self._left.num_rows else more
+        table = self._left.slice(0, max_records)
+        self._left = self._left.slice(table.num_rows)
+        if max_records and not table.num_rows:
+            return None
+        lines = np.arange(self._row + 1, self._row + table.num_rows + 1, dtype=np.int64)
+        self._row += table.num_rows
+        position = {"row": self._row, "columns": self.columns}
+        if self._fault is None:
+            columns = {name: _cells(table[name], name in self._exact) for name in self.columns}
+            return Batch(columns, lines, self._name, [], len(lines), position)
+        texts = (json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist())
+        rejected = [
+            Rejected(self._name, line, self._fault, text[:TEXT_LIMIT])
+            for line, text in zip(lines.tolist(), texts, strict=True)
+        ]
+        columns = object_columns(self.columns, [])
+        return Batch(columns, lines[:0], self._name, rejected, len(lines), position)
+
+    def finish(self) -> None:
+        """Do nothing: no rows are added while these are read."""
 
     def close(self) -> None:
         """Close the file."""
-        self._parts.close()
+        self._batches.close()
         self._file.release()
+
+
+def _cells(column: pa.ChunkedArray, exact: bool) -> npt.NDArray[Any]:
+    kind = plain_type(column.type)
+    if pa.types.is_timestamp(kind) and not is_plain(kind):
+        kind = pa.timestamp(kind.unit, "UTC")  # the zone is not known here
+    if kind != column.type:
+        column = pa.chunked_array([plain_array(each, kind) for each in column.chunks], kind)
+    if pa.types.is_duration(kind):
+        seconds = column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64())
+        column, kind = pc.divide(seconds, 1e6), pa.float64()
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        if not exact:
+            numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            # Arrow gives its own memory, which cannot be written to.
+            return np.array(numbers, dtype=np.float64)
+        listed = column.to_pylist()
+    elif not is_plain(kind) and not any(is_one(kind) for is_one in BYTES):
+        listed = [
+            None
+            if cell is None
+            else json.dumps(cell, default=str, ensure_ascii=False, sort_keys=True)
+            for cell in column.to_pylist()
+        ]
+    elif any(is_one(kind) for is_one in BYTES):
+        listed = [
+            None if cell is None else cell.decode("utf-8", errors="backslashreplace")
+            for cell in column.to_pylist()
+        ]
+    else:
+        if pa.types.is_temporal(kind):
+            text = column.cast(pa.string())
+            column = pc.replace_substring(text, " ", "T", max_replacements=1)
+        cells: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False).astype(object)
+        return cells
+    return np.fromiter(listed, dtype=object, count=len(listed))

@@ -1,4 +1,4 @@
-"""Where rows arrive: a file, a folder, standard input or a query, opened by name."""
+"""Where rows arrive: a file, a folder or standard input, opened by name."""
 
 import sys
 import time
@@ -10,11 +10,9 @@ import numpy as np
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import path_of
-from rareclass.tables.batch import ArrowSource, Batch
+from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import ByteStream, FileBytes, PipeBytes, StoredFile
 from rareclass.tables.csv_file import CsvSource
-from rareclass.tables.databases.drivers import Query
-from rareclass.tables.databases.queries import QuerySource
 from rareclass.tables.folders import (
     check_one_format,
     find_parts,
@@ -35,9 +33,9 @@ _GROWTH_CHECK_SECONDS = 1.0
 # A writer completes a line it has begun within this time, or has stopped.
 _SETTLED_SECONDS = 2.0
 
-# Rows of one file, of standard input or of a query. A batch without records is read where more
+# Rows of one file or of standard input. A batch without records is read where more
 # may come, None at the end.
-FileSource: TypeAlias = TextSource | ArrowSource
+FileSource: TypeAlias = TextSource | ParquetSource
 
 
 class Reading(NamedTuple):
@@ -45,7 +43,7 @@ class Reading(NamedTuple):
 
     `follow`: wait for more at the end of a text file that is not compressed. The columns to hand
     out are by default those of the file, or of the first rows of JSON. `exact_columns`: see
-    `ArrowSource`.
+    `ParquetSource`.
     """
 
     follow: bool = False
@@ -324,7 +322,7 @@ def _count_units(block: bytes, newline: bytes) -> int:
 
 
 def open_source(
-    source: str | Path | Query,
+    source: str | Path,
     position: dict[str, Any] | None = None,
     follow: bool = False,
     *,
@@ -335,8 +333,8 @@ def open_source(
     r"""Open rows that arrive, from their beginning or from a position.
 
     `source` is a file of CSV, JSON lines (both plain or compressed) or Parquet; a folder of such
-    files; the answer to a query, which is not waited at; or "-" for standard input, which is JSON
-    lines where it begins with a brace and CSV otherwise. `position` is that of the last batch that
+    files; or "-" for standard input, which is JSON lines where it begins with a brace and CSV
+    otherwise. `position` is that of the last batch that
     was read; standard input must then bring the same stream again from its beginning. With `follow`
     the end is waited at: for lines added to a text file, for new files in a folder; a last line
     without a newline waits for it. Compressed and Parquet files are never added to: on their own
@@ -367,10 +365,6 @@ def open_source(
     reading = Reading(follow, None if columns is None else list(columns), separator, exact_columns)
     at = None if position is None else position["in"]
     rows: FileSource | FolderSource
-    if isinstance(source, Query):
-        _check_kind(source, "query", position)
-        rows = QuerySource(source, at, reading.columns, exact_columns)
-        return Source(rows, "query", follow=False)
     if source == "-":
         _check_kind(source, "standard input", position)
         rows = _open_pipe(sys.stdin.buffer, at, reading)
@@ -392,7 +386,7 @@ def open_source(
     return Source(rows, kind, follow)
 
 
-def _check_kind(source: str | Path | Query, kind: str, position: dict[str, Any] | None) -> None:
+def _check_kind(source: str | Path, kind: str, position: dict[str, Any] | None) -> None:
     if position is not None and position["kind"] != kind:
         raise InputError(
             f"{source} is a {kind}; what was read before is a {position['kind']}.",

@@ -1,1 +1,1 @@
-"""Tables that are the answer of a database to a query, and tables written to one."""
+"""Tables that are the answer of a database to a query."""

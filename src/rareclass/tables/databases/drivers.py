@@ -159,12 +159,6 @@ class Query:
         """Short name."""
         return "the query"
 
-    @property
-    def lasting(self) -> str:
-        """Address and query, the same however the password is given."""
-        address = "" if self.address is None else str(self.address).replace(f":{_HIDDEN}@", "@")
-        return f"{address} {self.sql}"
-
     def __str__(self) -> str:
         return f"the query on {self.address}" if self.address else "the query"
 
@@ -232,7 +226,7 @@ def check_file(address: DatabaseAddress) -> None:
 
 
 def given_connection(connection: Any) -> "Callable[[], Driver]":
-    """Return what makes the driver of a connection that is open, in the thread that calls it.
+    """Return what makes the driver of a connection that is open.
 
     The connection stays open, and is nobody else's while the query runs. Raises `InputError` for
     an object that is no connection we know.
@@ -254,36 +248,59 @@ class _Adbc:
     """A connection of an ADBC driver, which runs one query."""
 
     def __init__(self, connection: Any, end: Callable[[], None]) -> None:
-        self._cursor = connection.cursor()
-        self._reader: pa.RecordBatchReader | None = None
-        self._end = end
+        self._cursor, self._end = connection.cursor(), end
+        self._reader: Any = None  # pa.RecordBatchReader, from `execute` on
+        self._is_done = False
 
-    def execute(self, sql: str) -> pa.RecordBatchReader:
-        """Begin the query; the rows come as they are asked for."""
+    def execute(self, sql: str) -> pa.Schema:
+        """Begin the query; return the columns of its rows."""
         # A driver may put it into brackets: it may end with ; or with -- words.
-        self._reader = self._run(f"{sql.rstrip().rstrip(';')}\n")
-        return self._reader
+        self._reader = reader = self._run(f"{sql.rstrip().rstrip(';')}\n")
+        return reader.schema
 
-    def _run(self, sql: str) -> pa.RecordBatchReader:
-        """Not by `execute` of the cursor: that takes Ctrl-C away from whoever waits for this."""
-        self._cursor.adbc_statement.set_sql_query(sql)
-        stream, _ = self._cursor.adbc_statement.execute_query()
-        return pa.RecordBatchReader._import_from_c(stream.address)
-
-    def cancel(self) -> None:
-        """End a call that another thread waits in, where the database can."""
-        with suppress(Exception):  # SQLite's cannot be; and it may have come to its end by now
-            self._cursor.adbc_cancel()
+    def next_batch(self) -> pa.RecordBatch | None:
+        """Return the next rows; None at the end."""
+        batch: pa.RecordBatch | None = self._interruptible(lambda: next(self._reader, None))
+        self._is_done = batch is None
+        return batch
 
     def close(self) -> None:
-        """Give the connection back, with all that is left of the query."""
-        with suppress(Exception):  # of a connection that is lost, for one
+        """Cancel the query where it still runs, and give the connection back."""
+        with suppress(Exception):  # SQLite cannot cancel; the query may have come to its end
+            if not self._is_done:
+                self._cursor.adbc_cancel()
+        with suppress(Exception):  # the connection may be lost
             if self._reader is not None:
                 self._reader.close()
         with suppress(Exception):
             self._cursor.close()
         with suppress(Exception):
             self._end()
+
+    def _run(self, sql: str) -> pa.RecordBatchReader:
+        statement = self._cursor.adbc_statement
+        statement.set_sql_query(sql)
+        stream, _ = self._interruptible(statement.execute_query)
+        return pa.RecordBatchReader._import_from_c(stream.address)
+
+    def _interruptible(self, call: Callable[[], Any]) -> Any:
+        """Wait for the database as the driver's own cursor does: Ctrl-C cancels the query."""
+        is_stopped = False
+
+        def cancel() -> None:
+            nonlocal is_stopped
+            is_stopped = True
+            self._cursor.adbc_cancel()
+
+        result = None
+        try:
+            result = import_module("adbc_driver_manager.dbapi")._blocking_call(call, (), {}, cancel)
+        except Exception:
+            if not is_stopped:
+                raise
+        if is_stopped:
+            raise KeyboardInterrupt
+        return result
 
 
 class _PostgreSQL(_Adbc):
@@ -292,7 +309,7 @@ class _PostgreSQL(_Adbc):
     def __init__(self, connection: Any) -> None:
         super().__init__(connection, connection.close)
 
-    def execute(self, sql: str) -> pa.RecordBatchReader:
+    def execute(self, sql: str) -> pa.Schema:
         # Rows of a large table would else begin anywhere, and be others' order each time.
         for setting in (
             "SET synchronize_seqscans = off",
@@ -315,7 +332,7 @@ class _SQLite(_Adbc):
             **{"adbc.sqlite.query.batch_rows": str(_SQLITE_ROWS)}
         )
 
-    def execute(self, sql: str) -> pa.RecordBatchReader:
+    def execute(self, sql: str) -> pa.Schema:
         self._run("PRAGMA query_only = ON").close()
         return super().execute(sql)
 
@@ -325,9 +342,9 @@ class _DuckDB:
 
     def __init__(self, connection: Any, end: Callable[[], None]) -> None:
         self._connection, self._end = connection, end
-        self._reader: pa.RecordBatchReader | None = None
+        self._reader: Any = None
 
-    def execute(self, sql: str) -> pa.RecordBatchReader:
+    def execute(self, sql: str) -> pa.Schema:
         relation = self._connection.sql(sql)
         if relation is None:
             raise InputError(
@@ -336,11 +353,12 @@ class _DuckDB:
                 ErrorKind.TOO_FEW_ROWS,
             )
         self._reader = relation.to_arrow_reader(_DUCKDB_ROWS)
-        return self._reader
+        schema: pa.Schema = self._reader.schema
+        return schema
 
-    def cancel(self) -> None:
-        with suppress(Exception):
-            self._connection.interrupt()
+    def next_batch(self) -> pa.RecordBatch | None:
+        """Return the next rows; None at the end."""
+        return next(self._reader, None)
 
     def close(self) -> None:
         with suppress(Exception):

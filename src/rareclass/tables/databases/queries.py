@@ -1,12 +1,10 @@
-"""Queries: one that runs, its answer as a stream of rows, and its answer as a table."""
+"""Queries: one that runs, and its answer as a table."""
 
-import hashlib
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -14,41 +12,43 @@ import pyarrow as pa
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.machine import track
 from rareclass.scratch_file import Scratch
-from rareclass.tables.batch import ArrowSource, plain_batch, plain_schema, unique_names
-from rareclass.tables.databases.drivers import Driver, Query, connect
+from rareclass.tables.batch import plain_batch, plain_schema, unique_names
+from rareclass.tables.databases.drivers import DatabaseAddress, Driver, Query, connect
 
 if TYPE_CHECKING:
     import polars as pl
 
 T = TypeVar("T")
-# Seconds after which Ctrl-C is heeded at the latest.
-_HEEDS_EVERY = 0.2
 
 
 class RunningQuery:
-    """The rows of a query, each once, while they come.
+    """Rows of a running query, each read once.
 
-    The driver is asked in a thread, so that the next batch is on its way while the last one is
-    worked on, and Ctrl-C is heeded while the database works. Memory holds two batches, of about
-    16 MiB (PostgreSQL) or 65,536 rows.
+    Memory holds one batch, of about 16 MiB (PostgreSQL) or 65,536 rows. Ctrl-C cancels the query.
 
-    `schema` has plain types, and names that are told apart. Raises `InputError`, here or on
-    reading, with the database's own words and without a password: when it cannot be reached, when
-    it refuses the query, when the connection is lost, and for a column that cannot be read.
+    `schema` has plain types and unique names. Raises `InputError`, here or on reading, with the
+    database's own words and without a password: when it cannot be reached, when it refuses the
+    query, when the connection is lost, and for a column that cannot be read.
     """
 
     def __init__(self, query: Query, driver: Callable[[], Driver] | None = None) -> None:
         self._query, self._n_rows = query, 0
-        self._connection = _Connection(query)
-        self._closing = weakref.finalize(self, self._connection.close)
         self._first: pa.RecordBatch | None = None
+        self._driver = self._call(
+            driver or partial(connect, cast(DatabaseAddress, query.address)),
+            f"Cannot open {query.address}",
+            "Check address, name and password; PostgreSQL also takes them from PGHOST, PGUSER, "
+            "PGPASSWORD and ~/.pgpass.",
+        )
+        self._closing = weakref.finalize(self, self._driver.close)
         try:
-            self._connection.open(driver)
-            asked = self._connection.begin(lambda driver: driver.execute(query.sql))
-            self._reader = self._connection.result(
-                asked, f"{query.address or 'The database'} refuses the query", "Correct the query."
+            plain = plain_schema(
+                self._call(
+                    lambda: self._driver.execute(query.sql),
+                    f"{query.address or 'The database'} refuses the query",
+                    "Correct the query.",
+                )
             )
-            plain = plain_schema(self._reader.schema)
             if not plain.names:
                 raise InputError(
                     f"{query} gives no columns.",
@@ -57,15 +57,14 @@ class RunningQuery:
                 )
             names = unique_names(str(query), list(plain.names))
             self.schema = pa.schema([f.with_name(n) for f, n in zip(plain, names, strict=True)])
-            self._next = self._ask()
         except BaseException:
             self.close()
             raise
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows; it is closed at their end, and when no more are asked for.
+        """Yield the rows, and close the query at their end or when no more are asked for.
 
-        When only rows of the first batch were asked for, it can be begun again.
+        When only rows of the first batch were asked for, reading can begin again.
         """
         if self._first is None:
             self._first = self._read()
@@ -90,146 +89,36 @@ class RunningQuery:
         """End the query, and give the connection back."""
         self._closing()
 
-    def _ask(self) -> "Future[Any]":
-        reader = self._reader
-        return self._connection.begin(lambda driver: next(reader, None))
-
     def _read(self) -> pa.RecordBatch | None:
         """Return the next batch with rows; None at the end."""
-        while True:
-            try:
-                batch = self._connection.result(
-                    self._next,
-                    f"{self._query} broke off after {counted(self._n_rows, 'row')}",
-                    "Run it again; nothing was kept of it.",
-                    self.schema.names,
-                )
-            except BaseException:
-                self.close()
-                raise
-            if batch is None:
-                self._connection.is_done = True
-                return None
-            self._next = self._ask()
-            if batch.num_rows:
-                return plain_batch(batch, self.schema)
-
-
-class _Connection:
-    """A driver and the one thread that speaks with it."""
-
-    def __init__(self, query: Query) -> None:
-        self._query = query
-        self._driver: Driver | None = None
-        self._opened: Future[Driver] | None = None
-        self._thread = ThreadPoolExecutor(1, "rareclass-query")
-        self.is_done = False  # whether the last row has come
-
-    def open(self, driver: Callable[[], Driver] | None) -> None:
-        """Connect, or take the driver of a connection that is there."""
-        if driver is None:
-            assert self._query.address is not None
-            driver = partial(connect, self._query.address)
-        self._opened = self._thread.submit(driver)
-        self._driver = self.result(
-            self._opened,
-            f"Cannot open {self._query.address}",
-            "Check address, name and password; PostgreSQL also takes them from PGHOST, PGUSER, "
-            "PGPASSWORD and ~/.pgpass.",
-        )
-
-    def begin(self, call: Callable[[Any], T]) -> "Future[T]":
-        """Ask the driver for something."""
-        return self._thread.submit(call, self._driver)
-
-    def result(self, asked: "Future[T]", fault: str, remedy: str, columns: Sequence[str] = ()) -> T:
-        """Return what the driver gives; raise `InputError` with its words after the `fault`."""
-        while not wait([asked], _HEEDS_EVERY).done:
-            pass  # a driver may keep a signal from ending the wait itself
         try:
-            return asked.result()
+            while batch := self._call(
+                self._driver.next_batch,
+                f"{self._query} broke off after {counted(self._n_rows, 'row')}",
+                "Run it again; nothing was kept of it.",
+            ):
+                if batch.num_rows:
+                    return plain_batch(batch, self.schema)
+        except BaseException:
+            self.close()
+            raise
+        return None
+
+    def _call(self, call: Callable[[], T], fault: str, remedy: str) -> T:
+        """Call the driver; raise `InputError` with its words after the `fault`."""
+        try:
+            return call()
         except (InputError, MemoryError):
             raise
         except Exception as error:
             reason = self._query.without_secrets(str(error))
-        if columns and "Type mismatch in column" in reason:  # SQLite, whose columns hold anything
-            name = columns[int(reason.partition("column ")[2].partition(":")[0])]
+        # Not within `except`: the driver's own error may hold the password.
+        if "Type mismatch in column" in reason:  # SQLite, whose columns hold anything
+            place = int(reason.partition("column ")[2].partition(":")[0])
+            name = self.schema.names[place]
             reason = f"column {name!r} holds cells of several types: {reason.partition(': ')[2]}"
             remedy = f'Make them alike in the query: CAST("{name}" AS REAL), or AS TEXT.'
-        # Not within `except`: the driver's own error may hold the password.
         raise InputError(f"{fault}: {reason}.", remedy, ErrorKind.CONNECTION)
-
-    def close(self) -> None:
-        """End what runs, and close."""
-        if self._driver is not None and not self.is_done:
-            self._driver.cancel()
-        # Not closed by the thread: it takes no more work while the interpreter ends.
-        self._thread.shutdown(wait=True)
-        # Ctrl-C may have come while the thread connected.
-        if self._opened is not None and self._opened.exception() is None:
-            self._opened.result().close()
-
-
-_REMEDY = "End the query with ORDER BY columns that are unique together, new rows last."
-
-
-class QuerySource(ArrowSource):
-    """The rows of a query in its order; cells as `ArrowSource` has them.
-
-    From a position the query runs again, and the rows before it are passed over: they must be the
-    same as then, of which the number and the last one are looked at. Raises `InputError` where they
-    are not, else as `RunningQuery`.
-    """
-
-    def __init__(
-        self,
-        query: Query,
-        position: dict[str, Any] | None = None,
-        columns: Sequence[str] | None = None,
-        exact_columns: Collection[str] = (),
-    ) -> None:
-        self._running = RunningQuery(query)
-        row, self._last = 0, ""
-        if position is not None:
-            row, columns, self._last = int(position["row"]), position["columns"], position["last"]
-        rows = self._after(query, row) if row else self._running.batches()
-        super().__init__(str(query), self._running.schema, rows, row, columns, exact_columns)
-
-    def close(self) -> None:
-        """End the query."""
-        self._running.close()
-
-    def _position(self, table: pa.Table) -> dict[str, Any]:
-        if table.num_rows:
-            self._last = _mark_of(table.slice(table.num_rows - 1))
-        return {**super()._position(table), "last": self._last}
-
-    def _after(self, query: Query, n_rows: int) -> Iterator[pa.RecordBatch]:
-        n_passed = 0
-        for batch in self._running.batches():
-            skipped = min(n_rows - n_passed, batch.num_rows)
-            n_passed += skipped
-            if skipped and n_passed == n_rows:
-                last = pa.Table.from_batches([batch.slice(skipped - 1, 1)])
-                if _mark_of(last) != self._last:
-                    raise InputError(
-                        f"{query} gives another row {n_rows:,} than before.",
-                        _REMEDY,
-                        ErrorKind.ROWS,
-                    )
-            if skipped < batch.num_rows:
-                yield batch.slice(skipped)
-        if n_passed < n_rows:
-            raise InputError(
-                f"{query} gives {counted(n_passed, 'row')}; {n_rows:,} had been read before.",
-                _REMEDY,
-                ErrorKind.ROWS,
-            )
-
-
-def _mark_of(row: pa.Table) -> str:
-    """Return letters that tell a row from others."""
-    return hashlib.blake2b(repr(row.to_pylist()).encode(), digest_size=12).hexdigest()
 
 
 class QueryTable:
