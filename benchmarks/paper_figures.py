@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import labelling_losses, mibc_real_speed
+from benchmarks import mibc_real_speed
 from benchmarks.ordinal import page as ordinal_page
 from benchmarks.ordinal.figures import Line
 from benchmarks.pages import few_labels, mibc, rankrc, streams
@@ -243,28 +243,6 @@ def _mibc_full_recall(problems: Iterable[str], results: Results) -> str:
     )
 
 
-def _labelling_precision(results: Results) -> str:
-    """Change of average precision by the loss of the break-even point."""
-    sets = labelling_losses.whole(results["labelling_losses"])
-    tests = [labelling_losses.differences(cell, "ap")["break_even"] for cell in sets.values()]
-    verdicts = [test.verdict() for test in tests]
-    return (
-        f"significantly above on {verdicts.count('above')} of {len(tests)} sets, significantly "
-        f"below on {verdicts.count('below')}, {100 * np.mean([t.difference for t in tests]):+.1f} "
-        "points in the mean"
-    )
-
-
-def _labelling_time(results: Results) -> str:
-    """Range of the time of these losses over that of the plain loss."""
-    ratios = [
-        np.median(cell[loss]["seconds"]) / np.median(cell["plain"]["seconds"])
-        for cell in labelling_losses.whole(results["labelling_losses"]).values()
-        for loss in ("f1", "break_even", "precision_at_k")
-    ]
-    return f"{min(ratios):.1f} to {max(ratios):.0f} times"
-
-
 COST, UNDER = mibc_figures.COST, mibc_figures.UNDER
 DENSE_ROC = ("abalone19", "mammograph")
 TEXT_ROC = ("newsgroups20 rec.sport.hockey", "sector 5", "tdt2 1")
@@ -315,6 +293,4 @@ FIGURES: dict[str, Figure] = {
     "mibc.speed.text": partial(_mibc_speed, "text"),
     "mibc.full-recall.dense": partial(_mibc_full_recall, DENSE_ROC),
     "mibc.full-recall.text": partial(_mibc_full_recall, TEXT_ROC),
-    "labelling.precision": _labelling_precision,
-    "labelling.time": _labelling_time,
 }

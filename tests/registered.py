@@ -44,7 +44,7 @@ ONLINE = {
 ESTIMATORS = [
     RankRC(),
     RankRC(penalty="l1"),
-    RankRC(loss="partial_auc"),
+    RankRC(loss="pnorm_push"),
     RankRC(landmarks=5),
     RankSVM(),
     RankRCCV(lams=[1.0, 0.01], cv=3),
@@ -64,7 +64,6 @@ ESTIMATORS = [
 ]
 # Ways that share their code with one above: in `make test-thorough` only.
 MORE_ESTIMATORS = [
-    RankRC(loss="top"),
     RankRCCV(lams=[0.03, 0.001], cv=3, penalty="l1"),
     MIBC(covariance="diagonal"),
     MIBC(covariance="factor", n_factors=2),

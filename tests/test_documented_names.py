@@ -19,9 +19,7 @@ KEPT = [
     ("rareclass.stream.log", "read_log"),
     ("rareclass.stream.log", "read_scores"),
     ("rareclass.online.state", "flatten"),
-    ("rareclass.ranking.losses", "PartialAUC"),
     ("rareclass.ranking.losses", "PNormPush"),
-    ("rareclass.ranking.losses", "Top"),
 ]
 
 

@@ -1,6 +1,6 @@
 """What is registered cannot miss its contract or its oracle.
 
-Losses say it for themselves in `ranking/test_losses_pairs.py`, kernels in
+Losses say it for themselves in `ranking/test_losses.py`, kernels in
 `kernels/test_kernels.py`, landmark rules in `kernels/test_landmarks.py`.
 """
 

@@ -282,8 +282,6 @@ def test_stability_bound_counts_what_is_no_landmark():
     assert RankRC(landmarks=X[:3], **own).fit(X, y).stability_bound() == pytest.approx(
         4 * np.sqrt(2)
     )
-    logistic_model = RankRC(loss="logistic", **own).fit(X, y)
-    assert logistic_model.stability_bound() == pytest.approx(4.0)
     rows = np.concatenate([np.flatnonzero(y == 1)[:5], np.flatnonzero(y == 0)[:13]])
     part = RankRC(landmarks=rows, **own).fit(X, y)
     assert part.stability_bound() == pytest.approx(4 * np.sqrt(3 / 8 + 39 / 52))

@@ -1,10 +1,10 @@
-"""Pages on RankRC, its losses and bounds, and the papers' own tables."""
+"""Pages on RankRC, its bounds, and the papers' own tables."""
 
 from typing import Any
 
 import numpy as np
 
-from benchmarks import feature_scales, labelling_losses, stochastic, top_losses
+from benchmarks import feature_scales, stochastic
 from benchmarks.markdown import table
 from benchmarks.ordinal import page as ordinal_page
 from benchmarks.pages import charts
@@ -252,48 +252,6 @@ def _ordinal(result: Result) -> Finding:
         "the generated rows",
         f"OrdinalRankRC {mauc['OrdinalRankRC']:.1f} %",
         ", ".join(f"{peer} {mauc[peer]:.1f} %" for peer in ("ridge", "LightGBM regression")),
-    )
-
-
-@page(
-    "top_losses",
-    "Losses for the top of the list",
-    "rankings",
-    "top_losses",
-    "Losses that weigh the first rows of the ranking are compared with RankRC's plain loss, all "
-    "chosen by average precision on the same folds.",
-    top_losses.top_losses_page,
-    is_headline=True,
-)
-def _top_losses(result: Result) -> Finding:
-    better, worse = top_losses.verdicts(result["sets"])["partial_auc"]
-    return Finding(
-        f'Of {len(result["sets"])} sets, those on which `loss="partial_auc"` changes average '
-        "precision significantly against the plain loss",
-        f"better on {len(better)}, worse on {len(worse)}",
-    )
-
-
-@page(
-    "labelling_losses",
-    "Losses of F1, precision at k and the break-even point",
-    "rankings",
-    "labelling_losses",
-    "Structured losses for F1, precision at k and the break-even point are compared with RankRC's "
-    "plain loss and with the partial AUC.",
-    labelling_losses.labelling_losses_page,
-)
-def _labelling_losses(result: Result) -> Finding:
-    sets = labelling_losses.whole(result)
-    means = mean_of_each(
-        {name: 100.0 * np.mean(c[name]["f1"]) for name in ("plain", "f1", "partial_auc")}
-        for c in sets.values()
-    )
-    gain = {name: mean - means["plain"] for name, mean in means.items()}
-    return Finding(
-        f"Change of the greatest F1 against the plain loss, mean of {len(sets)} sets",
-        f"loss of F1 {gain['f1']:+.1f} points",
-        f"partial AUC {gain['partial_auc']:+.1f} points",
     )
 
 

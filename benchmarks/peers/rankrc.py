@@ -32,7 +32,7 @@ SEARCH_WIDE = {"widths": [0.35, 0.5, 0.7, 1.0, 1.4], "search_rows": 20_000, "cv"
 SEARCH_TOP = {
     **SEARCH,
     "widths": [0.5, 0.7, 1.0],
-    "losses": ["smoothed_hinge", ("partial_auc", {"beta": 0.1})],
+    "losses": ["smoothed_hinge", "pnorm_push"],
     "scoring": "average_precision",
 }
 

@@ -17,7 +17,7 @@ from rareclass.decide import CalibratedRanker, DecisionClassifier, ThresholdRule
 from rareclass.ensemble.members.registry import MEMBERS
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.kernels.kernels import KERNELS, make_kernel
-from rareclass.ranking.losses import PartialAUC
+from rareclass.ranking.losses import PNormPush
 from registered import ESTIMATORS, MORE_ESTIMATORS
 from to_onnx.test_tables import made
 
@@ -35,7 +35,7 @@ GIVEN = [
     *(kind() for kind in MEMBERS.values()),
     *(make_kernel(name, 2.0) for name in KERNELS),
     *RULES,
-    PartialAUC(),
+    PNormPush(),
     RareStratifiedKFold(2),
     RareGroupKFold(2),
     RareTimeSplit(2),

@@ -51,7 +51,7 @@ def solve_all(loss, features_rare, features_majority, w_rare, w_majority, lam):
     """The minimum of F with all labellings as constraints, by sequential quadratic programming."""
     delta, U, V = every_labelling(loss, w_rare, w_majority)
     G = U @ features_rare - V @ features_majority
-    h = (U.sum(axis=1) - V.sum(axis=1)) * loss.n_levels
+    h = (U.sum(axis=1) - V.sum(axis=1)) * loss.has_intercept
     p = G.shape[1]
     # Unknowns w, c, xi; constraints xi >= delta - G w - h c.
     A = np.column_stack([G, h, np.ones(len(G))])

@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import optimize
-from scipy.special import expit
 
 
 def pair_loss(z, eps):
@@ -22,49 +21,22 @@ def pair_curvature(z, eps):
     return np.where((z >= 1 - 2 * eps) & (z < 1), 1 / (2 * eps), 0.0)
 
 
-def hinge(z, eps):
-    return pair_loss(z, eps), pair_slope(z, eps), pair_curvature(z, eps)
-
-
-# Value, first and second derivative of a pair's margin.
+# Value, first and second derivative of a pair's margin, by the width of the smoothed corner.
 PAIRS = {
-    "smoothed_hinge": lambda z: hinge(z, 0.25),
-    "squared_hinge": lambda z: (
-        np.maximum(1 - z, 0) ** 2,
-        -2 * np.maximum(1 - z, 0),
-        2.0 * (z < 1),
+    "smoothed_hinge": lambda z, eps: (
+        pair_loss(z, eps), pair_slope(z, eps), pair_curvature(z, eps)
     ),
-    "logistic": lambda z: (np.logaddexp(0, -z), -expit(-z), expit(z) * expit(-z)),
-    "exponential": lambda z: (np.exp(-z), -np.exp(-z), np.exp(-z)),
-}
-AT_ZERO = {name: float(pair(np.zeros(1))[0][0]) for name, pair in PAIRS.items()}
+    "squared_hinge": lambda z, eps: (
+        np.maximum(1 - z, 0) ** 2, -2 * np.maximum(1 - z, 0), 2.0 * (z < 1)
+    ),
+}  # fmt: skip
 
 
-def power(r, levels, unit, p=3.0):
+def power(r, unit, p):
+    """Outer function of the p-norm push, with its first and second derivative."""
     x = r / unit
-    return unit / p * x**p, x ** (p - 1), (p - 1) / unit * x ** (p - 2), np.zeros((0, len(r)))
+    return unit / p * x**p, x ** (p - 1), (p - 1) / unit * x ** (p - 2)
 
-
-def partial(r, levels, unit):
-    """Two ranges and a share of the plain loss: value, slope, curvature, curvature by range."""
-    betas, shares, delta = np.array([0.1, 0.4]), np.array([0.5, 0.2]), 0.1 * unit
-    # At r = unit the slope of each part is its share, whatever the softness.
-    start = unit - delta * (2 * betas - 1) / np.sqrt(betas * (1 - betas))
-    x = r - (start + levels)[:, None]
-    root = np.sqrt(x**2 + 4 * delta**2)
-    force = (shares / betas)[:, None]
-    value = (force * (x + root) / 2 + (shares * (start + levels))[:, None]).sum(axis=0) + 0.3 * r
-    slopes, bends = force * (1 + x / root) / 2, force * 2 * delta**2 / root**3
-    return value, slopes.sum(axis=0) + 0.3, bends.sum(axis=0), slopes, bends, shares
-
-
-# Outer functions of each majority row's own sum: parameters, function, number of own unknowns.
-MAJORITY_OUTER = {
-    "pnorm_push": ({"power": 3.0}, power, 0),
-    "partial_auc": ({"beta": (0.1, 0.4), "share": (0.5, 0.2)}, partial, 2),
-}
-# Outer functions of each rare row's own mean, given how far they reach.
-RARE_OUTER = {"top": lambda mean, reach: np.log(1 + mean / reach)}
 
 # Quarters make ties, and pairs exactly where the pieces of the hinges meet.
 score = st.integers(-16, 16).map(lambda k: k / 4)
@@ -117,7 +89,6 @@ def ranking_minimum(K_rare, K_majority, K_landmarks, lam, eps, rare_weight, majo
 
 def split_minimum(objective, thresholds, n):
     """The minimum by L-BFGS-B over beta = u - v with u and v at or above zero."""
-    free = thresholds == 0.0
 
     def split(uv):
         beta = uv[:n] - uv[n:]
@@ -125,7 +96,7 @@ def split_minimum(objective, thresholds, n):
         value += thresholds @ (uv[:n] + uv[n:] - np.abs(beta))
         return value, np.concatenate([gradient + thresholds, thresholds - gradient])
 
-    bounds = [(None if one else 0.0, None) for one in free] * 2
+    bounds = [(0.0, None)] * (2 * n)
     options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-16, "gtol": 1e-11}
     found = optimize.minimize(
         split, np.zeros(2 * n), jac=True, method="L-BFGS-B", bounds=bounds, options=options

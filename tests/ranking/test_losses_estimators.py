@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from draws import draws
 from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
-from rareclass.ranking.losses import LOSSES, make_loss
+from rareclass.ranking.losses import LOSSES
 from rareclass.ranking.problem import solve
 from rareclass.ranking.solvers import preconditioner
 from rareclass.ranking.solvers.newton import _search
@@ -22,7 +22,6 @@ def model(loss, **parameters):
     return RankRC(**{"loss": loss, "lam": 2.0**-6, "tol": 1e-9, "pos_label": 1, **parameters})
 
 
-@pytest.mark.sampled(2)
 @every_loss
 @draws(4)
 @given(seed=st.integers(0, 10**6))
@@ -41,7 +40,6 @@ def test_weights_are_copies(loss, seed):
     )
 
 
-@pytest.mark.sampled(2)
 @every_loss
 def test_threads_blocks_and_the_order_of_rows_do_not_matter(loss):
     shuffle = np.random.default_rng(0).permutation(len(X))
@@ -50,7 +48,6 @@ def test_threads_blocks_and_the_order_of_rows_do_not_matter(loss):
     np.testing.assert_allclose(found, wanted, atol=1e-6 * np.abs(wanted).max())
 
 
-@pytest.mark.sampled(2)
 @every_loss
 def test_the_whole_path_converges(loss):
     lams = 2.0 ** np.arange(10, -21, -2)
@@ -65,13 +62,12 @@ def test_a_tiny_lam_from_zero_converges(loss):
     assert fitted.status_ == "converged"
 
 
-@pytest.mark.parametrize("loss", ["exponential", "pnorm_push", "logistic", "partial_auc"])
-def test_the_line_search_comes_back_from_where_the_loss_overflows(loss):
-    params = {"pair_loss": "exponential"} if loss in ("pnorm_push", "partial_auc") else {}
-    problem = model(loss, loss_params=params)._prepare(X, Y, None).problem(2.0**-6)
-    at = problem.evaluate(np.zeros(problem.size))
-    direction = -1e6 * at.gradient
-    assert not problem.evaluate(direction).value < 1e6
+def test_the_line_search_comes_back_from_where_the_loss_overflows():
+    steep = model("pnorm_push", loss_params={"power": 40.0})
+    problem = steep._prepare(X, Y, None).problem(2.0**-6)
+    at = problem.evaluate(np.zeros(problem.rank))
+    direction = -1e10 * at.gradient
+    assert problem.evaluate(direction).value == np.inf
     length, trial, _ = solve(_search(problem, at, direction))
     assert 0.0 < length < 1.0
     assert trial.value < at.value
@@ -90,50 +86,17 @@ def test_the_sampled_hessian_of_all_rows_is_the_hessian(loss, rare_rows, monkeyp
     weight = np.random.default_rng(0).uniform(0.5, 2, len(Y))
     problem = model(loss)._prepare(X, Y, weight).problem(0.01)
     rng = np.random.default_rng(1)
-    at = problem.evaluate(0.3 * rng.normal(size=problem.size))
+    at = problem.evaluate(0.3 * rng.normal(size=problem.rank))
     inverse = preconditioner.SampledHessian(problem)(at)
-    v = rng.normal(size=problem.size)
-    if loss == "logistic":  # rows of next to no curvature are left out
-        assert np.linalg.norm(inverse(problem.hessian_product(at, v)) - v) < 0.1 * np.sqrt(len(v))
-        return
+    v = rng.normal(size=problem.rank)
     found = inverse(problem.hessian_product(at, v))
     np.testing.assert_allclose(found, v, atol=1e-6 * np.abs(v).max())
 
 
 def test_losses_are_candidates_of_cross_validation():
-    candidates = ["smoothed_hinge", ("pnorm_push", {"power": 8.0}), "top", "partial_auc"]
+    candidates = ["smoothed_hinge", ("pnorm_push", {"power": 8.0}), "squared_hinge"]
     chosen = RankRCCV(lams=[0.1, 0.01], cv=3, losses=candidates, pos_label=1).fit(X, Y)
     assert len(chosen.cv_results_["mean_test_score"]) == 2 * len(candidates)
-
-
-@pytest.mark.parametrize(
-    ("loss", "params", "message"),
-    [
-        ("pnorm_push", {"power": 0.5}, "power"),
-        ("pnorm_push", {"pair_loss": "top"}, "pair_loss"),
-        ("partial_auc", {"beta": 0.0}, "beta"),
-        ("partial_auc", {"beta": (0.1, 1.0)}, "beta"),
-        ("partial_auc", {"beta": (0.1, 0.2), "share": 0.5}, "share"),
-        ("partial_auc", {"beta": 0.1, "share": 1.5}, "share"),
-        ("partial_auc", {"softness": 0.0}, "softness"),
-        ("pnorm_push", {"eps": 0.7}, "eps"),
-        (LOSSES["smoothed_hinge"], None, "the class itself"),
-        ("pnorm_push", 4, "loss_params=4"),
-        ("pnorm_push", {"power": "4"}, "power='4'.*at least 1"),
-        ("pnorm_push", {"pair_loss": ["logistic"]}, "pair_loss=.*is not one of"),
-        ("partial_auc", {"beta": "x"}, "beta='x'.*above 0.*below 1"),
-        ("partial_auc", {"share": "x"}, "share='x'"),
-        ("partial_auc", {"softness": "x"}, "softness='x'.*above 0"),
-        ("partial_auc", {"rare_share": None}, "rare_share=None.*above 0.*at most 1"),
-        ("top", {"rounds": "3"}, "rounds='3'.*whole number"),
-        ("top", {"rounds": True}, "rounds=True.*whole number"),
-        ("top", {"depth": float("nan")}, "depth=nan.*above 0"),
-        ("smoothed_hinge", {"eps": "x"}, "eps='x'.*above 0.*at most 0.5"),
-    ],
-)
-def test_parameters_out_of_range_are_refused_by_name(loss, params, message):
-    with pytest.raises(ValueError, match=message):
-        make_loss(loss, 0.5, params)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -145,7 +108,7 @@ def test_rows_that_are_all_equal_are_solved_without_a_warning(loss, dtype):
     np.testing.assert_allclose(model.dual_coef_, 0.0, atol=1e-6)
 
 
-@pytest.mark.parametrize("losses", [1, "logistic", []])
+@pytest.mark.parametrize("losses", [1, "pnorm_push", []])
 def test_losses_to_choose_from_are_a_list(losses):
     with pytest.raises(ValueError, match="must be a list of at least one loss"):
         RankRCCV(losses=losses).fit(X, Y)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from draws import draws
 from oracles.ordinal import costs, ordinal_loss, ordinal_samples, pair_weights
-from rareclass import OrdinalRankRC
 from rareclass.ranking.losses import LOSSES, SmoothedHinge, make_loss
 from rareclass.ranking.losses.ordinal import OrdinalLoss
 
@@ -42,9 +41,7 @@ class Split:
                 self.side, prefix, terms.zone, d[block], self.weight[block]
             )
             sums = sums + more
-        found[self.held] = self.loss.finish_curvature(
-            self.side, prefix, d[self.held], sums
-        ).gradient
+        found[self.held] = self.loss.finish_curvature(self.side, prefix, d[self.held], sums)
         return found
 
     @property
@@ -158,7 +155,7 @@ def test_two_levels_are_the_two_class_loss(sign):
 
 
 class Losses:
-    """Any pair loss over rows of four levels, the second the majority; own unknowns included."""
+    """Any pair loss over rows of four levels, the second the majority."""
 
     def __init__(self, name):
         rng = np.random.default_rng(0)
@@ -168,55 +165,44 @@ class Losses:
         self.weight = rng.uniform(0.2, 2, 60)
         self.costs = rng.uniform(0.5, 2, (4, 4))
         self.loss = OrdinalLoss(self.base, self.codes[self.held], 1, self.costs)
-        # One level below the majority, two above it, which make a pair of their own, as 0 and 2, 3.
-        self.n_problems = 4
-        levels = rng.normal(size=self.loss.n_levels)
-        self.point = np.concatenate([rng.normal(size=60) + 0.3 * self.codes, levels])
-        self.direction = rng.normal(size=len(self.point))
+        self.point = rng.normal(size=60) + 0.3 * self.codes
+        self.direction = rng.normal(size=60)
 
-    def terms(self, point):
+    def terms(self, scores):
         """Value, gradient, and what a Hessian product needs."""
-        scores, levels = point[:60], point[60:]
-        side = self.loss.rare(scores[self.held], self.weight[self.held], levels)
+        side = self.loss.rare(scores[self.held], self.weight[self.held])
         terms = self.loss.block(side, scores[self.majority], self.weight[self.majority])
-        of_held = self.loss.finish(side, terms.sums)
-        gradient = np.empty(len(point))
-        gradient[:60][self.held], gradient[:60][self.majority] = of_held.gradient, terms.gradient
-        gradient[60:] = of_held.levels
+        of_held, gradient = self.loss.finish(side, terms.sums), np.empty(60)
+        gradient[self.held], gradient[self.majority] = of_held.gradient, terms.gradient
         return terms.value + of_held.value, gradient, side, terms.zone
 
-    def product(self, point, d):
-        _, _, side, zone = self.terms(point)
-        prefix = self.loss.rare_direction(side, d[:60][self.held], d[60:])
-        product = np.empty(len(point))
-        by_row, sums = self.loss.curvature(
-            side, prefix, zone, d[:60][self.majority], self.weight[self.majority]
+    def product(self, scores, d):
+        _, _, side, zone = self.terms(scores)
+        prefix, product = self.loss.rare_direction(side, d[self.held]), np.empty(60)
+        product[self.majority], sums = self.loss.curvature(
+            side, prefix, zone, d[self.majority], self.weight[self.majority]
         )
-        of_held = self.loss.finish_curvature(side, prefix, d[:60][self.held], sums)
-        product[:60][self.held], product[:60][self.majority] = of_held.gradient, by_row
-        product[60:] = of_held.levels
+        product[self.held] = self.loss.finish_curvature(side, prefix, d[self.held], sums)
         return product
 
-    def by_problems(self, point):
+    def by_problems(self, scores):
         """The value as a sum over two-class problems, each put together by hand."""
-        scores, n, total = point[:60], self.base.n_levels, 0.0
-        problems = [(1, 2, 3), (1, 0), (0, 2, 3), (2, 3)]
-        for k, (summed, *held) in enumerate(problems):
+        total = 0.0
+        # One level below the majority, two above it, which make a pair of their own, as 0 and 2, 3.
+        for summed, *held in [(1, 2, 3), (1, 0), (0, 2, 3), (2, 3)]:
             sign = 1.0 if held[0] > summed else -1.0
             rows, others = np.isin(self.codes, held), self.codes == summed
             low = np.minimum(self.codes[rows], summed)
             cost = self.costs[low, np.maximum(self.codes[rows], summed)]
-            own = point[60 + k * n : 60 + k * n + n]
-            side = self.base.rare(sign * scores[rows], self.weight[rows] * cost, own)
+            side = self.base.rare(sign * scores[rows], self.weight[rows] * cost)
             terms = self.base.block(side, sign * scores[others], self.weight[others])
             total += terms.value + self.base.finish(side, terms.sums).value
         return total
 
 
-@pytest.mark.parametrize("name", sorted({*LOSSES} - {"top"}))
+@pytest.mark.parametrize("name", sorted(LOSSES))
 def test_any_pair_loss_is_taken_of_every_two_class_problem(name):
     of = Losses(name)
-    assert of.loss.n_levels == of.n_problems * of.base.n_levels
     value, gradient, _, _ = of.terms(of.point)
     assert value == pytest.approx(of.by_problems(of.point), rel=1e-10)
     h = 1e-5
@@ -225,22 +211,3 @@ def test_any_pair_loss_is_taken_of_every_two_class_problem(name):
     assert slope == pytest.approx((forward[0] - back[0]) / (2 * h), rel=1e-4, abs=1e-6 * abs(value))
     change, product = (forward[1] - back[1]) / (2 * h), of.product(of.point, of.direction)
     np.testing.assert_allclose(product, change, rtol=2e-2, atol=2e-3 * np.abs(change).max())
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters"), [("top", {}), ("partial_auc", {"rare_share": 0.5})]
-)
-def test_losses_that_pick_rows_of_one_rare_class_are_refused(name, parameters):
-    loss = make_loss(name, 0.5, parameters)
-    with pytest.raises(
-        ValueError, match=r"^[A-Za-z]+ picks among the rows of one rare class.*rare_share=1"
-    ):
-        OrdinalLoss(loss, np.array([1]), 0, np.ones((2, 2)))
-
-
-def test_own_unknowns_between_levels_leave_a_preconditioner():
-    rng = np.random.default_rng(0)
-    y = rng.choice(3, 1500, p=[0.9, 0.06, 0.04])
-    X = rng.normal(size=(1500, 4)) + 0.7 * y[:, None]
-    model = OrdinalRankRC(loss="partial_auc", lam=1e-4).fit(X, y)
-    assert model.history_[-1].passes <= 130  # 260 without one

@@ -85,10 +85,7 @@ def test_two_levels_are_rank_rc(rare_level, landmarks):
     np.testing.assert_array_equal(ordinal.predict(X), two.predict(X))
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize(
-    "loss", ["squared_hinge", "logistic", "exponential", "pnorm_push", "partial_auc"]
-)
+@pytest.mark.parametrize("loss", ["squared_hinge", "pnorm_push"])
 def test_every_loss_ranks_levels_and_two_of_them_as_rank_rc_does(loss):
     model = OrdinalRankRC(loss=loss).fit(X, Y)
     assert model.status_ == "converged"

@@ -72,7 +72,7 @@ def test_questions_of_many_problems_are_answered_as_each_alone():
     problem = prepared_problem()
     rng = np.random.default_rng(0)
     others = [problem.with_lam(lam) for lam in LAMS]
-    points = rng.normal(size=(3, problem.size))
+    points = rng.normal(size=(3, problem.rank))
     together = answer([ValueQuestion(p, w) for p, w in zip(others, points, strict=True)])
     alone = [p.evaluate(w) for p, w in zip(others, points, strict=True)]
     for a, b in zip(together, alone, strict=True):
@@ -101,7 +101,7 @@ def test_solvers_in_step_are_solved_as_alone(at_once):
     def start(lam, slot):
         slots.append(slot)
         here = problem.with_lam(lam)
-        at = here.evaluate(np.zeros(here.size))
+        at = here.evaluate(np.zeros(here.rank))
         return minimize(here, at, 1.0, 1e-7, 50)
 
     alone = [solve(start(lam, 0)) for lam in LAMS]
@@ -127,8 +127,8 @@ def test_a_pass_of_all_rows_waits_for_those_who_ask_a_part():
 
     def solver(n_of_part, slot):
         for _ in range(n_of_part):
-            yield ValueQuestion(replace(part, slot=slot), np.zeros(problem.size))
-        at = yield ValueQuestion(replace(problem, slot=slot), np.zeros(problem.size))
+            yield ValueQuestion(replace(part, slot=slot), np.zeros(problem.rank))
+        at = yield ValueQuestion(replace(problem, slot=slot), np.zeros(problem.rank))
         return at.value
 
     watched(problem.rows, "all")
@@ -150,7 +150,7 @@ def test_solvers_that_ask_nothing_are_done():
 def test_a_tilt_adds_a_linear_function():
     problem = prepared_problem()
     rng = np.random.default_rng(0)
-    w, tilt = rng.normal(size=(2, problem.size))
+    w, tilt = rng.normal(size=(2, problem.rank))
     plain, tilted = problem.evaluate(w), problem.tilted(tilt).evaluate(w)
     assert tilted.value == pytest.approx(plain.value + tilt @ w, rel=1e-12)
     np.testing.assert_allclose(tilted.gradient, plain.gradient + tilt, rtol=1e-12)
@@ -173,13 +173,13 @@ def test_a_part_is_the_problem_of_its_rows_alone(weighted):
     only[labels.rare] = 1
     only *= 1.0 if weight is None else weight
     alone = prepared_problem(only, held_out, width=2.0)
-    w = np.random.default_rng(1).normal(size=part.size)
+    w = np.random.default_rng(1).normal(size=part.rank)
     assert part.evaluate(w).value == pytest.approx(alone.evaluate(w).value, rel=1e-10)
 
 
 def test_the_direction_of_the_whole_leads_to_its_minimum():
     problem = prepared_problem().with_lam(0.01)
-    at = problem.evaluate(np.ones(problem.size))
+    at = problem.evaluate(np.ones(problem.rank))
     direction, passes, _ = solve(PartDirection(problem.on_part(1), 1.0)(at, 1e-8, 1e-8))
     end = problem.evaluate(at.w + direction)
     assert np.linalg.norm(end.gradient) < 2e-8
@@ -188,7 +188,7 @@ def test_the_direction_of_the_whole_leads_to_its_minimum():
 
 def test_the_direction_of_a_part_descends_and_nears_the_minimum():
     problem = prepared_problem().with_lam(0.01)
-    at = problem.evaluate(np.ones(problem.size))
+    at = problem.evaluate(np.ones(problem.rank))
     direction, _, foreseen = solve(PartDirection(problem.on_part(3), 1 / 3)(at, 1e-6, 1e-6))
     assert foreseen is None
     assert direction @ at.gradient < 0
@@ -198,7 +198,7 @@ def test_the_direction_of_a_part_descends_and_nears_the_minimum():
 
 def test_a_poor_shortcut_is_dropped():
     problem = prepared_problem().with_lam(0.01)
-    start = problem.evaluate(np.ones(problem.size))
+    start = problem.evaluate(np.ones(problem.rank))
     reference = np.linalg.norm(start.gradient)
     calls = []
 
@@ -291,7 +291,7 @@ def test_several_problems_keep_their_order(from_parts):
         for lam, solution in zip(LAMS, path, strict=True):
             here = problem.with_lam(lam)
             at = here.evaluate(solution.at.w)
-            reference = np.linalg.norm(here.evaluate(np.zeros(here.size)).gradient)
+            reference = np.linalg.norm(here.evaluate(np.zeros(here.rank)).gradient)
             assert np.linalg.norm(at.gradient) <= 1.01e-8 * reference
             assert solution.inverse is None
 
@@ -440,9 +440,9 @@ def test_one_lam_on_many_rows_of_few_features_keeps_the_kernel_of_the_part_only(
 
 def test_the_hessian_sampled_from_a_part_is_near_that_of_the_whole():
     problem = prepared_problem().with_lam(0.05)
-    at = problem.evaluate(np.zeros(problem.size))
+    at = problem.evaluate(np.zeros(problem.rank))
     inverse = SampledHessian(problem, problem.on_part(2))(at)
-    H = np.column_stack([problem.hessian_product(at, e) for e in np.eye(problem.size)])
+    H = np.column_stack([problem.hessian_product(at, e) for e in np.eye(problem.rank)])
     eigenvalues = np.linalg.eigvals(np.column_stack([inverse(column) for column in H.T])).real
     assert eigenvalues.max() / eigenvalues.min() < 3
 

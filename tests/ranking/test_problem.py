@@ -61,7 +61,7 @@ def test_value_gradient_and_hessian_equal_all_pairs(kernel, landmarks, weighted)
         X, y, weight, 16, kernel=kernel, landmarks=landmarks, random_state=0, pos_label=1
     )
     rng = np.random.default_rng(1)
-    w, v = rng.normal(size=problem.size), rng.normal(size=problem.size)
+    w, v = rng.normal(size=problem.rank), rng.normal(size=problem.rank)
     value, gradient, hessian = formula(prepared, problem, X, w)
     at = problem.evaluate(w)
     assert at.value == pytest.approx(value, rel=1e-10)
@@ -82,7 +82,7 @@ def test_blocks_threads_and_memory_do_not_change_the_answer(dtype):
         (50, 0, 1),
     ]:
         _, problem = problem_of(X, y, None, block_rows, budget, n_jobs)
-        w = np.random.default_rng(0).normal(size=problem.size)
+        w = np.random.default_rng(0).normal(size=problem.rank)
         at = problem.evaluate(w)
         curved = problem.curved_rows(at)
         answers.append((at.value, at.gradient, problem.hessian_product(at, w), curved))
@@ -97,7 +97,7 @@ def test_a_hessian_product_belongs_to_its_point_after_other_evaluations():
     X, y = rare_mixture(200, 20)
     _, problem = problem_of(X, y)
     rng = np.random.default_rng(0)
-    w, v = rng.normal(size=(2, problem.size))
+    w, v = rng.normal(size=(2, problem.rank))
     at = problem.evaluate(w)
     before = problem.hessian_product(at, v)
     problem.evaluate(3 * w)
@@ -120,7 +120,7 @@ def test_newton_finds_the_minimum_that_lbfgs_finds(lam, preconditioned):
     X, y = rare_mixture(300, 25)
     prepared, problem = problem_of(X, y)
     problem = problem.with_lam(lam)
-    start = problem.evaluate(np.zeros(problem.size))
+    start = problem.evaluate(np.zeros(problem.rank))
     reference = np.linalg.norm(start.gradient)
     precondition = SampledHessian(problem) if preconditioned else None
     solution = solve(minimize(problem, start, reference, 1e-9, 200, precondition))
@@ -148,10 +148,10 @@ def test_newton_finds_the_minimum_that_lbfgs_finds(lam, preconditioned):
 def test_the_sampled_hessian_of_all_rows_is_the_hessian():
     X, y = rare_mixture(300, 25)
     prepared, problem = problem_of(X, y, np.random.default_rng(0).uniform(0.5, 2, 300))
-    w = 0.3 * np.random.default_rng(1).normal(size=problem.size)
+    w = 0.3 * np.random.default_rng(1).normal(size=problem.rank)
     _, _, hessian = formula(prepared, problem, X, w)
     inverse = SampledHessian(problem)(problem.evaluate(w))
-    v = np.random.default_rng(2).normal(size=problem.size)
+    v = np.random.default_rng(2).normal(size=problem.rank)
     np.testing.assert_allclose(inverse(hessian @ v), v, rtol=1e-6, atol=1e-8)
 
 
@@ -159,7 +159,7 @@ def test_the_preconditioner_saves_passes():
     X, y = rare_mixture(3000, 60)
     _, problem = problem_of(X, y, block_rows=4096)
     problem = problem.with_lam(2.0**-18)
-    start = problem.evaluate(np.zeros(problem.size))
+    start = problem.evaluate(np.zeros(problem.rank))
     reference = np.linalg.norm(start.gradient)
     plain = solve(minimize(problem, start, reference, 1e-6, 200))
     faster = solve(minimize(problem, start, reference, 1e-6, 200, SampledHessian(problem)))

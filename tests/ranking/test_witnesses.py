@@ -33,8 +33,8 @@ def many(monkeypatch):
 def problem_and_points(many):
     problem = RankRC(n_jobs=1)._prepare(X, Y, None).problem(0.01)
     rng = np.random.default_rng(0)
-    w = rng.normal(size=problem.size)
-    return problem, problem.evaluate(w), w + 0.1 * rng.normal(size=problem.size)
+    w = rng.normal(size=problem.rank)
+    return problem, problem.evaluate(w), w + 0.1 * rng.normal(size=problem.rank)
 
 
 def test_the_mean_change_of_two_parts_is_added_to_what_is_known(many):
@@ -112,7 +112,7 @@ def test_what_is_foreseen_holds_for_all_rows(many):
     models = rankrc_path(X, Y, LAMS, n_jobs=1)
     settings = RankRC()._prepare(X, Y, None)
     reference = settings.problem(1.0).on_part(10)
-    norm = np.linalg.norm(reference.evaluate(np.zeros(reference.size)).gradient)
+    norm = np.linalg.norm(reference.evaluate(np.zeros(reference.rank)).gradient)
     for model in models:
         assert model.status_ == str(Status.CONVERGED)
         problem = settings.problem(model.lam)
@@ -166,13 +166,6 @@ def test_the_threshold_of_a_part_is_that_of_its_rows(many, weighted):
     if weighted:
         ratio = part_of_it.majority_weight / all_rows.majority_weight[chosen]
         assert np.nanmin(ratio) == pytest.approx(np.nanmax(ratio))
-
-
-def test_losses_that_reweigh_rare_rows_ask_all_rows(many):
-    params, few = {"rare_share": 0.5}, slice(None, None, 8)
-    model = RankRC(lam=0.01, loss="partial_auc", loss_params=params, n_jobs=1).fit(X[few], Y[few])
-    assert model.history_
-    assert not any(step.foreseen for step in model.history_)
 
 
 @pytest.mark.sampled(0)

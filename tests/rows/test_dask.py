@@ -66,7 +66,7 @@ ESTIMATORS = [
     RankRC(lam=2**-6, tol=1e-10),
     RankRC(lam=2**-6, tol=1e-10, landmarks=("rare", 20), random_state=0),
     RankRC(lam=1e-3, tol=1e-10, penalty="l1"),
-    RankRC(lam=2**-6, tol=1e-10, loss="partial_auc"),
+    RankRC(lam=2**-6, tol=1e-10, loss="pnorm_push"),
     RankRCCV(lams=[1.0, 0.01], cv=3, tol=1e-10, random_state=0),
     MIBC(),
     MIBCCV(Cs=[0.1, 1.0], cv=3, tol=1e-10, random_state=0),

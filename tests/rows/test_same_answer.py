@@ -27,7 +27,7 @@ ESTIMATORS = [
     RankRC(lam=1e-3),
     RankRC(lam=1e-4, landmarks=("rare", 40), random_state=0),
     RankRC(lam=1e-3, landmarks=("rare+majority", 50), random_state=0),
-    RankRC(lam=1e-3, loss="partial_auc"),
+    RankRC(lam=1e-3, loss="pnorm_push"),
     RankRC(lam=1e-3, penalty="l1"),
     pytest.param(
         RankRC(lam=1e-3, feature_scaling="learned", random_state=0), marks=pytest.mark.thorough

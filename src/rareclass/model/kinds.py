@@ -184,7 +184,7 @@ _OF_ESTIMATORS = (
     "rareclass.online.opauc.OPAUC",
     "rareclass.online.univariate.UniExp",
     "rareclass.online.univariate.UniExpState",
-    "rareclass.ranking.losses.majority_outer.PartialAUC",
+    "rareclass.ranking.losses.pnorm_push.PNormPush",
     "rareclass.ranking.ordinal_rankrc.OrdinalRankRC",
     "rareclass.ranking.ordinal_rankrc.OrdinalRankRCCV",
     "rareclass.ranking.rankrc.RankRC",

@@ -211,7 +211,7 @@ def _threshold(
     prepared: PreparedRanking, problem: Problem, solution: Solution, rows: RankingScores
 ) -> Any:
     """The target's threshold, or where f + c = 0 if the loss has learned where that is."""
-    if isinstance(problem, LabellingProblem) and problem.loss.n_levels:
+    if isinstance(problem, LabellingProblem) and problem.loss.has_intercept:
         return -float(solution.at.w[problem.rank])
     return prepared.target.threshold(rows, problem.loss)
 
@@ -232,7 +232,7 @@ def _without_unused(
         landmark_rows=None if rows is None else rows[used],
         coef=machine.coef[used],
         whitener=whiten(prepared.landmark_kernel[np.ix_(used, used)], prepared.dtype),
-        duality_gap=duality_gap(at, problem, lam),
+        duality_gap=duality_gap(at, lam),
     )
 
 
@@ -246,18 +246,12 @@ def stopped_short(solution: Solution, tol: float) -> bool:
 
 
 def _warn_of_stopping_short(solution: Solution, lam: float, tol: float) -> None:
-    if solution.gap_goal is not None:
-        told = (
-            f"the two-way loss is within {solution.optimality:.2%} of a lower bound, wanted "
-            f"{solution.gap_goal:.2%}. Raise lam or rare_share."
-        )
-    else:
-        told = (
-            f"{solution.status} after {solution.n_iter} iterations with optimality "
-            f"{solution.optimality:.1e}, wanted {tol:.1e}. Raise max_iter, tol or lam, or check "
-            "the scale of the features."
-        )
-    warn(f"lam={lam:.3g}: {told}", ConvergenceWarning)
+    warn(
+        f"lam={lam:.3g}: {solution.status} after {solution.n_iter} iterations with optimality "
+        f"{solution.optimality:.1e}, wanted {tol:.1e}. Raise max_iter, tol or lam, or check the "
+        "scale of the features.",
+        ConvergenceWarning,
+    )
 
 
 class CrossFittedMachines(NamedTuple):

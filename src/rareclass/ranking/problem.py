@@ -15,14 +15,14 @@ where a part of the rows stands in for all of them.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from rareclass.kernels.expansion import KERNEL, VALUES, KernelExpansion, expand, pull_back
-from rareclass.ranking.losses import LabellingLoss, Loss, PairLoss, RareTerms
+from rareclass.ranking.losses import LabellingLoss, Loss, PairLoss
 from rareclass.rows import Block, Rows, RowValues, Token
 
 Result = TypeVar("Result")
@@ -173,18 +173,10 @@ class LandmarkProblem:
     # stands for all of them.
     factor: float = 1.0
 
-    rank: int = field(init=False)  # number of coordinates of a row
-    size: int = field(
-        init=False
-    )  # number of unknowns: a weight for each coordinate, the loss's own
-    # shape (size,): true for the weights of coordinates, false for the loss's own unknowns
-    penalized: np.ndarray = field(init=False)
-
-    def __post_init__(self) -> None:
-        rank = self.whitener.shape[1]
-        penalized = np.arange(rank + self.loss.n_levels) < rank
-        for name, value in (("rank", rank), ("size", len(penalized)), ("penalized", penalized)):
-            object.__setattr__(self, name, value)
+    @property
+    def rank(self) -> int:
+        """Number of coordinates of a row, which is that of the unknowns."""
+        return self.whitener.shape[1]
 
     @property
     def share_in_memory(self) -> float:
@@ -221,9 +213,7 @@ class RankingProblem(LandmarkProblem):
 
     def __getstate__(self) -> dict[str, Any]:
         # What blocks elsewhere need; the rest is large, and stays where the sums are finished.
-        here = dict.fromkeys(
-            ("rows", "rare_kernel", "rare_weight", "whitener", "tilt", "penalized")
-        )
+        here = dict.fromkeys(("rows", "rare_kernel", "rare_weight", "whitener", "tilt"))
         return self.__dict__ | here
 
     def block_weight(self, block: Block) -> np.ndarray:
@@ -286,8 +276,7 @@ class AboutProblem:
 
     def __init__(self, problem: RankingProblem, w: np.ndarray) -> None:
         self.problem, self.w = problem, w
-        self.coefficients = problem.whitener @ w[: problem.rank]
-        self.levels = w[problem.rank :]  # the loss's own unknowns
+        self.coefficients = problem.whitener @ w
         self.rare_values = expand(problem.rare_kernel, self.coefficients)
 
 
@@ -298,7 +287,7 @@ class ValueQuestion(AboutProblem):
 
     def __init__(self, problem: RankingProblem, w: np.ndarray) -> None:
         super().__init__(problem, w)
-        self.rare = problem.loss.rare(self.rare_values, problem.rare_weight, self.levels)
+        self.rare = problem.loss.rare(self.rare_values, problem.rare_weight)
         self.token = Token.new()
 
     def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
@@ -317,9 +306,8 @@ class ValueQuestion(AboutProblem):
         """Add the rare side and the terms without rows."""
         p, w = self.problem, self.w
         of_rare = p.loss.finish(self.rare, sums)
-        regularized = w * p.penalized
-        value = p.scale * (value + of_rare.value) + 0.5 * p.lam * (regularized @ regularized)
-        gradient = p.scale * _by_unknown(p, pull, of_rare) + p.lam * regularized
+        value = p.scale * (value + of_rare.value) + 0.5 * p.lam * (w @ w)
+        gradient = p.scale * _by_unknown(p, pull, of_rare.gradient) + p.lam * w
         if p.tilt is not None:
             value, gradient = value + p.tilt @ w, gradient + p.tilt
         return Evaluation(w, float(value), gradient, self.coefficients, self.rare, self.token)
@@ -333,7 +321,7 @@ class ProductQuestion(AboutProblem):
     def __init__(self, problem: RankingProblem, at: Evaluation, v: np.ndarray) -> None:
         super().__init__(problem, v)
         self.at = at
-        self.prefix = problem.loss.rare_direction(at.rare, self.rare_values, self.levels)
+        self.prefix = problem.loss.rare_direction(at.rare, self.rare_values)
 
     def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
         """Change of the slope by row; rare-side sums."""
@@ -346,13 +334,12 @@ class ProductQuestion(AboutProblem):
         """Add the rare side and the regulariser."""
         p = self.problem
         of_rare = p.loss.finish_curvature(self.at.rare, self.prefix, self.rare_values, sums)
-        return p.scale * _by_unknown(p, pull, of_rare) + p.lam * (self.w * p.penalized)
+        return p.scale * _by_unknown(p, pull, of_rare) + p.lam * self.w
 
 
-def _by_unknown(p: RankingProblem, pull: np.ndarray, of_rare: RareTerms) -> np.ndarray:
-    """Derivative by unknown, from the pulls of majority and rare rows on each landmark."""
-    pull = pull + pull_back(p.rare_kernel, of_rare.gradient)
-    return np.concatenate([pull @ p.whitener, of_rare.levels])
+def _by_unknown(p: RankingProblem, pull: np.ndarray, of_rare: np.ndarray) -> np.ndarray:
+    """Derivative by unknown, from the pull on each landmark and the derivative by rare score."""
+    return (pull + pull_back(p.rare_kernel, of_rare)) @ p.whitener
 
 
 def _is_curved(block: Block, problem: RankingProblem, at: Evaluation) -> np.ndarray:

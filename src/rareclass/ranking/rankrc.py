@@ -14,7 +14,6 @@ from rareclass.kernels.kernels import DistanceKernel, FeatureScaled, Kernel, Mat
 from rareclass.labels.two_classes import Labels, RowNumbers, plain, read_labels
 from rareclass.ranking.fitting import LearnedMachine, SolverSettings, fit_path
 from rareclass.ranking.losses import SmoothedHinge, make_loss
-from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.ranking_data import MOST_AT_ONCE, PreparedRanking
 from rareclass.ranking.targets import TwoClasses
@@ -22,8 +21,6 @@ from rareclass.rows import Block, LabelledRows, rows_of
 from rareclass.rows.source import equal_rows, stacked
 from rareclass.theory import subset_bound
 
-# Losses of a single pair whose slope is between -1 and 0.
-_SLOPE_OF_ONE = (SmoothedHinge, Logistic)
 _ROUNDING = 1e-9
 
 
@@ -59,12 +56,9 @@ class RankRC(RankScorer, KernelMachine):
         rows); "random" is as many rows drawn from all as there are rare ones; an integer is
         that many; an array holds row numbers, or points as a matrix.
     loss : str, PairLoss or LabellingLoss, default="smoothed_hinge"
-        "smoothed_hinge", "squared_hinge", "logistic" and "exponential" are losses of the score
-        difference of a pair. The others look at the top of the list, for precision and average
-        precision: "pnorm_push" pushes down majority rows that stand above many rare ones
-        (`PNormPush`, "power"); "partial_auc" sees only the share of the majority that stands
-        highest (`PartialAUC`, "beta"); "top" counts places near the top of every rare row for
-        more (`Top`, "depth"), and alone is not convex. "f1", "break_even" and "precision_at_k"
+        "smoothed_hinge" and "squared_hinge" are losses of the score difference of a pair.
+        "pnorm_push" pushes down majority rows that stand above many rare ones, for precision and
+        average precision (`PNormPush`, "power"). "f1", "break_even" and "precision_at_k"
         (`PrecisionAtK`, "k") are no sums over pairs but upper bounds of one minus these measures,
         solved by cutting planes (see Notes). The classes are in `rareclass.ranking.losses`.
     eps : float, default=0.5
@@ -150,8 +144,7 @@ class RankRC(RankScorer, KernelMachine):
     optimality_ : float
         What `tol` is about, there.
     duality_gap_ : float
-        With "l1": no model has an objective lower than ``objective_`` by more than this. nan
-        where no bound is known (losses that are not convex, or have unknowns of their own).
+        With "l1": no model has an objective lower than ``objective_`` by more than this.
     n_iter_ : int
         Newton iterations.
     status_ : str
@@ -272,8 +265,8 @@ class RankRC(RankScorer, KernelMachine):
         Raises
         ------
         ValueError
-            When `penalty` is not "l2", the loss is not one of single pairs with slopes of at most
-            1 (smoothed hinge, logistic), or kappa is needed.
+            When `penalty` is not "l2", the loss is not the smoothed hinge, whose slope is at most
+            1, or kappa is needed.
 
         Notes
         -----
@@ -297,11 +290,11 @@ class RankRC(RankScorer, KernelMachine):
                 f"penalty={self.penalty!r}: the bound is about the penalty 'l2'. Refit with "
                 "penalty='l2' and landmarks=model.landmark_rows_."
             )
-        if not isinstance(make_loss(self.loss, self.eps, self.loss_params), _SLOPE_OF_ONE):
+        if not isinstance(make_loss(self.loss, self.eps, self.loss_params), SmoothedHinge):
             raise InputError(
                 f"loss={self.loss!r}: the bound is about losses of single pairs with "
                 "slopes of at most 1.",
-                "Use loss='smoothed_hinge' or 'logistic', or give the slope of yours to "
+                "Use loss='smoothed_hinge', or give the slope of yours to "
                 "rareclass.theory.subset_bound.",
                 ErrorKind.UNSUPPORTED,
                 value=self.loss,

@@ -210,7 +210,7 @@ def held_out_gradients(
         loss, at = term.training.loss, term.at
         by_row = term.by_row(
             loss.finish(at.rare, sums[3 * k]).gradient,
-            loss.finish_curvature(at.rare, term.prefix, term.rare_values, sums[3 * k + 1]).gradient,
+            loss.finish_curvature(at.rare, term.prefix, term.rare_values, sums[3 * k + 1]),
             loss.finish(term.held_out_at.rare, sums[3 * k + 2]).gradient,
         )
         of_rare = slopes.sums(rare_rows, prepared.rare_kernel, by_row, term.by_landmark)

@@ -1,9 +1,8 @@
 """Losses on pairs of rows, in score space: one a file, and all by name.
 
-Losses of each pair's margin alone: `SmoothedHinge`, `SquaredHinge`, `Logistic`, `Exponential`.
-Losses that look at the top of the list, built on those: `PNormPush` and `PartialAUC`, outer
-functions of each majority row's own sum; `Top`, one of each rare row's own sum. Losses of the
-labels of all rows, in `LABELLING_LOSSES`: `F1`, `PrecisionAtK` and `BreakEven`.
+Losses of each pair's margin alone: `SmoothedHinge`, `SquaredHinge`. For the top of the list:
+`PNormPush`, a power of each majority row's own sum of those. Losses of the labels of all rows, in
+`LABELLING_LOSSES`: `F1`, `PrecisionAtK` and `BreakEven`.
 """
 
 from collections.abc import Mapping
@@ -17,41 +16,33 @@ from rareclass.ranking.losses.labelling import (
     LabellingLoss,
     PrecisionAtK,
 )
-from rareclass.ranking.losses.logistic import Logistic
-from rareclass.ranking.losses.majority_outer import PartialAUC, PNormPush
-from rareclass.ranking.losses.margin_losses import MARGIN_LOSSES, Exponential
-from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, PairLoss, RareTerms
+from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
 from rareclass.ranking.losses.piecewise_quadratic import RareSide, SmoothedHinge, SquaredHinge, Zone
-from rareclass.ranking.losses.top import Top
+from rareclass.ranking.losses.pnorm_push import PNormPush
 
 __all__ = [
     "F1",
     "LABELLING_LOSSES",
     "LOSSES",
-    "NO_LEVELS",
     "BlockTerms",
     "BreakEven",
-    "Exponential",
     "LabellingLoss",
-    "Logistic",
     "Loss",
     "PNormPush",
     "PairLoss",
-    "PartialAUC",
     "PrecisionAtK",
     "RareSide",
     "RareTerms",
     "SmoothedHinge",
     "SquaredHinge",
-    "Top",
     "Zone",
     "make_loss",
 ]
 
-LOSSES: dict[str, Any] = MARGIN_LOSSES | {
+LOSSES: dict[str, Any] = {
+    "smoothed_hinge": SmoothedHinge,
+    "squared_hinge": SquaredHinge,
     "pnorm_push": PNormPush,
-    "partial_auc": PartialAUC,
-    "top": Top,
 }
 
 Loss = PairLoss | LabellingLoss

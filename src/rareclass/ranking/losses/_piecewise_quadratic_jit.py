@@ -128,26 +128,6 @@ def _row_change(W, S1, D, DS, low, high, scores, direction, shape, change_out):
 
 
 @njit(cache=True, nogil=True)
-def _rare_sums(rare, scores, weight, shape, sums_out):
-    """Additive sums of 1, t over the linear zone and 1, 1 + t, (1 + t)^2 over the quadratic."""
-    n = scores.shape[0]
-    low, high = np.empty(n, np.int32), np.empty(n, np.int32)
-    _zones(rare, scores, shape[0], low, high)
-    for j in range(n):
-        w, t, lo, hi = weight[j], scores[j], low[j], high[j]
-        if w == 0.0:
-            continue
-        sums_out[0, lo] += w
-        sums_out[1, lo] += w * t
-        a, term = 1.0 + t, w
-        if hi > lo:
-            for k in range(2, 5):
-                sums_out[k, lo] += term
-                sums_out[k, hi] -= term
-                term *= a
-
-
-@njit(cache=True, nogil=True)
 def _curvature(W, D, low, high, direction, weight, curve, product_out, sums_out):
     """Hessian-vector product of a block: by row, and additive rare-side sums."""
     for j in range(direction.shape[0]):

@@ -112,7 +112,7 @@ def common_unit(weight: np.ndarray) -> float:
 class LabellingLoss(ABC):
     """A loss of the labels of all rows, by its worst labelling."""
 
-    n_levels: ClassVar[int] = 0  # 1 where it depends on where scores lie: an intercept is learned
+    has_intercept: ClassVar[bool] = False  # true where the loss depends on where scores lie
 
     @abstractmethod
     def worst(self, rare: RankedClass, majority: RankedClass) -> Labelling:
@@ -159,7 +159,7 @@ class F1(LabellingLoss):
     (0.875, array([0.  , 0.25]), array([0.25, 0.  ]))
     """
 
-    n_levels: ClassVar[int] = 1
+    has_intercept: ClassVar[bool] = True
 
     def worst(self, rare: RankedClass, majority: RankedClass) -> Labelling:
         """The labelling with the greatest value at these scores."""

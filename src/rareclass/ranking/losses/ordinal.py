@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, PairLoss, RareTerms
-from rareclass.ranking.losses.top import Top
+from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
 
 _NOTHING = np.empty(0)
 
@@ -110,14 +109,6 @@ class OrdinalLoss(PairLoss):
     # c, shape (n_levels, n_levels): costs[r, t] for r < t, at or above 0; others are not read
     costs: np.ndarray
 
-    def __post_init__(self) -> None:
-        if isinstance(self.pair_loss, Top) or self.pair_loss.rare_share < 1.0:
-            raise ValueError(
-                f"{type(self.pair_loss).__name__} picks among the rows of one rare class, and has "
-                "no meaning between levels: use a loss of all pairs, 'pnorm_push', or "
-                "'partial_auc' with rare_share=1."
-            )
-
     @cached_property
     def crossing(self) -> list[Crossing]:
         """The held rows above the majority, and those below it, where pairs with it cost."""
@@ -134,11 +125,6 @@ class OrdinalLoss(PairLoss):
         """Held levels with held levels above them, pairs with which cost."""
         held = np.unique(self.codes)
         return [int(level) for level in held if self.costs[level, held[held > level]].any()]
-
-    @property
-    def n_levels(self) -> int:
-        """Own unknowns of the pair loss, for each two-class problem that this is made of."""
-        return self.pair_loss.n_levels * (len(self.crossing) + len(self.bases))
 
     def pair_weight(self, rare_weight: np.ndarray, majority: float) -> float:
         r"""Total weight of all pairs, :math:`\sum_{r<t} c_{rt} W_r W_t` for plain pair losses."""
@@ -159,31 +145,28 @@ class OrdinalLoss(PairLoss):
             )
         return total
 
-    def rare(
-        self, scores: np.ndarray, weight: np.ndarray, levels: np.ndarray = NO_LEVELS
-    ) -> OrdinalSide:
+    def rare(self, scores: np.ndarray, weight: np.ndarray) -> OrdinalSide:
         """Sort the held rows, sum prefixes, and work out the pairs among them."""
-        unknowns = self._unknowns(levels)
+        loss = self.pair_loss
         sides: list[Any] = []
         shapes: list[Shape] = []
         for crossing in self.crossing:
-            own, of_pairs = next(unknowns), weight[crossing.rows] * crossing.cost
-            side = None
+            side, shape, of_pairs = None, (0,), weight[crossing.rows] * crossing.cost
             if of_pairs.any():
-                side = self.pair_loss.rare(crossing.sign * scores[crossing.rows], of_pairs, own)
+                side = loss.rare(crossing.sign * scores[crossing.rows], of_pairs)
+                shape = loss.block(side, _NOTHING, _NOTHING).sums.shape
             sides.append(side)
-            shapes.append(self._shape_of_sums(side))
+            shapes.append(shape)
         by_score = np.argsort(scores, kind="stable")
         codes = self.codes[by_score]
         within: list[Within | None] = []
         for level in self.bases:
-            own = next(unknowns)
             lower, upper, of_pairs = self._split_at(level, by_score, codes, weight)
             if not (of_pairs.any() and weight[lower].any()):
                 within.append(None)
                 continue
-            side = self.pair_loss.rare(scores[upper], of_pairs, own)
-            terms = self.pair_loss.block(side, scores[lower], weight[lower])
+            side = loss.rare(scores[upper], of_pairs)
+            terms = loss.block(side, scores[lower], weight[lower])
             within.append(Within(lower, upper, side, terms))
         return OrdinalSide(sides, shapes, within, weight)
 
@@ -205,38 +188,38 @@ class OrdinalLoss(PairLoss):
 
     def finish(self, rare: OrdinalSide, sums: np.ndarray) -> RareTerms:
         """Value of pairs of held rows; gradient by held score, in the caller's order."""
-        total = _Total(len(self.codes))
-        each = _cut(sums, rare.shapes)
-        for crossing, side, own in zip(self.crossing, rare.sides, each, strict=True):
-            terms = None if side is None else self.pair_loss.finish(side, own)
-            total.add(terms, crossing.rows, crossing.sign, self.pair_loss.n_levels)
+        value, gradient = 0.0, np.zeros(len(self.codes))
+        each = zip(self.crossing, rare.sides, _cut(sums, rare.shapes), strict=True)
+        for crossing, side, own in each:
+            if side is not None:
+                terms = self.pair_loss.finish(side, own)
+                value += terms.value
+                gradient[crossing.rows] += crossing.sign * terms.gradient
         for pairs in rare.within:
             if pairs is not None:
-                total.value += pairs.terms.value
-                total.gradient[pairs.lower] += pairs.terms.gradient
-            terms = pairs and self.pair_loss.finish(pairs.rare, pairs.terms.sums)
-            total.add(terms, pairs and pairs.upper, 1.0, self.pair_loss.n_levels)
-        return total.terms()
+                terms = self.pair_loss.finish(pairs.rare, pairs.terms.sums)
+                value += pairs.terms.value + terms.value
+                gradient[pairs.lower] += pairs.terms.gradient
+                gradient[pairs.upper] += terms.gradient
+        return RareTerms(value, gradient)
 
-    def rare_direction(
-        self, rare: OrdinalSide, direction: np.ndarray, levels: np.ndarray = NO_LEVELS
-    ) -> OrdinalDirection:
+    def rare_direction(self, rare: OrdinalSide, direction: np.ndarray) -> OrdinalDirection:
         """Prepare a direction of the held scores for `curvature`."""
-        unknowns, loss = self._unknowns(levels), self.pair_loss
+        loss = self.pair_loss
         sides: list[Any] = []
         shapes: list[Shape] = []
         for crossing, side in zip(self.crossing, rare.sides, strict=True):
-            own, prefix, shape = next(unknowns), None, (0,)
+            prefix, shape = None, (0,)
             if side is not None:
-                prefix = loss.rare_direction(side, crossing.sign * direction[crossing.rows], own)
+                prefix = loss.rare_direction(side, crossing.sign * direction[crossing.rows])
                 none = loss.block(side, _NOTHING, _NOTHING).zone
                 shape = loss.curvature(side, prefix, none, _NOTHING, _NOTHING)[1].shape
             sides.append(prefix)
             shapes.append(shape)
-        within = []
-        for pairs in rare.within:
-            own = next(unknowns)
-            within.append(pairs and loss.rare_direction(pairs.rare, direction[pairs.upper], own))
+        within = [
+            pairs and loss.rare_direction(pairs.rare, direction[pairs.upper])
+            for pairs in rare.within
+        ]
         return OrdinalDirection(sides, shapes, within)
 
     def curvature(
@@ -261,30 +244,25 @@ class OrdinalLoss(PairLoss):
 
     def finish_curvature(
         self, rare: OrdinalSide, prefix: OrdinalDirection, direction: np.ndarray, sums: np.ndarray
-    ) -> RareTerms:
+    ) -> np.ndarray:
         """Hessian times direction by held score, from the sums of all blocks."""
-        total, loss = _Total(len(self.codes)), self.pair_loss
+        product, loss = np.zeros(len(self.codes)), self.pair_loss
         each = zip(self.crossing, rare.sides, prefix.sides, _cut(sums, prefix.shapes), strict=True)
         for crossing, side, own, more in each:
-            terms = None
             if side is not None:
                 d = crossing.sign * direction[crossing.rows]
-                terms = loss.finish_curvature(side, own, d, more)
-            total.add(terms, crossing.rows, crossing.sign, loss.n_levels)
+                product[crossing.rows] += crossing.sign * loss.finish_curvature(side, own, d, more)
         for pairs, own in zip(rare.within, prefix.within, strict=True):
-            terms = None
             if pairs is not None:
+                weight = rare.weight[pairs.lower]
                 by_row, more = loss.curvature(
-                    pairs.rare,
-                    own,
-                    pairs.terms.zone,
-                    direction[pairs.lower],
-                    rare.weight[pairs.lower],
+                    pairs.rare, own, pairs.terms.zone, direction[pairs.lower], weight
                 )
-                total.gradient[pairs.lower] += by_row
-                terms = loss.finish_curvature(pairs.rare, own, direction[pairs.upper], more)
-            total.add(terms, pairs and pairs.upper, 1.0, loss.n_levels)
-        return total.terms()
+                product[pairs.lower] += by_row
+                product[pairs.upper] += loss.finish_curvature(
+                    pairs.rare, own, direction[pairs.upper], more
+                )
+        return product
 
     def curved(self, zone: OrdinalZone) -> np.ndarray:
         """Mask of the rows with a pair that has curvature, on either side."""
@@ -313,45 +291,10 @@ class OrdinalLoss(PairLoss):
         upper = order[codes > level]
         return order[codes == level], upper, weight[upper] * self.costs[level, self.codes[upper]]
 
-    def _unknowns(self, levels: np.ndarray) -> Iterator[np.ndarray]:
-        """Own unknowns of each two-class problem."""
-        n = self.pair_loss.n_levels
-        return (levels[k * n : k * n + n] for k in range(len(self.crossing) + len(self.bases)))
-
-    def _shape_of_sums(self, side: Any) -> Shape:
-        if side is None:
-            return (0,)
-        return self.pair_loss.block(side, _NOTHING, _NOTHING).sums.shape
-
-
-class _Total:
-    """Terms of the held side, added up over two-class problems."""
-
-    def __init__(self, n_held: int) -> None:
-        self.value = 0.0
-        self.gradient = np.zeros(n_held)
-        self.levels: list[np.ndarray] = []
-
-    def add(self, terms: RareTerms | None, rows: Any, sign: float, n_levels: int) -> None:
-        """Add the terms of some rows; None has nothing but its place among the unknowns."""
-        if terms is None:
-            self.levels.append(np.zeros(n_levels))
-            return
-        self.value += terms.value
-        self.gradient[rows] += sign * terms.gradient
-        self.levels.append(terms.levels)
-
-    def terms(self) -> RareTerms:
-        return RareTerms(self.value, self.gradient, _joined(self.levels))
-
-
-def _joined(arrays: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate(arrays) if arrays else np.empty(0)
-
 
 def _laid_out(sums: list[np.ndarray]) -> np.ndarray:
     """Sums of both sides one after the other."""
-    return _joined([each.ravel() for each in sums])
+    return np.concatenate([each.ravel() for each in sums]) if sums else np.empty(0)
 
 
 def _cut(flat: np.ndarray, shapes: Sequence[Shape]) -> Iterator[np.ndarray]:

@@ -10,13 +10,7 @@ import numpy as np
 
 from rareclass.parameters import check_number
 from rareclass.ranking.losses import _piecewise_quadratic_jit as jit
-from rareclass.ranking.losses.pair_loss import (
-    NO_LEVELS,
-    BlockTerms,
-    MarginLoss,
-    RareTerms,
-    RowTerms,
-)
+from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
 
 
 class RareSide(NamedTuple):
@@ -72,7 +66,15 @@ class Shape(NamedTuple):
     curve: float
 
 
-class PiecewiseQuadratic(MarginLoss):
+class RowTerms(NamedTuple):
+    """Sums of the majority rows of a block over the rare rows, majority weights left out."""
+
+    total: np.ndarray  # shape (n,)
+    slope: np.ndarray  # shape (n,): of the total in the row's score, at or above zero
+    zone: PlacedZone
+
+
+class PiecewiseQuadratic(PairLoss):
     """A loss in three pieces, each pair's zone found by binary search.
 
     Two binary searches among the rare scores for each majority row, O(log m+); no pair is formed
@@ -90,9 +92,7 @@ class PiecewiseQuadratic(MarginLoss):
         bound, knee, steep, curve = self.shape
         return steep * knee if bound > 0.0 else 0.5 * curve
 
-    def rare(
-        self, scores: np.ndarray, weight: np.ndarray, levels: np.ndarray = NO_LEVELS
-    ) -> RareSide:
+    def rare(self, scores: np.ndarray, weight: np.ndarray) -> RareSide:
         """Sort the rare side and sum its prefixes: O(m+ log m+)."""
         order = np.argsort(scores, kind="stable")
         w = weight[order]
@@ -140,10 +140,6 @@ class PiecewiseQuadratic(MarginLoss):
         jit._pull(low, high, t, weight, sums)
         return sums
 
-    def n_pull(self, rare: RareSide) -> int:
-        """Number of sums of `pull`."""
-        return 3 * (len(rare.scores) + 1)
-
     def finish(self, rare: RareSide, sums: np.ndarray) -> RareTerms:
         """Gradient by rare score, in the caller's order, from the sums of all blocks."""
         # Majority row j has rare row i in its linear zone when low_j > i.
@@ -153,9 +149,7 @@ class PiecewiseQuadratic(MarginLoss):
         pull = self.shape.steep * linear + self.shape.curve * (reach - rare.scores * count)
         return RareTerms(0.0, _unsort(rare, -rare.weight * pull))
 
-    def rare_direction(
-        self, rare: RareSide, direction: np.ndarray, levels: np.ndarray = NO_LEVELS
-    ) -> RareDirection:
+    def rare_direction(self, rare: RareSide, direction: np.ndarray) -> RareDirection:
         """Prefix sums of w d and w s d over the sorted rare rows, for `curvature`."""
         change = rare.weight * direction[rare.order]
         return RareDirection(_prefix(change), _prefix(change * rare.scores))
@@ -207,28 +201,11 @@ class PiecewiseQuadratic(MarginLoss):
 
     def finish_curvature(
         self, rare: RareSide, prefix: RareDirection, direction: np.ndarray, sums: np.ndarray
-    ) -> RareTerms:
+    ) -> np.ndarray:
         """Hessian times direction by rare score, from the sums of all blocks."""
         count, reach = sums.reshape(2, -1).cumsum(axis=1)[:, :-1]
         d = direction[rare.order]
-        by_rare = rare.weight * (d * count - reach) * self.shape.curve
-        return RareTerms(0.0, _unsort(rare, by_rare))
-
-    def rare_sums(self, rare: RareSide, scores: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Add up a block for `rare_totals`."""
-        sums = np.zeros((5, len(rare.scores) + 1))
-        jit._rare_sums(rare.scores, scores - rare.centre, weight, self.shape, sums)
-        return sums
-
-    def rare_totals(self, rare: RareSide, sums: np.ndarray) -> np.ndarray:
-        """Each rare row's own sum over the majority, in the caller's order."""
-        s, shape = rare.scores, self.shape
-        count, reach = sums[:2, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
-        n, s1, s2 = sums[2:].cumsum(axis=1)[:, :-1]
-        total = 0.5 * shape.curve * np.maximum(s2 - 2.0 * s * s1 + s * s * n, 0.0)
-        if shape.steep > 0.0:
-            total += shape.steep * np.maximum((shape.knee - s) * count + reach, 0.0)
-        return _unsort(rare, total)
+        return _unsort(rare, rare.weight * (d * count - reach) * self.shape.curve)
 
     def curved(self, zone: tuple) -> np.ndarray:
         """Mask of the rows with a pair in the quadratic part."""

@@ -4,7 +4,7 @@ from rareclass.compiling import njit
 
 
 @njit(cache=True, nogil=True)
-def _descend(H, thresholds, v, slope, wanted, max_sweeps):
+def _descend(H, lam, v, slope, wanted, max_sweeps):
     """Sweeps over all coordinates of v, in place.
 
     ``slope`` is the gradient of the quadratic at v and follows it. Stops when no coordinate's own
@@ -18,7 +18,7 @@ def _descend(H, thresholds, v, slope, wanted, max_sweeps):
             if h <= 0.0:
                 continue
             target = v[r] - slope[r] / h
-            cut = thresholds[r] / h
+            cut = lam / h
             if target > cut:
                 new = target - cut
             elif target < -cut:

@@ -199,7 +199,7 @@ def _solve(
     tell: Tell | None,
 ) -> tuple[Solution, Point]:
     """The minimum for one lam, and the point it is at."""
-    has_level, before = bool(objective.loss.n_levels), objective.passes
+    has_level, before = objective.loss.has_intercept, objective.passes
     best, lower = objective.value(start, lam), -np.inf
     history: list[Step] = []
     status, no_better_cut = None, False
@@ -259,9 +259,9 @@ def _solution(
     objective: LabellingObjective, best: Value, history: list[Step], status: Status
 ) -> Solution:
     at, p = best.at, objective.problem
-    w = np.append(at.w, at.level) if objective.loss.n_levels else at.w
+    w = np.append(at.w, at.level) if objective.loss.has_intercept else at.w
     # F has no gradient where it is lowest: that is a corner.
-    point = Evaluation(w, best.F, np.full(p.size, np.nan), p.whitener @ at.w, None, Token.new())
+    point = Evaluation(w, best.F, np.full(len(w), np.nan), p.whitener @ at.w, None, Token.new())
     last = history[-1]
     return Solution(point, last.optimality, last.iteration, status, last.passes, history, None)
 

@@ -1,7 +1,7 @@
 """Truncated Newton with conjugate gradients, safeguarded by a line search.
 
-The functions here are solvers in the sense of `questions`: they yield what they want to know of
-the objective, and are sent the answers.
+The functions here are solvers in the sense of `problem.Solver`: they yield questions about the
+objective, and are sent the answers.
 """
 
 from collections.abc import Callable
@@ -44,10 +44,7 @@ class Step(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """End of a minimisation: point, optimality, cost, and the last preconditioner built.
-
-    ``gap_goal`` is what `optimality` was to reach where it is a gap to a lower bound.
-    """
+    """End of a minimisation: point, optimality, cost, and the last preconditioner built."""
 
     at: Evaluation
     optimality: float
@@ -56,20 +53,6 @@ class Solution(NamedTuple):
     passes: float
     history: list[Step]
     inverse: Preconditioner | None
-    gap_goal: float | None = None
-
-    def followed_by(self, later: "Solution", passes: float = 0.0) -> "Solution":
-        """`later`, with the history and the cost of both and of so many `passes` between."""
-        cost = self.passes + passes
-        history = [
-            step._replace(iteration=step.iteration + self.n_iter, passes=step.passes + cost)
-            for step in later.history
-        ]
-        return later._replace(
-            n_iter=self.n_iter + later.n_iter,
-            passes=cost + later.passes,
-            history=[*self.history, *history],
-        )
 
     def at_price(self, price: float) -> "Solution":
         """The same where each of its passes cost so much of one of all rows."""

@@ -29,7 +29,6 @@ from rareclass.ranking.solvers.part import (
 )
 from rareclass.ranking.solvers.preconditioner import MOST_SAMPLED, SampledHessian
 from rareclass.ranking.solvers.proximal_newton import Penalized, largest_lam, minimize_penalized
-from rareclass.ranking.solvers.reweighting import keeps_weights, reweighted
 
 Report = Callable[[int, float, Step], None]
 
@@ -134,7 +133,7 @@ def _starts(
     if stride is None or not problem.on_part(stride).majority_weight.any():
         yield partial(_one_by_one, problem, path, run)
         return
-    ends = _PartEnds(problem, stride, run.foresees and keeps_weights(problem.loss))
+    ends = _PartEnds(problem, stride, run.foresees)
     for k, lam in path:
         yield partial(_from_part, ends, k, lam, run)
 
@@ -160,7 +159,7 @@ def _minimize(
 def _one_by_one(problem: RankingProblem, path: Path, run: Run, slot: int) -> Solver[Solutions]:
     """Every lam from the solution for the one before."""
     problem, found = replace(problem, slot=slot), []
-    start = yield ValueQuestion(problem, np.zeros(problem.size))
+    start = yield ValueQuestion(problem, np.zeros(problem.rank))
     reference = reference_norm(problem, start)
     inverse, passes = None, 1.0
     n_sampled = _FEW_SAMPLED if run.tol >= _LOOSE else MOST_SAMPLED
@@ -176,18 +175,7 @@ def _one_by_one(problem: RankingProblem, path: Path, run: Run, slot: int) -> Sol
             inverse=inverse,
             passes=passes,
         )
-
-        def again(tangent: RankingProblem, at: Evaluation, last: Solution) -> Solver[Solution]:
-            return _minimize(
-                run,
-                tangent,
-                at,
-                reference,
-                precondition=SampledHessian(tangent, n_sampled=n_sampled),
-                inverse=last.inverse,
-            )
-
-        found.append((k, (yield from reweighted(problem, solution, again)).lightened()))
+        found.append((k, solution.lightened()))
         run.done()
         start, inverse, passes = solution.at, solution.inverse, 0.0
     return found
@@ -213,22 +201,8 @@ def _from_part(ends: "_PartEnds", k: int, lam: float, run: Run, slot: int) -> So
         shortcut=PartDirection(part, share, solution.inverse, witnesses),
         passes=1.0 + share * solution.passes,
     )
-
-    def again(tangent: RankingProblem, at: Evaluation, last: Solution) -> Solver[Solution]:
-        part_of_it = replace(part, rare_weight=tangent.rare_weight)
-        return _minimize(
-            run,
-            tangent,
-            at,
-            ends.reference,
-            precondition=SampledHessian(tangent, part_of_it),
-            inverse=last.inverse,
-            shortcut=PartDirection(part_of_it, share, last.inverse),
-        )
-
-    solution = (yield from reweighted(problem, solution, again)).lightened().at_price(asked)
     run.done()
-    return [(k, solution)]
+    return [(k, solution.lightened().at_price(asked))]
 
 
 class _PartEnds:
@@ -239,7 +213,7 @@ class _PartEnds:
         self.part = replace(problem.on_part(stride), slot=-1)
         self.witnesses = Witnesses.of(problem, stride) if foresees else None
         self.share = self.part.rows.n_rows / problem.rows.n_rows
-        self._at = self.part.evaluate(np.zeros(problem.size))
+        self._at = self.part.evaluate(np.zeros(problem.rank))
         # What optimality is measured by is the part's: a question less to all of the rows.
         self.reference = reference_norm(self.part, self._at)
         self._lam = self.part.lam
@@ -285,10 +259,7 @@ def reference_norm(problem: RankingProblem, at_zero: Evaluation) -> float:
 
 def _shifted(problem: RankingProblem, at: Evaluation, to: float) -> Evaluation:
     """An evaluation for another lam: only the regulariser changes, which needs no pass."""
-    w = at.w * problem.penalized
-    if not w.any():
-        return at
-    shift = to - problem.lam
+    w, shift = at.w, to - problem.lam
     return at._replace(
         value=at.value + 0.5 * shift * float(w @ w), gradient=at.gradient + shift * w
     )
@@ -317,8 +288,8 @@ def default_lams(problems: Sequence[Callable[[], Problem]]) -> tuple[float, ...]
     """
     made = [make() for make in problems]
     asked = [replace(p, lam=0.0, slot=None) for p in made if isinstance(p, RankingProblem)]
-    at_zero = answer([ValueQuestion(p, np.zeros(p.size)) for p in asked])
-    largest = [largest_lam(at.gradient, p.penalized) for p, at in zip(asked, at_zero, strict=True)]
+    at_zero = answer([ValueQuestion(p, np.zeros(p.rank)) for p in asked])
+    largest = [largest_lam(at.gradient) for at in at_zero]
     # Where no landmark tells rare from other rows, any lam gives the same model.
     known = [lam for lam in largest if lam > 0.0] or [1.0]
     n_lams = _N_LAMS + int(np.ceil(np.log(max(known) / min(known)) / -np.log(_RATIO)))
@@ -342,9 +313,9 @@ def sparse_starts(
 def _walk(problem: RankingProblem, path: Path, run: Run, slot: int) -> Solver[Solutions]:
     """Every lam from the solution for the one before."""
     problem, found = replace(problem, lam=0.0, slot=slot), []
-    at: Evaluation = yield ValueQuestion(problem, np.zeros(problem.size))
+    at: Evaluation = yield ValueQuestion(problem, np.zeros(problem.rank))
     reference = float(np.abs(at.gradient).max(initial=0.0))
-    last, passes = largest_lam(at.gradient, problem.penalized), 1.0
+    last, passes = largest_lam(at.gradient), 1.0
     for k, lam in path:
         tell = None if run.tell is None else partial(run.tell, lam)
         for between in _between(last, lam):
@@ -358,18 +329,6 @@ def _walk(problem: RankingProblem, path: Path, run: Run, slot: int) -> Solver[So
             objective, at, reference, run.tol, run.max_iter, passes, tell
         )
         at, passes, last = _smooth_part(objective, solution), 0.0, min(lam, last)
-
-        def again(
-            tangent: RankingProblem,
-            start: Evaluation,
-            _: Solution,
-            lam: float = lam,
-            tell: Callable[[Step], None] | None = tell,
-        ) -> Solver[Solution]:
-            convex = Penalized(tangent, lam)
-            return minimize_penalized(convex, start, reference, run.tol, run.max_iter, 0.0, tell)
-
-        solution = yield from reweighted(problem, solution, again, objective.penalty)
         found.append((k, solution.lightened()))
         run.done()
     return found

@@ -8,7 +8,7 @@ from scipy import linalg
 
 from rareclass.kernels.expansion import expand
 from rareclass.machine import factorising
-from rareclass.ranking.losses.majority_outer import MajorityOuterLoss
+from rareclass.ranking.losses import PNormPush
 from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.solvers.newton import Preconditioner
 from rareclass.rows import ArrayRows, Block, Budget, as_source
@@ -35,8 +35,7 @@ class SampledHessian:
         H_S = \frac{a}{s W_+ W_-} \bigl( F_+' \mathrm{diag}(C 1) F_+ + F_s' \mathrm{diag}(C' 1)
         F_s - F_+' C F_s - F_s' C' F_+ \bigr) + \lambda I .
 
-    A `MajorityOuterLoss` adds its curvature in the mean of each sampled row. Own unknowns whose
-    curvature is not known here have a diagonal entry alone.
+    A `PNormPush` adds its curvature in the mean of each sampled row.
 
     Finding rows with curvature on a part costs no pass of them all.
 
@@ -82,25 +81,20 @@ class SampledHessian:
         )
         # A float32 kernel has no more digits, and its products take half the time.
         whitener = p.whitener.astype(p.rare_kernel.dtype, copy=False)
-        H = np.zeros((p.size, p.size))
-        of_pairs = H[: p.rank, : p.rank]
+        H = np.zeros((p.rank, p.rank))
         for start in range(0, len(p.rare_weight), _RARE_ROWS):
             rare = slice(start, min(start + _RARE_ROWS, len(p.rare_weight)))
             features = p.rare_kernel[rare] @ whitener
             half, by_rare = sample.sum(_half_hessian, p, at, whitener, rare, features)
             with factorising(p.rank, p.rows.n_threads):
                 by_row = by_rare[:, None].astype(features.dtype)
-                of_pairs += half + 0.5 * (features * by_row).T @ features
-        of_pairs += of_pairs.T
-        if isinstance(p.loss, MajorityOuterLoss):
+                H += half + 0.5 * (features * by_row).T @ features
+        H += H.T
+        if isinstance(p.loss, PNormPush):
             H += sample.sum(_outer_hessian, p, p.loss, at, whitener, p.rare_kernel)[0]
         H[np.diag_indices(p.rank)] += p.lam
-        # Own unknowns that H knows nothing of, as those of losses between levels: of the size of
-        # the rest, so that H stays definite.
-        diagonal = np.einsum("ii->i", H)
-        diagonal[diagonal <= 0.0] = diagonal.max()
         # None where lam is below the rounding error of H: plain conjugate gradients go on.
-        with factorising(p.size, p.rows.n_threads):
+        with factorising(p.rank, p.rows.n_threads):
             try:
                 factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
             except linalg.LinAlgError:
@@ -143,12 +137,12 @@ def _half_hessian(
 def _outer_hessian(
     block: Block,
     p: RankingProblem,
-    loss: MajorityOuterLoss,
+    loss: PNormPush,
     at: Evaluation,
     whitener: Any,
     rare_kernel: Any,
 ) -> tuple[Any]:
-    """Hessian of the outer function at the sampled rows' own sums, by unknown."""
+    """Hessian of the outer function at the sampled rows' own sums."""
     scores, features = _sample(block, p, at, whitener)
     pull = np.zeros_like(features)
     for start in range(0, len(rare_kernel), _RARE_ROWS):
@@ -156,14 +150,5 @@ def _outer_hessian(
         slope = loss.pair_slope(at.rare, rare, scores)
         pull += slope.sum(axis=0)[:, None] * features
         pull -= slope.T @ (rare_kernel[rare] @ whitener)
-    H: Any = 0.0
-    curvatures = loss.row_curvatures(at.rare, scores)
-    own = -np.eye(p.loss.n_levels)
-    for k in range(curvatures.shape[1]):
-        by_unknown = pull
-        if p.loss.n_levels:
-            # Part k is a function of the mean less own unknown k.
-            levels = np.zeros_like(curvatures) + own[k]
-            by_unknown = np.concatenate([pull, levels], axis=1)
-        H = H + (by_unknown * (curvatures[:, k] * block.weight)[:, None]).T @ by_unknown
-    return (H,)
+    curvature = loss.row_curvature(at.rare, scores) * block.weight
+    return ((pull * curvature[:, None]).T @ pull,)

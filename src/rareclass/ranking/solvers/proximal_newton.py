@@ -1,35 +1,31 @@
 r"""Proximal Newton for :math:`L(w) + \lambda \sum_r |w_r|`, with a working set of unknowns."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from rareclass.findings import Status
-from rareclass.ranking.losses.top import Top
 from rareclass.ranking.problem import Evaluation, RankingProblem, Solver, ValueQuestion
 from rareclass.ranking.solvers import _coordinate_descent_jit as jit
 from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.rows import Block
 
 
-def violations(w: np.ndarray, gradient: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Violation of each condition of the minimum: all zero at the minimum and nowhere else.
-
-    `thresholds` are lam p.
-    """
-    at_zero = np.maximum(np.abs(gradient) - thresholds, 0.0)
-    elsewhere = np.abs(gradient + thresholds * np.sign(w))
-    return np.where((w == 0.0) & (thresholds > 0.0), at_zero, elsewhere)
+def violations(w: np.ndarray, gradient: np.ndarray, lam: float) -> np.ndarray:
+    """Violation of each condition of the minimum: all zero at the minimum and nowhere else."""
+    at_zero = np.maximum(np.abs(gradient) - lam, 0.0)
+    elsewhere = np.abs(gradient + lam * np.sign(w))
+    return np.where(w == 0.0, at_zero, elsewhere)
 
 
-def largest_lam(gradient_at_zero: np.ndarray, penalized: np.ndarray) -> float:
+def largest_lam(gradient_at_zero: np.ndarray) -> float:
     r"""The smallest lam for which no landmark is used: :math:`\max_r |\partial_r L(0)|`."""
-    return float(np.abs(gradient_at_zero[penalized]).max(initial=0.0))
+    return float(np.abs(gradient_at_zero).max(initial=0.0))
 
 
-def duality_gap(at: Evaluation, problem: RankingProblem, lam: float) -> float:
+def duality_gap(at: Evaluation, lam: float) -> float:
     r"""No model has an objective lower than this one by more than the gap.
 
     With :math:`\tau = \min(1, \min_r \lambda / |g_r|)`, for every v
@@ -42,12 +38,8 @@ def duality_gap(at: Evaluation, problem: RankingProblem, lam: float) -> float:
     as a convex L lies above its tangents, a loss is above 0, and :math:`|\tau g_r| \le \lambda`.
     The bound is the value of the dual problem at :math:`\tau g`, or below it.
 
-    `at` has the value of the whole objective, and the gradient of L. nan where no bound is known:
-    for a loss that is not convex, or has unknowns of its own, whose slopes are zero at the minimum
-    only.
+    `at` has the value of the whole objective, and the gradient of L.
     """
-    if problem.loss.n_levels or isinstance(problem.loss, Top):
-        return float("nan")
     share = lam / max(lam, float(np.abs(at.gradient).max(initial=0.0)))
     smooth = at.value - lam * float(np.abs(at.w).sum())
     bound = max(share * (smooth - float(at.gradient @ at.w)), 0.0)
@@ -70,14 +62,9 @@ class Penalized(NamedTuple):
     problem: RankingProblem
     lam: float
 
-    @property
-    def thresholds(self) -> np.ndarray:
-        """lam p."""
-        return self.lam * self.problem.penalized
-
     def penalty(self, w: np.ndarray) -> float:
         """Penalty at w."""
-        return float(self.thresholds @ np.abs(w))
+        return self.lam * float(np.abs(w).sum())
 
     def value(self, at: Evaluation) -> float:
         """The whole objective at a point where the smooth part is known."""
@@ -85,7 +72,7 @@ class Penalized(NamedTuple):
 
     def violations(self, at: Evaluation) -> np.ndarray:
         """Violation of each condition of the minimum."""
-        return violations(at.w, at.gradient, self.thresholds)
+        return violations(at.w, at.gradient, self.lam)
 
 
 def minimize_penalized(
@@ -197,16 +184,14 @@ def _model_minimum(
     wanted: float,
 ) -> tuple[np.ndarray, float, float]:
     """Minimum of the model, the decrease that it promises, and the damping used."""
-    here, thresholds = objective.value(at), objective.thresholds[working]
+    here, lam = objective.value(at), objective.lam
     gradient, w = at.gradient[working], at.w[working]
-    # A generalised Hessian of a loss that is not convex may bend down somewhere.
-    bend = max(-float(np.linalg.eigvalsh(H)[0]), 0.0) if len(H) else 0.0
-    steepest = violations(w, gradient, thresholds)
+    steepest = violations(w, gradient, lam)
     # With this damping alone, a model without curvature promises about half of all there is.
     enough = float(steepest @ steepest) / max(here, np.finfo(float).tiny)
     while True:
-        shift = bend + max(damping, _LEAST_DAMPING * (_curvature(H) + enough))
-        model = QuadraticModel(w, gradient, H + shift * np.eye(len(H)), thresholds)
+        shift = max(damping, _LEAST_DAMPING * (_curvature(H) + enough))
+        model = QuadraticModel(w, gradient, H + shift * np.eye(len(H)), lam)
         v = model.minimum(wanted)
         promised = model.decrease(v)
         if promised <= here or damping >= enough:
@@ -225,7 +210,7 @@ def _search(
         return 0.0, None, 0
     here, direction = objective.value(at), target - at.w
     slope = float(at.gradient @ direction)
-    slope += float(objective.thresholds @ (np.abs(target) - np.abs(at.w)))
+    slope += objective.penalty(target) - objective.penalty(at.w)
     rounding = 4.0 * np.finfo(np.float64).eps * max(abs(here), 1e-300)
     before, t = objective.violations(at).max(), 1.0
     for n in range(1, _MAX_TRIALS + 1):
@@ -252,17 +237,17 @@ _SWEEPS, _ROUNDS = 20, 100
 
 
 class QuadraticModel(NamedTuple):
-    """q(v) = g'(v - w) + (v - w)' H (v - w) / 2 + sum_r t_r |v_r| around a point w."""
+    """q(v) = g'(v - w) + (v - w)' H (v - w) / 2 + lam sum_r |v_r| around a point w."""
 
     w: np.ndarray  # shape (n,)
     gradient: np.ndarray  # g
     H: np.ndarray  # symmetric, positive definite
-    thresholds: np.ndarray  # t, at or above 0
+    lam: float
 
     def decrease(self, v: np.ndarray) -> float:
         """q(w) - q(v)."""
         d = v - self.w
-        penalty = float(self.thresholds @ (np.abs(self.w) - np.abs(v)))
+        penalty = self.lam * float((np.abs(self.w) - np.abs(v)).sum())
         return penalty - float(self.gradient @ d) - 0.5 * float(d @ self.H @ d)
 
     def minimum(self, wanted: float) -> np.ndarray:
@@ -275,8 +260,8 @@ class QuadraticModel(NamedTuple):
         """
         v, slope = self.w.copy(), self.gradient.copy()
         for _ in range(_ROUNDS):
-            jit._descend(self.H, self.thresholds, v, slope, wanted, _SWEEPS)
-            if violations(v, slope, self.thresholds).max(initial=0.0) <= wanted:
+            jit._descend(self.H, self.lam, v, slope, wanted, _SWEEPS)
+            if violations(v, slope, self.lam).max(initial=0.0) <= wanted:
                 break
             for _ in range(len(v)):
                 v, slope, blocked = self._on_face(v, slope)
@@ -286,15 +271,14 @@ class QuadraticModel(NamedTuple):
 
     def _on_face(self, v: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
         """A step to the minimum over points with the signs of v: (v, slope, a sign stopped it)."""
-        free = np.flatnonzero((v != 0.0) | (self.thresholds == 0.0))
-        residual = -(slope[free] + self.thresholds[free] * np.sign(v[free]))
+        free = np.flatnonzero(v)
+        residual = -(slope[free] + self.lam * np.sign(v[free]))
         try:
             factor = linalg.cho_factor(self.H[np.ix_(free, free)], check_finite=False)
         except linalg.LinAlgError:
             return v, slope, False
         step = linalg.cho_solve(factor, residual, check_finite=False)
-        held = self.thresholds[free] > 0.0
-        turning = held & (step * v[free] < 0.0)
+        turning = step * v[free] < 0.0
         lengths = np.full(len(free), np.inf)
         lengths[turning] = -v[free][turning] / step[turning]
         first = int(lengths.argmin()) if len(free) else 0
@@ -314,8 +298,7 @@ class ActiveHessian:
     every b, and pulls it back to the unknowns of interest alone.
 
     The problem is in coordinates that are one for a landmark: its whitener has one entry a column
-    at most. `active` are the unknowns of interest, increasing; a loss's own come after the
-    coordinates.
+    at most. `active` are the unknowns of interest, increasing.
 
     The answer is an ndarray of shape (n_active, n_active). Cost: O(n_active (n_active + log m+))
     a row, and n_active rare-side sums a block.
@@ -325,21 +308,10 @@ class ActiveHessian:
 
     def __init__(self, problem: RankingProblem, at: Evaluation, active: np.ndarray) -> None:
         self.problem, self.at = problem, at
-        weights = active[active < problem.rank]
-        self.landmarks = np.abs(problem.whitener[:, weights]).argmax(axis=0)
-        self.sizes = problem.whitener[self.landmarks, weights]
-        levels = np.eye(problem.loss.n_levels)[active[active >= problem.rank] - problem.rank]
+        self.landmarks = np.abs(problem.whitener[:, active]).argmax(axis=0)
+        self.sizes = problem.whitener[self.landmarks, active]
         self.rare_features = self._features(problem.rare_kernel)
-        n_rare = len(problem.rare_weight)
-        none = np.zeros(problem.loss.n_levels)
-        self.rare_values = [*self.rare_features, *np.zeros((len(levels), n_rare))]
-        self.levels = active[active >= problem.rank] - problem.rank
-        self.prefixes = [
-            problem.loss.rare_direction(at.rare, values, level)
-            for values, level in zip(
-                self.rare_values, [*[none] * len(weights), *levels], strict=True
-            )
-        ]
+        self.prefixes = [problem.loss.rare_direction(at.rare, d) for d in self.rare_features]
         # A question needs a function of its own; this one has no use for it.
         self.coefficients = np.zeros(problem.expansion.n_landmarks)
 
@@ -347,24 +319,21 @@ class ActiveHessian:
         """Slopes pulled back to the coordinates of interest; rare-side sums of every unknown."""
         p = self.problem
         zone, weight = p.zone(block, self.at, K), p.block_weight(block)
-        features, still = self._features(K), np.zeros_like(values)
+        features = self._features(K)
         by_row, sums = [], []
-        for b, prefix in enumerate(self.prefixes):
-            direction = features[b] if b < len(features) else still
+        for prefix, direction in zip(self.prefixes, features, strict=True):
             change, more = p.loss.curvature(self.at.rare, prefix, zone, direction, weight)
             by_row.append(change)
             sums.append(more)
-        return still, (features @ np.stack(by_row).T, np.stack(sums))
+        return np.zeros_like(values), (features @ np.stack(by_row).T, np.stack(sums))
 
     def finish(self, pull: np.ndarray, of_majority: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """Add the rare side."""
-        p, n = self.problem, len(self.prefixes)
-        H = np.zeros((n, n))
-        H[: len(of_majority)] = of_majority
-        for b, prefix in enumerate(self.prefixes):
-            terms: Any = p.loss.finish_curvature(self.at.rare, prefix, self.rare_values[b], sums[b])
-            H[: len(of_majority), b] += self.rare_features @ terms.gradient
-            H[len(of_majority) :, b] = terms.levels[self.levels]
+        p, H = self.problem, of_majority.copy()
+        each = zip(self.prefixes, self.rare_features, sums, strict=True)
+        for b, (prefix, direction, more) in enumerate(each):
+            of_rare = p.loss.finish_curvature(self.at.rare, prefix, direction, more)
+            H[:, b] += self.rare_features @ of_rare
         return (0.5 * p.scale) * (H + H.T)
 
     def _features(self, K: np.ndarray) -> np.ndarray:

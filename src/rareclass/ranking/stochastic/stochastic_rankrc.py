@@ -18,7 +18,7 @@ from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.machine import parse_bytes, track
 from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.losses import make_loss
-from rareclass.ranking.losses.pair_loss import MarginLoss
+from rareclass.ranking.losses.piecewise_quadratic import PiecewiseQuadratic
 from rareclass.ranking.machine import KernelModel
 from rareclass.ranking.stochastic.feeding import (
     MOST_BATCH,
@@ -80,8 +80,8 @@ class StochasticRankRC(RankScorer, KernelModel):
         k of them, as `RankRC` picks them. A matrix: those points. In a stream the rare rows of the
         first mini-batch are picked from; rare rows that come later all join the loss, and become
         landmarks while there are fewer than k and they lie outside the span of the others.
-    loss : {"smoothed_hinge", "squared_hinge", "logistic", "exponential"} or MarginLoss
-        Loss of the score difference of a pair: one that is a plain sum over pairs.
+    loss : {"smoothed_hinge", "squared_hinge"}, SmoothedHinge or SquaredHinge
+        Loss of the score difference of a pair.
     loss_params : dict or None, default=None
         Further parameters of a loss given by name.
     batch_size : int or "auto", default="auto"
@@ -377,11 +377,10 @@ class StochasticRankRC(RankScorer, KernelModel):
         memory = parse_bytes(self.memory)
         most = most_landmarks(self.landmarks, memory)
         loss = make_loss(self.loss, self.eps, self.loss_params)
-        if not isinstance(loss, MarginLoss):
+        if not isinstance(loss, PiecewiseQuadratic):
             raise InputError(
                 f"loss={self.loss!r} is not a plain sum over pairs, which mini-batches stand for.",
-                "Use 'smoothed_hinge', 'squared_hinge', 'logistic' or 'exponential', or RankRC, "
-                "which sees all rows at once.",
+                "Use 'smoothed_hinge' or 'squared_hinge', or RankRC, which sees all rows at once.",
                 ErrorKind.UNSUPPORTED,
                 value=self.loss,
             )
