@@ -85,12 +85,11 @@ POPULATIONS = (
 
 def library_intervals(y: NDArray[np.bool_], scores: FloatArray) -> list[metrics.Interval]:
     """One interval for each of `MEASURES`."""
-    at_k = metrics.precision_at_k_interval
     depths = [_depth(int(y.sum()), depth) for depth in DEPTHS]
     return [
-        metrics.roc_auc_interval(y, scores, level=LEVEL),
-        metrics.average_precision_interval(y, scores, level=LEVEL),
-        *(at_k(y, scores, k, level=LEVEL) for k in depths),
+        metrics.interval("roc_auc", y, scores, level=LEVEL),
+        metrics.interval("average_precision", y, scores, level=LEVEL),
+        *(metrics.interval("precision_at_k", y, scores, level=LEVEL, k=k) for k in depths),
     ]
 
 

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logit, ndtr, ndtri
 
-from rareclass.metrics import average_precision_interval
+from rareclass.metrics import interval
 from rareclass.metrics.interval import stretch_of_folds, widened
 
 ESTIMATE, ON_TEST_ROWS = "estimate", "on_test_rows"  # of a run: value, low, high
@@ -68,12 +68,12 @@ def of_fit(model: Any, y: np.ndarray) -> dict[str, Any]:
     from rareclass.fit.method import EncodedRows
 
     judged = AutoMethod().cross_fitted(model, EncodedRows(None, y, None))
-    of_rows = average_precision_interval(judged.y == 1, judged.scores, judged.weight)
-    interval = widened(of_rows, stretch_of_folds(len(y), len(judged.y), model.n_splits_))
+    of_rows = interval("average_precision", judged.y == 1, judged.scores, judged.weight)
+    printed = widened(of_rows, stretch_of_folds(len(y), len(judged.y), model.n_splits_))
     board = model.leaderboard_
     names = ("member", "average_precision", "seconds", "weight")
     members = [list(row) for row in zip(*(board[name].tolist() for name in names), strict=True)]
-    return {ESTIMATE: [float(value) for value in interval], "members": members}
+    return {ESTIMATE: [float(value) for value in printed], "members": members}
 
 
 def agreement(tables: Sequence[Runs]) -> Agreement | None:

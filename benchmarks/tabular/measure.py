@@ -21,7 +21,7 @@ from benchmarks.tabular import estimates, sets
 from benchmarks.tabular.learners import LEARNERS, Learner, Settings
 from benchmarks.tabular.search import search
 from benchmarks.tabular.spaces import SPACES, TUNED
-from rareclass.metrics import average_precision_interval, precision_at_k
+from rareclass.metrics import interval, precision_at_k
 
 PARTS = 10  # of the test rows, where there is one split
 WARM_UP_ROWS, WARM_UP_SECONDS = 200, 1.0
@@ -116,7 +116,7 @@ def one_split(rows: sets.Rows, method: str, number: int, budget: float) -> dict[
     if chances is not None:
         outcome["log_loss"] = float(log_loss(y_held, np.asarray(chances, dtype=np.float64)))
     if estimates.ESTIMATE in outcome:
-        outcome[estimates.ON_TEST_ROWS] = list(average_precision_interval(y_held, scores))
+        outcome[estimates.ON_TEST_ROWS] = list(interval("average_precision", y_held, scores))
     if rows.n_train is not None:
         outcome["parts"] = parts(y_held, scores)
     return outcome

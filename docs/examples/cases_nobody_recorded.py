@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from rareclass.labels import audit
-from rareclass.metrics import average_precision_interval, missed_case_measures
+from rareclass.metrics import interval, missed_case_measures
 
 data = load_breast_cancer(as_frame=True)
 rng = np.random.default_rng(0)
@@ -40,9 +40,9 @@ print(f"{hits[:10].sum()} of the first 10 rows listed, {hits.sum()} of 20, are m
 
 measured = missed_case_measures(recorded, found.score, 0.0, missed_cases=0.2)
 measures = {
-    "recorded labels": average_precision_interval(recorded, found.score),
+    "recorded labels": interval("average_precision", recorded, found.score),
     "corrected": measured.average_precision,
-    "true labels": average_precision_interval(true, found.score),
+    "true labels": interval("average_precision", true, found.score),
 }
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 bins = np.linspace(found.score.min(), found.score.max(), 30)

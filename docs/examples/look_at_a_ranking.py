@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rareclass import RankRC
-from rareclass.metrics import average_precision_interval
+from rareclass.metrics import interval
 from rareclass.report import (
     AlertsDisplay,
     GainsDisplay,
@@ -33,7 +33,7 @@ learned = np.arange(len(y)) % 2 == 0
 machine = RankRC(lam=2**-10, landmarks=("rare+majority", 200), random_state=0)
 model = make_pipeline(StandardScaler(), machine).fit(X[learned], y[learned])
 truth, scores = y[~learned], model.score_samples(X[~learned])
-found = average_precision_interval(truth, scores)
+found = interval("average_precision", truth, scores)
 print(f"{len(truth):,} test rows, {truth.sum()} of them rare")
 print(f"average precision {found.value:.3f} (95% interval {found.low:.3f} to {found.high:.3f})")
 

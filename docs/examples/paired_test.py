@@ -12,7 +12,7 @@ hard for one ranking are usually hard for the other. A paired test compares both
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rareclass.metrics import average_precision_interval, paired_difference, roc_auc_interval
+from rareclass.metrics import interval, paired_difference
 
 rng = np.random.default_rng(2)
 y = np.arange(6_000) < 60
@@ -21,12 +21,12 @@ old = 0.95 * common + 0.31 * rng.normal(size=6_000) + 1.3 * y
 new = 0.95 * common + 0.31 * rng.normal(size=6_000) + 1.6 * y
 
 measures = {
-    "AUC": ("roc_auc", roc_auc_interval),
-    "average precision": ("average_precision", average_precision_interval),
+    "AUC": "roc_auc",
+    "average precision": "average_precision",
 }
 alone, paired = {}, {}
-for name, (metric, interval) in measures.items():
-    alone[name] = [interval(y, scores) for scores in (old, new)]
+for name, metric in measures.items():
+    alone[name] = [interval(metric, y, scores) for scores in (old, new)]
     paired[name] = paired_difference(y, new, old, metric)
     test = paired[name]
     print(

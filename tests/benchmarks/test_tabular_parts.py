@@ -22,7 +22,7 @@ from benchmarks.tabular import (
 )
 from rareclass import RareClassifier
 from rareclass.cli.app import app
-from rareclass.metrics import average_precision_interval
+from rareclass.metrics import interval
 
 FLAML = """
 import numpy as np
@@ -175,7 +175,7 @@ def test_right_intervals_have_the_expected_coverage():
 
     def figure(n_rare, n_majority):
         y = np.repeat([1, 0], [n_rare, n_majority])
-        return list(average_precision_interval(y, rng.normal(size=len(y)) + 1.5 * y))
+        return list(interval("average_precision", y, rng.normal(size=len(y)) + 1.5 * y))
 
     tables = [
         [{"estimate": figure(60, 600), "on_test_rows": figure(30, 300)} for _ in range(5)]

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rareclass.metrics import average_precision_interval, roc_auc_interval
+from rareclass.metrics import interval
 from rareclass.report.page import KeyFigure, Note, PageTable, ReportPage, Section, rendered
 from rareclass.report.ranking_section import ranking_section
 from rareclass.report.scores_section import Reliability, ScoreDistribution, scores_section
@@ -141,7 +141,7 @@ class Judged:
         cells = (("a number of words",) * 8,) * 3
         return [
             ranking_section(
-                table, roc_auc_interval(y, scores), average_precision_interval(y, scores)
+                table, interval("roc_auc", y, scores), interval("average_precision", y, scores)
             ),
             scores_section(
                 ScoreDistribution.of(y, scores), 0.5, Reliability.of(y, probabilities)

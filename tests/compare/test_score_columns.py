@@ -32,9 +32,8 @@ def test_the_figures_are_those_of_the_functions():
         "AUC", "average precision", "precision at 15", "precision at 30",
     ]  # fmt: skip
     for standings in found.measures:
-        interval = getattr(metrics, f"{standings.measure}_interval")
         for each in standings.standings:
-            alone = interval(y, scores[each.name], **standings.options)
+            alone = metrics.interval(standings.measure, y, scores[each.name], **standings.options)
             assert (each.value, each.low, each.high) == alone
             if each.beside_the_best is None:
                 continue

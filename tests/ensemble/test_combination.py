@@ -22,7 +22,7 @@ from rareclass.ensemble.combination import (
 )
 from rareclass.ensemble.score_functions import FalsePositiveRate
 from rareclass.ensemble.training_rows import HeldOutRows
-from rareclass.metrics import average_precision, average_precision_interval, roc_auc
+from rareclass.metrics import average_precision, interval, roc_auc
 
 
 @st.composite
@@ -113,7 +113,9 @@ def test_a_part_of_the_weight_is_shared_by_those_near_the_best_and_the_rest_is_v
     members += [candidate("none", noisy(y, 0.0, 9))]
     combined = combine(members, held_out_rows(y), average_precision, False, 0)
     rarity = {each.candidate.member.name: each.rarity for each in combined.candidates}
-    bounds = {name: average_precision_interval(y, each, None, 0.8) for name, each in rarity.items()}
+    bounds = {
+        name: interval("average_precision", y, each, None, 0.8) for name, each in rarity.items()
+    }
     best = max(bounds.values(), key=lambda bound: bound.value)
     near = np.array([bounds[name].value >= best.low for name in rarity])
     assert not near[list(rarity).index("none")]

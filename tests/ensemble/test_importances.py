@@ -20,7 +20,7 @@ from rareclass.ensemble.members.machines import LogisticOnIndicators
 from rareclass.ensemble.race import Candidate
 from rareclass.ensemble.training_rows import FoldedRows, HeldOutRows, TrainingViews
 from rareclass.findings import finding_of
-from rareclass.metrics import average_precision, average_precision_interval, roc_auc
+from rareclass.metrics import average_precision, interval, roc_auc
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -129,10 +129,10 @@ def test_the_leaderboard_measures_held_out_rows_with_their_weights():
     assert board["weight"].tolist() == [1.0, 0.0]
     assert board["roc_auc"][0] == pytest.approx(roc_auc(Y, good.held_out, weight), abs=1e-3)
     assert board["objective"].tolist() == board["roc_auc"].tolist()
-    interval = average_precision_interval(Y, combined.candidates[0].rarity, weight)
-    assert board["average_precision"][0] == interval.value
-    assert board["average_precision_low"][0] == interval.low
-    assert board["average_precision_high"][0] == interval.high
+    found = interval("average_precision", Y, combined.candidates[0].rarity, weight)
+    assert board["average_precision"][0] == found.value
+    assert board["average_precision_low"][0] == found.low
+    assert board["average_precision_high"][0] == found.high
     nobody = leaderboard(combined, np.zeros(N, bool), weight)
     assert np.isnan(nobody["roc_auc"]).all()
     assert np.isnan(nobody["average_precision_high"]).all()

@@ -16,13 +16,7 @@ from rareclass.ensemble.members.member import EncodedFolds
 from rareclass.ensemble.near_best import Behind, Leader, interval_of
 from rareclass.ensemble.score_functions import LinearFunction
 from rareclass.ensemble.training_rows import HeldOutRows
-from rareclass.metrics import (
-    average_precision,
-    average_precision_interval,
-    precision_at_k,
-    roc_auc,
-    roc_auc_interval,
-)
+from rareclass.metrics import average_precision, interval, precision_at_k, roc_auc
 
 N = 2000
 Y = np.arange(N) % 20 == 0
@@ -37,22 +31,22 @@ def rows_of(y, weight=None):
 
 
 @pytest.mark.parametrize(
-    ("objective", "interval"),
+    ("objective", "measure"),
     [
-        (average_precision, average_precision_interval),
-        (precision_at_k, average_precision_interval),
-        (roc_auc, roc_auc_interval),
+        (average_precision, "average_precision"),
+        (precision_at_k, "average_precision"),
+        (roc_auc, "roc_auc"),
     ],
 )
-def test_nearness_goes_by_auc_where_that_is_the_objective(objective, interval):
+def test_nearness_goes_by_auc_where_that_is_the_objective(objective, measure):
     scores, weight = scores_of(Y, 2.0, 0), np.random.default_rng(0).integers(1, 4, N) * 1.0
     found = interval_of(objective, rows_of(Y, weight), scores)
-    assert found == interval(Y, scores, weight, 0.8)
+    assert found == interval(measure, Y, scores, weight, 0.8)
 
 
 def test_the_leader_is_the_best_in_whatever_steps_and_has_its_interval():
     every = [scores_of(Y, gain, k) for k, gain in enumerate((1.0, 3.0, 2.0))]
-    bound = average_precision_interval(Y, every[1], None, 0.8)
+    bound = interval("average_precision", Y, every[1], None, 0.8)
     leader = None
     for step in ([every[0]], [], every[1:]):
         leader = Leader.of(step, rows_of(Y), average_precision, leader)

@@ -14,7 +14,7 @@ from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import Method
 from rareclass.fit.training import Trained, train
 from rareclass.fit.training_set import FitSettings, read_training_set
-from rareclass.metrics import average_precision_interval, roc_auc_interval
+from rareclass.metrics import interval
 from rareclass.metrics.interval import Interval, widened
 from rareclass.tables.table_file import open_table
 
@@ -46,11 +46,8 @@ def test_intervals_allow_for_other_training_rows(
     assert held_out is not None
     assert estimate is not None
     rows = held_out.y == 1, held_out.scores, held_out.weight
-    for name, of_rows in (
-        ("AUC", roc_auc_interval),
-        ("average precision", average_precision_interval),
-    ):
-        value, *ends = of_rows(*rows)
+    for name, measure in (("AUC", "roc_auc"), ("average precision", "average_precision")):
+        value, *ends = interval(measure, *rows)
         own, *own_ends = estimate.measures[name]
         assert own == pytest.approx(value, abs=1e-9)
         reach = np.sqrt(ratio) * (logit(ends) - logit(value))

@@ -74,8 +74,8 @@ def test_whole_partial_auc_is_the_auc_with_its_interval():
     rng = np.random.default_rng(1)
     y = np.repeat([1, 0], [9, 300])
     s = np.round(rng.normal(size=309) + y, 1)
-    whole = metrics.partial_auc_interval(y, s, max_fpr=1.0)
-    assert whole == pytest.approx(metrics.roc_auc_interval(y, s), rel=1e-12)
+    whole = metrics.interval("partial_auc", y, s, max_fpr=1.0)
+    assert whole == pytest.approx(metrics.interval("roc_auc", y, s), rel=1e-12)
 
 
 @draws(40)
@@ -85,7 +85,7 @@ def test_cost_is_that_of_the_rows_called_wrongly(sample, threshold, seed):
     fp, fn = np.random.default_rng(seed).gamma(0.5, size=(2, y.size))
     expected = cost_by_rows(y, s, threshold, fp, fn, w)
     assert metrics.expected_cost(y, s, threshold, fp, fn, w) == pytest.approx(expected, rel=1e-9)
-    found = metrics.expected_cost_interval(y, s, threshold, fp, fn, w)
+    found = metrics.interval("expected_cost", y, s, w, threshold=threshold, cost_fp=fp, cost_fn=fn)
     assert 0.0 <= found.low <= found.value <= found.high
     assert found.value == pytest.approx(expected, rel=1e-9)
 
@@ -94,18 +94,18 @@ def test_cost_of_decisions_and_of_nothing_at_stake():
     y = np.array([True, True, False, False])
     called = np.array([True, False, True, False])
     assert metrics.expected_cost(y, called, cost_fp=3, cost_fn=5) == 2.0
-    assert metrics.expected_cost_interval(y, called, cost_fp=0, cost_fn=0) == (0.0, 0.0, 0.0)
-    one = metrics.expected_cost_interval(y, called, cost_fp=0)
-    recall = metrics.recall_at_k_interval([1, 1, 0, 0], [3, 1, 0, 0], 1)
+    assert metrics.interval("expected_cost", y, called, cost_fp=0, cost_fn=0) == (0.0, 0.0, 0.0)
+    one = metrics.interval("expected_cost", y, called, cost_fp=0)
+    recall = metrics.interval("recall_at_k", [1, 1, 0, 0], [3, 1, 0, 0], k=1)
     assert one == pytest.approx((0.25, (1 - recall.high) / 2, (1 - recall.low) / 2))
 
 
 def test_amounts_that_vary_make_the_cost_vary():
     y = np.repeat([1, 0], [50, 50])
     amounts = np.tile([2.0, 6.0], 50)
-    varied = metrics.expected_cost_interval(y, np.zeros(100), 0.5, 0.0, amounts)
+    varied = metrics.interval("expected_cost", y, np.zeros(100), cost_fp=0.0, cost_fn=amounts)
     # All rare rows are missed: the mean amount varies, and Wilson's interval reaches down.
-    share = metrics.recall_at_k_interval([1] * 40 + [0], np.arange(41)[::-1], 40)
+    share = metrics.interval("recall_at_k", [1] * 40 + [0], np.arange(41)[::-1], k=40)
     assert share.value == 1.0  # (2 + 6)**2 / (2**2 + 6**2) * 25 rows' worth of trials
     down = np.hypot(2.0 * (1 - share.low), ndtri(0.975) * 2.0 / np.sqrt(50) / 2)
     up = ndtri(0.975) * 2.0 / np.sqrt(50) / 2

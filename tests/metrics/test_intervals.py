@@ -1,5 +1,7 @@
 """Intervals: their components against slow definitions, their bounds, and how often they cover."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,14 +9,12 @@ from scipy.special import expit, logit, ndtr, ndtri
 from scipy.stats import beta
 
 from oracles.metrics import average_precision_by_rows, placements_by_pairs, samples
-from rareclass.metrics import (
-    average_precision_interval,
-    precision_at_k_interval,
-    roc_auc_interval,
-)
+from rareclass.metrics import interval
 from rareclass.metrics.areas import average_precision_influences, rare_above
 from rareclass.metrics.rare_cells import collapse
 from rareclass.metrics.scored_classes import split_scores
+
+AREAS = [("roc_auc", {}), ("average_precision", {})]
 
 
 def _spread(weight, value, mean):
@@ -48,8 +48,9 @@ def test_roc_auc_interval_is_its_formula(sample):
         reach = ndtri(0.975) * np.sqrt(variance) / worst
         low = max(low, expit(logit(auc) - reach))
         high = min(high, expit(logit(auc) + reach))
-        interval = roc_auc_interval(y, s, w)
-        assert interval == pytest.approx((auc, min(low, auc), max(high, auc)), abs=1e-6)
+        assert interval("roc_auc", y, s, w) == pytest.approx(
+            (auc, min(low, auc), max(high, auc)), abs=1e-6
+        )
 
 
 def test_average_precision_influences_are_derivatives():
@@ -81,44 +82,38 @@ def test_average_precision_influences_are_derivatives():
 @given(samples())
 def test_intervals_hold_the_value_and_stay_in_the_unit_interval(sample):
     y, s, w = sample
-    for interval in (
-        roc_auc_interval(y, s, w),
-        average_precision_interval(y, s, w),
-        precision_at_k_interval(y, s, w.sum() / 2, w),
-    ):
-        assert 0.0 <= interval.low <= interval.value <= interval.high <= 1.0
+    for measure, options in (*AREAS, ("precision_at_k", {"k": w.sum() / 2})):
+        found = interval(measure, y, s, w, **options)
+        assert 0.0 <= found.low <= found.value <= found.high <= 1.0
 
 
 def test_perfect_separation_has_a_one_sided_bound():
     y = np.repeat([0, 1], [500, 10])
-    for interval in (roc_auc_interval(y, y), average_precision_interval(y, y, level=0.95)):
-        assert interval == pytest.approx((1.0, 0.025 ** (1 / 10), 1.0))
-    worst = roc_auc_interval(y, -y)
+    for measure, _ in AREAS:
+        assert interval(measure, y, y) == pytest.approx((1.0, 0.025 ** (1 / 10), 1.0))
+    worst = interval("roc_auc", y, -y)
     assert worst == pytest.approx((0.0, 0.0, 1 - 0.025 ** (1 / 10)))
     # One majority row out of place must not open the interval wide.
     s = y.astype(float)
     s[0] = 2.0
-    assert 0.6 < roc_auc_interval(y, s).low < 0.9
+    assert 0.6 < interval("roc_auc", y, s).low < 0.9
 
 
 def test_one_rare_row_says_almost_nothing():
     y = np.arange(100) == 90
-    for measure in (roc_auc_interval, average_precision_interval):
-        interval = measure(y, np.arange(100.0))
-        assert interval.low < 0.1
-        assert interval.high > interval.value
-    assert roc_auc_interval(y, np.arange(100.0)).high > 0.99
+    for measure, _ in AREAS:
+        found = interval(measure, y, np.arange(100.0))
+        assert found.low < 0.1
+        assert found.high > found.value
+    assert interval("roc_auc", y, np.arange(100.0)).high > 0.99
 
 
 def test_a_greater_level_is_wider_and_more_rows_are_narrower():
     rng = np.random.default_rng(2)
     y = np.repeat([0, 1], [300, 30])
     s = rng.normal(size=330) + 2 * y
-    for measure in (
-        roc_auc_interval,
-        average_precision_interval,
-        lambda y, s, level=0.95: precision_at_k_interval(y, s, y.sum(), level=level),
-    ):
+    for name, options in (*AREAS, ("lift_at_k", {"share": 1 / 11})):
+        measure = partial(interval, name, **options)
         half, usual, more = measure(y, s, level=0.5), measure(y, s), measure(y, s, level=0.99)
         assert more.low < usual.low < half.low < half.high < usual.high < more.high
         copies = measure(np.tile(y, 25), np.tile(s, 25))
@@ -144,9 +139,9 @@ def test_nominal_95_percent_intervals_cover(shift, least):
     for _ in range(n_samples):
         s = rng.normal(size=y.size) + shift * y
         intervals = (
-            roc_auc_interval(y, s),
-            average_precision_interval(y, s),
-            precision_at_k_interval(y, s, n_rare),
+            interval("roc_auc", y, s),
+            interval("average_precision", y, s),
+            interval("precision_at_k", y, s, k=n_rare),
         )
         hits += [i.low <= true <= i.high for i, true in zip(intervals, truth, strict=True)]
     assert (hits / n_samples >= least).all(), hits / n_samples

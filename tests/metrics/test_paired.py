@@ -181,7 +181,7 @@ def test_clear_differences_are_seen_and_paired_tests_see_more():
         assert found.p_value < 0.05, measure
     noise = a + 0.05 * np.random.default_rng(0).normal(size=y.size)
     found = compared(y, a, noise, "roc_auc")
-    apart = metrics.roc_auc_interval(y, a)
+    apart = metrics.interval("roc_auc", y, a)
     assert found.high - found.low < 0.5 * (apart.high - apart.low)
 
 

@@ -94,9 +94,9 @@ def test_roc_auc_by_searching_is_the_mean_over_pairs(sample):
     y, s, w = sample
     with patch.object(rare_cells, "_SEARCH_FROM", 0):
         searched = metrics.roc_auc(y, s, w)
-        interval = metrics.roc_auc_interval(y, s, w)
+        interval = metrics.interval("roc_auc", y, s, w)
     assert searched == pytest.approx(roc_auc_by_pairs(y, s, w), rel=1e-12, abs=0)
-    assert interval == pytest.approx(metrics.roc_auc_interval(y, s, w), rel=1e-9)
+    assert interval == pytest.approx(metrics.interval("roc_auc", y, s, w), rel=1e-9)
 
 
 @draws(5)

@@ -1,5 +1,7 @@
 """Measures against their definitions and scikit-learn; invariances and refusals of all of them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -17,33 +19,21 @@ from oracles.metrics import (
 from rareclass import metrics
 from rareclass.errors import ErrorKind
 
-
-def of(name, *options, **more):
-    """The measure of this name with options, as a function of (y, scores, sample_weight)."""
-    measure = getattr(metrics, name)
-    return lambda y, s, sample_weight=None: measure(
-        y, s, *options, sample_weight=sample_weight, **more
-    )
-
-
-COST = {"threshold": 0.5, "cost_fp": 2.0, "cost_fn": 7.0}
-VALUES = {
-    "roc_auc": metrics.roc_auc,
-    "average_precision": metrics.average_precision,
-    "accuracy_at_optroc": metrics.accuracy_at_optroc,
-    **{name: of(name, 2) for name in ("precision_at_k", "recall_at_k", "lift_at_k")},
-    "partial_auc": of("partial_auc", max_fpr=0.3),
-    "expected_cost": of("expected_cost", **COST),
+OPTIONS = {
+    "roc_auc": {},
+    "average_precision": {},
+    "precision_at_k": {"k": 2},
+    "recall_at_k": {"k": 2},
+    "lift_at_k": {"k": 2},
+    "partial_auc": {"max_fpr": 0.3},
+    "expected_cost": {"threshold": 0.5, "cost_fp": 2.0, "cost_fn": 7.0},
 }
+
+
+VALUES = {name: partial(getattr(metrics, name), **more) for name, more in OPTIONS.items()}
+VALUES["accuracy_at_optroc"] = metrics.accuracy_at_optroc
 INTERVALS = {
-    "roc_auc_interval": metrics.roc_auc_interval,
-    "average_precision_interval": metrics.average_precision_interval,
-    **{
-        f"{name}_interval": of(f"{name}_interval", 2)
-        for name in ("precision_at_k", "recall_at_k", "lift_at_k")
-    },
-    "partial_auc_interval": of("partial_auc_interval", max_fpr=0.3),
-    "expected_cost_interval": of("expected_cost_interval", **COST),
+    f"{name}_interval": partial(metrics.interval, name, **more) for name, more in OPTIONS.items()
 }
 ALL = VALUES | INTERVALS
 by_name = pytest.mark.parametrize("name", ALL)
@@ -103,8 +93,8 @@ def test_a_weight_of_k_is_k_copies_and_0_is_absence(name, data):
     repeated = ALL[name](np.repeat(y, copies), np.repeat(s, copies))
     rel = 1e-9 if name.startswith(("recall", "lift", "partial", "expected")) else 1e-12
     close = {"rel": rel, "abs": 0.0 if rel == 1e-12 else 1e-12}
-    assert ALL[name](y, s, copies) == pytest.approx(repeated, **close)
-    assert ALL[name](y, s, np.ones(y.size)) == pytest.approx(ALL[name](y, s), **close)
+    assert ALL[name](y, s, sample_weight=copies) == pytest.approx(repeated, **close)
+    assert ALL[name](y, s, sample_weight=np.ones(y.size)) == pytest.approx(ALL[name](y, s), **close)
 
 
 @pytest.mark.sampled(5)
@@ -128,9 +118,9 @@ def test_only_the_order_of_the_scores_counts(name, sample):
 def test_intervals_hold_the_value(name, sample):
     y, s, w = sample
     w[np.argmax(y == 1)] += 2.0  # k = 2 is within the rows
-    found = INTERVALS[name](y, s, w)
+    found = INTERVALS[name](y, s, sample_weight=w)
     assert found.low <= found.value <= found.high
-    of_value = VALUES[name.removesuffix("_interval")](y, s, w)
+    of_value = VALUES[name.removesuffix("_interval")](y, s, sample_weight=w)
     assert found.value == pytest.approx(of_value, rel=1e-12, abs=1e-12)
 
 
@@ -226,6 +216,6 @@ def test_bad_input_is_named(name, y, scores, weight, kind, place):
 
 @pytest.mark.parametrize("k", [0, -1, 3, np.nan, np.inf])
 def test_k_out_of_range(k):
-    for measure in (metrics.precision_at_k, metrics.precision_at_k_interval):
+    for measure in (metrics.precision_at_k, partial(metrics.interval, "precision_at_k")):
         with pytest.raises(ValueError, match="k = "):
-            measure([0, 1], [0.1, 0.2], k)
+            measure([0, 1], [0.1, 0.2], k=k)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from faults import refused
 from oracles.metrics import samples
 from oracles.ordinal import ordinal_samples, vus_by_tuples
 from rareclass.errors import ErrorKind
-from rareclass.metrics import mauc, roc_auc, roc_auc_interval, vus, vus_interval
+from rareclass.metrics import interval, mauc, roc_auc, vus
 
 
 @draws(120)
@@ -79,7 +80,7 @@ def test_copies_are_weights_and_only_the_order_of_scores_counts(sample, seed):
     y, s, given = np.repeat(codes, copies), np.repeat(scores, copies), {"levels": range(n_levels)}
     assert vus(codes, scores, copies, **given) == vus(y, s, **given)
     drawn = {**given, "n_draws": 5, "random_state": seed}
-    assert vus_interval(codes, scores, copies, **drawn) == vus_interval(y, s, **drawn)
+    assert interval("vus", codes, scores, copies, **drawn) == interval("vus", y, s, **drawn)
     ranks = np.unique(scores, return_inverse=True)[1]
     assert vus(codes, 2.0**ranks, weight, **given) == vus(codes, scores, weight, **given)
 
@@ -105,7 +106,7 @@ def test_interval_is_near_that_of_de_long_for_two_levels():
     rng = np.random.default_rng(0)
     y = rng.random(2000) < 0.05
     scores = rng.normal(size=2000) + y
-    found, wanted = vus_interval(y, scores), roc_auc_interval(y, scores)
+    found, wanted = interval("vus", y, scores), interval("roc_auc", y, scores)
     assert found.value == pytest.approx(wanted.value)
     assert found.low == pytest.approx(wanted.low, abs=0.02)
     assert found.high == pytest.approx(wanted.high, abs=0.02)
@@ -121,16 +122,16 @@ def test_interval_holds_the_truth_as_often_as_it_says(counts):
     held = [
         low <= truth <= high
         for _, low, high in (
-            vus_interval(y, rng.normal(size=len(y)) + 0.8 * y, n_draws=60) for _ in range(200)
+            interval("vus", y, rng.normal(size=len(y)) + 0.8 * y, n_draws=60) for _ in range(200)
         )
     ]
     assert 0.9 < np.mean(held) <= 1.0
 
 
 def test_perfect_order_leaves_room_for_doubt():
-    interval = vus_interval([0, 0, 0, 1, 1, 2], [0.0, 0.1, 0.2, 1.0, 1.5, 2.0])
-    assert interval.value == interval.high == 1.0
-    assert interval.low == pytest.approx(0.025)
+    found = interval("vus", [0, 0, 0, 1, 1, 2], [0.0, 0.1, 0.2, 1.0, 1.5, 2.0])
+    assert found.value == found.high == 1.0
+    assert found.low == pytest.approx(0.025)
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,6 @@ def test_perfect_order_leaves_room_for_doubt():
     ],
 )
 def test_bad_columns_are_named(given, kind, place):
-    for measure in (mauc, vus, vus_interval):
+    for measure in (mauc, vus, partial(interval, "vus")):
         with refused(kind, **place):
             measure(*given)

@@ -7,7 +7,7 @@ from scipy import stats
 from sklearn.metrics import brier_score_loss, log_loss
 
 from draws import draws
-from rareclass.metrics import recall_at_k, recall_at_k_interval
+from rareclass.metrics import interval, recall_at_k
 from rareclass.model.decisions import RareDecision
 from rareclass.model.evaluate import decision_table, probability_quality
 from rareclass.model.facts import RareClassFacts
@@ -35,7 +35,7 @@ def test_rows_are_counted_as_one_by_one(seed: int, n_rest: int, n_rare: int) -> 
         assert threshold.as_plain_data()["precision"]["value"] is None
     assert [row.alerts for row in tops] == sorted({10, 100, n_rare} & set(range(len(rare))))
     for row in tops:
-        recall = recall_at_k_interval(rare, scores, row.alerts)
+        recall = interval("recall_at_k", rare, scores, k=row.alerts)
         np.testing.assert_allclose(row.recall, recall, rtol=1e-9)
         found = n_rare * recall_at_k(rare, scores, row.alerts)
         np.testing.assert_allclose(row.precision.value, found / row.alerts, rtol=1e-9)
@@ -62,9 +62,9 @@ def test_counts_at_the_threshold_have_the_intervals_of_the_table(
     assert counts["true_rare"] + counts["false_rare"] == row.alerts
     assert counts["true_rare"] + counts["missed_rare"] == n_rare
     assert counts["false_rare"] + counts["true_rest"] == n_rest
-    for name, interval in (("precision", row.precision), ("recall", row.recall)):
+    for name, found in (("precision", row.precision), ("recall", row.recall)):
         if row.alerts or name == "recall":
-            assert [counts[name], *intervals[name]] == list(interval)
+            assert [counts[name], *intervals[name]] == list(found)
         else:
             assert counts[name] is intervals[name] is None
 

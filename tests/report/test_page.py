@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from rareclass.metrics import average_precision_interval, roc_auc_interval
+from rareclass.metrics import interval
 from rareclass.report.columns_section import importance_plot
 from rareclass.report.page import (
     FactList,
@@ -66,7 +66,9 @@ def judged(n: int = 3_000) -> ReportPage:
     table = ThresholdTable.of(y, scores, own=2.0, time=day, costs={"fp": 1.0, "fn": 9.0})
     sections = (
         threshold_section(table, EVIL, "rest", "a rule", f"rareclass {EVIL} {{threshold}}"),
-        ranking_section(table, roc_auc_interval(y, scores), average_precision_interval(y, scores)),
+        ranking_section(
+            table, interval("roc_auc", y, scores), interval("average_precision", y, scores)
+        ),
         scores_section(ScoreDistribution.of(y, scores), 2.0, Reliability.of(y, probabilities)),
         cost_section(table),
         subgroups_section(Subgroups.of("day", day, y, scores, 2.0, in_order=True), None),

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from rareclass.encoding.bounded_numbers import summarise_numbers
-from rareclass.metrics import roc_auc_interval
+from rareclass.metrics import interval
 from rareclass.metrics.column_drift import population_stability_index
 from rareclass.metrics.interval import exact_interval
 from rareclass.model.columns import ColumnDrift, tenths, worst_first
@@ -121,7 +121,7 @@ def test_parts_are_measured_each_by_itself():
     here = names == "c"
     assert (part.n_rows, part.n_rare) == (here.sum(), (here & y).sum())
     assert part.alerts == (here & (scores > 1.5)).sum()
-    assert_allclose(part.auc, roc_auc_interval(y[here], scores[here]))
+    assert_allclose(part.auc, interval("roc_auc", y[here], scores[here]))
     # Among many parts that do alike none is worse.
     alike = generator.normal(size=n) + 2.0 * y
     told = Subgroups.of("shop", np.arange(n) % 200, y, alike, 1.5, most=20)

@@ -9,7 +9,7 @@ from sklearn.metrics import confusion_matrix
 
 from draws import draws
 from rareclass.errors import InputError
-from rareclass.metrics import expected_cost_interval
+from rareclass.metrics import interval
 from rareclass.metrics.interval import exact_interval
 from rareclass.report.threshold_table import LEVEL, Gains, ThresholdTable
 
@@ -76,8 +76,14 @@ def test_costs_and_the_busiest_day_against_plain_sums():
     assert table.n_days == 7
     for k in range(0, len(table.thresholds), 11):
         called = scores > table.thresholds[k]
-        found = expected_cost_interval(
-            y, scores, table.thresholds[k], cost_fp=np.full(400, 2.0), cost_fn=amount, level=LEVEL
+        found = interval(
+            "expected_cost",
+            y,
+            scores,
+            threshold=table.thresholds[k],
+            cost_fp=np.full(400, 2.0),
+            cost_fn=amount,
+            level=LEVEL,
         )
         cost = table.cost
         # Looking costs nothing here: what is left are the two parts of that measure.

@@ -13,7 +13,7 @@ from faults import refused
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind
-from rareclass.metrics import average_precision, precision_at_k, roc_auc, roc_auc_interval
+from rareclass.metrics import average_precision, interval, precision_at_k, roc_auc
 from rareclass.metrics.column_drift import ColumnShift, population_stability_index
 from rareclass.metrics.interval import difference_interval
 from rareclass.stored import pack, unpack
@@ -120,8 +120,8 @@ def test_a_fall_is_told_with_its_interval() -> None:
     before = window_of(2.5, 1)
     level = 1 - 0.01 / 3
     ours = difference_interval(
-        roc_auc_interval(before[1], before[0], level=level),
-        roc_auc_interval(rare, scores, level=level),
+        interval("roc_auc", before[1], before[0], level=level),
+        interval("roc_auc", rare, scores, level=level),
         0.0,
     )
     assert (fall.low, fall.high) == pytest.approx((ours.low, ours.high))

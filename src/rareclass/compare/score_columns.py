@@ -1,10 +1,10 @@
 """Comparison of score columns of the same rows: values with intervals, and paired tests."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from rareclass.metrics.interval import (
     p_value_of_intervals,
     stretch_for_training,
 )
+from rareclass.metrics.named_measures import MeasureName
 from rareclass.metrics.paired_evidence import EVIDENCE, PairEvidence
 from rareclass.metrics.scored_classes import (
     amount_column,
@@ -167,7 +168,7 @@ class Comparison:
 class RankingMeasure(NamedTuple):
     """A measure with its options for `paired_difference`."""
 
-    name: str
+    name: MeasureName
     options: Mapping[str, float]
 
     @property
@@ -177,10 +178,7 @@ class RankingMeasure(NamedTuple):
 
     def interval(self, y: Any, scores: Any, sample_weight: Any, level: float) -> Interval:
         """Return the value of one ranking with its interval, for independent rows."""
-        of_measure: Callable[..., Interval] = getattr(metrics, f"{self.name}_interval")
-        return partial(of_measure, **self.options)(
-            y, scores, sample_weight=sample_weight, level=level
-        )
+        return metrics.interval(self.name, y, scores, sample_weight, level, **self.options)
 
 
 def chosen_measures(
@@ -224,7 +222,7 @@ def chosen_measures(
         if name.endswith("_at_k"):
             options = [{"k": float(each)} for each in ks]
         for option in options:
-            measure = RankingMeasure(name, option)
+            measure = RankingMeasure(cast(MeasureName, name), option)
             found.setdefault(measure.words, measure)
     return list(found.values())
 

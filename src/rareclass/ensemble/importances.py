@@ -10,7 +10,7 @@ from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 from rareclass.estimators.search import Scoring
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.later import sparse
-from rareclass.metrics import average_precision_interval, roc_auc
+from rareclass.metrics import interval, roc_auc
 
 # Held-out rows that importances are measured on.
 _MOST_RARE, _MOST_ROWS = 500, 2000
@@ -31,7 +31,7 @@ def leaderboard(
     candidates, nan = combination.candidates, float("nan")
     aucs = [roc_auc(y, each.rarity, weight) if y.any() else nan for each in candidates]
     precisions = [
-        average_precision_interval(y, each.rarity, weight) if y.any() else (nan, nan, nan)
+        interval("average_precision", y, each.rarity, weight) if y.any() else (nan, nan, nan)
         for each in candidates
     ]
     precision, low, high = np.array(precisions, dtype=np.float64).T

@@ -12,13 +12,8 @@ import numpy as np
 
 from rareclass.ensemble.training_rows import HeldOutRows
 from rareclass.estimators.search import Scoring
-from rareclass.metrics import (
-    Interval,
-    average_precision_interval,
-    paired_difference,
-    roc_auc,
-    roc_auc_interval,
-)
+from rareclass.metrics import Interval, interval, paired_difference, roc_auc
+from rareclass.metrics.named_measures import MeasureName
 
 # Level of the confidence interval of the best member that the others must reach.
 _LEVEL = 0.8
@@ -41,8 +36,9 @@ def interval_of(
     That of AUC where AUC is the objective, else of average precision, which looks at the top as
     other objectives do.
     """
-    interval = roc_auc_interval if objective is roc_auc else average_precision_interval
-    return interval(held_out.is_rare[held_out.tested], scores, held_out.tested_weight, level)
+    measure: MeasureName = "roc_auc" if objective is roc_auc else "average_precision"
+    is_rare = held_out.is_rare[held_out.tested]
+    return interval(measure, is_rare, scores, held_out.tested_weight, level)
 
 
 class Leader(NamedTuple):

@@ -3,19 +3,13 @@
 from rareclass.metrics.areas import (
     accuracy_at_optroc,
     average_precision,
-    average_precision_interval,
     partial_auc,
-    partial_auc_interval,
     roc_auc,
-    roc_auc_interval,
 )
 from rareclass.metrics.at_k import (
     lift_at_k,
-    lift_at_k_interval,
     precision_at_k,
-    precision_at_k_interval,
     recall_at_k,
-    recall_at_k_interval,
 )
 from rareclass.metrics.checked import (
     CheckedMeasures,
@@ -23,12 +17,12 @@ from rareclass.metrics.checked import (
     checked_measures,
     random_checks,
 )
-from rareclass.metrics.expected_cost import expected_cost, expected_cost_interval
+from rareclass.metrics.expected_cost import expected_cost
 from rareclass.metrics.interval import Interval
-from rareclass.metrics.mauc import mauc, mauc_interval
+from rareclass.metrics.levels import mauc, vus
 from rareclass.metrics.missed_cases import MissedCaseMeasures, missed_case_measures
+from rareclass.metrics.named_measures import interval
 from rareclass.metrics.paired_difference import PairedDifference, paired_difference
-from rareclass.metrics.vus import vus, vus_interval
 
 __all__ = [
     "CheckedMeasures",
@@ -38,25 +32,17 @@ __all__ = [
     "PairedDifference",
     "accuracy_at_optroc",
     "average_precision",
-    "average_precision_interval",
     "checked_measures",
     "expected_cost",
-    "expected_cost_interval",
+    "interval",
     "lift_at_k",
-    "lift_at_k_interval",
     "mauc",
-    "mauc_interval",
     "missed_case_measures",
     "paired_difference",
     "partial_auc",
-    "partial_auc_interval",
     "precision_at_k",
-    "precision_at_k_interval",
     "random_checks",
     "recall_at_k",
-    "recall_at_k_interval",
     "roc_auc",
-    "roc_auc_interval",
     "vus",
-    "vus_interval",
 ]

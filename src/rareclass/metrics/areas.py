@@ -1,11 +1,11 @@
-"""Areas under the ROC and precision-recall curves, exact, with confidence intervals."""
+"""Areas under the ROC and precision-recall curves, exact, with their cautious variances."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.metrics.interval import Interval, ShareEstimate, cautious_square_sum
+from rareclass.metrics.interval import ShareEstimate, cautious_square_sum
 from rareclass.metrics.rare_cells import RareCells, cells_of
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.parameters import check_number
@@ -46,51 +46,18 @@ def roc_auc(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = N
     return auc_of_cells(cells_of(y, scores, sample_weight))
 
 
-def roc_auc_interval(
-    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None, level: float = 0.95
-) -> Interval:
-    """AUC with its DeLong confidence interval on the logit scale.
+def auc_estimate(cells: RareCells) -> ShareEstimate:
+    """AUC with DeLong's variance, and one more row of the greatest spread in each class.
 
     ``V_i`` is the share of the majority below rare row i, ``U_j`` the share of the rare rows above
     majority row j (ties one half). Both have mean AUC, and
     ``variance = (sum_i w_i (V_i - AUC)**2 + c) / W+**2 + (sum_j w_j (U_j - AUC)**2 + c) / W-**2``
-    with ``c = AUC (1 - AUC)``: DeLong's variance with one more row of the greatest possible spread
-    in each class, because DeLong's own is far too short for few rare rows at a high AUC. The
-    bounds are also kept within those of ``min(W+, W-)`` yes-or-no trials, so at perfect
-    separation the lower bound is ``((1 - level) / 2)**(1 / W+)``. A single rare row gives
-    a very wide interval.
+    with ``c = AUC (1 - AUC)``, because DeLong's own is far too short for few rare rows at a high
+    AUC. It rests on ``min(W+, W-)`` trials.
 
-    Nominal 95 % intervals held the truth in 91 to 100 % of samples of 5 to 300 rare rows in 1 %,
-    DeLong's own in 75 to 98 % (``python -m benchmarks.interval_coverage``).
-
-    Parameters
-    ----------
-    y, scores, sample_weight
-        As in `roc_auc`. Weights are frequencies: a weight of 3 is three independent rows.
-    level : float, default 0.95
-        Share of samples whose interval is to hold the truth, between 0 and 1. Greater gives wider.
-
-    Returns
-    -------
-    Interval
-        ``(value, low, high)`` within [0, 1]; O(n log n) time, O(n) memory.
-
-    References
-    ----------
     DeLong, DeLong and Clarke-Pearson (1988), Biometrics 44; Sun and Xu (2014), IEEE Signal
     Processing Letters 21.
-
-    Examples
-    --------
-    >>> interval = roc_auc_interval([0, 0, 0, 1, 1], [0.1, 0.2, 0.4, 0.3, 0.8])
-    >>> round(interval.value, 3), 0 < interval.low < interval.value < interval.high < 1
-    (0.833, True)
     """
-    return auc_estimate(cells_of(y, scores, sample_weight)).interval(level)
-
-
-def auc_estimate(cells: RareCells) -> ShareEstimate:
-    """AUC with its cautious DeLong variance."""
     auc = auc_of_cells(cells)
     variance = _cautious_variance(cells, *auc_influences(cells), auc)
     return ShareEstimate(auc, auc, variance, min(cells.n_rare, cells.n_majority))
@@ -204,47 +171,21 @@ def partial_auc(
     return found.offset + found.factor * found.value
 
 
-def partial_auc_interval(
-    y: ArrayLike,
-    scores: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    level: float = 0.95,
-    *,
-    max_fpr: float,
-    standardized: bool = True,
-) -> Interval:
-    """Partial AUC with a confidence interval, made as that of the AUC.
-
-    With ``s = A / p``: ``V_i`` is the share of the majority's top share p below rare row i, and
-    ``I_j`` the influence of a majority row, ``(U_j - TPR(p)) / p`` in the top and 0 below it, less
-    its mean, with ``U_j`` the share of the rare rows above row j: that of a mean of what is above
-    a quantile. ``variance = (sum_i w_i (V_i - s)**2 + c) / W+**2 + (sum_j w_j I_j**2 + c / p**2) /
-    W-**2`` with ``c = s (1 - s)`` a made-up row in each class. The logit interval around s is kept
-    within the bounds of ``min(W+, p W-)`` yes-or-no trials, then brought to the scale asked for.
-
-    Parameters
-    ----------
-    y, scores, sample_weight, level, max_fpr, standardized
-        As in `partial_auc` and `roc_auc_interval`.
-
-    Examples
-    --------
-    >>> interval = partial_auc_interval([0, 0, 0, 1, 1], [0.1, 0.2, 0.4, 0.3, 0.8], max_fpr=0.5)
-    >>> round(interval.value, 3), interval.low < interval.value < interval.high < 1
-    (0.778, True)
-    """
-    check_max_fpr(max_fpr)
-    cells = cells_of(y, scores, sample_weight)
-    return area_estimate(cells, max_fpr, standardized).interval(level)
-
-
 def check_max_fpr(max_fpr: float) -> None:
     """Refuse what is no rate."""
     check_number("max_fpr", max_fpr, "a rate above 0 and at most 1", 0.0, 1.0, "(]")
 
 
 def area_estimate(cells: RareCells, max_fpr: float, standardized: bool = True) -> ShareEstimate:
-    """Estimate of ``A / p`` with its cautious variance, to be reported as was asked for."""
+    """Estimate of ``A / p`` with its cautious variance, to be reported as was asked for.
+
+    With ``s = A / p``: ``V_i`` is the share of the majority's top share p below rare row i, and
+    ``I_j`` the influence of a majority row, ``(U_j - TPR(p)) / p`` in the top and 0 below it, less
+    its mean, with ``U_j`` the share of the rare rows above row j: that of a mean of what is above
+    a quantile. ``variance = (sum_i w_i (V_i - s)**2 + c) / W+**2 + (sum_j w_j I_j**2 + c / p**2) /
+    W-**2`` with ``c = s (1 - s)`` a made-up row in each class. It rests on ``min(W+, p W-)``
+    trials.
+    """
     share = _share_of_top(cells, _top_of_majority(cells, max_fpr))
     of_rare, of_majority = partial_auc_influences(cells, max_fpr)
     weight = np.concatenate([cells.gaps, cells.tied])
@@ -320,42 +261,6 @@ def average_precision(
     return average_precision_of_cells(cells_of(y, scores, sample_weight))
 
 
-def average_precision_interval(
-    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None, level: float = 0.95
-) -> Interval:
-    """Average precision with a confidence interval, the class shares being given.
-
-    The truth meant is the average precision of the same scores on endless rows with this sample's
-    share of rare rows. The variance is the infinitesimal jackknife's: each row's influence on AP,
-    its squares added up in each class, with one row of spread ``AP (1 - AP)`` added as in
-    `roc_auc_interval`. A rare row counts itself in its own precision, which lifts AP by about
-    ``b = sum_i w_i (1 - T_i / W+) F_i / (T_i + F_i)**2 / W+``; the interval lies around
-    ``AP - b`` on the logit scale, is kept within the bounds of W+ yes-or-no trials, and always
-    holds AP. No resampling and so no random state.
-
-    Nominal 95 % intervals held the truth in 90 to 99 % of samples of 5 to 300 rare rows in 1 %;
-    the percentile bootstrap, for 20 rare rows, in 66 to 94 %
-    (``python -m benchmarks.interval_coverage``).
-
-    Parameters
-    ----------
-    y, scores, sample_weight, level
-        As in `roc_auc_interval`.
-
-    References
-    ----------
-    Boyd, Eng and Page (2013), "Area under the precision-recall curve: point estimates and
-    confidence intervals", ECML PKDD (the logit scale).
-
-    Examples
-    --------
-    >>> interval = average_precision_interval([0, 0, 0, 1, 1], [0.1, 0.2, 0.4, 0.3, 0.8])
-    >>> round(interval.value, 3), 0 < interval.low < interval.value < interval.high <= 1
-    (0.833, True)
-    """
-    return average_precision_estimate(cells_of(y, scores, sample_weight)).interval(level)
-
-
 def average_precision_of_cells(cells: RareCells) -> float:
     """Average precision of rows that are counted already."""
     rare = cells.rare_from()
@@ -363,7 +268,18 @@ def average_precision_of_cells(cells: RareCells) -> float:
 
 
 def average_precision_estimate(cells: RareCells) -> ShareEstimate:
-    """AP with its cautious variance."""
+    """AP with its cautious variance, the class shares being given.
+
+    The truth meant is the average precision of the same scores on endless rows with this sample's
+    share of rare rows. The variance is the infinitesimal jackknife's: each row's influence on AP,
+    its squares added up in each class, with one row of spread ``AP (1 - AP)`` added as in
+    `auc_estimate`. A rare row counts itself in its own precision, which lifts AP by about
+    ``b = sum_i w_i (1 - T_i / W+) F_i / (T_i + F_i)**2 / W+``: the centre is ``AP - b``. It rests
+    on W+ trials.
+
+    Boyd, Eng and Page (2013), "Area under the precision-recall curve: point estimates and
+    confidence intervals", ECML PKDD (the logit scale).
+    """
     n_rare, value = cells.n_rare, average_precision_of_cells(cells)
     variance = _cautious_variance(cells, *average_precision_influences(cells), value)
     gain, _ = _slopes(cells)

@@ -1,4 +1,4 @@
-"""Precision, recall and lift among the k highest scores, each with its confidence interval.
+"""Precision, recall and lift among the k highest scores, with one interval for the three.
 
 All three are the share of the rare rows that the top k hold, the recall R, in other units: with W+
 the weight of the rare rows and W that of all, precision is ``R W+ / k`` and lift ``R W / k``. So
@@ -75,50 +75,6 @@ def precision_at_k(
     return precision_in_top(cells_of(y, scores, sample_weight), k)
 
 
-def precision_at_k_interval(
-    y: ArrayLike,
-    scores: ArrayLike,
-    k: float,
-    sample_weight: ArrayLike | None = None,
-    level: float = 0.95,
-) -> Interval:
-    """Precision among the k highest scores with a confidence interval.
-
-    The truth meant is the precision of the same scores on endless rows with this sample's share of
-    rare rows, cut at the same share ``k / n``. With the class sizes given, precision is the recall
-    ``R`` of the top k times ``n_rare / k``, and what varies is which of the n_rare rows reach the
-    top: the bounds are Wilson's for R in n_rare trials, times ``n_rare / k``, at most 1.
-
-    Nominal 95 % intervals held the truth in 84 to 100 % of samples of 5 to 300 rare rows in 1 %,
-    k from n_rare / 2 to 3 n_rare, 94.7 % or more on average at every size and k; the percentile
-    bootstrap in 1 to 99 % (``python -m benchmarks.interval_coverage``). They are wider than need
-    be when k is well under n_rare.
-
-    Parameters
-    ----------
-    y, scores, k, sample_weight
-        As in `precision_at_k`. Weights are frequencies: a weight of 3 is three independent rows.
-    level : float, default 0.95
-        Share of samples whose interval is to hold the truth, between 0 and 1. Greater gives wider.
-
-    Returns
-    -------
-    Interval
-        ``(value, low, high)`` within [0, 1]; O(n log n) time, O(n) memory.
-
-    References
-    ----------
-    Wilson (1927), Journal of the American Statistical Association 22.
-
-    Examples
-    --------
-    >>> interval = precision_at_k_interval([0, 0, 1, 1, 0], [0.1, 0.4, 0.3, 0.8, 0.2], k=2)
-    >>> interval.value, 0 < interval.low < interval.value < interval.high < 1
-    (0.5, True)
-    """
-    return top_estimate(cells_of(y, scores, sample_weight), k, "precision").interval(level)
-
-
 def recall_at_k(
     y: ArrayLike, scores: ArrayLike, k: float, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -133,27 +89,6 @@ def recall_at_k(
     0.5
     """
     return top_estimate(cells_of(y, scores, sample_weight), k, "recall").value
-
-
-def recall_at_k_interval(
-    y: ArrayLike,
-    scores: ArrayLike,
-    k: float,
-    sample_weight: ArrayLike | None = None,
-    level: float = 0.95,
-) -> Interval:
-    """Recall among the k highest scores with a confidence interval: Wilson's in n_rare trials.
-
-    The interval of `precision_at_k_interval` in other units, with the same parameters;
-    docs/decisions/0005 has how often it holds the truth.
-
-    Examples
-    --------
-    >>> interval = recall_at_k_interval([0, 0, 1, 1, 0], [0.1, 0.4, 0.3, 0.8, 0.2], k=1)
-    >>> interval.value, 0 < interval.low < interval.value < interval.high < 1
-    (0.5, True)
-    """
-    return top_estimate(cells_of(y, scores, sample_weight), k, "recall").interval(level)
 
 
 def lift_at_k(
@@ -185,30 +120,6 @@ def lift_at_k(
     """
     cells = cells_of(y, scores, sample_weight)
     return top_estimate(cells, depth(cells, k, share), "lift").value
-
-
-def lift_at_k_interval(
-    y: ArrayLike,
-    scores: ArrayLike,
-    k: float | None = None,
-    sample_weight: ArrayLike | None = None,
-    level: float = 0.95,
-    *,
-    share: float | None = None,
-) -> Interval:
-    """Lift among the k highest scores with a confidence interval: that of recall, over ``k / W``.
-
-    The share of rare rows is taken as given. Parameters as of `lift_at_k` and
-    `precision_at_k_interval`, which is the same interval in other units.
-
-    Examples
-    --------
-    >>> interval = lift_at_k_interval([0, 0, 1, 1, 0], [0.1, 0.4, 0.3, 0.8, 0.2], k=2)
-    >>> interval.value, 0 < interval.low < interval.value < interval.high < 2.5
-    (1.25, True)
-    """
-    cells = cells_of(y, scores, sample_weight)
-    return top_estimate(cells, depth(cells, k, share), "lift").interval(level)
 
 
 def precision_in_top(cells: RareCells, k: float) -> float:

@@ -1,14 +1,16 @@
-"""Paired stratified bootstrap of a measure of which nothing is known: a callable."""
+"""Rows drawn again within their classes; paired bootstrap of a measure given as a callable."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.machine import track
-from rareclass.metrics.scored_classes import FloatArray, ScoredPair, whole_rows
+from rareclass.metrics.scored_classes import FloatArray, ScoredPair
+
+_MOST_DRAWS = 2**31 - 1  # what a draw can count, on every system
 
 
 class PairTable(NamedTuple):
@@ -47,13 +49,7 @@ class PairTable(NamedTuple):
                     drawn = rng.integers(stratum.size, size=stratum.size)
                     times[stratum] = np.bincount(drawn, minlength=stratum.size)
             return self.weight * times[self.group]
-        again = np.empty(self.y.size)
-        for label in (1, 0):
-            rows = self.y == label
-            total = self.weight[rows].sum()
-            n = whole_rows(total)
-            again[rows] = rng.multinomial(n, self.weight[rows] / total) * (total / n)
-        return again
+        return drawn_again(rng, self.weight, [np.flatnonzero(self.y == each) for each in (1, 0)])
 
     def measured(self, measure: Callable[..., float], weight: FloatArray) -> FloatArray:
         """Both values of a measure of the rows of positive weight, refused where not finite."""
@@ -92,3 +88,16 @@ def bootstrap_callable(
             drawn[r] = table.measured(measure, table.weights_again(rng))
             advance()
     return values, drawn
+
+
+def drawn_again(rng: Any, weight: FloatArray, strata: Sequence[NDArray[np.intp]]) -> FloatArray:
+    """Weights of rows drawn with replacement, as many as there are in each stratum.
+
+    Weights that are no frequencies stand for the nearest whole number of rows, at least one.
+    """
+    again = np.zeros_like(weight)
+    for rows in strata:
+        total = weight[rows].sum()
+        n = min(max(round(float(total)), 1), _MOST_DRAWS)
+        again[rows] = rng.multinomial(n, weight[rows] / total) * (total / n)
+    return again

@@ -48,46 +48,8 @@ def expected_cost(
     >>> expected_cost([0, 0, 1, 1], [0.1, 0.7, 0.4, 0.9], cost_fp=1, cost_fn=[0, 0, 30, 500])
     7.75
     """
-    return sum(each.value for each in _parts(y, scores, threshold, cost_fp, cost_fn, sample_weight))
-
-
-def expected_cost_interval(
-    y: ArrayLike,
-    scores: ArrayLike,
-    threshold: float = 0.5,
-    cost_fp: ArrayLike = 1.0,
-    cost_fn: ArrayLike = 1.0,
-    sample_weight: ArrayLike | None = None,
-    level: float = 0.95,
-) -> Interval:
-    """Expected cost with a confidence interval, the class shares and the threshold being given.
-
-    A class costs its share of the rows, times the mean cost ``A`` of an error in it, times the
-    share ``R`` of that cost that is incurred. R has Wilson's interval in
-    ``(sum w c)**2 / sum w c**2`` trials (c the costs), which is the number of rows where all cost
-    the same; where costs differ, the mean A varies as well and the squared reach gains
-    ``z**2 R**2 var(c) / W``. The reaches of the classes are added as squares.
-
-    Parameters
-    ----------
-    y, scores, threshold, cost_fp, cost_fn, sample_weight, level
-        As in `expected_cost` and `roc_auc_interval`.
-
-    Returns
-    -------
-    Interval
-        ``(value, low, high)``, ``low`` at least 0. A threshold that was chosen on the same rows
-        makes it too favourable.
-
-    Examples
-    --------
-    >>> interval = expected_cost_interval([0, 0, 1, 1], [0.1, 0.7, 0.4, 0.9], cost_fn=10)
-    >>> interval.value, 0 < interval.low < interval.value < interval.high < 5.5
-    (2.75, True)
-    """
-    return CostEstimate(_parts(y, scores, threshold, cost_fp, cost_fn, sample_weight)).interval(
-        level
-    )
+    estimate = cost_estimate(y, scores, sample_weight, threshold, cost_fp, cost_fn)
+    return sum(part.value for part in estimate.parts)
 
 
 class ClassCost(NamedTuple):
@@ -119,7 +81,14 @@ class ClassCost(NamedTuple):
 
 
 class CostEstimate(NamedTuple):
-    """Estimate of a cost: the sum over both classes."""
+    """Estimate of a cost: the sum over both classes, the class shares being given.
+
+    A class costs its share of the rows, times the mean cost ``A`` of an error in it, times the
+    share ``R`` of that cost that is incurred. R has Wilson's interval in
+    ``(sum w c)**2 / sum w c**2`` trials (c the costs), which is the number of rows where all cost
+    the same; where costs differ, the mean A varies as well and the squared reach gains
+    ``z**2 R**2 var(c) / W``. The reaches of the classes are added as squares.
+    """
 
     parts: tuple[ClassCost, ...]
 
@@ -169,14 +138,15 @@ def check_threshold(threshold: float) -> None:
     check_number("threshold", threshold, "a number", -math.inf, math.inf, "[]")
 
 
-def _parts(
+def cost_estimate(
     y: ArrayLike,
     scores: ArrayLike,
-    threshold: float,
-    cost_fp: ArrayLike,
-    cost_fn: ArrayLike,
-    sample_weight: ArrayLike | None,
-) -> tuple[ClassCost, ClassCost]:
+    sample_weight: ArrayLike | None = None,
+    threshold: float = 0.5,
+    cost_fp: ArrayLike = 1.0,
+    cost_fn: ArrayLike = 1.0,
+) -> CostEstimate:
+    """Estimate of `expected_cost`, which says what the columns are."""
     check_threshold(threshold)
     value, weight = check_scores(scores, sample_weight)
     label = label_column(y, value.size)
@@ -185,7 +155,8 @@ def _parts(
     rare, majority = np.flatnonzero(label & (w > 0.0)), np.flatnonzero(~label & (w > 0.0))
     check_both_classes("scores", rare.size, majority.size, value.size, weight)
     total = float(w.sum())
-    return (
+    parts = (
         class_cost(value[rare] <= threshold, fn[rare], w[rare], total),
         class_cost(value[majority] > threshold, fp[majority], w[majority], total),
     )
+    return CostEstimate(parts)

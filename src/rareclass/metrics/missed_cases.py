@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics.areas import average_precision_interval
 from rareclass.metrics.interval import Interval, exact_interval
+from rareclass.metrics.named_measures import interval
 from rareclass.metrics.scored_classes import score_column
 from rareclass.parameters import is_number
 
@@ -95,7 +95,7 @@ def missed_case_measures(
     check_missed_cases(missed_cases)
     is_case = np.asarray(y, dtype=bool)
     scores = score_column(scores, "scores", len(is_case), "y")
-    recorded = average_precision_interval(is_case, scores, level=_LEVEL)
+    recorded = interval("average_precision", is_case, scores, level=_LEVEL)
     ratio, called = missed_cases / (1.0 - missed_cases), scores > threshold
     n_cases, hits, alerts = (int(rows.sum()) for rows in (is_case, called & is_case, called))
     precision = precision_with_missed(exact_interval(hits, alerts, _LEVEL), ratio)

@@ -1,13 +1,12 @@
 """A paired test: do two score columns of the same rows differ in a measure?"""
 
-import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.errors import ErrorKind, InputError
 from rareclass.later import special
 from rareclass.metrics.bootstrap import bootstrap_callable
 from rareclass.metrics.interval import (
@@ -16,7 +15,8 @@ from rareclass.metrics.interval import (
     normal_quantile,
     p_value_of_intervals,
 )
-from rareclass.metrics.paired_evidence import EVIDENCE, PairEvidence
+from rareclass.metrics.named_measures import known_measure
+from rareclass.metrics.paired_evidence import EVIDENCE
 from rareclass.metrics.scored_classes import (
     ScoredPair,
     split_pair,
@@ -53,8 +53,8 @@ def paired_difference(
     """Difference of a measure of two score columns of the same rows, its interval and its p-value.
 
     The rows that are hard for one ranking are hard for the other; a paired test sees only where
-    they differ. Each value has its interval as the measure alone has it (`roc_auc_interval` and so
-    on); with ``la`` how far a's interval reaches down, ``ub`` how far b's reaches up and r the
+    they differ. Each value has its interval as the measure alone has it (`interval`);
+    with ``la`` how far a's interval reaches down, ``ub`` how far b's reaches up and r the
     correlation of both estimates, ``low = a - b - sqrt(la**2 - 2 r la ub + ub**2)``, and ``high``
     likewise (Zou 2007). The interval reaches at least as far as Student's,
     ``a - b -+ t s sqrt(n / (n - 1))`` with s the standard deviation of the difference and t of
@@ -68,7 +68,7 @@ def paired_difference(
       bootstrap within each class, n the rare rows or the groups that hold one. Called twice a
       replicate.
 
-    In both variances behind r stands the made-up row of `roc_auc_interval`, so that a sample in
+    In both variances behind r stands the made-up row of `interval`, so that a sample in
     which no row tells the rankings apart still proves little. docs/decisions/0029 has size,
     coverage and power at 5, 20 and 100 rare rows, and what was tried beside it.
 
@@ -139,34 +139,10 @@ def paired_difference(
                 ErrorKind.COMBINATION,
             )
         return _of_callable(pair, measure, _seeds(random_state, int(n_replicates)), level, progress)
-    evidence = _known(measure, options)(pair, **options)
+    evidence = known_measure(measure, EVIDENCE, options, n_columns=1)(pair, **options)
     found, p_value = evidence.interval(level), p_value_of_intervals(evidence.interval, level)
     a, b = evidence.a(level).value, evidence.b(level).value
     return PairedDifference(*found, p_value, a, b, evidence.method)
-
-
-def _known(measure: Any, options: dict[str, Any]) -> Callable[..., PairEvidence]:
-    """How a measure is compared; unknown measures, unknown and missing options are refused."""
-    if not isinstance(measure, str) or measure not in EVIDENCE:
-        raise InputError(
-            f"measure={measure!r} is not known.",
-            name_hint(str(measure), EVIDENCE, "Measures are") + " A callable is another way.",
-            ErrorKind.SETTING,
-        )
-    make = EVIDENCE[measure]
-    taken = list(inspect.signature(make).parameters.values())[1:]
-    for name in options:
-        if name not in [each.name for each in taken]:
-            known = ", ".join(each.name for each in taken) or "none"
-            raise InputError(
-                f"{name}= is not an option of {measure!r}.",
-                f"Its options are: {known}.",
-                ErrorKind.COMBINATION,
-            )
-    for each in taken:
-        if each.default is each.empty and each.name not in options:
-            raise InputError(f"{measure!r} needs {each.name}=.", "Give it.", ErrorKind.COMBINATION)
-    return make
 
 
 def _of_callable(

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,16 +34,9 @@ from rareclass.metrics.expected_cost import (
     cost_columns,
 )
 from rareclass.metrics.interval import Interval, ShareEstimate, difference_interval
+from rareclass.metrics.named_measures import Estimate
 from rareclass.metrics.rare_cells import RareCells, find_cells, is_worth_compiling
 from rareclass.metrics.scored_classes import ClassPair, FloatArray, ScoredPair
-
-
-class Estimate(Protocol):
-    """Estimate of a measure of one column."""
-
-    def interval(self, level: float) -> Interval:
-        """Return its interval at a level."""
-        ...
 
 
 class PairEvidence(NamedTuple):
@@ -121,8 +114,8 @@ class _Column(NamedTuple):
         rare_at = find_cells(distinct, rare, compiled) // 2
         majority_at = find_cells(distinct, majority, compiled)
         held = np.bincount(rare_at, pair.rare.weight, distinct.size).astype(np.float64)
-        counts = np.bincount(majority_at, pair.majority.weight, 2 * distinct.size + 1)
-        counts = counts.astype(np.float64)
+        n_cells = 2 * distinct.size + 1
+        counts = np.bincount(majority_at, pair.majority.weight, n_cells).astype(np.float64)
         cells = RareCells(distinct, held, tied=counts[1::2], gaps=counts[0::2])
         return cls(cells, rare_at, majority_at)
 
@@ -263,7 +256,7 @@ def expected_cost_evidence(
     cost_fp: ArrayLike = 1.0,
     cost_fn: ArrayLike = 1.0,
 ) -> PairEvidence:
-    """Both intervals of `expected_cost_interval`; a mean over rows, so its spread is exact."""
+    """Both intervals of `expected_cost`; a mean over rows, so its spread is exact."""
     at: Sequence[float] = threshold if isinstance(threshold, list | tuple) else [threshold] * 2
     if len(at) != 2:
         raise ValueError(f"threshold={threshold!r} must be one number, or one for each column.")

@@ -237,8 +237,3 @@ def _codes(
         names, inverse = np.unique([repr(name) for name in of_kept], return_inverse=True)
     codes[slice(None) if kept is None else kept] = inverse
     return codes, len(names)
-
-
-def whole_rows(mass: float) -> int:
-    """Whole number of rows, at least one, that a weight stands for where rows are drawn again."""
-    return min(max(round(mass), 1), 2**31 - 1)  # what a draw can count, on every system

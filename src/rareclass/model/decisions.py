@@ -19,14 +19,7 @@ from rareclass.encoding.target import is_rare, label_counts, one_spelling, unkno
 from rareclass.errors import ErrorKind, InputError, counted, first_names
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.two_classes import label_value
-from rareclass.metrics import (
-    Interval,
-    average_precision_interval,
-    mauc_interval,
-    precision_at_k_interval,
-    roc_auc_interval,
-    vus_interval,
-)
+from rareclass.metrics import Interval, interval
 from rareclass.metrics.interval import exact_interval, widened
 from rareclass.model.facts import (
     ClassEstimate,
@@ -165,17 +158,16 @@ class RareDecision:
         rare = y == 1
         counts = np.ones(len(rare)) if weight is None else weight
         n_rows, n_rare = float(counts.sum()), float(counts[rare].sum())
-        auc = roc_auc_interval(rare, scores, sample_weight=weight)
-        precision = average_precision_interval(rare, scores, sample_weight=weight)
+        auc = interval("roc_auc", rare, scores, sample_weight=weight)
+        precision = interval("average_precision", rare, scores, sample_weight=weight)
         measures = {"AUC": auc, "average precision": precision}
         first = max(1, round(n_rare))
         for k in sorted({first, SECOND_TOP}) if n_rows >= 10 * SECOND_TOP else [first]:
-            interval = precision_at_k_interval(rare, scores, k, sample_weight=weight)
-            measures[f"precision at {k}"] = interval
+            measures[f"precision at {k}"] = interval("precision_at_k", rare, scores, weight, k=k)
         if prevalence is not None:
             there = weights_at_prevalence(rare, weight, prevalence)
-            interval = average_precision_interval(rare, scores, sample_weight=there)
-            measures[f"average precision at {_percent(prevalence)} rare"] = interval
+            name = f"average precision at {_percent(prevalence)} rare"
+            measures[name] = interval("average_precision", rare, scores, there)
         of_classes = () if classes is None else self._of_classes(classes, weight)
         if len(of_classes) > 1:
             precisions = [each.average_precision for each in of_classes]
@@ -192,8 +184,8 @@ class RareDecision:
             if not of_class.any() or of_class.all():
                 continue
             n_rows = float(of_class.sum() if weight is None else weight[of_class].sum())
-            auc = roc_auc_interval(of_class, probability, sample_weight=weight)
-            precision = average_precision_interval(of_class, probability, sample_weight=weight)
+            auc = interval("roc_auc", of_class, probability, sample_weight=weight)
+            precision = interval("average_precision", of_class, probability, sample_weight=weight)
             found.append(ClassEstimate(name, n_rows, auc, precision))
         return tuple(found)
 
@@ -298,8 +290,8 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.3g}%"
 
 
-def _with_bounds(interval: Interval) -> str:
-    return f"{interval.value:.3f} ({interval.low:.3f} to {interval.high:.3f})"
+def _with_bounds(found: Interval) -> str:
+    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
 
 
 class LevelDecision:
@@ -371,14 +363,14 @@ class LevelDecision:
     ) -> RankingEstimate:
         """Return MAUC, VUS of few levels, and the AUC above each level that has rows above it."""
         order = range(self.n_codes)
-        measures = {"MAUC": mauc_interval(y, scores, weight, levels=order)}
+        measures = {"MAUC": interval("mauc", y, scores, weight, levels=order)}
         present = np.unique(y)
         if 2 < len(present) <= _MOST_LEVELS_OF_VUS:
-            measures["VUS"] = vus_interval(y, scores, weight, levels=order)
+            measures["VUS"] = interval("vus", y, scores, weight, levels=order)
         if len(present) > 2:  # of two levels it is the MAUC
             for code in present[:-1]:
-                interval = roc_auc_interval(y > code, scores, weight)
-                measures[f"AUC above {self.names[code]}"] = interval
+                above = interval("roc_auc", y > code, scores, weight)
+                measures[f"AUC above {self.names[code]}"] = above
         return RankingEstimate(measures, float(len(y) if weight is None else weight.sum()))
 
     def confusion(

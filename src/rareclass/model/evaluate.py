@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rareclass.decide.alert_budget import PeriodBudget, covered_periods
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
+from rareclass.metrics import Interval, interval
 from rareclass.metrics.interval import exact_interval
 from rareclass.metrics.missed_cases import (
     MissedCaseMeasures,
@@ -42,7 +42,7 @@ class DecisionRow:
 
     Those of a threshold are exact (Clopper-Pearson). Those of the k highest are Wilson's for the
     recall in ``n_rare`` trials, and the same in units of the others, as k and the classes are given
-    (`rareclass.metrics.precision_at_k_interval`).
+    (`rareclass.metrics.interval`).
     """
 
     name: str
@@ -59,8 +59,8 @@ class DecisionRow:
             "recall": self.recall,
             "false_positive_rate": self.false_positive_rate,
         }
-        for name, interval in intervals.items():
-            value, low, high = (float(each) for each in interval)
+        for name, found in intervals.items():
+            value, low, high = (float(each) for each in found)
             plain[name] = {"value": None if np.isnan(value) else value, "low": low, "high": high}
         return plain
 
@@ -76,8 +76,8 @@ def decision_table(
     n_rest = len(rare) - n_rare
     table = [decision_row("threshold", rare, scores > threshold)]
     for k in sorted({k for k in (*_TOPS, n_rare) if k < len(rare)}):
-        value, low, high = precision = precision_at_k_interval(rare, scores, k, level=_LEVEL)
-        recall = recall_at_k_interval(rare, scores, k, level=_LEVEL)
+        value, low, high = precision = interval("precision_at_k", rare, scores, k=k, level=_LEVEL)
+        recall = interval("recall_at_k", rare, scores, k=k, level=_LEVEL)
         false = Interval(*(min((1.0 - each) * k / n_rest, 1.0) for each in (value, high, low)))
         table.append(DecisionRow(f"highest {k:,}", k, precision, recall, false))
     return table

@@ -11,11 +11,7 @@ import numpy as np
 from rareclass.decide.alert_budget import PeriodBudget
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.errors import ErrorKind, InputError, command_line, counted, first_names
-from rareclass.metrics import (
-    Interval,
-    average_precision_interval,
-    roc_auc_interval,
-)
+from rareclass.metrics import Interval, interval
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.drift import drift_of
@@ -106,8 +102,8 @@ class ModelMeasures:
             reliability = Reliability.of(y, calibration(scores), there)
         return cls(
             table,
-            roc_auc_interval(y, scores, sample_weight=weight),
-            average_precision_interval(y, scores, sample_weight=weight),
+            interval("roc_auc", y, scores, sample_weight=weight),
+            interval("average_precision", y, scores, sample_weight=weight),
             ScoreDistribution.of(y, scores, weight),
             reliability,
         )

@@ -1,13 +1,12 @@
 """The section on how well the rare rows are ranked: precision and recall, ROC, gains and lift."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.metrics import average_precision_interval, roc_auc_interval
-from rareclass.metrics.interval import Interval
+from rareclass.metrics import Interval, interval
+from rareclass.metrics.named_measures import MeasureName
 from rareclass.report.drawing import (
     BAND,
     BLUE,
@@ -54,7 +53,7 @@ class TableDisplay(RankingDisplay):
         Measure that belongs to the curve, for the legend.
     """
 
-    _measure: ClassVar[Callable[..., Interval] | None] = None
+    _measure: ClassVar[MeasureName | None] = None
 
     def __init__(
         self, table: ThresholdTable, *, name: str | None = None, value: Interval | None = None
@@ -72,7 +71,7 @@ class TableDisplay(RankingDisplay):
     ) -> Self:
         table, value = ThresholdTable.of(rare, scores, weight, **options), None
         if cls._measure is not None:
-            value = cls._measure(rare, scores, sample_weight=weight)
+            value = interval(cls._measure, rare, scores, weight)
         return cls(table, name=name, value=value)
 
     def _label(self, what: str) -> str | None:
@@ -127,7 +126,7 @@ class PrecisionRecallDisplay(TableDisplay):
     ('recall: share of the rare rows found', 1.0)
     """
 
-    _measure = staticmethod(average_precision_interval)
+    _measure = "average_precision"
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
         table, kept = self.table, self._places()
@@ -158,7 +157,7 @@ class RocDisplay(TableDisplay):
 
     log = True
 
-    _measure = staticmethod(roc_auc_interval)
+    _measure = "roc_auc"
 
     def _draw(self, ax: "Axes", log: bool | None = None, **style: Any) -> None:
         table, log = self.table, self.log if log is None else log

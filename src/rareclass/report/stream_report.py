@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from rareclass.errors import ErrorKind, InputError, command_line
-from rareclass.metrics import average_precision_interval, roc_auc_interval
+from rareclass.metrics import interval
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift
 from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, log_axis, plot_of
 from rareclass.report.page import (
@@ -112,8 +112,8 @@ def report_on_stream(folder: Path) -> FinishedReport:
     verdict = f"After {whole(last.rows)} rows"
     of_window: list[Section] = []
     if 0 < is_rare.sum() < len(is_rare):
-        auc = roc_auc_interval(is_rare, scores)
-        precision = average_precision_interval(is_rare, scores)
+        auc = interval("roc_auc", is_rare, scores)
+        precision = interval("average_precision", is_rare, scores)
         figures.append(figure_of("AUC of the window", auc))
         figures.append(figure_of("Average precision of the window", precision))
         verdict += (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.metrics import Interval, roc_auc_interval
+from rareclass.metrics import Interval, interval
 from rareclass.metrics.interval import chance_of_at_most, exact_interval
 from rareclass.report.drawing import BLUE, GREY, VERMILLION, WIDE, plot_of, share_axis
 from rareclass.report.page import (
@@ -124,7 +124,7 @@ class Subgroups:
             n_rows, n_rare, alerts, hits = (int(each[k]) for each in counts)
             rows = by_part[ends[k] : ends[k + 1]]
             both = 0 < n_rare < n_rows
-            auc = roc_auc_interval(rare[rows], value[rows], level=LEVEL) if both else None
+            auc = interval("roc_auc", rare[rows], value[rows], level=LEVEL) if both else None
             precision = exact_interval(hits, alerts, LEVEL)
             recall = exact_interval(hits, n_rare, LEVEL)
             parts.append(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Encoded, OnlineEncoder
-from rareclass.metrics import average_precision, precision_at_k, roc_auc, roc_auc_interval
+from rareclass.metrics import average_precision, interval, precision_at_k, roc_auc
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift, column_shift
 from rareclass.metrics.interval import Interval, difference_interval, wilson_interval
 from rareclass.tables.batch import Batch
@@ -358,5 +358,5 @@ def _interval(
     measure: str, scores: NDArray[np.float64], rare: NDArray[np.bool_], k: int, level: float
 ) -> Interval:
     if measure == "auc":
-        return roc_auc_interval(rare, scores, level=level)
+        return interval("roc_auc", rare, scores, level=level)
     return wilson_interval(precision_at_k(rare, scores, k), k, level)
