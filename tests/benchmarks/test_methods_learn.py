@@ -1,0 +1,171 @@
+"""Every method of the benchmarks learns, and truths of simulations are those of very many rows."""
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from benchmarks import data_sets, peers
+from benchmarks.decisions import folds, paired
+from benchmarks.decisions.constraints import CASES, POPULATIONS, oracle
+from benchmarks.ordinal import methods as ordinal
+from benchmarks.ordinal import protocol as ordinal_protocol
+from benchmarks.ordinal.sets import Rows
+from benchmarks.paper_tables import fig3
+from benchmarks.peers import Task, method
+from benchmarks.several_classes import methods as classes
+from benchmarks.several_classes import tables
+from benchmarks.several_classes.__main__ import measure
+from benchmarks.several_classes.measures import measures
+from benchmarks.several_classes.methods import Probabilities
+from benchmarks.simulated import bayes_score, rare_mixture
+from benchmarks.tabular import measure as tabular
+from draws import quick
+from rareclass import metrics
+from rareclass.folds.score_scale import on_scale_of_folds
+from rareclass.metrics import average_precision, roc_auc
+
+# Slow as a whole: `make test-rest` runs it.
+pytestmark = pytest.mark.sampled(0)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    y = (np.arange(900) % 15 == 0).astype(np.int8)
+    X = rng.normal(size=(900, 4)).astype(np.float32)
+    X[y == 1] += 2.0
+    return data_sets.standardised(X[:600], y[:600], X[600:], y[600:])
+
+
+@pytest.mark.parametrize("name", peers.TITLES)
+def test_a_peer_ranks_held_out_rare_rows_high(name, rows):
+    fitted = method(name)(rows.X, rows.y, Task(threads=1, options={}))
+    scores = fitted.scores(rows.X_test)
+    assert scores.shape == rows.y_test.shape
+    assert roc_auc_score(rows.y_test, scores) > 0.9
+    assert fitted.details
+
+
+@pytest.mark.parametrize("name", ["logistic", "lightgbm", "rareclass"])
+def test_a_method_of_the_tables_ranks_rows_with_words(name):
+    rng = np.random.default_rng(0)
+    y = (np.arange(300) % 10 == 0).astype(np.int64)
+    kind = np.where(y == 1, "r", rng.choice(["a", "b"], 300)).tolist()
+    frame = pl.DataFrame({"number": rng.normal(size=300) + 3.0 * y, "kind": [None, *kind[1:]]})
+    fitted = tabular.fit(name, frame, y, 0, 5.0)
+    assert roc_auc(y, fitted.scores(frame)) > 0.95
+
+
+@pytest.mark.parametrize("name", quick(4, ordinal.METHODS))
+def test_an_ordinal_method_ranks_levels(name):
+    if name not in ordinal.available():
+        pytest.skip(f"the library of {name} is not installed")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    score = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=400)
+    levels = np.searchsorted(np.quantile(score, [0.15, 0.75, 0.9]), score)
+    part = ordinal_protocol.one_split(Rows(X, levels), 0)
+    if name == ordinal.EVERY:  # where all others have some of the rare rows
+        assert ordinal_protocol.measure(part, name) is None
+        part = part._replace(task=part.task._replace(landmarks=20))
+    found = ordinal_protocol.measure(part, name)
+    assert found["mauc"] > 0.8
+    assert 0.2 < found["vus"] < found["mauc"]
+    assert found["fit_seconds"] > 0.0
+
+
+def test_a_fit_of_several_classes_is_measured_whatever_its_method(monkeypatch):
+    def perfect(problem):
+        return Probabilities.of(np.eye(3)[problem.new["a"].to_numpy().astype(int)])
+
+    monkeypatch.setitem(classes.METHODS, "LightGBM", perfect)
+    labels = np.array([tables.REST, "many", "few"], dtype=object)
+    codes = np.repeat([0, 1, 2], [60, 9, 6])
+    run = measure(tables.Table(pl.DataFrame({"a": codes}), labels[codes]), 0, "LightGBM", 10)
+    assert (run["classes"], run["rare_rows"]) == (["many", "few"], [9, 6])
+    assert run["average_precisions"] == run["within_budget"] == [1.0, 1.0]
+
+
+def test_recall_counts_alerts_that_are_called_their_own_class():
+    y = np.array([1, 1, 2, 2, 0, 0])
+    found = np.array([
+        [0.1, 0.8, 0.1],  # found
+        [0.2, 0.3, 0.5],  # an alert of the wrong class
+        [0.3, 0.1, 0.6],  # found
+        [0.8, 0.1, 0.1],  # beyond the budget of four
+        [0.4, 0.5, 0.1],  # a false alert
+        [0.9, 0.0, 0.1],
+    ])  # fmt: skip
+    run = measures(y, Probabilities.of(found), [2, 2])
+    assert run["within_budget"] == run["within_shared_budget"] == [0.5, 0.5]
+    # A class of few rows is worth more: the row of 0.3 and 0.5 is called the first class.
+    assert measures(y, Probabilities.of(found), [1, 16])["within_shared_budget"] == [1.0, 0.0]
+    assert run["rare_called_right"] == 0.5
+
+
+@pytest.mark.parametrize("overlap", [0.6, 0.9])
+def test_the_score_of_the_simulated_mixture_is_the_log_density_ratio(overlap):
+    """The mean over majority rows of p(x | rare) / p(x | majority) over a region is the share of
+    rare rows in it: checked by Monte Carlo on half-spaces."""
+    majority, _ = rare_mixture(200_000, 0.0, overlap, random_state=2)
+    rare, _ = rare_mixture(200_000, 1.0, overlap, random_state=3)
+    ratio = np.exp(bayes_score(majority, overlap))
+    assert ratio.mean() == pytest.approx(1.0, abs=0.01)
+    for axis in range(5):
+        share = np.mean(rare[:, axis] < 0.5)
+        assert np.mean(ratio * (majority[:, axis] < 0.5)) == pytest.approx(share, abs=0.01)
+
+
+def test_the_oracle_keeps_the_constraint():
+    case = CASES[2]  # false-positive rate <= .01, at 2.326
+    assert oracle(case, POPULATIONS[0].above) == pytest.approx(0.569, abs=0.002)
+
+
+def test_truths_of_folds_are_those_of_very_many_rows(monkeypatch):
+    monkeypatch.setattr(folds, "RARE_ROWS", {4000: 10})
+    rng = np.random.default_rng(0)
+    models = np.array([[1.0, 1.0], [3.0, 2.0], [0.5, 0.25]])
+    y, fold = np.arange(44_000) < 4000, np.arange(44_000) % 3
+    raw = rng.normal(size=44_000) * models[fold, 1] + models[fold, 0] * y
+    truths = folds.truths(models, 4000)
+    for name, scores in (("raw", raw), ("pooled", on_scale_of_folds(y, raw, fold))):
+        assert roc_auc(y, scores) == pytest.approx(truths[name]["roc_auc"], abs=0.01)
+        ap = truths[name]["average_precision"]
+        assert average_precision(y, scores) == pytest.approx(ap, abs=0.02)
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_truths_of_pairs_are_those_of_very_many_rows(rounded, monkeypatch):
+    population = paired.Population((2.5, 1.5), 0.5, rounded)
+    # The truth is for 20 rare rows to 2,000 others: 250 such samples in one.
+    monkeypatch.setitem(paired.RARE_ROWS, 5_000, 100)
+    truths = population.truths(20)
+    y = np.arange(5_000 * 101) < 5_000
+    a, b = population.draw(5_000, np.random.default_rng(0))
+    options = {
+        "roc_auc": {},
+        "average_precision": {},
+        "precision_at_k": {"k": 5_000},
+        "expected_cost": {"threshold": paired.CUT, "cost_fn": paired.COST_MISSED},
+    }
+    for name, own in options.items():
+        of = getattr(metrics, name)
+        assert of(y, a, **own) - of(y, b, **own) == pytest.approx(truths[name], abs=0.02)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_spectral_norms_of_nystrom_errors(repeated):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    if repeated:  # equal rows: K_RR is singular
+        X[1:40:2] = X[0:40:2]
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / 6)
+    draws = [np.sort(rng.choice(80, 12, replace=False)) for _ in range(4)]
+    wanted = []
+    for R in draws:
+        inverse = np.linalg.pinv(K[np.ix_(R, R)], rcond=1e-12, hermitian=True)
+        wanted.append(np.linalg.norm(K - K[:, R] @ inverse @ K[R], 2))
+    found, steps = fig3.spectral_norms(fig3.NystromErrors(K, draws), 80, 4, seed=0)
+    np.testing.assert_allclose(found, wanted, rtol=1e-3)
+    assert steps < 30
