@@ -18,8 +18,8 @@ from oracles.online_moments import (
 )
 from rareclass import machine as memory
 from rareclass.online import OPAUC, AdaOAM
-from rareclass.online._moments_jit import _LEAST_FOLD, _projected_step_length
-from rareclass.online.moments import ClassMoments, equal_error_threshold
+from rareclass.online._opauc_jit import _LEAST_FOLD, _projected_gradient, _projected_step_length
+from rareclass.online.opauc import ClassMoments, equal_error_threshold
 
 LEARNERS = [OPAUC(), OPAUC(rank=3), AdaOAM()]
 NAMES = ["opauc", "low rank", "adaoam"]
@@ -141,11 +141,6 @@ def test_moments_are_weighted_mean_and_scatter():
         np.testing.assert_allclose(found.spread, np.trace(scatter))
 
 
-def test_no_rows_have_moments_of_two_classes():
-    shapes = [part.shape for part in ClassMoments.empty(3)]
-    assert shapes == [(2,), (2, 3), (2, 3, 3), (2,)]
-
-
 # -- low rank --------------------------------------------------------------------------------
 
 
@@ -162,10 +157,9 @@ def test_products_follow_what_they_are_products_of():
     X, sign = stream(900, 6)
     model = begun(OPAUC(rank=4), 6, eta=0.05)
     learned(model, X, sign, np.ones(len(X)))
-    weights, sums, _ = model.state_
-    np.testing.assert_allclose(sums.gram, sums.basis.T @ sums.basis, rtol=1e-9, atol=1e-6)
-    np.testing.assert_allclose(weights.products, sums.basis.T @ weights.base, atol=1e-9)
-    np.testing.assert_allclose(weights.numbers[1], weights.base @ weights.base, rtol=1e-10)
+    basis, _, gram, *_ = model.state_
+    np.testing.assert_allclose(gram, basis.T @ basis, rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(gram[-1], basis.T @ basis[:, -1], atol=1e-9)
 
 
 def test_low_rank_offset_is_that_of_its_covariances():
@@ -282,19 +276,23 @@ def _shuffled(X, y):
 
 
 @pytest.mark.parametrize("eta", [1e-3, 1e3])
-def test_the_step_of_low_rank_learners_is_that_of_whole_vectors(eta):
+@pytest.mark.parametrize("first", [0, 4])
+def test_the_step_of_low_rank_learners_is_that_of_whole_vectors(eta, first):
     rng = np.random.default_rng(0)
     for scale in (0.1, 1.0, 10.0):
-        w, x, C = rng.normal(size=5), scale * rng.normal(size=5), scale * rng.normal(size=(4, 5))
-        draws, part, lam, pull, n = rng.normal(size=3), rng.normal(size=4), 0.3, -0.7, 6.0
-        g = lam * w + pull * x + part @ C
-        centre = C[3] / n
-        spread = C[:3] - np.outer(draws, centre)
-        curvature = lam * (g @ g) + (g @ (x - centre)) ** 2 + ((spread @ g) ** 2).sum() / (3 * n)
-        of_class, products = (C @ C.T, draws, n), (C @ w, C @ x, w @ x, w @ w, x @ x)
-        found = _projected_step_length.__wrapped__(eta, lam, pull, part, of_class, *products)
-        assert found == pytest.approx(eta if eta < 1.0 else (g @ g) / curvature)
-    nothing = _projected_step_length.__wrapped__(
-        eta, lam, 0.0, np.zeros(4), of_class, np.zeros(4), C @ x, 0.0, 0.0, x @ x
-    )
-    assert nothing == 0.0
+        basis, along, x = scale * rng.normal(size=(5, 9)), rng.normal(size=9), rng.normal(size=5)
+        draws, lam, y, n = rng.normal(size=3), 0.3, -1.0, 6.0
+        gram, w, part = basis.T @ basis, basis @ along, np.empty(9)
+        centre = basis[:, first + 3] / n
+        Z = basis[:, first : first + 3] - np.outer(centre, draws)
+        H = lam * np.eye(5) + np.outer(x - centre, x - centre) + Z @ Z.T / (3 * n)
+        of_class = (first, along, gram, draws, n)
+        pull = _projected_gradient(y, lam, *of_class, w @ x, part)
+        g = basis @ part + pull * x
+        np.testing.assert_allclose(g, H @ w - y * (x - centre), atol=1e-9 * abs(g).max())
+        products = (first, gram, draws, n, basis.T @ x, x @ x)
+        found = _projected_step_length(eta, lam, pull, part, *products)
+        assert found == pytest.approx(
+            eta if eta * (g @ H @ g) <= 2 * (g @ g) else (g @ g) / (g @ H @ g)
+        )
+    assert _projected_step_length(eta, lam, 0.0, np.zeros(9), *products) == 0.0

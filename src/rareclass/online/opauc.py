@@ -1,13 +1,27 @@
 """OPAUC, OPAUCr and AdaOAM: AUC by square loss, from the moments of both classes."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.online._moments_jit import learn
-from rareclass.online.moments import ClassMoments, LowRankState, check_size
+from rareclass.machine import check_fits
+from rareclass.online._opauc_jit import learn, learn_projected
 from rareclass.online.ranker import OnlineRanker
 from rareclass.parameters import check_number, check_whole
+
+# Steps take fourth powers of a row's values, and floats end at 1e308.
+_LARGEST = 1e75
+
+
+class ClassMoments(NamedTuple):
+    """Moments of the majority (plane 0) and of the rare class (plane 1)."""
+
+    weight: np.ndarray  # shape (2,): rows of a class, by weight
+    mean: np.ndarray  # shape (2, n_features)
+    # shape (2, n_features, n_features): sum of ``(x - mean)(x - mean)'``: `weight` times the
+    # covariance
+    scatter: np.ndarray
+    spread: np.ndarray  # shape (2,): trace of `scatter`
 
 
 class MomentState(NamedTuple):
@@ -17,6 +31,98 @@ class MomentState(NamedTuple):
     squares: np.ndarray  # AdaOAM's sums of squared gradients, shape (n_features,); (0,) of OPAUC
     moments: ClassMoments
     rng: np.random.Generator
+
+    @classmethod
+    def empty(cls, n_features: int, adaptive: bool, rng: np.random.Generator) -> Self:
+        """Before the first row."""
+        _check_covariances(n_features)
+        d = n_features
+        moments = ClassMoments(np.zeros(2), np.zeros((2, d)), np.zeros((2, d, d)), np.zeros(2))
+        return cls(np.zeros(d), np.zeros(d if adaptive else 0), moments, rng)
+
+    def grown(self, n_features: int) -> Self:
+        """The same rows with zeros in the new features."""
+        _check_covariances(n_features)
+        more = (0, n_features - len(self.coef))
+        moments = self.moments._replace(
+            mean=np.pad(self.moments.mean, ((0, 0), more)),
+            scatter=np.pad(self.moments.scatter, ((0, 0), more, more)),
+        )
+        squares = np.pad(self.squares, more) if len(self.squares) else self.squares
+        return self._replace(coef=np.pad(self.coef, more), squares=squares, moments=moments)
+
+    def threshold(self) -> float:
+        """The score between the classes: see `equal_error_threshold`."""
+        weight, mean, scatter, _ = self.moments
+        if not weight.all():
+            return 0.0
+        variance = ((scatter @ self.coef) @ self.coef) / weight
+        return equal_error_threshold(mean @ self.coef, np.sqrt(np.maximum(variance, 0.0)))
+
+
+class LowRankState(NamedTuple):
+    """Moving state of OPAUC with a rank k.
+
+    Each row x comes with its own draw r of k normal numbers. A class of mean c has a covariance
+    close to ``Z Z' / (k weight)``, ``Z = sum (x - c) r'``: positive semi-definite, and right on
+    average over the draws. The weights are ``w = basis along``, so that a row changes few numbers.
+    """
+
+    # shape (n_features, 2 k + 3): columns of sum x r', then sum x, of the majority and of the rare
+    # class; and a last column for what of w is no combination of them
+    basis: np.ndarray
+    along: np.ndarray  # shape (2 k + 3,)
+    gram: np.ndarray  # basis' basis
+    draws: np.ndarray  # shape (2, k): sum r
+    weight: np.ndarray  # shape (2,): rows of a class, by weight
+    n_steps: np.ndarray  # shape (1,): since the last column held all of w
+    rng: np.random.Generator
+
+    @classmethod
+    def empty(cls, n_features: int, rank: int, rng: np.random.Generator) -> Self:
+        """Before the first row."""
+        _check_sums(n_features, rank)
+        width = 2 * (rank + 1) + 1
+        along = np.append(np.zeros(width - 1), 1.0)
+        basis, gram = np.zeros((n_features, width)), np.zeros((width, width))
+        return cls(basis, along, gram, np.zeros((2, rank)), np.zeros(2), np.zeros(1, int), rng)
+
+    @property
+    def coef(self) -> np.ndarray:
+        """w; O(n_features rank)."""
+        coef: np.ndarray = self.basis @ self.along
+        return coef
+
+    def grown(self, n_features: int) -> Self:
+        """The same rows with zeros in the new features."""
+        _check_sums(n_features, self.draws.shape[1])
+        more = n_features - len(self.basis)
+        return self._replace(basis=np.pad(self.basis, ((0, more), (0, 0))))
+
+    def threshold(self) -> float:
+        """The score between the classes: see `equal_error_threshold`."""
+        if not self.weight.all():
+            return 0.0
+        rank = self.draws.shape[1]
+        products = (self.coef @ self.basis)[:-1].reshape(2, rank + 1)
+        mean = products[:, rank] / self.weight
+        spread = products[:, :rank] - self.draws * mean[:, None]
+        return equal_error_threshold(mean, np.sqrt((spread**2).sum(axis=1) / (rank * self.weight)))
+
+
+def equal_error_threshold(mean: np.ndarray, deviation: np.ndarray) -> float:
+    """Point where two Gaussians have tails of equal mass, as many deviations from either mean.
+
+    `mean` and `deviation` are those of the scores of each class. The midpoint when neither is
+    spread out.
+
+    >>> float(equal_error_threshold(np.array([0.0, 3.0]), np.array([1.0, 2.0])))
+    1.0
+    """
+    both = deviation.sum()
+    if both == 0.0:
+        return float(mean.mean())
+    return float(mean[0] + (mean[1] - mean[0]) * (deviation[0] / both))
 
 
 class OPAUC(OnlineRanker):
@@ -133,34 +239,31 @@ class OPAUC(OnlineRanker):
     def _start(self, n_features: int, rng: np.random.Generator) -> MomentState | LowRankState:
         if self.rank is not None:
             return LowRankState.empty(n_features, self.rank, rng)
-        squares = np.zeros(0 if self.delta is None else n_features)
-        return MomentState(np.zeros(n_features), squares, ClassMoments.empty(n_features), rng)
+        return MomentState.empty(n_features, self.delta is not None, rng)
 
     def _learn(
         self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray
     ) -> tuple[Any, np.ndarray]:
-        check_size(rows)
+        _check_size(rows)
+        eta, lam, scores = float(self.eta), float(self.lam), np.empty(len(sign))
         if isinstance(state, LowRankState):
-            return state, state.learned(rows, sign, step, self.eta, self.lam)
-        coef, squares, moments, _ = state
-        return state, learn(
-            rows, sign, step, self.eta, self.lam, coef, moments, self.delta, squares
-        )
+            # Every row has its draws, with a label or without, so that batches do not matter.
+            drawn = state.rng.standard_normal((len(sign), state.draws.shape[1]))
+            learn_projected(*rows, sign, step, drawn, eta, lam, *state[:-1], scores)
+        else:
+            adaptive, delta = self.delta is not None, float(self.delta or 0.0)
+            learn(
+                rows, sign, step, eta, lam, state.coef, adaptive, delta, state.squares,
+                tuple(state.moments), scores,
+            )  # fmt: skip
+        return state, scores
 
     def _offset(self, state: Any) -> float:
-        if isinstance(state, LowRankState):
-            return state.threshold()
-        return state.moments.threshold(state.coef)
+        offset: float = state.threshold()
+        return offset
 
     def _grown(self, state: Any, n_features: int) -> Any:
-        if isinstance(state, LowRankState):
-            return state.grown(n_features)
-        more = (0, n_features - len(state.coef))
-        return state._replace(
-            coef=np.pad(state.coef, more),
-            squares=state.squares if self.delta is None else np.pad(state.squares, more),
-            moments=state.moments.grown(n_features),
-        )
+        return state.grown(n_features)
 
 
 class AdaOAM(OPAUC):
@@ -243,3 +346,32 @@ class AdaOAM(OPAUC):
 
     def _reopened(self, state: MomentState) -> MomentState:
         return state._replace(squares=np.zeros_like(state.squares))
+
+
+def _check_covariances(n_features: int) -> None:
+    check_fits(
+        16 * n_features**2,
+        f"Two covariances of {n_features:,} features",
+        f"OPAUC(rank=50) keeps 50 columns in place of {n_features:,}; or leave features out.",
+    )
+
+
+def _check_sums(n_features: int, rank: int) -> None:
+    check_fits(
+        16 * n_features * (rank + 1),
+        f"Sums of rank {rank} over {n_features:,} features",
+        "Choose a smaller rank, or leave features out.",
+    )
+
+
+def _check_size(rows: Any) -> None:
+    """Raise `ValueError` on a value whose powers in a step would be beyond what floats hold."""
+    values = rows if isinstance(rows, np.ndarray) else rows.data
+    if not values.size or -_LARGEST <= values.min() <= values.max() <= _LARGEST:
+        return
+    at = np.unravel_index(int(np.abs(values).argmax()), values.shape)
+    column = at[1] if isinstance(rows, np.ndarray) else rows.indices[at]
+    raise ValueError(
+        f"column {column}: {float(values[at])!r} is too large to learn from: powers of it are "
+        f"beyond what floats hold. Scale the column; values up to {_LARGEST:g} will do."
+    )
