@@ -78,7 +78,7 @@ MORE_ESTIMATORS = [
         3,
         response="score_samples",
     ),
-    CalibratedRanker(LogisticRegression(C=0.1), method="venn_abers", cv=3, ensemble=False),
+    CalibratedRanker(LogisticRegression(C=0.1), method="isotonic", cv=3, ensemble=False),
     *(ONLINE[name] for name in ("cbr reservoir", "cbr balanced", "oam gradient")),
     *(ONLINE[name] for name in ("logistic balanced", "logistic newton")),
 ]

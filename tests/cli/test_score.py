@@ -1,7 +1,6 @@
 """Which rows are called rare, drift, and numbers for scripts, from the command line."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from rareclass.encoding.encoders import TableEncoder
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind
 from rareclass.model.facts import facts_as_json
-from rareclass.model.model_file import save_model
 from rareclass.opening import open_model
 
 
@@ -45,25 +43,6 @@ def test_the_so_many_highest_rows(fitted: Path, tmp_path: Path, rareclass: Run) 
     table = pl.read_csv(tmp_path / "s.csv")
     assert ((table["score"] > 0.5) == (table["called_rare"] == 1)).all()
     assert table["probability"].is_between(0, 1, closed="none").all()
-
-
-def test_probabilities_have_an_interval(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
-    output_of(rareclass(*words, "--probability-interval"))
-    table = pl.read_csv(tmp_path / "s.csv")
-    assert table.columns[2:5] == ["probability", "probability_low", "probability_high"]
-    low, high = table["probability_low"], table["probability_high"]
-    assert ((low <= table["probability"]) & (table["probability"] <= high)).all()
-    assert low.is_between(0, 1).all()
-    assert (high > low).any()
-    assert low.mean() < 0.1 < high.mean()  # of which a tenth are rare
-    content = open_model(fitted / "model.rareclass")
-    interval = content.predict_proba_interval(fitted / "new.csv")
-    np.testing.assert_allclose(interval.high, high)
-    save_model(tmp_path / "before.rareclass", replace(content, held_out=None))
-    words = ("score", tmp_path / "before.rareclass", *words[2:], "--overwrite")
-    done = rareclass(*words, "--probability-interval")
-    refusal(done, ErrorKind.UNSUPPORTED, "held-out rows", "--holdout 0")
 
 
 @pytest.mark.sampled(0)

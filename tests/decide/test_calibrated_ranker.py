@@ -46,7 +46,7 @@ class Scored(ClassifierMixin, BaseEstimator):
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("method", ["auto", "logistic", "venn_abers"])
+@pytest.mark.parametrize("method", ["auto", "logistic"])
 def test_the_map_is_that_of_scores_of_models_that_have_not_seen_the_row(method):
     held_out = cross_val_predict(BALANCED, X, Y, cv=FOLDS, method="decision_function")
     expected = Calibration.fit(Y, held_out, method=method)
@@ -181,14 +181,6 @@ def test_outlier_detectors_are_turned():
     X = random.normal(size=(400, 3)) * np.where(y, 4.0, 1.0)[:, None]
     model = CalibratedRanker(IsolationForest(n_estimators=20, random_state=0)).fit(X, y)
     assert model.score(X, y) > 0.8
-
-
-def test_intervals_of_venn_abers_alone():
-    model = CalibratedRanker(BALANCED, "venn_abers").fit(X, Y)
-    low, high = model.predict_proba_interval(X)
-    assert ((low <= rare(model) + 1e-12) & (rare(model) <= high + 1e-12)).all()
-    with pytest.raises(AttributeError):
-        CalibratedRanker(BALANCED).predict_proba_interval(X)
 
 
 class Adrift(LogisticRegression):

@@ -17,9 +17,7 @@ from rareclass.decide.calibration import (
     IsotonicMap,
     LogisticMap,
     PooledMap,
-    VennAbersMap,
 )
-from rareclass.decide.calibration._venn_abers_jit import with_one_rare_row
 from rareclass.decide.calibration.calibration import LevelCalibration
 from rareclass.decide.calibration.calibration_map import (
     ScoreScale,
@@ -29,7 +27,7 @@ from rareclass.decide.calibration.calibration_map import (
 )
 from rareclass.decide.calibration.isotonic import IsotonicOfParts
 
-KINDS = [BetaMap, IsotonicMap, LogisticMap, PooledMap, VennAbersMap]
+KINDS = [BetaMap, IsotonicMap, LogisticMap, PooledMap]
 
 
 def rows_of(seed, n_rare=30, n_majority=300, gap=1.5):
@@ -44,32 +42,6 @@ def counted(draw):
     y, scores, _ = draw(samples(max_rows=12, weights=False))
     weight = draw(st.lists(st.integers(1, 3), min_size=len(y), max_size=len(y)))
     return y, scores, np.array(weight, dtype=float)
-
-
-def venn_abers_by_fitting(y, scores, weight, new):
-    """p0 and p1 of one score: two isotonic regressions that it has joined."""
-    found = []
-    for label in (0.0, 1.0):
-        s, t, w = np.append(scores, new), np.append(y, label), np.append(weight, 1.0)
-        levels, place = np.unique(s, return_inverse=True)
-        total = np.bincount(place, w)
-        pooled = isotonic_regression(np.bincount(place, w * t) / total, sample_weight=total)
-        found.append(pooled[np.searchsorted(levels, new)])
-    return found
-
-
-@draws(60)
-@given(counted())
-def test_venn_abers_is_two_isotonic_regressions(sample):
-    y, scores, weight = sample
-    found = VennAbersMap.fit(y, scores, weight)
-    levels = np.unique(scores)
-    between = (levels[1:] + levels[:-1]) / 2
-    tried = np.concatenate([[levels[0] - 1, levels[-1] + 1], levels, between])
-    expected = np.array([venn_abers_by_fitting(y, scores, weight, s) for s in tried])
-    low, high = found.interval(tried)
-    np.testing.assert_allclose(np.column_stack([low, high]), expected, atol=1e-12)
-    np.testing.assert_allclose(found(tried), high / (1 - low + high), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [LogisticMap, BetaMap])
@@ -264,24 +236,7 @@ def test_auto_has_parts_for_several_models_alone():
 def test_the_mean_probability_is_the_prevalence(method):
     y, scores = rows_of(5, n_rare=60, n_majority=600)
     found = Calibration.fit(y, scores, method=method)
-    tolerance = 0.05 if method == "venn_abers" else 1e-6
-    assert found(scores).mean() == pytest.approx(y.mean(), rel=tolerance)
-
-
-def test_one_more_rare_row_is_the_formula_and_stays_within_its_arrays():
-    """As Python, which looks at bounds."""
-    rng = np.random.default_rng(0)
-    rare, rest = rng.integers(0, 3, (2, 12)).astype(float)
-    S, W = (np.append(0.0, np.cumsum(each)) for each in (rare, rare + rest + 0.5))
-    wanted = [
-        max(
-            min((S[j] - S[i] + 1.0) / (W[j] - W[i] + 1.0) for j in range(k, 13))
-            for i in range(k + 1)
-        )
-        for k in range(13)
-    ]
-    found = with_one_rare_row.__wrapped__(rare, rare + rest + 0.5)
-    np.testing.assert_allclose(found, wanted)
+    assert found(scores).mean() == pytest.approx(y.mean(), rel=1e-6)
 
 
 def test_the_scale_of_scores_is_that_of_most_of_them():
@@ -297,10 +252,7 @@ def test_the_scale_of_scores_is_that_of_most_of_them():
 def test_equal_scores_get_the_prevalence(method):
     y = np.arange(50) < 5
     found = Calibration.fit(y, np.full(50, 0.3), method=method)
-    if method == "venn_abers":
-        assert found([0.3])[0] == pytest.approx(0.1, rel=0.02)  # no farther than its bounds
-    else:
-        assert found([-1.0, 0.3, 7.0]) == pytest.approx([0.1] * 3)
+    assert found([-1.0, 0.3, 7.0]) == pytest.approx([0.1] * 3)
 
 
 def test_joining_majority_levels_changes_next_to_nothing():
@@ -348,15 +300,6 @@ def test_a_sampling_rate_is_the_prevalence_that_it_leads_to():
 def test_of_a_score_that_tells_nothing_the_probability_is_the_prevalence(trained, prevalence):
     (found,) = at_prevalence([trained], trained=trained, prevalence=prevalence)
     assert found == pytest.approx(prevalence, rel=1e-9)
-
-
-def test_an_interval_is_moved_to_the_prevalence_as_its_point_is():
-    y, scores = rows_of(8)
-    found = Calibration.fit(y, scores, method="venn_abers")
-    for moved in (found, found.at(prevalence=0.001), found.at(majority_sampling_rate=0.01)):
-        low, high = moved.interval(scores)
-        p = moved(scores)
-        assert ((low <= p + 1e-12) & (p <= high + 1e-12)).all()
 
 
 @pytest.mark.parametrize(
@@ -410,12 +353,10 @@ def test_what_cannot_be_learned_from_is_named(y, scores, weight, told):
         Calibration.fit(y, scores, weight)
 
 
-def test_unknown_methods_and_missing_intervals_are_named():
+def test_unknown_methods_and_missing_scores_are_named():
     y, scores = rows_of(0)
     with pytest.raises(ValueError, match=r"method='platt' is not one of"):
         Calibration.fit(y, scores, method="platt")
-    with pytest.raises(AttributeError, match="use 'venn_abers'"):
-        Calibration.fit(y, scores, method="beta").interval(scores)
     with pytest.raises(ValueError, match=r"scores\[0\]"):
         Calibration.fit(y, scores, method="beta")([np.nan])
 

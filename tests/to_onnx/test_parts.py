@@ -33,7 +33,7 @@ def test_numbers_are_bounded_as_the_library_bounds_them(how: str) -> None:
 
 
 @pytest.mark.parametrize("are_shares", [True, False])
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "venn_abers"])
+@pytest.mark.parametrize("method", METHODS)
 def test_probabilities_are_those_of_the_map(method: str, are_shares: bool) -> None:
     random = np.random.default_rng(1)
     y = np.arange(300) % 10 == 0

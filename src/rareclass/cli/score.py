@@ -69,14 +69,6 @@ def score(
             "(number in the training file), distance_1, ..."
         ),
     ] = None,
-    probability_interval: Annotated[
-        bool,
-        typer.Option(
-            "--probability-interval",
-            help="Also write probability_low and probability_high, the interval of the probability "
-            "from the held-out rows.",
-        ),
-    ] = False,
     strict: Strict = False,
     written: OutputOptions,
     table: TableOptions,
@@ -102,7 +94,6 @@ def score(
         threshold,
         explain,
         strict,
-        probability_interval,
         alerts_only,
     )
     written.check({"the file to be scored": data, "the model": model}, written.overwrite)

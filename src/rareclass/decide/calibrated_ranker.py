@@ -6,10 +6,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.decide.calibration import Calibration, ProbabilityInterval
+from rareclass.decide.calibration import Calibration
 from rareclass.decide.calibration.calibration import METHODS
 from rareclass.decide.rarity_scores import (
     EstimatorWrapper,
@@ -37,14 +36,6 @@ class _FoldScorer(NamedTuple):
         return self.scale(rarity_scores(self.model, X, pos_label))
 
 
-def _has_interval(ranker: "CalibratedRanker") -> bool:
-    if ranker.method != "venn_abers":
-        raise AttributeError(
-            f"method={ranker.method!r} gives no interval of the probability: use 'venn_abers'."
-        )
-    return True
-
-
 class CalibratedRanker(EstimatorWrapper):
     r"""Probabilities from any classifier or ranker, at the base rate that is true.
 
@@ -59,7 +50,7 @@ class CalibratedRanker(EstimatorWrapper):
     estimator : estimator
         A scikit-learn classifier of two classes, or a pipeline that ends in one, with
         ``decision_function``, ``predict_proba`` or, of this package, ``score_samples``.
-    method : {"auto", "isotonic", "beta", "logistic", "venn_abers"}, default="auto"
+    method : {"auto", "isotonic", "beta", "logistic"}, default="auto"
         The map. "auto" is the mean of beta and isotonic calibration, in shares chosen by
         cross-validated log loss, with an ensemble also of isotonic regressions of parts of the
         rows; see `rareclass.decide.calibration` and docs/decisions/0030.
@@ -214,20 +205,6 @@ class CalibratedRanker(EstimatorWrapper):
         rare = self._rare_probability(X)
         columns = (1.0 - rare, rare)
         return np.column_stack(columns if self._rare_is_last() else columns[::-1])
-
-    @available_if(_has_interval)
-    def predict_proba_interval(self, X: Any) -> ProbabilityInterval:
-        """The two probabilities of the rare class between which `predict_proba` lies.
-
-        Only with ``method="venn_abers"``: see `VennAbersMap` for what they promise. ``low`` and
-        ``high``, each of shape (n_rows,); with several models the mean of their bounds.
-        """
-        check_is_fitted(self)
-        bounds = [
-            self.calibration_.interval(scorer(X, self.pos_label_)) for scorer in self._scorers
-        ]
-        low, high = np.mean(bounds, axis=0)
-        return ProbabilityInterval(low, high)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-odds of the rare class: higher is rarer; shape (n_rows,)."""

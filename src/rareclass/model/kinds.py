@@ -112,7 +112,6 @@ _OF_ESTIMATORS = (
     "rareclass.decide.calibrated_ranker.CalibratedRanker",
     "rareclass.decide.calibrated_ranker._FoldScorer",
     "rareclass.decide.calibration.calibration_map.LogisticMap",
-    "rareclass.decide.calibration.isotonic.VennAbersMap",
     "rareclass.decide.chosen_threshold.ChosenThreshold",
     "rareclass.decide.decision_classifier.DecisionClassifier",
     "rareclass.decide.threshold_rule.ChosenBand",

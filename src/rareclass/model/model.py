@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import (
     LevelCalibration,
-    shift_probability,
 )
-from rareclass.decide.calibration.isotonic import ProbabilityInterval, VennAbersMap
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.decisions import Decision, RareDecision, decision_of
@@ -253,71 +251,6 @@ class Model(TableScorer):
             return self.level_calibration(scores)
         rare = self._known_calibration()(scores)
         return np.column_stack([1.0 - rare, rare])
-
-    def predict_proba_interval(
-        self, table: Any, separator: str | None = None
-    ) -> ProbabilityInterval:
-        """Return bounds of the probability of the rare class, by how few rows were held out.
-
-        One of the two bounds, the one that goes by the true label, is calibrated for rows drawn as
-        those of training (Venn-Abers prediction). The bounds are at the prevalence of
-        `predict_proba`, whose probability lies between them.
-
-        Parameters
-        ----------
-        table, separator
-            As for `score_samples`.
-
-        Returns
-        -------
-        ProbabilityInterval
-            ``low`` and ``high``, each of shape (n_rows,).
-
-        Raises
-        ------
-        InputError
-            As `score_samples`; where the model holds no scores of held-out rows, or is of levels.
-        """
-        _ = self.venn_abers  # before the rows are read
-        scores = self.score_samples(table, separator)
-        return self.probability_interval(scores, self._known_calibration()(scores))
-
-    @cached_property
-    def venn_abers(self) -> VennAbersMap:
-        """Venn-Abers pairs, learned from the scores of held-out rows. O(n log n).
-
-        Raises `InputError` where there are no such scores, and for a model of levels.
-        """
-        if not self.has_rare_class:
-            raise InputError(
-                "A model of levels has no probability of a rare class, and no interval of it.",
-                "Leave --probability-interval out.",
-                ErrorKind.UNSUPPORTED,
-            )
-        if self.held_out is None:
-            raise InputError(
-                "The model file has no scores of held-out rows, from which intervals of "
-                "probabilities are learned.",
-                "rareclass fit makes models that have them, without --holdout 0.",
-                ErrorKind.UNSUPPORTED,
-            )
-        held_out = self.held_out
-        return VennAbersMap.fit(held_out.y == 1, held_out.scores, held_out.weight)
-
-    def probability_interval(
-        self, scores: Scores, probability: Scores | None = None
-    ) -> ProbabilityInterval:
-        """Return the Venn-Abers bounds of scores, widened where a `probability` lies beyond them.
-
-        At another prevalence than that of training both odds are multiplied as those of the
-        probability are, which another map has learned. Raises `InputError` as `venn_abers`.
-        """
-        calibration = self.rare_calibration
-        shift = 0.0 if calibration is None else calibration.shift
-        low, high = (shift_probability(p, shift) for p in self.venn_abers.interval(scores))
-        if probability is not None:
-            low, high = np.minimum(low, probability), np.maximum(high, probability)
-        return ProbabilityInterval(low, high)
 
     def percentiles(self, scores: Scores) -> Scores:
         """Return the share of the training majority, in percent, that score less.

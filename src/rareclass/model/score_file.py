@@ -25,9 +25,8 @@ from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, no_rows, open_table
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
-_LOW, _HIGH = "probability_low", "probability_high"
 # Names of columns that no identifier may have, besides what the target calls its decision.
-_OURS = ("score", "probability", _LOW, _HIGH, "percentile")
+_OURS = ("score", "probability", "percentile")
 _SURE = "sure"  # of the models of hunts
 _LIKELY, _CALLED = "likely_class", "called_class"  # of several rare classes
 # Levels that get a column of probabilities each.
@@ -69,7 +68,6 @@ class ScoreSettings:
     threshold: float | None = None
     explain: int | None = None  # so many reasons and cases beside rows called rare
     strict: bool = False  # refuse rows that are unlike those of training
-    interval: bool = False  # of the probability as well
     alerts_only: bool = False  # write rows called rare alone, the highest score first
 
 
@@ -107,8 +105,6 @@ class Scorer:
         with content.naming_file():
             if settings.explain is not None:
                 explain = content.naming_file()(explainer_of(content, settings.explain))
-            if settings.interval:
-                _ = content.venn_abers  # refused before anything is written
         self._calls = Calls(
             content.decision,
             settings.top,
@@ -160,7 +156,7 @@ class Scorer:
         """Yield the columns of rows that do not depend on what they are called."""
         for scores, kept, rows, classes in batches:
             with self._content.naming_file():
-                columns = score_columns(self._content, scores, self._settings.interval, classes)
+                columns = score_columns(self._content, scores, classes)
             own = kept.get_columns()
             if not own:
                 last = seen.n_rows + 1
@@ -191,7 +187,6 @@ class Scorer:
 def score_columns(
     model: Model,
     scores: NDArray[np.float64],
-    interval: bool = False,
     classes: NDArray[np.float64] | None = None,
 ) -> list[pl.Series]:
     """Return the columns of some scores, in the order of a file of scores.
@@ -200,14 +195,12 @@ def score_columns(
     ``probability_LEVEL`` of each level, where the model has a calibration; ``sure`` for a hunt of
     which a case was held out (`ListOrder.sure`); for several rare `classes` a
     ``probability_CLASS`` of each, ``likely_class``, the most probable of them, and
-    ``called_class``, by the thresholds of the classes; ``probability_low`` and
-    ``probability_high`` where an `interval` is wanted; ``percentile`` (the share of the training
+    ``called_class``, by the thresholds of the classes; ``percentile`` (the share of the training
     majority, or of all training rows where the target has levels, with a lower score, in percent).
     """
-    columns, probability = [pl.Series("score", scores)], None
+    columns = [pl.Series("score", scores)]
     if isinstance(model.calibration, Calibration):
-        probability = model.calibration(scores)
-        columns.append(pl.Series("probability", probability))
+        columns.append(pl.Series("probability", model.calibration(scores)))
     if isinstance(model.facts.method, HuntFacts):
         sure = model.estimator.sure(scores)  # type: ignore[attr-defined]
         columns += [] if sure is None else [pl.Series(_SURE, sure)]
@@ -220,9 +213,6 @@ def score_columns(
         columns.append(of_place.gather(classes.argmax(axis=1)).alias(_LIKELY))
         called = pl.Series(model.called_class(classes)).replace(-1, None)
         columns.append(of_place.gather(called).alias(_CALLED))
-    if interval:
-        low, high = model.probability_interval(scores, probability)
-        columns += [pl.Series(_LOW, low), pl.Series(_HIGH, high)]
     return [*columns, pl.Series("percentile", model.percentiles(scores))]
 
 

@@ -2,7 +2,7 @@
 
 from rareclass.decide.calibration.calibration import METHODS, Calibration, PooledMap, at_prevalence
 from rareclass.decide.calibration.calibration_map import BetaMap, LogisticMap
-from rareclass.decide.calibration.isotonic import IsotonicMap, ProbabilityInterval, VennAbersMap
+from rareclass.decide.calibration.isotonic import IsotonicMap
 
 __all__ = [
     "METHODS",
@@ -11,7 +11,5 @@ __all__ = [
     "IsotonicMap",
     "LogisticMap",
     "PooledMap",
-    "ProbabilityInterval",
-    "VennAbersMap",
     "at_prevalence",
 ]

@@ -24,8 +24,6 @@ from rareclass.decide.calibration.calibration_map import (
 from rareclass.decide.calibration.isotonic import (
     IsotonicMap,
     IsotonicOfParts,
-    ProbabilityInterval,
-    VennAbersMap,
 )
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.scored_classes import FloatArray, check_scores
@@ -114,7 +112,6 @@ METHODS: dict[str, type[CalibrationMap]] = {
     "isotonic": IsotonicMap,
     "beta": BetaMap,
     "logistic": LogisticMap,
-    "venn_abers": VennAbersMap,
 }
 
 
@@ -175,7 +172,7 @@ class Calibration:
             Finite; higher means rarer. Scores that all lie in [0, 1] are read as probabilities.
         sample_weight : array-like of shape (n,), optional
             Whole numbers are copies; of others only ratios count.
-        method : {"auto", "isotonic", "beta", "logistic", "venn_abers"}, default "auto"
+        method : {"auto", "isotonic", "beta", "logistic"}, default "auto"
         several_models : bool, default False
             True for the mean of the probabilities that several models give a row, each of which
             made a part of these scores; "auto" has a map of its own for that.
@@ -229,26 +226,7 @@ class Calibration:
     def log_odds(self, scores: ArrayLike) -> FloatArray:
         """ln p / (1 - p) of each score."""
         value, _ = check_scores(scores, None)
-        log_odds = self.map.log_odds(value) + self.centring
-        if isinstance(self.map, VennAbersMap):
-            low, high = self.map.interval(value)
-            with np.errstate(divide="ignore"):
-                log_odds = np.clip(
-                    log_odds, np.log(low) - np.log1p(-low), np.log(high) - np.log1p(-high)
-                )
-        return log_odds + self.shift
-
-    def interval(self, scores: ArrayLike) -> ProbabilityInterval:
-        """The two probabilities of `VennAbersMap`, at the prevalence stated.
-
-        Raises `AttributeError` for other methods, which have none.
-        """
-        if not isinstance(self.map, VennAbersMap):
-            raise AttributeError(
-                f"method={self.method!r} gives no interval of the probability: use 'venn_abers'."
-            )
-        low, high = (shift_probability(p, self.shift) for p in self.map.interval(scores))
-        return ProbabilityInterval(low, high)
+        return self.map.log_odds(value) + self.centring + self.shift
 
 
 @dataclass(frozen=True)
@@ -391,12 +369,7 @@ def at_prevalence(
             "Give one.",
             ErrorKind.COMBINATION,
         )
-    return shift_probability(p, log_odds_shift(trained, prevalence, majority_sampling_rate))
-
-
-def shift_probability(p: FloatArray, shift: float) -> FloatArray:
-    """Move the log-odds of probabilities; 0 and 1 stay."""
-    factor = np.exp(shift)
+    factor = np.exp(log_odds_shift(trained, prevalence, majority_sampling_rate))
     return np.asarray(p * factor / (p * factor + (1.0 - p)))
 
 
