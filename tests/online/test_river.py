@@ -5,8 +5,6 @@ import pickle
 import random
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from river import checks, evaluate, metrics, preprocessing
 from sklearn.base import clone
@@ -71,18 +69,6 @@ def test_same_weights_as_partial_fit(model):
 
 
 @every_learner
-def test_weights_are_copies(model):
-    X, rows, labels = stream(60)
-    weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 2.0, 2.3], 60)
-    ranker = as_river(model, seed=3)
-    for x, y, w in zip(rows, labels, weights, strict=True):
-        ranker.learn_one(x, y, w=w)
-    plain = clone(model).set_params(random_state=3)
-    plain.partial_fit(X, labels, classes=[False, True], sample_weight=weights)
-    np.testing.assert_array_equal(list(ranker.weights.values()), plain.coef_)
-
-
-@every_learner
 def test_features_that_appear_and_vanish_count_as_zero(model):
     _, rows, labels = stream(200, 12)
     drawn = random.Random(0)
@@ -97,39 +83,6 @@ def test_features_that_appear_and_vanish_count_as_zero(model):
     plain.partial_fit(X, labels, classes=[False, True])
     assert len(ranker.weights) == 12
     np.testing.assert_allclose(list(ranker.weights.values()), plain.coef_, rtol=1e-12, atol=1e-13)
-
-
-@every_learner
-def test_tables_learn_as_rows_do(model):
-    _, rows, labels = stream(120)
-    for i, x in enumerate(rows):
-        x["colour"] = ("red", "blue", None)[i % 3]
-        if i < 50:
-            del x["f3"]
-    one = learned(model, rows, labels, seed=3)
-    many = as_river(model, seed=3)
-    for start, stop in ((0, 1), (1, 40), (40, 120)):
-        many.learn_many(pd.DataFrame(rows[start:stop]), pd.Series(labels[start:stop]))
-    assert list(many.weights) == list(one.weights)
-    assert "colour=red" in one.weights
-    # Spare columns differ, and with them the order of some sums.
-    np.testing.assert_allclose(
-        list(many.weights.values()), list(one.weights.values()), rtol=1e-10, atol=1e-12
-    )
-    one = many
-    table = pl.DataFrame(rows)
-    np.testing.assert_array_equal(many.score_many(table), [one.score_one(x) for x in rows])
-    assert many.predict_many(table).to_list() == [one.predict_one(x) for x in rows]
-    expected = [one.predict_proba_one(x)[True] for x in rows]
-    assert many.predict_proba_many(table)["True"].to_list() == expected
-
-
-def test_tables_keep_their_index():
-    _, rows, labels = stream(50)
-    ranker = learned(CBR(), rows, labels)
-    table = pd.DataFrame(rows[:5], index=list("abcde"))
-    assert ranker.predict_many(table).index.tolist() == list("abcde")
-    assert ranker.predict_proba_many(table).loc["b"].to_dict() == ranker.predict_proba_one(rows[1])
 
 
 def test_text_flags_and_missing_values():
@@ -226,26 +179,16 @@ def test_errors_say_what_to_do(monkeypatch):
         ranker.learn_one({"when": [1]}, True)
     with pytest.raises(ValueError, match=r"label 'yes' is neither False .* nor True .* classes="):
         ranker.learn_one({"size": 1.0}, "yes")
-    with pytest.raises(ValueError, match=r"w=-1.0 must be"):
-        ranker.learn_one({"size": 1.0}, True, w=-1.0)
-    with pytest.raises(ValueError, match="X has 1 rows and y has 2"):
-        ranker.learn_many(pd.DataFrame({"size": [1.0]}), pd.Series([True, False]))
+    with pytest.raises(TypeError, match=r"of type list is not a row of River: .*partial_fit"):
+        ranker.learn_one([1.0, 2.0], True)
+    for label in (None, math.nan):
+        with pytest.raises(ValueError, match="cannot be learned before its label is known"):
+            ranker.learn_one({"size": 1.0}, label)
     assert ranker.weights == {}
     with pytest.raises(ValueError, match="C=-1 must be"):
         as_river(CBR(C=-1))
     with pytest.raises(TypeError, match=r"is not an online learner.*as_river\(CBR\(\)\)"):
         as_river(metrics.ROCAUC())
-    monkeypatch.setattr(river_adapter, "MiniBatchClassifier", object)
+    monkeypatch.setattr(river_adapter, "Classifier", object)
     with pytest.raises(ImportError, match='pip install "river"'):
         as_river(CBR())
-
-
-def test_learning_with_a_weight_of_zero_is_nothing():
-    ranker = as_river(CBR())
-    ranker.learn_one({"a": 1.0}, True, w=0.0)
-    assert ranker.weights == {}
-    assert ranker.predict_proba_one({"a": 1.0}) == {False: 0.5, True: 0.5}
-    ranker.learn_one({"b": 1.0}, True)
-    ranker.learn_many(pd.DataFrame({"b": [1.0, 2.0], "c": [1.0, 2.0]}), [True, False], 0.0)
-    ranker.learn_one({"d": 1.0}, True, w=0.0)
-    assert list(ranker.weights) == ["b"]

@@ -213,34 +213,3 @@ def test_huge_values_leave_a_usable_model_or_are_named(learner):
         else:
             model.partial_fit(form(wide), Y)
         assert np.isfinite(model.coef_).all()
-
-
-def test_river_is_told_what_a_row_a_label_and_a_weight_are():
-    ranker = as_river(CBR())
-    with pytest.raises(TypeError, match=r"of type list is not a row of River: .*partial_fit"):
-        ranker.learn_one([1.0, 2.0], True)
-    for label in (None, float("nan")):
-        with pytest.raises(ValueError, match="cannot be learned before its label is known"):
-            ranker.learn_one({"a": 1.0}, label)
-    with pytest.raises(ValueError, match=r"sorts last: as_river\(CBR\(pos_label=rare\), classes="):
-        ranker.learn_one({"a": 1.0}, "fraud")
-    for weight in (None, "2"):
-        with pytest.raises(ValueError, match=r"w=.* must be a finite number"):
-            ranker.learn_one({"a": 1.0}, True, w=weight)
-    table = pd.DataFrame({"a": [1.0, 2.0]})
-    with pytest.raises(ValueError, match="X has 2 rows and w has 3"):
-        ranker.learn_many(table, [True, False], w=[1.0, 2.0, 3.0])
-    with pytest.raises(TypeError, match=r"X of type list is not a table: .* learn_one"):
-        ranker.learn_many([{"a": 1.0}], [True])
-    assert ranker.weights == {}
-
-
-@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
-def test_river_takes_labels_in_any_form(kind):
-    table, labels = pd.DataFrame({"a": [1.0, 2.0, 4.0]}), [False, True, True]
-    wanted = as_river(CBR())
-    for a, label in zip(table["a"], labels, strict=True):
-        wanted.learn_one({"a": a}, label)
-    found = as_river(CBR())
-    found.learn_many(table, kind(labels))
-    assert found.weights == wanted.weights

@@ -2,24 +2,21 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from math import exp, isfinite, sqrt
-from numbers import Real
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from sklearn.base import clone
 
 from rareclass.errors import ErrorKind, MissingPackageError
 from rareclass.labels.two_classes import two_labels
-from rareclass.online.ranker import OnlineRanker, SparseRows, row_copies
-from rareclass.rows.source import is_table
+from rareclass.online.ranker import OnlineRanker, SparseRows
 
 try:
-    from river.base import MiniBatchClassifier
+    from river.base import Classifier
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "river":
         raise
-    MiniBatchClassifier = object  # type: ignore[assignment, misc]
+    Classifier = object  # type: ignore[assignment, misc]
 
 # The spread of the scores is that of about the last thousand rows: weights grow and drift.
 _SPREAD_SHARE = 1e-3
@@ -30,7 +27,7 @@ def as_river(
 ) -> "RiverClassifier":
     """Make a River classifier that learns as `model` does, from rows that are dicts.
 
-    It goes wherever River takes a classifier: pipelines, `progressive_val_score`, mini-batches.
+    It goes wherever River takes a classifier: pipelines, `progressive_val_score`.
 
     Parameters
     ----------
@@ -46,8 +43,7 @@ def as_river(
     Returns
     -------
     RiverClassifier
-        ``learn_one``, ``predict_proba_one``, ``predict_one`` and ``score_one`` (the raw score),
-        and the same for tables of rows.
+        ``learn_one``, ``predict_proba_one``, ``predict_one`` and ``score_one`` (the raw score).
 
     Raises
     ------
@@ -66,7 +62,7 @@ def as_river(
     >>> sorted(ranker.weights)
     ['amount', 'night=no', 'night=yes']
     """
-    if MiniBatchClassifier is object:
+    if Classifier is object:
         raise MissingPackageError(
             "as_river needs river, which is not installed.",
             'Install it: pip install "river".',
@@ -77,7 +73,7 @@ def as_river(
     return RiverClassifier(model, tuple(classes), seed)
 
 
-class RiverClassifier(MiniBatchClassifier):
+class RiverClassifier(Classifier):
     """Ranks rows that are dicts by how much they look like the rare class, learning row by row.
 
     The score is ``f(x) = sum over the features of w[name] x[name]``, or that of an `OnlineMixture`.
@@ -91,7 +87,7 @@ class RiverClassifier(MiniBatchClassifier):
     The cost of a row is that of the model's `partial_fit`, plus some tens of microseconds for the
     dict; `score_one` is cheaper than the probability and the label, which need the threshold. Where
     rows come many at a time, an array and `test_then_train` are far faster. Columns are made a few
-    ahead, so that features that appear one by one do not copy the state each time.
+    ahead: features that appear one by one do not copy the state each time.
 
     Examples
     --------
@@ -118,11 +114,10 @@ class RiverClassifier(MiniBatchClassifier):
         self._learner = clone(model)
         if seed is not None:
             self._learner.set_params(random_state=seed)
-        begun = clone(self._learner).start(1, classes)  # says what is wrong with the parameters
-        self._rare = np.asarray(begun.pos_label_).item()
-        self._majority = next(label for label in begun.classes_.tolist() if label != self._rare)
+        self._learner.start(1, classes)
+        self._rare = np.asarray(self._learner.pos_label_).item()
+        self._majority = next(c for c in self._learner.classes_.tolist() if c != self._rare)
         self._columns: dict[Hashable, int] = {}
-        self._width = 0  # columns of the learner: the named ones, then spare ones
         self._n_rows = 0
         self._mean, self._variance = 0.0, 0.0  # of the scores of late
         self._threshold: float | None = 0.0  # None: to be asked of the learner
@@ -136,15 +131,9 @@ class RiverClassifier(MiniBatchClassifier):
     @property
     def weights(self) -> dict[Hashable, float]:
         """The weight of every feature learned from so far; an `OnlineMixture` has none."""
-        if not self._learner._is_linear:
-            raise AttributeError("A mixture has no feature weights.")
-        if not self._n_rows:
-            return {}
         return dict(zip(self._columns, self._learner.coef_.tolist(), strict=False))
 
-    # -- learning ----------------------------------------------------------------------------
-
-    def learn_one(self, x: dict[Hashable, Any], y: Any, w: float = 1.0) -> None:
+    def learn_one(self, x: dict[Hashable, Any], y: Any) -> None:
         """Learn from a row.
 
         Parameters
@@ -153,87 +142,75 @@ class RiverClassifier(MiniBatchClassifier):
             Features by name: numbers, text, True or False; None and NaN are absent.
         y : label
             One of the two classes; another one raises `ValueError`.
-        w : float
-            Copies that the row stands for: 0 leaves it out.
         """
-        self._learn([cells(x)], [self._sign(y)], [w])
-
-    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
-        """Learn from the rows of a table in their order: the same as from one after the other.
-
-        Parameters
-        ----------
-        X : pandas or polars DataFrame, pyarrow Table
-            Features by column name.
-        y : Series, list or array of labels
-        w : float, or Series, list or array of floats
-            As in `learn_one`.
-        """
-        rows = _rows_of(X)
-        series = nw.from_native(y, allow_series=True, pass_through=True)
-        labels = series.to_list() if isinstance(series, nw.Series) else list(y)
-        if len(labels) != len(rows):
-            raise ValueError(f"X has {len(rows)} rows and y has {len(labels)}.")
-        weight = np.asarray(w, dtype=float)
-        if weight.ndim and weight.shape != (len(rows),):
-            raise ValueError(f"X has {len(rows)} rows and w has {len(weight)}.")
-        weights = np.broadcast_to(weight, len(rows)).tolist()
-        self._learn(rows, [self._sign(label) for label in labels], weights)
-
-    def _learn(
-        self, rows: list[dict[Hashable, float]], signs: list[int], weights: list[float]
-    ) -> None:
-        for weight in weights:
-            if not (isinstance(weight, Real) and 0.0 <= weight < float("inf")):
-                raise ValueError(f"w={weight!r} must be a finite number, 0 or above.")
-        kept = [i for i, weight in enumerate(weights) if weight > 0.0]
-        if not kept:
-            return
-        self._make_room([rows[i] for i in kept])
-        plain = all(weight == 1.0 for weight in weights)
-        copies, step = row_copies(None if plain else np.array(weights, dtype=float), len(rows))
-        order = range(len(rows)) if copies is None else copies.tolist()
-        taken = [rows[i] for i in order]
-        sign = np.array([signs[i] for i in order], dtype=np.int8)
+        row, sign = cells(x), self._sign(y)
+        self._make_room(row)
+        known = self._known(row)
+        rows = known if self._learner._takes == "sparse" else self._dense(known)
         # Past the learner's own checks, which would cost more than the row: it is sound by now.
-        self._follow(self._learner._learn_on(self._matrix(taken), sign, step).tolist())
-
-    def _make_room(self, rows: list[dict[Hashable, float]]) -> None:
-        """Give every feature of the rows a column, in the order a row at a time would."""
-        columns = self._columns
-        for row in rows:
-            if row.keys() <= columns.keys():
-                continue
-            # Sorted, so that the order of a dict has no effect on the model.
-            new = row.keys() - columns.keys()
-            for name in sorted(new, key=lambda name: (str(name), type(name).__name__)):
-                columns[name] = len(columns)
-        if not self._n_rows:
-            self._width = max(len(columns), 1)
-            self._learner.start(self._width, self.classes)
-        elif len(columns) > self._width:
-            # A quarter more than before: a new width copies the state, covariance and all.
-            wider = max(len(columns), self._width + self._width // 4)
-            self._learner.add_features(wider - self._width)
-            self._width = wider
-
-    def _matrix(self, rows: list[dict[Hashable, float]]) -> np.ndarray | SparseRows:
-        indptr, indices, data = in_csr_form(rows, self._columns)
-        if self._learner._takes == "sparse":
-            return SparseRows(indptr, indices, data)
-        X = np.zeros((len(rows), self._width))
-        X[np.repeat(np.arange(len(rows)), np.diff(indptr)), indices] = data
-        return X
-
-    def _follow(self, scores: list[float]) -> None:
-        """Keep the spread of the scores, and forget the threshold, which has moved."""
-        for score in scores:
-            self._n_rows += 1
-            share = max(1.0 / self._n_rows, _SPREAD_SHARE)
-            off = score - self._mean
-            self._mean += share * off
-            self._variance = (1.0 - share) * (self._variance + share * off * off)
+        score = self._learner._learn_on(rows, np.array([sign], np.int8), np.ones(1))[0]
+        self._n_rows += 1
+        share = max(1.0 / self._n_rows, _SPREAD_SHARE)
+        off = float(score) - self._mean
+        self._mean += share * off
+        self._variance = (1.0 - share) * (self._variance + share * off * off)
         self._threshold = None
+
+    def score_one(self, x: dict[Hashable, Any]) -> float:
+        """Rarity score of a row: higher is more like the rare class. The thing to rank by.
+
+        Features never learned from count as 0. Before anything is learned every score is 0.
+        """
+        rows, learner = self._known(cells(x)), self._learner
+        if not self._n_rows:
+            return 0.0
+        if learner._is_linear:
+            return float(learner.coef_[rows.indices] @ rows.data)
+        return float(learner._scores(learner.state_, self._dense(rows))[0])
+
+    def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
+        """The score of a row on a scale from 0 to 1, for each label.
+
+        ``1 / (1 + exp(-(score - offset) / spread))`` for the rare label: one half at the threshold
+        of the decision; the spread is the standard deviation of the scores of about the last
+        thousand rows. It is for ranking and for River's interface, not a calibrated probability:
+        both numbers move as rows come, so rank rows of different times by `score_one`.
+        """
+        above = (self.score_one(x) - self._offset()) / (sqrt(self._variance) or 1.0)
+        # exp of a negative number only: the other one may be too large for a float.
+        small = exp(-abs(above))
+        rare = 1.0 / (1.0 + small) if above >= 0.0 else small / (1.0 + small)
+        return {self._majority: 1.0 - rare, self._rare: rare}
+
+    def predict_one(self, x: dict[Hashable, Any], **kwargs: Any) -> Any:
+        """The label of a row: the rare one above the model's threshold (``offset_``)."""
+        return self._rare if self.score_one(x) > self._offset() else self._majority
+
+    def _make_room(self, row: dict[Hashable, float]) -> None:
+        """Give every feature of a row a column; the order of the dict does not matter."""
+        new = row.keys() - self._columns.keys()
+        for name in sorted(new, key=lambda name: (str(name), type(name).__name__)):
+            self._columns[name] = len(self._columns)
+        width = self._learner.n_features_in_
+        if not self._n_rows:
+            self._learner.start(max(len(self._columns), 1), self.classes)
+        elif len(self._columns) > width:
+            # A quarter more than before: a new width copies the state, covariance and all.
+            self._learner.add_features(max(len(self._columns) - width, width // 4))
+
+    def _known(self, row: dict[Hashable, float]) -> SparseRows:
+        """The non-zeros of a row in columns that there are, in increasing order."""
+        columns = self._columns
+        known = sorted((columns[name], v) for name, v in row.items() if v and name in columns)
+        indices = np.array([column for column, _ in known], dtype=np.int64)
+        return SparseRows(
+            np.array([0, len(known)]), indices, np.array([v for _, v in known], float)
+        )
+
+    def _dense(self, rows: SparseRows) -> np.ndarray:
+        dense = np.zeros((1, self._learner.n_features_in_))
+        dense[0, rows.indices] = rows.data
+        return dense
 
     def _sign(self, y: Any) -> int:
         if y == self._rare:
@@ -251,95 +228,10 @@ class RiverClassifier(MiniBatchClassifier):
             "as_river(CBR(pos_label=rare), classes=(majority, rare))."
         )
 
-    # -- scoring -----------------------------------------------------------------------------
-
-    def score_one(self, x: dict[Hashable, Any]) -> float:
-        """Rarity score of a row: higher is more like the rare class. The thing to rank by.
-
-        Features never learned from count as 0. Before anything is learned every score is 0.
-        """
-        return float(self._scores([cells(x)])[0])
-
-    def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
-        """The score of a row on a scale from 0 to 1, for each label.
-
-        ``1 / (1 + exp(-(score - offset) / spread))`` for the rare label: one half at the threshold
-        of the decision; the spread is the standard deviation of the scores of about the last
-        thousand rows. It is for ranking and for River's interface, not a calibrated probability:
-        both numbers move as rows come, so rank rows of different times by `score_one`.
-        """
-        rare = self._probability(self.score_one(x))
-        return {self._majority: 1.0 - rare, self._rare: rare}
-
-    def predict_one(self, x: dict[Hashable, Any], **kwargs: Any) -> Any:
-        """The label of a row: the rare one above the model's threshold (``offset_``)."""
-        return self._rare if self.score_one(x) > self._offset() else self._majority
-
-    def score_many(self, X: Any) -> np.ndarray:
-        """`score_one` of every row of a table."""
-        return self._scores(_rows_of(X))
-
-    def predict_proba_many(self, X: Any) -> Any:
-        """`predict_proba_one` of every row, as a table of the same kind with a column a label."""
-        rare = np.array([self._probability(score) for score in self.score_many(X).tolist()])
-        frame = nw.from_native(X, eager_only=True)
-        by_label = {self._majority: 1.0 - rare, self._rare: rare}
-        if not frame.implementation.is_pandas_like():  # pandas alone takes labels that are no text
-            by_label = {str(label): column for label, column in by_label.items()}
-        return _like(nw.from_dict(by_label, backend=frame.implementation), frame)
-
-    def predict_many(self, X: Any) -> Any:
-        """`predict_one` of every row, as a column of the same kind."""
-        offset, scores = self._offset(), self.score_many(X).tolist()
-        labels = [self._rare if score > offset else self._majority for score in scores]
-        frame = nw.from_native(X, eager_only=True)
-        return _like(nw.new_series("", labels, backend=frame.implementation), frame)
-
-    def _scores(self, rows: list[dict[Hashable, float]]) -> np.ndarray:
-        if not self._n_rows:
-            return np.zeros(len(rows))
-        learner = self._learner
-        known = list(columns_of(rows, self._columns))
-        if learner._is_linear:
-            coef = learner.coef_
-            return np.array([coef[at] @ values for at, values in known], dtype=float)
-        X = np.zeros((len(rows), self._width))
-        for row, (at, values) in zip(X, known, strict=True):
-            row[at] = values
-        scores: np.ndarray = learner._scores(learner.state_, X)
-        return scores
-
     def _offset(self) -> float:
         if self._threshold is None:
             self._threshold = float(self._learner.offset_)
         return self._threshold
-
-    def _probability(self, score: float) -> float:
-        spread = sqrt(self._variance) or 1.0
-        above = (score - self._offset()) / spread
-        # exp of a negative number only: the other one may be too large for a float.
-        small = exp(-abs(above))
-        return 1.0 / (1.0 + small) if above >= 0.0 else small / (1.0 + small)
-
-
-def _rows_of(X: Any) -> list[dict[Hashable, float]]:
-    if not is_table(X):
-        raise TypeError(
-            f"X of type {type(X).__name__} is not a table: pass a pandas or polars DataFrame, or "
-            "single rows to learn_one and score_one."
-        )
-    frame = nw.from_native(X, eager_only=True)
-    rows: Iterator[Mapping[Hashable, Any]] = frame.iter_rows(named=True)
-    return [cells(row) for row in rows]
-
-
-def _like(made: Any, frame: Any) -> Any:
-    """The native table or column, with the index of the rows it was made from (pandas)."""
-    native = made.to_native()
-    index = nw.maybe_get_index(frame)
-    if index is not None:
-        native.index = index
-    return native
 
 
 def cells(x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
@@ -363,7 +255,13 @@ def cells(x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
         if isinstance(value, str):
             found[f"{name}={value}"] = 1.0
             continue
-        number = value if type(value) is float else _number(name, value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(
+                f"feature {name!r} is {value!r} of type {type(value).__name__}: neither a number "
+                "nor text. Convert it first, e.g. a time to seconds."
+            ) from None
         if isfinite(number):
             found[name] = number
         elif number == number:
@@ -372,48 +270,3 @@ def cells(x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
                 "the feature out, or give None, where its value is not known."
             )
     return found
-
-
-def _number(name: Hashable, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(
-            f"feature {name!r} is {value!r} of type {type(value).__name__}: neither a number nor "
-            "text. Convert it first, e.g. a time to seconds."
-        ) from None
-
-
-def columns_of(
-    rows: Sequence[Mapping[Hashable, float]], columns: Mapping[Hashable, int]
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The known features of each row: columns in increasing order, and values."""
-    for row in rows:
-        known = sorted((columns[name], value) for name, value in row.items() if name in columns)
-        yield (
-            np.array([column for column, _ in known], dtype=np.int64),
-            np.array([value for _, value in known], dtype=np.float64),
-        )
-
-
-def in_csr_form(
-    rows: Sequence[Mapping[Hashable, float]], columns: Mapping[Hashable, int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The non-zeros of rows whose features are all known: row pointers, columns, values.
-
-    >>> indptr, indices, data = in_csr_form([{"b": 2.0, "a": 1.0}, {"a": 0.0}], {"a": 0, "b": 1})
-    >>> indptr.tolist(), indices.tolist(), data.tolist()
-    ([0, 2, 2], [0, 1], [1.0, 2.0])
-    """
-    indptr, indices, data = [0], [], []
-    for row in rows:
-        for column, value in sorted((columns[name], value) for name, value in row.items()):
-            if value:
-                indices.append(column)
-                data.append(value)
-        indptr.append(len(indices))
-    return (
-        np.array(indptr, dtype=np.int64),
-        np.array(indices, dtype=np.int64),
-        np.array(data, dtype=np.float64),
-    )
