@@ -62,8 +62,8 @@ def study(result: Result) -> str:
             "so that this test calls few methods behind. Place: 1 is the first. The last column "
             "has the mean over data sets in points, and p of a paired t-test over these.",
             table(*rach_tables.share_table(cells)),
-            f"Means over the shares ({', '.join(map(str, SHARES))} percent) of each problem; "
-            "`--cells` prints every share, and the JSON file has every split.",
+            f"Means over the shares ({', '.join(map(str, SHARES))} percent) of each problem; the "
+            "JSON file has every share and split.",
             table(*rach_tables.problem_table(fits)),
             *_on_common_splits(result["fits"]),
         ]

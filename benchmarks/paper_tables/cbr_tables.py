@@ -1,7 +1,7 @@
 """Tables 3 to 6 of Khalid, Ray and Chitsaz (2016): online learners by AUC and by accuracy.
 
 cbr3 and cbr4 are AUC and accuracy at OPTROC on the sets of Table 1, cbr5 and cbr6 the same on
-text (Table 2), with the milliseconds of one pass over a fold's training rows (Figures 1 and 2).
+text (Table 2).
 The two tables of a study come from the same fits; a fit that is done is not done again.
 
 Without --full: 2 runs and every second power of two for C and eta. With it the paper's protocol:
@@ -18,9 +18,9 @@ from benchmarks.paper_tables import cbr_figures as figures
 from benchmarks.paper_tables import cbr_methods, cbr_sets
 from benchmarks.paper_tables.cbr_figures import Cell, Cells
 from benchmarks.paper_tables.cbr_protocol import SCALINGS, Run, perform
-from benchmarks.paper_tables.fits import Fit, Fits, code_of
-from benchmarks.paper_tables.protocol import data_folder
-from benchmarks.paper_tables.study import JOBS, options, print_table, run_all
+from benchmarks.paper_tables.fits import Fits, code_of
+from benchmarks.paper_tables.protocol import needed_folder
+from benchmarks.paper_tables.study import JOBS, options
 
 NAMES = ("cbr3", "cbr4", "cbr5", "cbr6")
 SHORT_RUNS, SHORT_STEP = 2, 2
@@ -28,46 +28,18 @@ SCALING = "unit"
 _MEASURES = {"auc": "AUC", "accuracy": "accuracy at OPTROC"}
 
 
-def main(argv: Sequence[str], table: str) -> int:
-    """Do the fits that are missing, print the table beside the paper's."""
+def main(argv: Sequence[str], table: str) -> Path | None:
+    """Do the fits that are missing."""
     study = "benchmark" if table in figures.TABLES["benchmark"] else "text"
-    measure = "auc" if table in ("cbr3", "cbr5") else "accuracy"
     args = _options(argv, study)
-    folder = data_folder()
-    if folder is None:
-        print("Skipped: no data folder. Name it with the environment variable RARECLASS_DATA.")
-        return 0
-    runs = _runs(args, folder)
     name = f"cbr_{study}"
     fits = kept(name, Path(args.json) if args.json else record.RESULTS / f"{name}.json")
-    to_do = runs if args.again else fits.missing(runs)
-    try:
-        run_all(f"Fits for {table}", perform, to_do, args.jobs, keep=fits.add)
-    except KeyboardInterrupt:
-        print(f"\nStopped. {fits.file} holds what is done; the same command goes on from there.")
-        return 130
-    found = fits.found(runs)
-    show(found, study, measure)
-    if fits.are_old(found):
-        print("Some fits are by learners that have been changed since: --again does them anew.")
-    print("written:", fits.file)
-    return 0
+    return fits.finish(_runs(args, needed_folder()), perform, args)
 
 
 def kept(name: str, file: Path) -> Fits:
     """The fits of a study that are done."""
     return Fits(name, file, ("set", "method", "scaling", "step", "run"), code_of("online"))
-
-
-def show(fits: list[Fit], study: str, measure: str) -> None:
-    """Print the table, its goals and the times."""
-    found = figures.cells(fits, study, measure)
-    header, lines = compared(found, study, measure)
-    print_table(header, lines)
-    for line in verdicts(found, study, measure):
-        print(line)
-    print()
-    print_table(*times(found))
 
 
 def compared(found: Cells, study: str, measure: str) -> tuple[list[str], list[list[str]]]:
@@ -113,16 +85,6 @@ def verdicts(found: Cells, study: str, measure: str) -> list[str]:
     return lines
 
 
-def times(found: Cells) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: milliseconds of one pass."""
-    learners = _learners(found)
-    rows = [
-        [name, *(f"{cells[m].fit_ms:,.1f}" if m in cells else "-" for m in learners)]
-        for name, cells in found.items()
-    ]
-    return ["ms of a fit", *learners], rows
-
-
 def _share(held: list[bool], goal: float) -> str:
     share = sum(held) / len(held)
     met = "yes" if share >= goal else "NO"
@@ -157,21 +119,13 @@ def _options(argv: Sequence[str], study: str) -> Any:
         __doc__ or "", list(methods), argv, known=methods,
         jobs=JOBS,
         runs=(0, f"runs per set (default: {SHORT_RUNS}, or {full} with --full)"),
-        sets=(list(sets), f"among {', '.join(sets)} (default: all)"),
+        sets=(list(sets), f"among {', '.join(sets)} (default: all)", sets),
         full=(False, "the paper's protocol: all runs, all 21 powers of two"),
-        scaling=(SCALING, f"among {', '.join(SCALINGS)} (default: {SCALING})"),
+        scaling=(SCALING, f"among {', '.join(SCALINGS)} (default: {SCALING})", SCALINGS),
         again=(False, "do all fits anew"),
     )  # fmt: skip
-    _known(args.sets, sets, "set")
-    _known([args.scaling], SCALINGS, "scaling")
     args.runs = args.runs or (full if args.full else SHORT_RUNS)
     return args
-
-
-def _known(names: Sequence[str], known: Any, what: str) -> None:
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise SystemExit(f"no {what} {', '.join(unknown)}; there are {', '.join(known)}")
 
 
 def _runs(args: Any, folder: Path) -> list[Run]:

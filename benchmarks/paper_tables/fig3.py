@@ -23,8 +23,8 @@ from scipy import linalg
 from benchmarks import record
 from benchmarks.markdown import table
 from benchmarks.paper_tables import real_sets
-from benchmarks.paper_tables.protocol import Standardiser, data_folder, gaussian_gamma
-from benchmarks.paper_tables.study import options, parameters, print_table
+from benchmarks.paper_tables.protocol import Standardiser, gaussian_gamma, needed_folder
+from benchmarks.paper_tables.study import options, parameters
 from rareclass.kernels.kernels import Gaussian
 from rareclass.machine import track
 from rareclass.theory import kernel_perturbation_bound, subset_bound
@@ -144,28 +144,19 @@ def run_set(name: str, folder: Path, draws: int, advance: Any) -> dict[str, Any]
     }
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run, print both bounds, write results/fig3.json."""
+def main(argv: Sequence[str], table: str) -> Path:
+    """Run, write results/fig3.json."""
     args = options(
         __doc__, [], argv,
         draws=(40, "draws of the landmarks for bound (46) (default: 40, the paper's)"),
-        sets=(list(SETS), "among page0, satellite, coil, mammograph (default: all)"),
+        sets=(list(SETS), "among page0, satellite, coil, mammograph (default: all)", SETS),
     )  # fmt: skip
-    folder = data_folder()
-    if folder is None:
-        print("Skipped: no data folder. Name it with the environment variable RARECLASS_DATA.")
-        return 0
-    unknown = sorted(set(args.sets) - set(SETS))
-    if unknown:
-        raise SystemExit(f"no set {', '.join(unknown)}; there are {', '.join(SETS)}")
+    folder = needed_folder()
     present = real_sets.present(args.sets, folder)
     with track("Figure 3", len(present) * len(SHARES)) as advance:
         run = partial(run_set, folder=folder, draws=args.draws, advance=advance)
         sets = [run(name) for name in present]
-    print_table(HEADER, lines(sets))
-    path = record.write("fig3", {"parameters": parameters(args), "sets": sets}, args.json)
-    print("written:", path)
-    return 0
+    return record.write("fig3", {"parameters": parameters(args), "sets": sets}, args.json)
 
 
 HEADER = [

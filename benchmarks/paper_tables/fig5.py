@@ -6,6 +6,7 @@ overlap to low.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from benchmarks import record
 from benchmarks.paper_tables.methods import METHODS, RANKING
 from benchmarks.paper_tables.protocol import LAMS
-from benchmarks.paper_tables.study import JOBS, options, parameters, print_table, run_all
+from benchmarks.paper_tables.study import JOBS, options, parameters, run_all
 from benchmarks.paper_tables.table2 import draw
 
 CELLS = ((0.9, 0.1), (0.75, 0.1), (0.6, 0.1), (0.6, 0.4))
@@ -46,33 +47,15 @@ def run_cell(task: tuple[tuple[float, float], tuple[str, ...]]) -> dict[str, Any
     return losses
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run, print the smallest losses, write results/fig5.json."""
+def main(argv: Sequence[str], table: str) -> Path:
+    """Run, write results/fig5.json."""
     args = options(__doc__, RANKING, argv, jobs=JOBS)
     outcomes = run_all(
         "Figure 5", run_cell, [(cell, tuple(args.methods)) for cell in CELLS], args.jobs
     )
-    log_lams = np.log2(LAMS)
-    lines = []
-    for (overlap, share), losses in zip(CELLS, outcomes, strict=True):
-        for name, parts in losses.items():
-            best = int(np.argmin(parts["test"]))
-            lines.append(
-                [
-                    f"t={overlap} r={share:.0%} {name}",
-                    f"{parts['test'][best]:.3f}",
-                    f"{log_lams[best]:.0f}",
-                    f"{parts['train'][-1]:.3f}",
-                    f"{parts['test'][-1]:.3f}",
-                ]
-            )
-    last = f"2^{log_lams[-1]:.0f}"
-    print_table(["ranking loss", "best test", "log2 lam", f"train {last}", f"test {last}"], lines)
     cells = [
         {"overlap": overlap, "rare_share": share, "losses": losses}
         for (overlap, share), losses in zip(CELLS, outcomes, strict=True)
     ]
-    body = {"parameters": parameters(args), "log2_lam": log_lams, "cells": cells}
-    path = record.write("fig5", body, args.json)
-    print("written:", path)
-    return 0
+    body = {"parameters": parameters(args), "log2_lam": np.log2(LAMS), "cells": cells}
+    return record.write("fig5", body, args.json)

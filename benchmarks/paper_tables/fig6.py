@@ -21,12 +21,12 @@ import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
+from benchmarks import markdown
 from benchmarks.ledger import Ledger, Run
-from benchmarks.markdown import table
 from benchmarks.paper_tables import intrusion
 from benchmarks.paper_tables.methods import METHODS, RANKING, Chosen, choose_on_validation
 from benchmarks.paper_tables.protocol import auc, data_folder, mean_and_error
-from benchmarks.paper_tables.study import figure, options, parameters, print_table
+from benchmarks.paper_tables.study import figure, options, parameters
 from benchmarks.paper_tables.time_limit import call_within
 from rareclass.machine import track
 
@@ -90,8 +90,8 @@ def _along_lam(chosen: Chosen, X_test: np.ndarray, y_test: np.ndarray) -> dict[s
     }
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run what is not stored yet, print means over the seeds, write results/fig6.json."""
+def main(argv: Sequence[str], table: str) -> Path | None:
+    """Run what is not stored yet, write results/fig6.json."""
     args = options(
         __doc__, SHOWN, argv,
         percents=(["5", "10", "25", "50", "75", "100"], "parts of the training rows"),
@@ -102,7 +102,7 @@ def main(argv: Sequence[str]) -> int:
     folder = data_folder()
     if folder is None or not intrusion.is_there(folder):
         print("Skipped: the KDD Cup 99 files are not in the data folder (RARECLASS_DATA).")
-        return 0
+        return None
     percents = sorted({float(text) for text in args.percents})
     if percents == [100.0]:
         percents = [75.0, 100.0]  # the choice of lam for all rows needs a smaller part
@@ -111,9 +111,7 @@ def main(argv: Sequence[str]) -> int:
         for seed in range(args.seeds):
             for method in args.methods:
                 _grow(folder, method, percents, seed, args, ledger, advance)
-    print_table(HEADER, lines(ledger.runs))
-    print("written:", ledger.path)
-    return 0
+    return ledger.path
 
 
 def _grow(
@@ -207,5 +205,5 @@ def fig6_page(result: dict[str, Any]) -> str:
         "test rows are the 77,291 distinct ones of the later weeks. lam is chosen on the rows left "
         "out of the part. Means over seeds, each with its own part, folds and random landmarks, ± "
         f"standard error. A method gets {result['parameters']['limit']:.0f} s a part.\n\n"
-        + table(HEADER, lines(result["runs"]))
+        + markdown.table(HEADER, lines(result["runs"]))
     )

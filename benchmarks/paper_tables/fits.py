@@ -5,15 +5,17 @@ so either command leaves the other nothing to do. Fits by another protocol stay 
 the others.
 """
 
+import argparse
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 import rareclass
 from benchmarks import record
+from benchmarks.paper_tables.study import run_all
 
 Fit = dict[str, Any]
 
@@ -45,8 +47,12 @@ class Fits:
         self.name, self.file = name, file
         self._fields, self._code = fields, code
         self.of: dict[tuple[Any, ...], Fit] = {}
-        if file.is_file():
-            for fit in json.loads(file.read_text())["fits"]:
+        self._read()
+
+    def _read(self) -> None:
+        """Read the file: another process may have added some."""
+        if self.file.is_file():
+            for fit in json.loads(self.file.read_text())["fits"]:
                 self.of[self._key(fit)] = fit
 
     def missing(self, runs: Sequence[Run]) -> list[Any]:
@@ -60,6 +66,7 @@ class Fits:
 
     def add(self, run: Run, figures: dict[str, Any]) -> None:
         """Keep a fit and write the file."""
+        self._read()
         fit = run.about() | figures | {"code": self._code}
         self.of[self._key(fit)] = fit
         head = json.dumps({"benchmark": self.name, **record.environment()}, indent=1)[:-2]
@@ -68,9 +75,29 @@ class Fits:
         )
         record.replace_file(self.file, f'{head},\n "fits": [\n{lines}\n ]\n}}\n'.encode())
 
-    def are_old(self, fits: Sequence[Fit]) -> bool:
-        """Whether some of them were made by code that has been changed since."""
-        return any(fit["code"] != self._code for fit in fits)
+    def finish(
+        self,
+        runs: Sequence[Run],
+        perform: Callable[[Any], dict[str, Any]],
+        args: argparse.Namespace,
+        ours: str = "",
+    ) -> Path | None:
+        """Do the runs that are not done, or all with --again; None where that was interrupted.
+
+        Fits whose method begins with `ours` are by the package whose code `code` tells.
+        """
+        to_do = runs if args.again else self.missing(runs)
+        try:
+            run_all(f"Fits of {self.name}", perform, to_do, args.jobs, keep=self.add)
+        except KeyboardInterrupt:
+            print(
+                f"\nStopped. {self.file} holds what is done; the same command goes on from there."
+            )
+            return None
+        mine = [fit for fit in self.found(runs) if fit["method"].startswith(ours)]
+        if any(fit["code"] != self._code for fit in mine):
+            print("Some fits are by code that has been changed since: --again does them anew.")
+        return self.file
 
     def _key(self, fit: Fit) -> tuple[Any, ...]:
         return tuple(fit[name] for name in self._fields)

@@ -1,4 +1,4 @@
-"""From fits to figures: means, paired tests, times at the same C, speed-ups, the goals.
+"""From fits to figures: means, paired tests, the goals.
 
 Goals: MIBC significantly below the cost-sensitive machine on no problem, and above undersampling
 over all problems together. Two tests, both two sided, p < 0.01: the paper's, paired samples t over
@@ -7,13 +7,12 @@ that they share (`paired_test`). Over all problems the mean of each problem is o
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.paired_test import Paired, paired
 from benchmarks.paper_tables.fits import Fit
-from benchmarks.paper_tables.mibc_methods import COST, CS, SQUARED, UNDER
+from benchmarks.paper_tables.mibc_methods import COST, SQUARED, UNDER
 from benchmarks.paper_tables.protocol import mean_and_error
 
 P = 0.01
@@ -23,23 +22,6 @@ SPLIT = (0.5, 0.3)
 EITHER, OF = "MIBC either", ("MIBC ridge", "MIBC features")
 # Fits of one problem: method -> split -> fit.
 ByMethod = dict[str, dict[int, Fit]]
-
-
-class Times(NamedTuple):
-    """Mean milliseconds of one fitted problem, at the C that MIBC chose.
-
-    ``fit`` has the moments in it, ``solve`` starts from moments and factors that are known.
-    ``peers`` are liblinear's at the same C and their own ratio, undersampling at its own C.
-    """
-
-    fit: float
-    solve: float
-    peers: dict[str, float]
-
-    def speed_up(self, ours: float) -> float | None:
-        """The faster of the two cost-sensitive machines over `ours`."""
-        costs = [self.peers[name] for name in (COST, SQUARED) if name in self.peers]
-        return min(costs) / ours if costs else None
 
 
 def by_problem(fits: Iterable[Fit]) -> dict[str, ByMethod]:
@@ -77,11 +59,6 @@ def ours(found: dict[str, ByMethod]) -> list[str]:
     return [name for name in methods_of(found) if name.startswith("MIBC")]
 
 
-def timed(found: dict[str, ByMethod]) -> list[str]:
-    """The forms of MIBC that have times of their own."""
-    return [name for name in ours(found) if name != EITHER]
-
-
 def mean(fits: dict[int, Fit]) -> tuple[float, float | None]:
     """AUC in percent: mean and standard error over the splits."""
     return mean_and_error([100.0 * fit["auc"] for fit in fits.values()])
@@ -110,26 +87,6 @@ def is_best(methods: ByMethod, name: str) -> bool:
     """The paper's dagger: significantly above cost-sensitive and undersampling."""
     tests = [against(methods, name, other) for other in (COST, UNDER)]
     return all(test is not None and test.verdict(P) == "above" for test in tests)
-
-
-def times(methods: ByMethod, name: str) -> Times:
-    """Times of one form of MIBC and of liblinear beside it, on one problem."""
-    fits = methods[name]
-    at = {split: int(np.flatnonzero(np.log10(CS).round() == fit["log10_C"])[0])
-          for split, fit in fits.items()}  # fmt: skip
-    peers = {}
-    for other in (COST, SQUARED, UNDER):
-        shared = sorted(fits.keys() & methods.get(other, {}).keys())
-        if shared:
-            peers[other] = _mean(
-                methods[other][k]["fit_ms"] if other == UNDER else methods[other][k]["ms"][at[k]]
-                for k in shared
-            )
-    return Times(
-        _mean(fit["fit_ms"] for fit in fits.values()),
-        _mean(fit["ms"][at[split]] for split, fit in fits.items()),
-        peers,
-    )
 
 
 def verdicts(found: dict[str, ByMethod]) -> list[str]:
@@ -162,15 +119,3 @@ def _significant(found: dict[str, ByMethod], name: str, other: str) -> list[str]
         named = f" ({', '.join(below)})" if below else ""
         counts.append(f"{which}: below on {len(below)} of {len(known)}{named}, above on {above}")
     return [f"{name} against {other}, {'; '.join(counts)}"]
-
-
-def speed_ups(found: dict[str, ByMethod], name: str) -> dict[str, Any]:
-    """Median over the problems of the speed-up, with moments and without."""
-    each = [times(methods, name) for methods in found.values() if name in methods]
-    whole = [u for one in each if (u := one.speed_up(one.fit)) is not None]
-    known = [u for one in each if (u := one.speed_up(one.solve)) is not None]
-    return {"fit": float(np.median(whole)), "solve": float(np.median(known))} if whole else {}
-
-
-def _mean(values: Iterable[float]) -> float:
-    return float(np.mean(list(values)))

@@ -15,12 +15,11 @@ import numpy as np
 from sklearn.metrics import roc_curve
 from sklearn.svm import LinearSVC
 
-from benchmarks import record
-from benchmarks.markdown import table
+from benchmarks import markdown, record
 from benchmarks.paper_tables import mibc_sets
 from benchmarks.paper_tables.mibc_methods import BARE, COST, N_FACTORS, UNDER, balanced
-from benchmarks.paper_tables.protocol import data_folder
-from benchmarks.paper_tables.study import options, print_table
+from benchmarks.paper_tables.protocol import data_folder, needed_folder
+from benchmarks.paper_tables.study import options
 from rareclass.moments import MIBC
 
 # The largest ratios of the dense sets, and the largest group of each set of texts.
@@ -99,23 +98,19 @@ def mibc_roc_page(result: dict[str, Any]) -> str:
             "positive and on the largest group of each set of texts "
             f"({result['cells'][0]['splits']} splits). The last column is the false-positive rate "
             "at which the mean curve reaches all positives.",
-            table(HEADER, lines(result["cells"])),
+            markdown.table(HEADER, lines(result["cells"])),
         ]
     )
 
 
-def main(argv: Sequence[str]) -> int:
-    """Fit at what was chosen, print rates, write the curves."""
+def main(argv: Sequence[str], table: str) -> Path:
+    """Fit at what was chosen, write the curves."""
     args = options(
         __doc__ or "", [], argv,
         splits=(SPLITS, f"random splits (default: {SPLITS})"),
         results=(str(record.RESULTS), "folder of mibc_dense.json and mibc_text.json"),
     )  # fmt: skip
-    if data_folder() is None:
-        print("Skipped: no data folder. Name it with the environment variable RARECLASS_DATA.")
-        return 0
+    needed_folder()
     cells = [c for study in SHOWN for c in measure(study, Path(args.results), args.splits)]
-    print_table(HEADER, lines(cells))
     file = Path(args.json) if args.json else record.RESULTS / "mibc_roc.json"
-    print("written:", record.write("mibc_roc", {"cells": cells}, file))
-    return 0
+    return record.write("mibc_roc", {"cells": cells}, file)

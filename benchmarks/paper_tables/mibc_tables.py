@@ -1,8 +1,7 @@
 """Tables 2 to 5 of Grave and El Ghaoui (2014): the majority by its moments, beside liblinear.
 
-mibc2 is the test AUC on dense sets and mibc3 the time of one fitted problem; mibc4 and mibc5 are
-the same on text. The two tables of a study come from the same fits; a fit that is done is not done
-again. Times want --jobs 1 and a quiet machine.
+mibc2 is the test AUC on dense sets, mibc4 the same on text; a fit that is done is not done again.
+The times of Tables 3 and 5 are those of `benchmarks.mibc_real_speed`, at what these fits chose.
 
 Without --full: 3 splits. With it the paper's 20, or 10 of text.
 """
@@ -16,65 +15,31 @@ from benchmarks import record
 from benchmarks.paired_test import Paired
 from benchmarks.paper_tables import mibc_figures as figures
 from benchmarks.paper_tables import mibc_sets, paper
-from benchmarks.paper_tables.fits import Fit, Fits, code_of
-from benchmarks.paper_tables.mibc_figures import ByMethod, Times
-from benchmarks.paper_tables.mibc_methods import COST, SQUARED, UNDER
+from benchmarks.paper_tables.fits import Fits, code_of
+from benchmarks.paper_tables.mibc_figures import ByMethod
+from benchmarks.paper_tables.mibc_methods import COST, UNDER
 from benchmarks.paper_tables.mibc_protocol import FIELDS, METHODS, Run, perform
-from benchmarks.paper_tables.protocol import data_folder
-from benchmarks.paper_tables.study import JOBS, figure, options, print_table, run_all
+from benchmarks.paper_tables.protocol import needed_folder
+from benchmarks.paper_tables.study import JOBS, figure, options
 
-NAMES = ("mibc2", "mibc3", "mibc4", "mibc5")
-STUDIES = {"mibc2": "dense", "mibc3": "dense", "mibc4": "text", "mibc5": "text"}
+STUDIES = {"mibc2": "dense", "mibc4": "text"}
+NAMES = tuple(STUDIES)
 PAPER_SPLITS = {"dense": 20, "text": 10}
 SHORT_SPLITS = 3
 
 
-def main(argv: Sequence[str], table: str) -> int:
-    """Do the fits that are missing, print the table and the paper's."""
+def main(argv: Sequence[str], table: str) -> Path | None:
+    """Do the fits that are missing."""
     study = STUDIES[table]
     args = _options(argv, study)
-    folder = data_folder()
-    if folder is None:
-        print("Skipped: no data folder. Name it with the environment variable RARECLASS_DATA.")
-        return 0
-    runs = _runs(args, folder, study)
-    if not runs:
-        return 0
     name = f"mibc_{study}"
     fits = kept(name, Path(args.json) if args.json else record.RESULTS / f"{name}.json")
-    to_do = runs if args.again else fits.missing(runs)
-    try:
-        run_all(f"Fits for {table}", perform, to_do, args.jobs, keep=fits.add)
-    except KeyboardInterrupt:
-        print(f"\nStopped. {fits.file} holds what is done; the same command goes on from there.")
-        return 130
-    found = fits.found(runs)
-    show(found, table)
-    if fits.are_old([fit for fit in found if fit["method"].startswith("MIBC")]):
-        print("Some fits are by an MIBC that has been changed since: --again does them anew.")
-    print("written:", fits.file)
-    return 0
+    return fits.finish(_runs(args, needed_folder(), study), perform, args, ours="MIBC")
 
 
 def kept(name: str, file: Path) -> Fits:
     """The fits of a study that are done."""
     return Fits(name, file, FIELDS, code_of("moments"))
-
-
-def show(fits: list[Fit], table: str) -> None:
-    """Print one of the tables, the goals and the paper's table."""
-    found = figures.by_problem(fits)
-    if table in ("mibc2", "mibc4"):
-        print_table(*auc_table(found))
-        print("p by the corrected test; † significantly above cost-sensitive and undersampling")
-        for line in figures.verdicts(found):
-            print(line)
-    else:
-        for name in figures.timed(found):
-            print_table(*time_table(found, name))
-            print(speed_line(found, name), end="\n\n")
-    print("\nThe paper, on its own data:")
-    print_table(*printed(table))
 
 
 def auc_table(found: dict[str, ByMethod]) -> tuple[list[str], list[list[str]]]:
@@ -92,44 +57,6 @@ def auc_table(found: dict[str, ByMethod]) -> tuple[list[str], list[list[str]]]:
     what = {COST: "cost", UNDER: "under"}
     tests = [f"p, {name} : {what[o]}" for name in forms for o in (COST, UNDER)]
     return ["test AUC", "pos./rows", *names, *tests, "splits"], lines
-
-
-def time_table(found: dict[str, ByMethod], name: str) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: milliseconds of one fitted problem at MIBC's C, and the speed-up."""
-    lines = []
-    for problem, methods in found.items():
-        if name not in methods:
-            continue
-        fit = next(iter(methods[name].values()))
-        took = figures.times(methods, name)
-        peers = [_ms(took.peers.get(other)) for other in (COST, SQUARED, UNDER)]
-        lines.append(
-            [
-                problem,
-                f"{fit['rows']:,} x {fit['features']:,}",
-                _ms(took.fit),
-                _ms(took.solve),
-                *peers,
-                _times(took, took.fit),
-                _times(took, took.solve),
-            ]
-        )
-    header = [
-        f"ms, {name}", "rows", "with moments", "moments known", COST, SQUARED, UNDER,
-        "speed-up", "moments known",
-    ]  # fmt: skip
-    return header, lines
-
-
-def speed_line(found: dict[str, ByMethod], name: str) -> str:
-    """The speed-ups in one line."""
-    median = figures.speed_ups(found, name)
-    if not median:
-        return "No cost-sensitive fits beside it: no speed-up."
-    return (
-        f"{name}: median speed-up over the faster cost-sensitive machine at the same C "
-        f"{median['fit']:.1f} with moments, {median['solve']:.1f} with moments known"
-    )
 
 
 def printed(table: str) -> tuple[list[str], list[list[str]]]:
@@ -161,15 +88,6 @@ def _p(test: Paired | None) -> str:
     return f"{'+' if test.difference >= 0.0 else '-'} {test.p:.1g}"
 
 
-def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.1f}" if value >= 10.0 else f"{value:.2f}"
-
-
-def _times(took: Times, value: float) -> str:
-    ratio = took.speed_up(value)
-    return "-" if ratio is None else f"{ratio:.1f}"
-
-
 def _options(argv: Sequence[str], study: str) -> Any:
     sets = list(mibc_sets.TEXTS) if study == "text" else mibc_sets.dense_names()
     full = PAPER_SPLITS[study]
@@ -177,14 +95,11 @@ def _options(argv: Sequence[str], study: str) -> Any:
         __doc__ or "", list(METHODS[study]), argv, known=METHODS[study],
         jobs=JOBS,
         splits=(0, f"random splits (default: {SHORT_SPLITS}, or {full} with --full)"),
-        sets=(sets, f"among {', '.join(sets)} (default: all)"),
+        sets=(sets, f"among {', '.join(sets)} (default: all)", sets),
         groups=(mibc_sets.GROUPS, "groups of each set of texts (default: 6)"),
         full=(False, "as many splits as the paper has"),
         again=(False, "do all fits anew"),
     )  # fmt: skip
-    unknown = [name for name in args.sets if name not in sets]
-    if unknown:
-        raise SystemExit(f"no set {', '.join(unknown)}; there are {', '.join(sets)}")
     args.splits = args.splits or (full if args.full else SHORT_SPLITS)
     return args
 

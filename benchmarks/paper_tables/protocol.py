@@ -20,6 +20,15 @@ def data_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
+def needed_folder() -> Path:
+    """Return the data folder; end the command with a message where it is missing."""
+    folder = data_folder()
+    if folder is None:
+        print("Skipped: no data folder. Name it with the environment variable RARECLASS_DATA.")
+        raise SystemExit(0)
+    return folder
+
+
 @dataclass(frozen=True)
 class Standardiser:
     """Zero mean and unit variance on the rows it was made from; missing cells become the mean."""

@@ -23,32 +23,18 @@ from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.paper_tables.rach_figures import Cell, Key
 from benchmarks.paper_tables.rach_methods import METHODS, RACH
 from benchmarks.paper_tables.rach_protocol import FIELDS, SHARES, Run, perform
-from benchmarks.paper_tables.study import JOBS, options, print_table, run_all
+from benchmarks.paper_tables.study import JOBS, options
 
 NAME = "rach"
 NAMES = (NAME,)
 FULL_SPLITS, SHORT_SPLITS = 10, 3
 
 
-def main(argv: Sequence[str], table: str = NAME) -> int:
-    """Do the fits that are missing, print the tables and the verdict."""
+def main(argv: Sequence[str], table: str = NAME) -> Path | None:
+    """Do the fits that are missing."""
     args = _options(argv)
-    runs = _runs(args, data_folder())
-    file = Path(args.json) if args.json else record.RESULTS / f"{NAME}.json"
-    fits = kept(file)
-    to_do = runs if args.again else fits.missing(runs)
-    try:
-        run_all(f"Fits for {table}", perform, to_do, args.jobs, keep=_keeper(file))
-    except KeyboardInterrupt:
-        print(f"\nStopped. {file} holds what is done; the same command goes on from there.")
-        return 130
-    fits = kept(file)
-    found = fits.found(runs)
-    show(found, args.cells)
-    if fits.are_old([fit for fit in found if fit["method"] == RACH]):
-        print("Some fits are by a RACHCV that has been changed since: --again does them anew.")
-    print("written:", file)
-    return 0
+    fits = kept(Path(args.json) if args.json else record.RESULTS / f"{NAME}.json")
+    return fits.finish(_runs(args, data_folder()), perform, args, ours=RACH)
 
 
 def kept(file: Path) -> Fits:
@@ -60,29 +46,6 @@ def place(fit: Fit) -> tuple[int, int, int]:
     """Where a fit is in the order of the command."""
     problems = [problem for name in rach_sets.SETS for problem in rach_sets.problems(name)]
     return problems.index(fit["problem"]), fit["share"], list(METHODS).index(fit["method"])
-
-
-def show(fits: list[Fit], every_cell: bool = False) -> None:
-    """Print problems, shares, standings and the goal."""
-    cells = figures.by_cell(fits)
-    if every_cell:
-        print_table(*cell_table(cells))
-        print("† first or not significantly behind the first (p < 0.05)\n")
-    for made in (problem_table(fits), share_table(cells), standing_table(cells)):
-        print_table(*made)
-        print()
-    print(figures.verdict(cells))
-
-
-def cell_table(cells: dict[Key, Cell]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: mean F1 in percent of every problem and share."""
-    names = figures.methods_of(cells)
-    lines = []
-    for key, cell in cells.items():
-        best = figures.top(cell, key.share)
-        marked = [_figure(cell, name) + "†" * (name in best) for name in names]
-        lines.append([f"{key.problem}, {key.share} %", *marked])
-    return ["F1", *names], lines
 
 
 def problem_table(fits: list[Fit]) -> tuple[list[str], list[list[str]]]:
@@ -135,29 +98,17 @@ def _firsts(cells: dict[Key, Cell]) -> str:
     return f"{n_first} of {len(own)}" if own else "-"
 
 
-def _figure(cell: Cell, name: str) -> str:
-    return f"{figures.mean(cell, name):.1f}" if name in cell else "-"
-
-
-def _keeper(file: Path) -> Any:
-    """Reads the file again before each fit: another process may have added some."""
-    return lambda run, found: kept(file).add(run, found)
-
-
 def _options(argv: Sequence[str]) -> Any:
     args = options(
         __doc__ or "", list(METHODS), argv, known=METHODS,
         jobs=JOBS,
         splits=(0, f"random splits (default: {SHORT_SPLITS}, or {FULL_SPLITS} with --full)"),
-        sets=(list(rach_sets.SETS), f"among {', '.join(rach_sets.SETS)} (default: all)"),
+        sets=(list(rach_sets.SETS), f"among {', '.join(rach_sets.SETS)} (default: all)",
+              rach_sets.SETS),
         shares=([str(share) for share in SHARES], "labelled rows in percent (default: all five)"),
         full=(False, f"{FULL_SPLITS} splits"),
         again=(False, "do all fits anew"),
-        cells=(False, "print every problem and share"),
     )  # fmt: skip
-    unknown = [name for name in args.sets if name not in rach_sets.SETS]
-    if unknown:
-        raise SystemExit(f"no set {', '.join(unknown)}; there are {', '.join(rach_sets.SETS)}")
     wrong = [share for share in args.shares if not (share.isdigit() and 0 < int(share) < 100)]
     if wrong:
         raise SystemExit(f"--shares takes whole percents from 1 to 99, not {', '.join(wrong)}")

@@ -21,11 +21,12 @@ def options(
     methods: Sequence[str],
     argv: Sequence[str],
     known: Iterable[str] = METHODS,
-    **own: tuple[Any, str],
+    **own: tuple[Any, ...],
 ) -> argparse.Namespace:
     """Parse --methods (among `known`), --json and the study's own: name=(default, help).
 
-    A default of False makes a flag, a list takes names between commas, None takes text.
+    A default of False makes a flag, a list takes names between commas, None takes text. A third
+    value names the choices.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.paper_tables", description=description
@@ -35,14 +36,23 @@ def options(
         "--methods", type=names, default=list(methods), help=f"among {', '.join(known)}"
     )
     parser.add_argument("--json", metavar="FILE", help="default: benchmarks/results/NAME.json")
-    for name, (default, text) in own.items():
+    for name, (default, text, *_) in own.items():
         option = f"--{name.replace('_', '-')}"
         if default is False:
             parser.add_argument(option, action="store_true", help=text)
             continue
         kind = _names if isinstance(default, list) else str if default is None else type(default)
         parser.add_argument(option, type=kind, default=default, help=text)
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    for name, (_, _, *choices) in own.items():
+        value = getattr(args, name)
+        named = value if isinstance(value, list) else [value]
+        unknown = [one for one in named if choices and one not in choices[0]]
+        if unknown:
+            raise SystemExit(
+                f"--{name}: no {', '.join(unknown)}; there are {', '.join(choices[0])}"
+            )
+    return args
 
 
 def parameters(args: argparse.Namespace) -> dict[str, Any]:

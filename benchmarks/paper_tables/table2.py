@@ -8,6 +8,7 @@ Goal: RankRC's mean test AUC at or above the paper's minus 0.5 in all 12 cells.
 import time
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from benchmarks import record
 from benchmarks.paper_tables import paper
 from benchmarks.paper_tables.methods import choose_on_validation
 from benchmarks.paper_tables.protocol import Standardiser, auc, mean_and_error
-from benchmarks.paper_tables.study import JOBS, figure, options, parameters, print_table, run_all
+from benchmarks.paper_tables.study import JOBS, options, parameters, run_all
 from benchmarks.simulated import bayes_score, rare_mixture
 
 OVERLAPS = (0.9, 0.75, 0.6)
@@ -75,8 +76,8 @@ def run_trial(trial: Trial) -> dict[str, dict[str, float]]:
     return outcome
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run, print beside the paper, write results/table2.json."""
+def main(argv: Sequence[str], table: str) -> Path:
+    """Run, write results/table2.json."""
     args = options(
         __doc__,
         METHODS,
@@ -94,10 +95,7 @@ def main(argv: Sequence[str]) -> int:
         _summary(cell, outcomes[k * args.trials : (k + 1) * args.trials])
         for k, cell in enumerate(cells)
     ]
-    _print(rows, args.methods)
-    path = record.write("table2", {"parameters": parameters(args), "cells": rows}, args.json)
-    print("written:", path)
-    return 0
+    return record.write("table2", {"parameters": parameters(args), "cells": rows}, args.json)
 
 
 def _summary(cell: tuple[float, float], trials: list[dict[str, Any]]) -> dict[str, Any]:
@@ -113,23 +111,3 @@ def _summary(cell: tuple[float, float], trials: list[dict[str, Any]]) -> dict[st
     if ours is not None:
         row["reached"] = bool(ours["mean"] >= ours["paper"][0] - ALLOWED_GAP)
     return row
-
-
-def _print(rows: list[dict[str, Any]], methods: list[str]) -> None:
-    shown = [*methods, "Bayes"]
-    lines = []
-    for row in rows:
-        cells = [row["methods"][name] for name in shown]
-        ours = [figure((cell["mean"], cell["error"])) for cell in cells]
-        verdict = {True: "yes", False: "NO", None: "-"}[row.get("reached")]
-        lines.append([f"t={row['overlap']} r={row['rare_share']:.0%}", *ours, verdict])
-        lines.append(["    paper", *(figure(cell["paper"]) for cell in cells), ""])
-    print_table(["test AUC", *shown, f"RankRC >= paper - {ALLOWED_GAP}"], lines)
-    reached = [row["reached"] for row in rows if "reached" in row]
-    if reached:
-        print(f"RankRC at or above the paper minus {ALLOWED_GAP}: {sum(reached)} of {len(reached)}")
-    for name in methods:
-        cells = [row["methods"][name] for row in rows]
-        seconds = np.mean([s for cell in cells for s in cell["seconds"]])
-        stopped = sum(sum(cell["stopped"]) for cell in cells)
-        print(f"  {name}: {seconds:.2f} s a trial, {stopped} fits stopped at their cap")

@@ -11,9 +11,9 @@ has every training row as a landmark: it takes part up to `RANKSVM_ROWS` of them
 
 Each split is stored as soon as it is done and is not run again, so that an interrupted run goes on.
 
-Two questions are answered. Is RankRC significantly below the paper's own mean (two-sided, 99
-percent, combined standard errors)? And how does it compare with each method on the same splits
-(`paired_test`, 5 percent, corrected for the rows that splits share)?
+Two questions are answered by the page, which has Table 5 as well. Is RankRC significantly below the
+paper's own mean (two-sided, 99 percent, combined standard errors)? And how does it compare with
+each method on the same splits (`paired_test`, 5 percent, corrected for the rows that they share)?
 """
 
 import threading
@@ -28,9 +28,8 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from benchmarks.ledger import Ledger
 from benchmarks.paper_tables import paper, real_sets
 from benchmarks.paper_tables.methods import METHODS, choose_by_folds
-from benchmarks.paper_tables.protocol import Standardiser, auc, data_folder
-from benchmarks.paper_tables.real_cells import cells_of, lines, significantly_below_paper, versus
-from benchmarks.paper_tables.study import JOBS, options, parameters, print_table
+from benchmarks.paper_tables.protocol import Standardiser, auc, needed_folder
+from benchmarks.paper_tables.study import JOBS, options, parameters
 from benchmarks.paper_tables.time_limit import each_within
 from rareclass.machine import track
 
@@ -110,24 +109,19 @@ def wanted(ledger: Ledger, names: Sequence[str], args: Any, folder: Path) -> Ite
                 yield work._replace(numbers=numbers)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run what is not stored yet, print beside the paper, write results/table4.json."""
+def main(argv: Sequence[str], table: str) -> Path:
+    """Run what is not stored yet, write results/table4.json."""
     args = options(
         __doc__, list(METHODS), argv,
         jobs=JOBS,
         splits=(20, "random splits per set (default: 20, the paper's)"),
-        sets=(paper.set_names(), "names as in Table 3, lower case (default: all)"),
+        sets=(paper.set_names(), "names as in Table 3, lower case (default: all)",
+              paper.set_names()),
         slow=(60.0, "seconds a split from where a set gets few (default: 60)"),
         few=(3, "splits where one is slow (default: 3)"),
         limit=(1800.0, "seconds after which a split is stopped (default: 1800)"),
     )  # fmt: skip
-    folder = data_folder()
-    if folder is None:
-        print("Skipped: no data folder. Name it with the environment variable RARECLASS_DATA.")
-        return 0
-    unknown = sorted(set(args.sets) - set(paper.set_names()))
-    if unknown:
-        raise SystemExit(f"no set {', '.join(unknown)}; there are {', '.join(paper.set_names())}")
+    folder = needed_folder()
     present = real_sets.present(args.sets, folder)
     ledger, lock = Ledger("table4", args.json, parameters(args)), threading.Lock()
     todo = list(wanted(ledger, present, args, folder))
@@ -135,10 +129,4 @@ def main(argv: Sequence[str]) -> int:
     with track("Table 4", total=len(todo)) as advance:
         for _ in run(delayed(run_work)(work, ledger, lock, args, folder) for work in todo):
             advance()
-    cells = cells_of(ledger.runs)
-    print_table(*lines(cells))
-    print_table(*versus(cells))
-    below = significantly_below_paper(cells)
-    print("RankRC significantly below the paper's mean:", ", ".join(below) or "none")
-    print("written:", ledger.path)
-    return 0
+    return ledger.path

@@ -34,7 +34,6 @@ from benchmarks.paper_tables import (
     real_cells,
     real_sets,
     table4,
-    table5,
     transductive_svm,
 )
 from benchmarks.paper_tables.mibc_methods import COST, SQUARED, UNDER
@@ -66,7 +65,7 @@ def test_printed_figures_by_hand():
     assert [len(paper.online_figures(name)) for name in cbr_tables.NAMES] == [15, 15, 6, 6]
     assert paper.moment_figures("mibc2")["PHOST"]["MIBC"] == [77.4, 1.7]
     assert paper.moment_figures("mibc5")["topic 25"] == {"MIBC": 56, "Cost-sensitive": 1211}
-    assert [len(paper.moment_figures(name)) for name in mibc_tables.NAMES] == [4, 4, 6, 6]
+    assert [len(paper.moment_figures(name)) for name in mibc_tables.NAMES] == [4, 6]
 
 
 @pytest.mark.parametrize(
@@ -155,13 +154,6 @@ def test_moments_are_tested_as_the_paper_does_and_corrected():
     assert mibc_figures.against(methods, "MIBC", UNDER) is None
 
 
-def test_speed_up_is_over_the_faster_peer_at_the_same_price():
-    found = mibc_fits({"MIBC": [0.9], COST: [0.9], SQUARED: [0.9], UNDER: [0.9]}, log10_c=4)
-    times = mibc_figures.times(found["a"], "MIBC")
-    assert times.peers == {COST: 18.0, SQUARED: 22.0, UNDER: 4.0}
-    assert "4.5 with moments, 9.0 with moments known" in mibc_tables.speed_line(found, "MIBC")
-
-
 @pytest.mark.parametrize("method", [name for name in METHODS if name != RACH])
 def test_every_method_finds_the_rare_rows_from_a_few_labels(method):
     rng = np.random.default_rng(0)
@@ -224,8 +216,8 @@ def test_the_command_prints_keeps_and_goes_on(tmp_path, capsys, monkeypatch):
     assert "Skipped, not in the data folder: abalone" in first.err
     assert f"{RACH} was not run" in first.out
     n_before = len(json.loads(file.read_text())["fits"])
-    assert command.main([*words, "--methods", f"KNN,{RACH}", "--cells"]) == 0
-    assert "synthetic ring, 25 %" in capsys.readouterr().out
+    assert command.main([*words, "--methods", f"KNN,{RACH}"]) == 0
+    assert "| synthetic ring |" in capsys.readouterr().out
     fits = json.loads(file.read_text())["fits"]
     assert {fit["method"] for fit in fits} == {"KNN", "One-class", RACH}
     assert len(fits) - n_before == 4 * 2
@@ -315,12 +307,6 @@ def test_cells_compare_with_the_paper_and_with_rankrc(ledger):
     assert real_cells.counts({"ecoli": row}, "SVM") == {"above": 1, "level": 0, "below": 0}
     page = real_cells.table4_page(json.loads(ledger.path.read_text()))
     assert "| SVM | 1 | 81.2 / 91.0 | 94.6 / 94.5 | 1 / 0 / 0 | 1.0 |" in page
-
-
-def test_table5_reads_table4(ledger, tmp_path, capsys):
-    assert table5.main(["--json", str(ledger.path)]) == 0
-    assert "10 (47)" in capsys.readouterr().out  # the paper's SVM on ecoli has 47 support vectors
-    assert table5.main(["--json", str(tmp_path / "none.json")]) == 1
 
 
 @pytest.mark.parametrize(
