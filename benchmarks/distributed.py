@@ -102,7 +102,7 @@ def workers(n_workers: int) -> Iterator[Any]:
 
 def _warm() -> None:
     from rareclass import RankRC
-    from rareclass.rows import places  # noqa: F401 - what workers need
+    from rareclass.rows import dask_rows  # noqa: F401 - what workers need
 
     X = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
     RankRC(n_jobs=1).fit(X, np.arange(300) < 20)

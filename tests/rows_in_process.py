@@ -1,55 +1,74 @@
-"""Engines to try rows in parts on: in this process, with all that crosses processes as bytes."""
+"""A client of Dask to try rows in parts on: in this process, with all that crosses as bytes."""
+
+import pickle
+from itertools import count
 
 import cloudpickle
 import numpy as np
 
+from rareclass.rows.dask import rows_in_parts
 from rareclass.rows.decoding import ColumnRoles
-from rareclass.rows.partitioned import Engine
-from rareclass.rows.places import PartHolder, read_part
+from rareclass.rows.parts import read_part
 
 
-class InProcess(Engine):
-    """Places in this process that share nothing, and now and then forget everything.
+class Done:
+    """A future whose result is there."""
 
-    `forgets` is the chance of that before a place answers.
+    def __init__(self, key, result):
+        self.key, self.result = key, result
+
+
+class InProcess:
+    """Workers in this process that share nothing; a result is lost now and then and made again.
+
+    `loses` is the chance of that whenever a result is needed, `memory_limit` the bytes of a worker.
     """
 
-    def __init__(self, parts, y=None, weight=None, n_places=2, forgets=0.0, **limits):
-        names = [f"place {k}" for k in range(n_places)]
-        super().__init__([names[k % n_places] for k in range(len(parts))])
-        self._names, self._limits = names, limits
-        self._places = {name: PartHolder(**limits) for name in names}
-        self._parts, self._y, self._weight = parts, y, weight
-        self._forgets, self._rng = forgets, np.random.default_rng(0)
-        self.n_forgotten = self.n_loaded = 0
-        self._n_moved = 0
+    status, scheduler = "running", None
 
-    def load(self, parts):
-        facts = []
-        for k in parts:
-            y = None if self._y is None else self._y[k]
-            weight = None if self._weight is None else self._weight[k]
-            part = read_part(k, self._parts[k], y, weight, ColumnRoles())
-            self._places[self.place_of[k]].hold(k, part)
-            facts.append(cloudpickle.loads(cloudpickle.dumps(part.facts)))
-            self.n_loaded += 1
-        return facts
+    def __init__(self, n_workers=2, loses=0.0, memory_limit=0):
+        self._workers = {f"worker {k}": {"memory_limit": memory_limit} for k in range(n_workers)}
+        self._loses, self._rng, self._keys = loses, np.random.default_rng(0), count()
+        self.sent_bytes = self.n_lost = 0
 
-    def exchange(self, requests):
-        replies = []
-        for name, request in requests.items():
-            if self._rng.random() < self._forgets:
-                self._places[name] = PartHolder(**self._limits)
-                self.n_forgotten += 1
-            asked = cloudpickle.loads(cloudpickle.dumps(request))
-            reply = self._places[name].answer(asked)
-            replies.append(cloudpickle.loads(cloudpickle.dumps(reply)))
-        return replies
+    def scheduler_info(self, n_workers):
+        return {"workers": self._workers}
 
-    def new_place(self, part):
-        self._n_moved += 1
-        return self._names[self._n_moved % len(self._names)]
+    def submit(self, work, *args, pure):
+        plain = [each for each in args if not holds_futures(each)]
+        sent = cloudpickle.dumps((work, plain))
+        self.sent_bytes += len(sent)
+        work, plain = cloudpickle.loads(sent)
+        rest = iter(plain)
+        args = [self._needed(each) if holds_futures(each) else next(rest) for each in args]
+        return Done(f"task-{next(self._keys)}", work(*args))
 
-    def close(self):
-        for place in self._places.values():
-            place.close()
+    def gather(self, futures):
+        return [pickle.loads(cloudpickle.dumps(self._needed(each))) for each in futures]
+
+    def cancel(self, futures):
+        """Nothing runs."""
+
+    def _needed(self, given):
+        if isinstance(given, list):
+            return [self._needed(each) for each in given]
+        if self._rng.random() < self._loses:
+            given.result = pickle.loads(cloudpickle.dumps(given.result))
+            self.n_lost += 1
+        return given.result
+
+
+def holds_futures(given):
+    return isinstance(given, Done) or (
+        isinstance(given, list) and given and holds_futures(given[0])
+    )
+
+
+def held(client, parts, y=None, weight=None):
+    """Labelled rows of parts that the client's workers hold."""
+    beside = [each or [None] * len(parts) for each in (y, weight)]
+    read = zip(parts, *beside, strict=True)
+    futures = [
+        client.submit(read_part, k, *each, ColumnRoles(), pure=False) for k, each in enumerate(read)
+    ]
+    return rows_in_parts(client, futures)

@@ -13,7 +13,6 @@ import pytest
 
 from rareclass.errors import InputError
 from rareclass.files import being_written, replacing
-from rareclass.rows.partitioned import Journal
 from rareclass.stream.checkpoint import claimed
 
 _HOLD = """
@@ -48,14 +47,12 @@ def other_process(path: Path, *words: str) -> Iterator[subprocess.Popen]:
         child.communicate()
 
 
-def test_a_file_and_a_journal_that_another_process_writes(tmp_path: Path) -> None:
+def test_a_file_that_another_process_writes(tmp_path: Path) -> None:
     out = tmp_path / "scores.csv"
     with other_process(out) as child:
         said = rf"scores\.csv is in use by another running rareclass, process {child.pid}\."
         with pytest.raises(InputError, match=said), replacing(out):
             pass
-        with pytest.raises(InputError, match=said):
-            Journal(out, b"rows")
         assert not out.exists()
         os.kill(child.pid, signal.SIGKILL)
         child.wait()

@@ -80,7 +80,7 @@ USES: dict[str, tuple[Callable[[], Any], str, tuple[str, ...], str]] = {
         lambda: RankRC().fit(dask_array(), Y), "distributed", (), "rareclass[dask]",
     ),
     "rows of Dask without cloudpickle": (
-        lambda: rows.from_dask, "cloudpickle", ("rareclass.rows.dask", "rareclass.rows.pla"),
+        lambda: rows.from_dask, "cloudpickle", ("rareclass.rows.dask", "rareclass.rows.dask_rows"),
         "rareclass[dask]",
     ),
     "ONNX": (

@@ -118,14 +118,12 @@ def rows_case(suffix: str, verb: str) -> Callable[[Path, int], Case]:
 def all_targets() -> dict[str, Target]:
     """Every target by its name."""
     from fuzz.command_lines import command_line_case
-    from fuzz.journals import journal_case
 
     found = [Target(f"model {kind}", model_case(kind)) for kind in bases.MODELS]
     for suffix in changed_tables.SUFFIXES:
         for verb in changed_tables.VERBS:
             if suffix != "svmlight" or verb in ("score", "fit"):
                 found.append(Target(f"rows {suffix} {verb}", rows_case(suffix, verb)))
-    found.append(Target("journal", journal_case))
     found.append(Target("command line", command_line_case))
     return {target.name: target for target in found}
 

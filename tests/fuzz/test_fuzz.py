@@ -72,11 +72,6 @@ def test_changed_rows(sound: Path, name: str) -> None:
         tried(sound, name, number)
 
 
-def test_changed_journals(sound: Path) -> None:
-    for number in range(60):
-        tried(sound, "journal", number)
-
-
 @pytest.mark.sampled(0)
 def test_strange_commands(sound: Path) -> None:
     for number in range(5):

@@ -14,8 +14,7 @@ from rareclass.ranking.problem import answer
 from rareclass.ranking.solvers import part, path
 from rareclass.ranking.solvers.part import enough_stride
 from rareclass.rows import from_arrays
-from rareclass.rows.partitioned import labelled
-from rows_in_process import InProcess
+from rows_in_process import InProcess, held
 
 X, Y = rare_mixture(60_000, 60, seed=3)
 STRIDE = 40
@@ -130,11 +129,10 @@ def test_lams_that_need_the_same_rows_share_their_passes(many, chosen, monkeypat
 @pytest.mark.parametrize("n_parts", [1, 2, 7])
 @pytest.mark.parametrize("stays", [True, False])
 def test_rows_in_parts_ask_the_same_rows(many, chosen, monkeypatch, n_parts, stays):
-    monkeypatch.setattr("rareclass.rows.partitioned._MOST_BROUGHT", 0 if stays else 2**40)
+    monkeypatch.setattr("rareclass.rows.dask_rows._MOST_BROUGHT", 0 if stays else 2**40)
     machine = RankRC(lam=1e-2, landmarks=("rare", 40), random_state=0, n_jobs=1)
     expected = machine.fit_rows(from_arrays(X, Y)).score_samples(X[:500])
-    engine = InProcess(np.array_split(X, n_parts), np.array_split(Y, n_parts))
-    with labelled(engine, engine.load(range(n_parts))) as rows:
+    with held(InProcess(), np.array_split(X, n_parts), np.array_split(Y, n_parts)) as rows:
         found = machine.fit_rows(rows).score_samples(X[:500])
     assert chosen[0] == chosen[1] > 1
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())

@@ -29,8 +29,7 @@ from rareclass.ranking.solvers.cutting_planes import (
     _Cuts,
     minimum_of_cuts,
 )
-from rareclass.rows.partitioned import labelled
-from rows_in_process import InProcess
+from rows_in_process import InProcess, held
 
 X, Y = rare_mixture(150, 14)
 NAMES = sorted(LABELLING_LOSSES)
@@ -278,8 +277,7 @@ def test_the_default_tolerance_is_a_gap_of_a_thousandth(name):
 def test_rows_in_parts_give_the_same(name):
     edges = [0, 40, 41, 100, len(X)]
     cut = [[a[i:j] for i, j in pairwise(edges)] for a in (X, Y)]
-    engine = InProcess(*cut, n_places=2)
-    rows = labelled(engine, engine.load(range(4)))
+    rows = held(InProcess(), *cut)
     wanted = machine(name, tol="auto").fit(X, Y)
     found = machine(name, tol="auto").fit(rows, rows.y)
     assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-9)

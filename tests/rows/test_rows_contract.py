@@ -1,9 +1,11 @@
 """What every implementation of `Rows` keeps, wherever the rows live."""
 
+import pickle
 import tempfile
 from itertools import pairwise
 from unittest.mock import patch
 
+import cloudpickle
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,9 +16,8 @@ from scipy import sparse
 
 from draws import draws
 from rareclass.rows import ArrayRows, from_arrays, from_parquet, rows_of
-from rareclass.rows.partitioned import labelled
 from rareclass.rows.protocol import Budget, RowValues, SentOnce, Token
-from rows_in_process import InProcess
+from rows_in_process import InProcess, held
 
 
 class Factor(SentOnce):
@@ -69,18 +70,15 @@ def on_disk(X, edges, y):
 
 
 def in_parts(X, edges, y):
-    engine = InProcess(cut(X, edges), cut(y, edges))
-    return labelled(engine, engine.load(range(len(edges) - 1)))
+    return held(InProcess(), cut(X, edges), cut(y, edges))
 
 
 def in_parts_that_are_lost(X, edges, y):
-    engine = InProcess(cut(X, edges), cut(y, edges), n_places=3, forgets=0.3)
-    return labelled(engine, engine.load(range(len(edges) - 1)))
+    return held(InProcess(n_workers=3, loses=0.3), cut(X, edges), cut(y, edges))
 
 
-def in_parts_on_disk(X, edges, y):
-    engine = InProcess(cut(X, edges), cut(y, edges), feature_bytes=200, memo_bytes=500)
-    return labelled(engine, engine.load(range(len(edges) - 1)))
+def in_parts_of_little_memory(X, edges, y):
+    return held(InProcess(memory_limit=1000), cut(X, edges), cut(y, edges))
 
 
 KINDS = [
@@ -88,7 +86,7 @@ KINDS = [
     on_disk,
     in_parts,
     in_parts_that_are_lost,
-    in_parts_on_disk,
+    in_parts_of_little_memory,
 ]
 
 
@@ -164,7 +162,7 @@ def test_a_part_has_the_same_rows_wherever_they_live(
     most = 0 if stays else 2**25  # bytes that rows in parts bring
     with (
         patch("rareclass.rows.protocol.RUN_ROWS", 3),
-        patch("rareclass.rows.partitioned._MOST_BROUGHT", most),
+        patch("rareclass.rows.dask_rows._MOST_BROUGHT", most),
     ):
         X, edges, y, chosen, weight = table
         rows = rows_of(make(X, edges, y).source, chosen, weight, block_rows=block_rows)
@@ -187,34 +185,60 @@ def test_a_part_has_the_same_rows_wherever_they_live(
         np.testing.assert_array_equal(dense(part.take(some)), mine[numbers[some]])
 
 
-def test_places_that_forget_are_told_again_and_load_their_parts_again():
+def test_results_that_are_lost_are_made_again():
     X, y = np.arange(60.0).reshape(20, 3), np.arange(20) % 2
-    engine = InProcess(cut(X, range(0, 21, 2)), cut(y, range(0, 21, 2)), n_places=4, forgets=0.3)
-    rows = rows_of(labelled(engine, engine.load(range(10))).source, block_rows=3)
+    client = InProcess(n_workers=4, loses=0.3)
+    rows = rows_of(held(client, cut(X, range(0, 21, 2)), cut(y, range(0, 21, 2))).source)
     factor, values = Factor(1.0), RowValues(np.ones(20))
     for _ in range(10):
         np.testing.assert_array_equal(rows.sum(sums, factor, values)[1], X.sum(axis=0))
-    assert engine.n_forgotten > 5
-    assert engine.n_loaded > 20
+    assert client.n_lost > 20
+
+
+def sent_by(client, ask, *args):
+    """Bytes that a pass sends to the workers."""
+    before = client.sent_bytes
+    ask(*args)
+    return client.sent_bytes - before
 
 
 def test_what_does_not_change_is_sent_once():
     X = np.random.default_rng(0).normal(size=(1000, 3))
-    edges = range(0, 1001, 100)
-    engine = InProcess(cut(X, edges))
-    rows = rows_of(labelled(engine, engine.load(range(10))).source)
+    client = InProcess()
+    source = held(client, cut(X, range(0, 1001, 100))).source
+    rows = rows_of(source)
     factor, values = Factor(np.zeros(50_000)), RowValues(np.ones(1000))
-    rows.sum(size_of_factor, factor)
-    assert engine.passes[-1].sent_bytes > 2 * 400_000
-    rows.sum(size_of_factor, factor)
-    assert engine.passes[-1].sent_bytes < 2_000
-    # Of values by row, each place is sent those of its own rows.
-    rows.map(values_of, values)
-    assert 8_000 < engine.passes[-1].sent_bytes < 8_000 + 5_000
-    del factor
-    rows.map(values_of, values)
-    assert engine.passes[-1].sent_bytes < 2_000
-    assert all("Factor-" not in name for place in engine._places.values() for name in place._known)
+    later = 10 * 2000  # bytes: names of functions and values, for ten parts
+    assert 400_000 < sent_by(client, rows.sum, size_of_factor, factor) < 400_000 + later
+    assert sent_by(client, rows.sum, size_of_factor, factor) < later
+    # Of values by row, each part is sent those of its own rows.
+    assert 8_000 < sent_by(client, rows.map, values_of, values) < 8_000 + later
+    assert sent_by(client, rows.map, values_of, values) < later
+    n_values = len(source._sent)
+    del factor, values
+    assert len(source._sent) == n_values - 2
+
+
+def test_a_value_stays_the_same_object_while_a_block_remembers_it():
+    """Dask may drop a copy of a value and bring another: what blocks remember stays valid."""
+    X = np.arange(30.0).reshape(10, 3)
+    client = InProcess()
+    source = held(client, [X]).source
+    rows = rows_of(source, budget=Budget(10**6))
+    factor, values = Factor(2.0), RowValues(np.ones(10))
+    for _ in range(2):
+        rows.sum(sums, factor, values)
+        for sent in source._sent[factor].values():
+            sent.result = pickle.loads(cloudpickle.dumps(sent.result))
+    (piece,) = rows._pieces.values()
+    (block,) = source._parts[0].result.rows(source._sent[piece][0].result).blocks()
+    assert block.memo.get("X", Factor(2.0)) is None
+    rows.sum(never_reads, factor, values)
+
+
+def never_reads(block, factor, values):
+    assert block.memo.get("X", factor) is not None
+    return (1,)
 
 
 def size_of_factor(block, factor):
@@ -225,10 +249,9 @@ def values_of(block, values):
     return values.of(block)
 
 
-def test_blocks_elsewhere_keep_to_the_smaller_of_two_budgets():
-    X = np.zeros((100, 3))
-    engine = InProcess([X], memo_bytes=5 * 240, n_places=1)
-    source = labelled(engine, engine.load([0])).source
+def test_blocks_on_workers_keep_to_the_smaller_of_two_budgets():
+    client = InProcess(n_workers=1, memory_limit=4 * 5 * 240)
+    source = held(client, [np.zeros((100, 3))]).source
     values = RowValues(np.ones(100))
     for budget, share in ((10**6, 0.5), (2 * 240, 0.2), (0, 0.0)):
         rows = rows_of(source, block_rows=10, budget=Budget(budget))
@@ -237,8 +260,7 @@ def test_blocks_elsewhere_keep_to_the_smaller_of_two_budgets():
 
 
 def test_rows_in_parts_are_chosen_in_order():
-    engine = InProcess([np.zeros((4, 1))])
-    source = labelled(engine, engine.load([0])).source
+    source = held(InProcess(), [np.zeros((4, 1))]).source
     with pytest.raises(ValueError, match="increasing order"):
         rows_of(source, np.array([2, 1]))
 

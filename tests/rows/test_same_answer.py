@@ -11,8 +11,7 @@ from sklearn.base import clone
 
 from rareclass import MIBC, MIBCCV, OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC
 from rareclass.rows import from_arrays, from_parquet
-from rareclass.rows.partitioned import labelled
-from rows_in_process import InProcess
+from rows_in_process import InProcess, held
 
 # Enough rows for solvers to begin with a part of them.
 N = 40_000
@@ -55,8 +54,7 @@ def on_disk(y, weight, folder):
 def in_parts(edges):
     def make(y, weight, folder):
         cut = [[each[start:stop] for start, stop in pairwise(edges)] for each in (X, y, weight)]
-        engine = InProcess(*cut)
-        return labelled(engine, engine.load(range(len(edges) - 1)))
+        return held(InProcess(), *cut)
 
     return make
 

@@ -71,7 +71,6 @@ class FitsRows:
         `score_samples`, `predict` and `transform` take such rows in place of X.
         """
         rows = LabelledRows.to_learn_from(rows)
-        rows.source.begin_fit()
         return self.fit(rows, rows.y, rows.sample_weight)
 
 

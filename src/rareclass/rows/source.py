@@ -71,9 +71,6 @@ class RowSource:
         shape = self.n_rows, self.n_features
         return RowSource(shape, dtype, take, self.is_sparse, self._close)
 
-    def begin_fit(self) -> None:
-        """Begin a fit; rows with a checkpoint start at its first entry."""
-
     @property
     def is_in_memory(self) -> bool:
         """True where rows can be taken in any order at the same cost."""
