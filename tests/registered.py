@@ -29,7 +29,7 @@ ONLINE = {
     "cbr balanced": CBR(C=2**-10, class_weight="balanced", random_state=0),
     "cbr diagonal": CBR(covariance="diagonal", random_state=0),
     "oam": OAM(C=0.1, random_state=0),
-    "oam gradient": OAM(update="gradient", policy="fifo", C=0.01, buffer_size=7, random_state=0),
+    "oam fifo": OAM(policy="fifo", C=0.01, buffer_size=7, random_state=0),
     "opauc": OPAUC(random_state=0),
     "opauc low rank": OPAUC(rank=3, random_state=0),
     "adaoam": AdaOAM(random_state=0),
@@ -79,6 +79,6 @@ MORE_ESTIMATORS = [
         response="score_samples",
     ),
     CalibratedRanker(LogisticRegression(C=0.1), method="isotonic", cv=3, ensemble=False),
-    *(ONLINE[name] for name in ("cbr reservoir", "cbr balanced", "oam gradient")),
+    *(ONLINE[name] for name in ("cbr reservoir", "cbr balanced", "oam fifo")),
     *(ONLINE[name] for name in ("logistic balanced", "logistic newton")),
 ]

@@ -38,7 +38,7 @@ _DIAGONAL = {
 
 
 _UNIEXP = _learner("UniExp", "eta")
-_OAM = _learner("OAM", "C", buffer_size=BUFFER, update="sequential")  # by reservoir sampling
+_OAM = _learner("OAM", "C", buffer_size=BUFFER)  # by reservoir sampling
 
 BENCHMARK: dict[str, Make] = {
     "CBR reservoir": _cbr("reservoir"),

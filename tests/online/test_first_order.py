@@ -13,12 +13,7 @@ from draws import draws
 from oracles import first_order
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.online import OAM, OnlineLogistic, UniExp
-
-OAMS = [
-    {"update": update, "policy": policy}
-    for update in ("sequential", "gradient")
-    for policy in ("fifo", "reservoir")
-]
+from rareclass.online.buffers import POLICIES
 
 
 @st.composite
@@ -48,7 +43,7 @@ def follow(model, X, sign):
 def oam_oracle(model, X, sign, step=None):
     step = np.ones(len(sign)) if step is None else step
     buffers = first_order.Buffers(model.buffer_size, model.policy, copy.deepcopy(model.state_.rng))
-    return first_order.oam(X, sign, step, buffers, model.C, model.update)
+    return first_order.oam(X, sign, step, buffers, model.C)
 
 
 def assert_same(found, wanted, rtol=1e-9):
@@ -57,11 +52,11 @@ def assert_same(found, wanted, rtol=1e-9):
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, sparse.csr_array])
-@pytest.mark.parametrize("parameters", OAMS)
-def test_oam_is_its_formula(parameters, kind):
+@pytest.mark.parametrize("policy", POLICIES)
+def test_oam_is_its_formula(policy, kind):
     X, sign = mixture()
     X = X.astype(np.float32)
-    model = OAM(C=0.1, buffer_size=7, random_state=3, **parameters).start(12, [-1, 1])
+    model = OAM(C=0.1, buffer_size=7, random_state=3, policy=policy).start(12, [-1, 1])
     wanted = oam_oracle(model, X, sign)
     given_rows = sparse.csr_array(X) if kind is sparse.csr_array else X.astype(kind)
     assert_same(follow(model, given_rows, sign), wanted)
@@ -70,17 +65,15 @@ def test_oam_is_its_formula(parameters, kind):
 
 @given(
     streams(),
-    st.sampled_from(OAMS),
+    st.sampled_from(POLICIES),
     st.integers(-60, 60),
     st.sampled_from([1, 2, 4]),
     st.integers(0, 9),
 )
 @draws(150)
-def test_oam_is_its_formula_on_ties_repeats_and_any_size_of_step(
-    stream, parameters, power, size, seed
-):
+def test_oam_is_its_formula_on_ties_repeats_and_any_size_of_step(stream, policy, power, size, seed):
     X, sign = stream
-    model = OAM(C=2.0**power, buffer_size=size, random_state=seed, **parameters)
+    model = OAM(C=2.0**power, buffer_size=size, random_state=seed, policy=policy)
     model.start(X.shape[1], [-1, 1])
     wanted = oam_oracle(model, X, sign)
     assert_same(follow(model, X, sign), wanted)
@@ -91,7 +84,7 @@ def test_oam_is_its_formula_on_ties_repeats_and_any_size_of_step(
 def test_a_fraction_of_a_weight_scales_the_step():
     X, sign = mixture(100)
     weight = np.random.default_rng(0).choice([0.25, 1.0], 100)
-    model = OAM(C=0.01, policy="fifo", update="gradient").start(12, [-1, 1])
+    model = OAM(C=0.01, policy="fifo").start(12, [-1, 1])
     wanted = oam_oracle(model, X, sign, weight)
     model.partial_fit(X, sign, sample_weight=weight)
     np.testing.assert_allclose(model.coef_, wanted[1], rtol=1e-10)
@@ -124,11 +117,11 @@ def test_oam_on_a_row_with_one_small_number_more(gap, kind):
 
 
 def test_the_share_of_rows_that_a_buffer_stands_for():
-    model = OAM(C=0.001, buffer_size=2, update="gradient", policy="fifo").start(1, [0, 1])
+    model = OAM(C=0.001, buffer_size=2, policy="fifo").start(1, [0, 1])
     model.partial_fit(np.zeros((10, 1)), np.zeros(10))
     model.partial_fit([[1.0]], [1])
-    # Two pairs, each worth 10 / 2 rows, at half of C.
-    assert model.coef_[0] == pytest.approx(2 * 0.5 * 0.001 * 5)
+    # Two pairs, each worth 10 / 2 rows.
+    assert model.coef_[0] == pytest.approx(2 * 0.001 * 5)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, sparse.csr_array])
@@ -181,7 +174,6 @@ def test_uniexp_recovers_from_the_first_rare_row_after_a_million(eta):
         (OAM(C=float("inf")), "C=inf"),
         (OAM(buffer_size=0), "buffer_size=0"),
         (OAM(policy="lifo"), "policy='lifo'"),
-        (OAM(update="both"), "update='both' is not one of 'sequential', 'gradient'"),
         (OAM(n_epochs=0), "n_epochs=0"),
         (UniExp(eta=-1), "eta=-1"),
         (UniExp(n_epochs=1.5), r"n_epochs=1\.5"),

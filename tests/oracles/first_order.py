@@ -39,16 +39,11 @@ def learn(X, sign, step, buffers, n_features, visit):
     return np.array(scores), w
 
 
-def oam(X, sign, step, buffers, C, update):
+def oam(X, sign, step, buffers, C):
     def visit(w, x, y, part, others, n_others):
         C_t = C * part * max(1.0, n_others / buffers.capacity)
-        before = w.copy()
         for b in others:
             z = x - b
-            if update == "gradient":
-                if 1 - y * (before @ z) > 0:
-                    w += C_t / 2 * y * z
-                continue
             loss = max(0.0, 1 - y * (w @ z))
             if z.any():
                 w += min(C_t, loss / (z @ z)) * y * z

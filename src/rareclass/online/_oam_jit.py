@@ -1,4 +1,4 @@
-"""The compiled loop of OAM over sparse rows: passive-aggressive or gradient steps.
+"""The compiled loop of OAM over sparse rows: passive-aggressive steps.
 
 The row being learned is spread over a dense workspace, of which only the columns of these rows and
 of the buffered ones are touched: a call costs their non-zeros, however many features there are.
@@ -80,7 +80,7 @@ def _step(coef, work, indices, data, other_indices, other_values, factor):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sequential(coef, work, indices, data, y, other_indices, other_values, lengths, C):
+def _learn_row(coef, work, indices, data, y, other_indices, other_values, lengths, C):
     """A passive-aggressive step for each pair in turn: tau = min(C, hinge / |z|^2)."""
     score, own = _score(coef, indices, data), 0.0
     for k in range(indices.shape[0]):
@@ -99,23 +99,6 @@ def _sequential(coef, work, indices, data, y, other_indices, other_values, lengt
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _gradient(coef, work, indices, data, y, other_indices, other_values, lengths, C):
-    """One step of C / 2 times the sum of y z over the pairs with y w.z < 1."""
-    score, n_violated = _score(coef, indices, data), 0
-    violated = np.empty(lengths.shape[0], np.int64)
-    for slot in range(lengths.shape[0]):
-        columns = other_indices[slot, : lengths[slot]]
-        other = _score(coef, columns, other_values[slot, : lengths[slot]])
-        if y * (score - other) < 1.0:
-            violated[n_violated] = slot
-            n_violated += 1
-    for slot in violated[:n_violated]:
-        columns = other_indices[slot, : lengths[slot]]
-        values = other_values[slot, : lengths[slot]]
-        _step(coef, work, indices, data, columns, values, 0.5 * C * y)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def learn(
     indptr,
     indices,
@@ -129,7 +112,6 @@ def learn(
     lengths,
     seen,
     C,
-    sequential,
     scores_out,
 ):
     """Learn from rows in order; `coef` and the buffers are changed in place.
@@ -158,10 +140,7 @@ def learn(
         C_t = C * step[t] * max(1.0, seen[other] / capacity)
         for k in range(start, end):
             work[indices[k]] = data[k]
-        if sequential:
-            _sequential(coef, work, columns, values, y, others, other_values, known, C_t)
-        else:
-            _gradient(coef, work, columns, values, y, others, other_values, known, C_t)
+        _learn_row(coef, work, columns, values, y, others, other_values, known, C_t)
         _clear(work, columns)
         seen[plane] += 1
         if slot[t] >= 0:

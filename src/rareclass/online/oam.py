@@ -9,8 +9,6 @@ from rareclass.online.buffers import SparseBuffers, check_buffer, slots
 from rareclass.online.ranker import OnlineRanker, SparseRows, buffer_offset
 from rareclass.parameters import check_number, check_whole
 
-_UPDATES = ("sequential", "gradient")
-
 
 class OAMState(NamedTuple):
     """Moving state of OAM."""
@@ -29,25 +27,19 @@ class OAM(OnlineRanker):
 
         C_t = C max(1, N / buffer_size),    N rows of the other class so far.
 
-    ``update="sequential"`` takes the pairs one after the other, in the order of the slots; each
-    solves ``min_w |w - w_now|^2 / 2 + C_t l(w)``, a passive-aggressive step::
+    The pairs are taken one after the other, in the order of the slots; each solves
+    ``min_w |w - w_now|^2 / 2 + C_t l(w)``, a passive-aggressive step::
 
         w += tau y z,    tau = min(C_t, l(w) / |z|^2).
-
-    ``update="gradient"`` takes one step for all of them, with losses at the w before it::
-
-        w += (C_t / 2) sum of y z over the pairs with y w.z < 1.
 
     Parameters
     ----------
     C : float, default=1.0
         Greatest size of a step. Larger follows the last rows more closely; smaller averages over
-        more of the stream. Data of unit variance want a C well below 1 for "gradient".
+        more of the stream.
     buffer_size : int, default=50
         Rows kept of each class. More rows make the steps steadier, at time and memory in
         proportion.
-    update : {"sequential", "gradient"}, default="sequential"
-        See above. "sequential" adapts the size of a step to the pair and forgives a C too large.
     policy : {"reservoir", "fifo"}, default="reservoir"
         "reservoir" keeps a uniform sample of all rows of a class; "fifo" the latest, for streams
         that drift.
@@ -65,15 +57,13 @@ class OAM(OnlineRanker):
     Notes
     -----
     Time O(non-zeros of the buffered rows of the other class) a row, and as much again for each
-    sequential step; nothing depends on the number of features. Memory: w, a workspace of the same
+    step; nothing depends on the number of features. Memory: w, a workspace of the same
     size and ``2 buffer_size`` rows as wide as the widest so far. Pairs of equal rows (z = 0) are
     passed over. A row of weight between 0 and 1 has its C_t scaled by it.
 
     References
     ----------
-    .. [1] Zhao, Hoi, Jin, Yang, "Online AUC Maximization", ICML 2011: C_t and the sequential
-       update as there (OAM_seq); the factor 1 / 2 of the gradient update (OAM_gra) is our reading.
-       It can be undone by doubling C.
+    .. [1] Zhao, Hoi, Jin, Yang, "Online AUC Maximization", ICML 2011: OAM_seq.
 
     Examples
     --------
@@ -90,7 +80,6 @@ class OAM(OnlineRanker):
         self,
         C: float = 1.0,
         buffer_size: int = 50,
-        update: Literal["sequential", "gradient"] = "sequential",
         policy: Literal["fifo", "reservoir"] = "reservoir",
         n_epochs: int = 1,
         random_state: Any = None,
@@ -98,7 +87,6 @@ class OAM(OnlineRanker):
     ) -> None:
         self.C = C
         self.buffer_size = buffer_size
-        self.update = update
         self.policy = policy
         self.n_epochs = n_epochs
         self.random_state = random_state
@@ -107,10 +95,6 @@ class OAM(OnlineRanker):
     def _check_parameters(self) -> None:
         check_number("C", self.C, "a finite number above 0")
         check_buffer(self.buffer_size, self.policy)
-        if self.update not in _UPDATES:
-            raise ValueError(
-                f"update={self.update!r} is not one of {', '.join(map(repr, _UPDATES))}."
-            )
         check_whole("n_epochs", self.n_epochs)
 
     def _start(self, n_features: int, rng: np.random.Generator) -> OAMState:
@@ -122,8 +106,7 @@ class OAM(OnlineRanker):
         buffers = state.buffers.fitting(int(np.diff(rows.indptr).max(initial=0)))
         slot = slots(self.policy, self.buffer_size, buffers.seen, sign, state.rng)
         scores = np.empty(len(sign))
-        sequential = self.update == "sequential"
-        learn(*rows, sign, step, slot, state.coef, *buffers, float(self.C), sequential, scores)
+        learn(*rows, sign, step, slot, state.coef, *buffers, float(self.C), scores)
         return state._replace(buffers=buffers), scores
 
     def _offset(self, state: OAMState) -> float:
