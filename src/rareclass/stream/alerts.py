@@ -173,7 +173,7 @@ class MovingThreshold:
         self._sorted, self._later = np.sort(self._recent), np.empty(0)
 
 
-class Reason(NamedTuple):
+class AlertReason(NamedTuple):
     """A column that raised a score: its cell as given, and by how much."""
 
     column: str
@@ -186,7 +186,7 @@ def reasons_of(
     columns: Sequence[str],
     cells: dict[str, Any],
     most: int = N_REASONS,
-) -> list[Reason]:
+) -> list[AlertReason]:
     """Return the columns of a row that raised its score most, the first one most: O(features).
 
     `raises` is what each feature adds, by `OnlineRanker.raises` above a usual row: for a linear
@@ -198,7 +198,7 @@ def reasons_of(
     for name, amount in zip(columns, raises.tolist(), strict=True):
         raised[name] = raised.get(name, 0.0) + amount
     best = sorted((name for name in raised if raised[name] > 0.0), key=lambda name: -raised[name])
-    return [Reason(name, cells[name], raised[name]) for name in best[:most]]
+    return [AlertReason(name, cells[name], raised[name]) for name in best[:most]]
 
 
 def blocks_of(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
