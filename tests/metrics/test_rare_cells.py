@@ -154,18 +154,3 @@ def test_labels_and_weights_of_every_kind_are_split_alike():
     strided = np.repeat(s, 2)[::2]
     strided.flags.writeable = False
     assert metrics.roc_auc(y, strided) == metrics.roc_auc(y, s)
-
-
-@draws(30)
-@given(st.lists(st.integers(-3, 3), max_size=12), st.sets(st.integers(-3, 3), min_size=1))
-def test_greatest_in_bins_stretch_by_stretch(values, bounds):
-    """Of each bin between the bound before it and its own, whatever the stretches."""
-    scores, upper = np.array(values, dtype=float), np.array(sorted(bounds), dtype=float)
-    lower = np.append(-np.inf, upper[:-1])
-    wanted = [
-        max((s for s in scores if low <= s < high), default=-np.inf)
-        for low, high in zip(lower, upper, strict=True)
-    ]
-    for rows in (3, 100):
-        with patch.object(rare_cells, "_STRETCH_ROWS", rows):
-            assert rare_cells.greatest_in_bins(upper, scores).tolist() == wanted

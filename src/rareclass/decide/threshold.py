@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics.rare_cells import collapse, greatest_in_bins
+from rareclass.metrics.rare_cells import collapse
 from rareclass.metrics.scored_classes import (
     FloatArray,
     ScoredClasses,
@@ -62,8 +62,10 @@ def threshold_between(split: ScoredClasses) -> float:
     best = np.flatnonzero(gain >= gain.max() - _EQUAL)
     upper = cells.scores[best]
     # The greatest score below each, of either class.
-    of_rare = np.append(-np.inf, cells.scores)[best]
-    lower = np.maximum(of_rare, greatest_in_bins(upper, majority))
+    ordered = np.sort(majority)
+    n_below = np.searchsorted(ordered, upper)
+    of_majority = np.where(n_below > 0, ordered[np.maximum(n_below - 1, 0)], -np.inf)
+    lower = np.maximum(np.append(-np.inf, cells.scores)[best], of_majority)
     with np.errstate(over="ignore"):
         width = upper - lower
     widest = np.flatnonzero(width == width.max())[-1]

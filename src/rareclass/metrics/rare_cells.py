@@ -18,8 +18,6 @@ from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_sc
 # the faster way at any size; this many rows take 3 to 8 ms against 10 to 25 ms. Only the size
 # decides, so that equal rows give equal last digits.
 _SEARCH_FROM = 200_000
-# Rows whose bins are found at a time.
-_STRETCH_ROWS = 65_536
 
 
 class WeighedScores(NamedTuple):
@@ -130,22 +128,6 @@ def weigh_distinct(scores: FloatArray, weight: FloatArray | None) -> WeighedScor
         return WeighedScores(distinct, counts.astype(np.float64))
     distinct, inverse = np.unique(scores, return_inverse=True)
     return WeighedScores(distinct, np.bincount(inverse, weight).astype(np.float64))
-
-
-def greatest_in_bins(upper: FloatArray, scores: FloatArray) -> FloatArray:
-    """Greatest score in each bin below increasing bounds; -inf where a bin is empty.
-
-    Bin i holds the scores from the bound before it up to, and without, ``upper[i]``.
-
-    >>> greatest_in_bins(np.array([1.0, 3.0]), np.array([0.5, 1.0, 2.5, 3.0])).tolist()
-    [0.5, 2.5]
-    """
-    found = np.full(upper.size, -np.inf)
-    for start in range(0, scores.size, _STRETCH_ROWS):
-        some = scores[start : start + _STRETCH_ROWS]
-        below = some[some < upper[-1]]
-        np.maximum.at(found, np.searchsorted(upper, below, side="right"), below)
-    return found
 
 
 def find_cells(distinct: FloatArray, scores: FloatArray, compiled: bool) -> NDArray[np.int64]:
