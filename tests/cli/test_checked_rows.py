@@ -16,8 +16,7 @@ from rareclass.findings import FindingKind
 from rareclass.metrics import checked_measures
 from rareclass.model.model_file import load_model
 from rareclass.model.threshold import DecisionRule, with_threshold
-from rareclass.report.checked_section import checked_section
-from rareclass.report.model_report import report_on_model
+from rareclass.report.model_report import checked_section, report_on_model
 from rareclass.report.reading import ReportOptions, read_rows
 from rareclass.review import Header, Listed, ReviewJournal, Round, Verdict
 from rareclass.review.estimates import evaluate_checked, import_checks, read_checked

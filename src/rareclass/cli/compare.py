@@ -26,7 +26,7 @@ from rareclass.cli.screen import add_numbers, file_text, new_table, output, prin
 from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
-    from rareclass.compare import Standing, Standings
+    from rareclass.compare import Standings
     from rareclass.compare.leaderboard import CompareSettings, Leaderboard
     from rareclass.compare.out_of_fold import MethodRun
     from rareclass.compare.score_files import ComparedFiles, ScoreFiles
@@ -281,8 +281,7 @@ def _print_by_value(console: Console, column: str, found: "ComparedFiles") -> No
         console.print(Text(f"{column} = {value}: {comparison.basis()}", style="bold"))
         for standings in comparison.measures:
             best = standings.best
-            shown = f"{best.value:.3f}"
-            with_bounds = f"{shown} ({best.low:.3f} to {best.high:.3f})"
+            shown, with_bounds = f"{best.value:.3f}", best.interval.text()
             console.print(Text(_sentence(standings).replace(shown, with_bounds, 1)))
     for value, why in found.not_judged.items():
         console.print(Text(f"{column} = {value}: not compared, {why}", style="dim"))
@@ -305,21 +304,16 @@ def _print_standings(console: Console, standings: "Standings") -> None:
     if not is_alone:
         table.add_column("")
     for each in standings.standings:
-        cells = [each.name, f"{each.value:.3f}", _interval(each)]
+        cells = [each.name, f"{each.value:.3f}", each.interval.bounds_text()]
         beside = each.beside_the_best
         if with_tests and beside is None:
             cells += ["", ""]
         elif with_tests and beside is not None:
-            p = "<0.001" if beside.p_adjusted < 0.001 else f"{beside.p_adjusted:.3f}"
-            cells += [f"{beside.low:+.3f} to {beside.high:+.3f}", p]
+            cells += [beside.bounds_text(), beside.p_text()]
         cells += [] if is_alone else [each.verdict]
         table.add_row(*map(Text, cells))
     console.print(Text(standings.words[0].upper() + standings.words[1:], style="bold"))
     console.print(table)
-
-
-def _interval(standing: "Standing") -> str:
-    return f"{standing.low:.3f} to {standing.high:.3f}"
 
 
 def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> None:
@@ -346,7 +340,15 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
         if is_wide:
             auc = f"{comparison.by('roc_auc').of(run.name).value:.3f}"
             memory = "" if run.memory is None else f"{run.memory / 2**20:,.0f}"
-            cells = [run.name, value, _interval(standing), standing.verdict, auc, seconds, memory]
+            cells = [
+                run.name,
+                value,
+                standing.interval.bounds_text(),
+                standing.verdict,
+                auc,
+                seconds,
+                memory,
+            ]
         table.add_row(*map(Text, cells))
     console.print(Text("By average precision", style="bold"))
     console.print(table)

@@ -148,7 +148,7 @@ def _share_text(share: "Interval", chosen: "ChosenThreshold") -> str:
         return "unknown" if chosen.alerts else "no row is called"
     if share.low == share.high:
         return f"{share.value:.3f} (exact)"
-    return f"{share.value:.3f} ({chosen.level:.0%} interval {share.low:.3f} to {share.high:.3f})"
+    return f"{share.value:.3f} ({chosen.level:.0%} interval {share.bounds_text()})"
 
 
 def class_thresholds(thresholds: dict[str, float]) -> str:
@@ -191,9 +191,8 @@ def _print_classes(console: Console, classes: "Sequence[ClassEstimate]") -> None
     add_numbers(table, "Rows", "AUC")
     table.add_column("Average precision", no_wrap=True)
     for each in classes:
-        value, low, high = each.average_precision
-        shown = f"{value:.3f} ({low:.3f} to {high:.3f})"
-        table.add_row(Text(each.name), f"{each.n_rows:,.0f}", f"{each.auc.value:.3f}", shown)
+        cells = f"{each.n_rows:,.0f}", f"{each.auc.value:.3f}", each.average_precision.text()
+        table.add_row(Text(each.name), *cells)
     console.print(table)
 
 

@@ -28,6 +28,7 @@ from rareclass.metrics.scored_classes import (
 )
 from rareclass.parameters import check_number, is_number
 
+_LEAST_P = 0.001
 DEFAULT = ("roc_auc", "average_precision", "precision_at_k")
 _WORDS = {
     "roc_auc": "AUC",
@@ -50,6 +51,14 @@ class BesideTheBest:
     p_adjusted: float  # corrected for the choice of the best among all rankings
     significant: bool  # p_adjusted is below 1 - level
 
+    def bounds_text(self) -> str:
+        """Format the bounds of the difference."""
+        return f"{self.low:+.3f} to {self.high:+.3f}"
+
+    def p_text(self) -> str:
+        """Format the adjusted p-value."""
+        return f"<{_LEAST_P}" if self.p_adjusted < _LEAST_P else f"{self.p_adjusted:.3f}"
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -60,6 +69,11 @@ class Standing:
     low: float  # of the value alone
     high: float
     beside_the_best: BesideTheBest | None  # None for the best
+
+    @property
+    def interval(self) -> Interval:
+        """The value with its interval."""
+        return Interval(self.value, self.low, self.high)
 
     @property
     def verdict(self) -> str:

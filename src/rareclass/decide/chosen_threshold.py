@@ -120,13 +120,10 @@ class ChosenThreshold:
         if self.met and self.confidence is not None:
             about = "" if self.guaranteed else "about "
             with_confidence = f" at confidence {about}{self.confidence:g}"
-        precision, recall = (
-            f"{each.value:.3f} ({each.low:.3f} to {each.high:.3f})"
-            for each in (self.precision, self.recall)
-        )
         words = (
             f"{self.rule}{with_confidence}: score > {self.threshold:.4g} raises {self.alerts:,.0f} "
-            f"alerts in {self.rows:,.0f} held-out rows, precision {precision}, recall {recall}."
+            f"alerts in {self.rows:,.0f} held-out rows, precision {self.precision.text()}, "
+            f"recall {self.recall.text()}."
         )
         if self.met:
             return f"{words} {self.caveat()}".rstrip()

@@ -20,6 +20,18 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def text(self) -> str:
+        """Format a measure between 0 and 1 with its bounds.
+
+        >>> Interval(0.93, 0.893, 0.955).text()
+        '0.930 (0.893 to 0.955)'
+        """
+        return f"{self.value:.3f} ({self.bounds_text()})"
+
+    def bounds_text(self) -> str:
+        """Format the bounds of a measure between 0 and 1."""
+        return f"{self.low:.3f} to {self.high:.3f}"
+
 
 class ShareEstimate(NamedTuple):
     """Estimate of a share s, with its interval at any level; ``offset + factor s`` is reported."""

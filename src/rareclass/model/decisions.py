@@ -214,8 +214,8 @@ class RareDecision:
         if n_called:
             precision = widened(exact_interval(true_rare, n_called, _LEVEL), stretch)
         recall = widened(exact_interval(true_rare, true_rare + missed_rare, _LEVEL), stretch)
-        shown = "none called" if precision is None else _with_bounds(precision)
-        measures = f"precision {shown}, recall {_with_bounds(recall)}"
+        shown = "none called" if precision is None else precision.text()
+        measures = f"precision {shown}, recall {recall.text()}"
         brief = [f"Called rare: {counted(round(n_called), 'row')}, {measures}"]
         if prevalence is not None and n_called:
             found, false = (
@@ -223,7 +223,7 @@ class RareDecision:
                 (false_rare, false_rare + true_rest),
             )
             there = widened(precision_at(found, false, _LEVEL, prevalence), stretch)
-            brief.append(f"Where {_percent(prevalence)} are rare: precision {_with_bounds(there)}")
+            brief.append(f"Where {_percent(prevalence)} are rare: precision {there.text()}")
         lines = [measures[0].upper() + measures[1:]]
         is_names, names = [self._rare, self._rest], ["rare", "majority"]
         numbers: dict[str, Any] = {}
@@ -288,10 +288,6 @@ def _mean_of(intervals: Sequence[Interval]) -> Interval:
 
 def _percent(share: float) -> str:
     return f"{100.0 * share:.3g}%"
-
-
-def _with_bounds(found: Interval) -> str:
-    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
 
 
 class LevelDecision:

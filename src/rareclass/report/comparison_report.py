@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from rareclass.compare import Comparison, compare_scores
 from rareclass.compare.score_files import ReadScores, ScoreFiles, read_score_files
 from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics import Interval
 from rareclass.opening import open_model
 from rareclass.report.drawing import CYCLE, Draw, plot_of
 from rareclass.report.page import (
@@ -23,7 +22,6 @@ from rareclass.report.page import (
     Plots,
     ReportPage,
     Section,
-    decimal_with_bounds,
     figure_of,
     listed,
     percent,
@@ -49,7 +47,6 @@ _TOPS = (10, 100, 1000)
 _BUDGETS = (10, 30, 100, 300, 1000, 3000, 10_000)
 _RECALLS = (0.25, 0.5, 0.75, 0.9, 1.0)
 _RATES = (0.001, 0.01, 0.1)
-_LEAST_P = 0.001
 _BANDS = "Bands are exact 95 % intervals of each threshold by itself; they are not of differences."
 
 
@@ -165,7 +162,7 @@ def _figures(comparison: Comparison) -> tuple[KeyFigure, ...]:
     return tuple(
         figure_of(
             f"{measure.words[0].upper()}{measure.words[1:]}: {each.name}",
-            Interval(each.value, each.low, each.high),
+            each.interval,
         )
         for measure in comparison.measures[:2]
         for each in measure.standings
@@ -178,13 +175,12 @@ def _measures_section(comparison: Comparison) -> Section:
     for measure in comparison.measures:
         for standing in measure.standings:
             beside = standing.beside_the_best
-            value = decimal_with_bounds(Interval(standing.value, standing.low, standing.high))
+            value = standing.interval.text()
             if beside is None:
                 rows.append((measure.words, standing.name, value, NONE, NONE, standing.verdict))
                 continue
-            less = f"{beside.low:+.3f} to {beside.high:+.3f}"
-            p = f"<{_LEAST_P}" if beside.p_adjusted < _LEAST_P else f"{beside.p_adjusted:.3f}"
-            rows.append((measure.words, standing.name, value, less, p, standing.verdict))
+            tests = beside.bounds_text(), beside.p_text()
+            rows.append((measure.words, standing.name, value, *tests, standing.verdict))
     head = ("Measure", "Ranking", "Value (95 % interval)", "Minus the best", "p", "Verdict")
     note = (
         "Paired tests on the same rows at the 5 % level, Holm-corrected over all pairs. A paired "

@@ -11,24 +11,26 @@ import numpy as np
 from rareclass.decide.alert_budget import PeriodBudget
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.errors import ErrorKind, InputError, command_line, counted, first_names
-from rareclass.metrics import Interval, interval
+from rareclass.metrics import CheckedMeasures, Interval, interval
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.drift import drift_of
 from rareclass.model.facts import CombinationFacts, ModelFacts, facts_as_json
 from rareclass.model.model import Model
 from rareclass.model.threshold import budget_of, day_of
-from rareclass.report.checked_section import checked_section
-from rareclass.report.classes_section import classes_section
 from rareclass.report.columns_section import data_section, features_section
 from rareclass.report.model_card import CardBasis, card_section
 from rareclass.report.page import (
+    NONE,
     Fact,
     FinishedReport,
     KeyFigure,
+    Note,
+    PageTable,
     ReportPage,
     Section,
     amount,
+    amount_with_bounds,
     figure_of,
     percent,
     percent_bounds,
@@ -45,7 +47,7 @@ from rareclass.report.scores_section import (
     scores_section,
 )
 from rareclass.report.single_rows import single_rows
-from rareclass.report.subgroups import Subgroups, subgroups_section
+from rareclass.report.subgroups import Subgroups, classes_section, subgroups_section
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import LEVEL, ThresholdTable
 from rareclass.tables.table_file import TablePlace
@@ -381,3 +383,27 @@ def _plain_data(
             parts.by: [each.name for each in parts.worse] for parts in (days, groups) if parts
         },
     }
+
+
+def checked_section(found: CheckedMeasures) -> Section:
+    """Section with the measures of all rows, as the checked rows estimate them."""
+    rows = [(name.capitalize(), _shown(value, digits)) for name, value, digits in found.named()]
+    lead = (
+        f"{whole(found.n_checked)} of {whole(found.n_rows)} rows have a known class. "
+        + " ".join(found.sentences())
+    )
+    note = (
+        "All figures and curves of this page count each checked row as the number of rows that it "
+        "stands for. The intervals of this table are about all rows here."
+    )
+    table = PageTable(
+        "Estimates for all rows", ("Measure", "Estimate, 95\u00a0% interval"), tuple(rows), (1,)
+    )
+    return Section("checked", "Estimates from the checked rows", lead, (table, Note(note)))
+
+
+def _shown(value: Interval | None, digits: int) -> str:
+    """Return a share as percent, a number as it is; a dash where it cannot be known."""
+    if value is None:
+        return NONE
+    return percent_with_bounds(value) if digits else amount_with_bounds(value)

@@ -177,7 +177,7 @@ def settings_section(facts: list[Fact]) -> Section:
 
 def figure_of(label: str, measure: Interval) -> KeyFigure:
     """Figure of a measure between 0 and 1 with its interval."""
-    return KeyFigure(label, f"{measure.value:.3f}", decimal_bounds(measure))
+    return KeyFigure(label, f"{measure.value:.3f}", measure.bounds_text())
 
 
 def rendered(page: ReportPage) -> str:
@@ -265,20 +265,6 @@ def percent_bounds(interval: Interval) -> str:
     '26.0 to 36.4\xa0%'
     """
     return f"{percent_number(interval.low)} to {percent(interval.high)}"
-
-
-def decimal_with_bounds(interval: Interval) -> str:
-    """Format a measure between 0 and 1 with the bounds of its interval.
-
-    >>> decimal_with_bounds(Interval(0.93, 0.893, 0.955))
-    '0.930 (0.893 to 0.955)'
-    """
-    return f"{interval.value:.3f} ({decimal_bounds(interval)})"
-
-
-def decimal_bounds(interval: Interval) -> str:
-    """Format the bounds of a measure between 0 and 1."""
-    return f"{interval.low:.3f} to {interval.high:.3f}"
 
 
 def amount_with_bounds(interval: Interval) -> str:

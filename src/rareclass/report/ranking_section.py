@@ -23,7 +23,6 @@ from rareclass.report.page import (
     Section,
     amount,
     amount_with_bounds,
-    decimal_with_bounds,
     percent,
     percent_with_bounds,
     whole,
@@ -226,7 +225,7 @@ def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Int
             PrecisionRecallDisplay(table, value=average_precision)._draw,
             "precision-recall",
             "Precision and recall",
-            f"Average precision {decimal_with_bounds(average_precision)}; a random order has "
+            f"Average precision {average_precision.text()}; a random order has "
             f"{table.n_rare / table.n_rows:.3f}. Where half of the rare rows are found, {half} of "
             f"the alerts are rare. {_POINTWISE}",
             _precision_table(table),
@@ -235,7 +234,7 @@ def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Int
             RocDisplay(table, value=auc)._draw,
             "roc",
             "ROC curve, its false-positive rate on a logarithmic axis",
-            f"AUC {decimal_with_bounds(auc)}: the chance that a rare row scores higher than one of "
+            f"AUC {auc.text()}: the chance that a rare row scores higher than one of "
             f"the majority. {_POINTWISE}",
             _roc_table(table),
         ),

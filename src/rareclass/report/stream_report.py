@@ -119,7 +119,7 @@ def report_on_stream(folder: Path) -> FinishedReport:
         verdict += (
             f" the last {whole(len(is_rare))} with a class, {whole(int(is_rare.sum()))} of "
             f"them rare, were ranked with an average precision of {precision.value:.3f} "
-            f"({precision.low:.3f} to {precision.high:.3f}, 95\u00a0% interval)"
+            f"({precision.bounds_text()}, 95\u00a0% interval)"
         )
         if not (scores == scores[0]).all():
             table = ThresholdTable.of(is_rare, scores)

@@ -1,4 +1,4 @@
-"""The section on days or groups of rows for which a model does worse: counts, tests, words."""
+"""The sections on parts of the rows: days or groups with worse results, and each rare class."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.interval import chance_of_at_most, exact_interval
+from rareclass.model.decisions import RareDecision
+from rareclass.model.evaluate import class_decisions
+from rareclass.model.facts import RareClassScores
+from rareclass.model.model import Model
 from rareclass.report.drawing import BLUE, GREY, VERMILLION, WIDE, plot_of, share_axis
 from rareclass.report.page import (
     NONE,
@@ -17,7 +21,6 @@ from rareclass.report.page import (
     Plot,
     Plots,
     Section,
-    decimal_with_bounds,
     percent,
     percent_with_bounds,
     whole,
@@ -168,7 +171,7 @@ def _table(parts: Subgroups, what: str) -> PageTable:
             whole(each.alerts),
             percent_with_bounds(each.precision),
             percent_with_bounds(each.recall),
-            NONE if each.auc is None else decimal_with_bounds(each.auc),
+            NONE if each.auc is None else each.auc.text(),
         )
         for each in chosen
     )
@@ -227,3 +230,48 @@ def _by_day(parts: Subgroups) -> Plot:
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.15), ncols=3)
 
     return plot_of(draw, "days", title, description, table, WIDE, wide=True)
+
+
+def classes_section(
+    content: Model,
+    scores: NDArray[np.float64],
+    classes: RareClassScores,
+    weight: NDArray[np.float64] | None,
+) -> Section:
+    """Section with the measures of each class that has rows, and a table of called classes."""
+    decision = content.decision
+    assert isinstance(decision, RareDecision)
+    y = (classes.which >= 0).astype(np.int16)
+    of_classes = decision.estimate(y, scores, weight, classes=classes).classes
+    called = {each.name: each for each in class_decisions(content, classes)}
+    rules, rows = content.facts.class_rules, []
+    for each in of_classes:
+        row = [each.name, whole(each.n_rows), each.average_precision.text()]
+        own = called.get(each.name)
+        if own is None:
+            rows.append((*row, NONE, NONE, NONE))
+            continue
+        shares = (percent_with_bounds(own.precision), percent_with_bounds(own.recall))
+        rows.append((*row, f"{rules[each.name].threshold:.3g}", *shares))
+    head = ("Class", "Rows", "Average precision", "Threshold", "Precision", "Recall")
+    note = (
+        "Each class against all other rows, with 95 % intervals. The threshold is of the "
+        "probability of the class; rareclass threshold --class sets another."
+    )
+    counts = decision.confusion(y, scores, weight, classes=classes)
+    counted = tuple(
+        (name, *(whole(count) for count in of_name))
+        for name, of_name in zip(counts.is_names, counts.counts, strict=True)
+    )
+    tables = (
+        PageTable("Each rare class", head, tuple(rows), (1,), note),
+        PageTable(
+            "Classes of rows (lines) and classes that they are called (columns)",
+            ("Class", *counts.called_names),
+            counted,
+            tuple(range(1, len(counts.called_names) + 1)),
+            "Rows are called a class by the thresholds above.",
+        ),
+    )
+    lead = f"The model tells {len(content.rare_classes)} rare classes apart."
+    return Section("classes", "Which rare class", lead, tables)
