@@ -15,7 +15,6 @@ from benchmarks.pages.registry import PAGES
 # These take no options and begin at once.
 WITHOUT_HELP = {
     "benchmarks.figures",
-    "benchmarks.licences_page",
     "benchmarks.millions",
     "benchmarks.member_costs",
 }

@@ -1,6 +1,6 @@
 """Writes docs/licences.md: what the package needs, and under which licences.
 
-`python -m benchmarks.licences_page` reads what the installed distributions say of themselves:
+`python -m docs.site_pages.licences` reads what the installed distributions say of themselves:
 names, versions, licences and needs. Run it in the environment of requirements.lock.
 """
 
@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from benchmarks.markdown import table
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/licences.md"
 OPENING = """# Licences of dependencies
 
@@ -25,7 +25,7 @@ the BSD-3-Clause licence. Its wheel contains none of the packages below; pip ins
 own project. A binary wheel may contain further libraries (a BLAS, libgfortran, libpq), which that
 wheel's own licence files name.
 
-`python -m benchmarks.licences_page` writes this page from the metadata of the distributions that
+`python -m docs.site_pages.licences` writes this page from the metadata of the distributions that
 `requirements.lock` installs on Linux.
 """
 EXTRAS = ("cli", "dask", "sql", "serve", "s3", "onnx", "bench")
