@@ -124,7 +124,7 @@ def planted(rare: np.ndarray, share: float, kind: str, scores: np.ndarray, seed:
 
 def score(X: pl.DataFrame, recorded: np.ndarray) -> Any:
     """Return out-of-fold scores as an audit has them."""
-    from rareclass.audit.auditing import score_out_of_fold
+    from rareclass.audit import score_out_of_fold
 
     settings = {"time_budget": _SECONDS, "members": list(MEMBERS), "n_jobs": 1, "verbose": False}
     return score_out_of_fold(X, recorded.astype(int), pos_label=1, **settings)

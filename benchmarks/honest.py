@@ -31,7 +31,7 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks import record
 from benchmarks.paper_tables.protocol import data_folder
 from rareclass import MIBCCV, RankRCCV, RareClassifier, load
-from rareclass.audit.auditing import score_out_of_fold
+from rareclass.audit import score_out_of_fold
 from rareclass.compare import compare_methods
 from rareclass.metrics import average_precision, roc_auc
 

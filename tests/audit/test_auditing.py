@@ -8,8 +8,7 @@ import pytest
 import rareclass.labels
 from draws import thorough
 from faults import refused
-from rareclass.audit.audit_table import MISSED, WRONG, TableRows, audit_frame
-from rareclass.audit.auditing import score_out_of_fold
+from rareclass.audit import MISSED, WRONG, TableRows, audit_frame, score_out_of_fold
 from rareclass.errors import ErrorKind
 
 QUICK = {"members": "logistic regression", "verbose": False, "n_jobs": 1}

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from rareclass.cli.app import app
 
 _MODULES = (
-    "matplotlib.pyplot", "rareclass.audit.audit_table", "rareclass.compare.leaderboard",
+    "matplotlib.pyplot", "rareclass.audit", "rareclass.compare.leaderboard",
     "rareclass.ensemble.folds", "rareclass.ensemble.identifiers",
     "rareclass.ensemble.importances", "rareclass.ensemble.rare_classifier",
     "rareclass.fit.mibc_method", "rareclass.fit.training", "rareclass.hunt.files",

@@ -24,8 +24,7 @@ from rareclass.cli.screen import add_numbers, file_text, new_table, output, prin
 from rareclass.errors import counted
 
 if TYPE_CHECKING:
-    from rareclass.audit import SuspectRows
-    from rareclass.audit.audit_table import TableRows
+    from rareclass.audit import SuspectRows, TableRows
     from rareclass.fit.training_set import TrainingSet
 
 # Suspect rows of each kind that are printed, and the columns named for each.
@@ -81,7 +80,7 @@ def audit(
     each with the columns that speak against its label, and the nearest rare rows.
     """
     from rareclass.audit import audit as audit_rows
-    from rareclass.audit.audit_table import audit_frame
+    from rareclass.audit import audit_frame
     from rareclass.files import csv_bytes, replacing
     from rareclass.findings import warnings_as
     from rareclass.fit.auto_method import AutoMethod, check_members
@@ -149,7 +148,7 @@ def _counts(suspects: "SuspectRows") -> dict[str, float]:
 
 
 def _table_rows(data: "TrainingSet", id_column: str | None) -> "TableRows":
-    from rareclass.audit.audit_table import TableRows
+    from rareclass.audit import TableRows
 
     assert data.number is not None
     names = None
