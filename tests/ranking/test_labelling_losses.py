@@ -18,16 +18,14 @@ from rareclass import OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC, rankrc_
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import precision_at_k
 from rareclass.ranking.losses import F1, LABELLING_LOSSES, BreakEven, PrecisionAtK, make_loss
-from rareclass.ranking.losses.labelling import RankedClass, common_unit
+from rareclass.ranking.losses.labelling import RankedClass
 from rareclass.ranking.solvers import cutting_planes
 from rareclass.ranking.solvers.cutting_planes import (
-    _LINE_POINTS,
     Cut,
     LabellingObjective,
-    SimplexQP,
     _best_on_line,
-    _Cuts,
     minimum_of_cuts,
+    simplex_qp,
 )
 from rows_in_process import InProcess, held
 
@@ -52,8 +50,13 @@ def losses_of(n_rows):
 def worst(loss, rare, majority, w_rare=None, w_majority=None):
     w_rare = np.ones(len(rare)) if w_rare is None else w_rare
     w_majority = np.ones(len(majority)) if w_majority is None else w_majority
-    unit = common_unit(np.concatenate([w_rare, w_majority]))
-    return loss.worst(RankedClass(rare, w_rare, unit), RankedClass(majority, w_majority, unit))
+    return loss.worst(RankedClass(rare, w_rare), RankedClass(majority, w_majority))
+
+
+def assert_worst(loss, found, wanted, n_rare):
+    """Equal; F1 may label a part of a row, which its curvature makes worth 1 / (16 n^2) at most."""
+    more = 1.0 / (16.0 * n_rare**2) if isinstance(loss, F1) else 0.0
+    assert wanted - 1e-9 <= found <= wanted + more + 1e-9
 
 
 @draws(40)
@@ -64,7 +67,8 @@ def test_the_worst_labelling_is_that_of_all_labellings(scores):
     for loss in losses_of(len(rare) + len(majority)):
         delta, U, V = every_labelling(loss, *ones)
         wanted = (delta - U @ rare + V @ majority).max()
-        assert worst(loss, rare, majority).value(rare, majority) == pytest.approx(wanted, abs=1e-9)
+        found = worst(loss, rare, majority).value(rare, majority)
+        assert_worst(loss, found, wanted, len(rare))
 
 
 @draws(40)
@@ -73,7 +77,7 @@ def test_the_worst_labelling_is_that_of_all_tables(scores):
     rare, majority = scores
     for loss in losses_of(len(rare) + len(majority)):
         found = worst(loss, rare, majority).value(rare, majority)
-        assert found == pytest.approx(every_table(loss, rare, majority), abs=1e-9)
+        assert_worst(loss, found, every_table(loss, rare, majority), len(rare))
 
 
 @draws(40)
@@ -151,31 +155,45 @@ def test_scores_moved_together_are_as_good_where_only_their_order_counts(scores,
 
 
 @draws(40)
+@given(scored(4, 8))
+def test_f1_takes_the_best_part_of_a_row(scores):
+    """Against tables on a fine grid: all a in whole rows, b in hundredths of one."""
+    rare, majority = (RankedClass(each, np.ones(len(each))) for each in scores)
+    a = np.arange(rare.total + 1)[:, None]
+    b = np.linspace(0.0, majority.total, 100 * int(majority.total) + 1)
+    price = 0.5 / rare.total
+    missed, wrong = rare.lowest(rare.total - a), majority.highest(b)
+    wanted = (1.0 - 2.0 * a / (a + b + rare.total) + price * (wrong - missed)).max()
+    found = F1().worst(rare, majority).value(*scores)
+    assert wanted - 1e-9 <= found <= wanted + 1e-4
+
+
+@draws(40)
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from([1e-4, 1.0, 1e3]))
 def test_the_minimum_of_cuts_is_where_no_unknown_can_lower_it(seed, has_level, lam):
     rng = np.random.default_rng(seed)
     n, p = rng.integers(2, 30), rng.integers(0, 6)
-    h = rng.normal(size=n)
-    h[:2] = 1.0, -1.0
-    cuts = [Cut(*one) for one in zip(rng.random(n), rng.normal(size=(n, p)), h, strict=True)]
-    if not has_level:
-        cuts = [cut._replace(h=0.0) for cut in cuts]
-    bound = minimum_of_cuts(cuts, lam, has_level)
-    values = [cut.delta - cut.g @ bound.w - cut.h * bound.level for cut in cuts]
-    primal = 0.5 * lam * bound.w @ bound.w + max(values)
-    assert primal == pytest.approx(bound.value, rel=1e-8, abs=1e-8)
-    assert (bound.alpha >= 0).all()
-    assert bound.alpha.sum() == pytest.approx(1)
+    slopes = rng.normal(size=(n, p + has_level))
+    if has_level:
+        slopes[:2, -1] = 1.0, -1.0
+    cuts = [Cut(*one) for one in zip(rng.random(n), slopes, strict=True)]
+    bound, unknowns, alpha = minimum_of_cuts(cuts, p, lam)
+    w, values = unknowns[:p], [cut.delta - cut.g @ unknowns for cut in cuts]
+    assert 0.5 * lam * w @ w + max(values) == pytest.approx(bound, rel=1e-8, abs=1e-8)
+    assert (alpha >= 0).all()
+    assert alpha.sum() == pytest.approx(1)
 
 
 def test_a_programme_of_cuts_takes_few_factorisations(monkeypatch):
-    made, factor = [], cutting_planes.dpotrf
-    monkeypatch.setattr(cutting_planes, "dpotrf", lambda *a, **k: made.append(1) or factor(*a, **k))
+    made, factor = [], cutting_planes.lu_factor
+    monkeypatch.setattr(
+        cutting_planes, "lu_factor", lambda *a, **k: made.append(1) or factor(*a, **k)
+    )
     random = np.random.default_rng(0)
     for n in range(1, 30):
         vectors = random.normal(size=(n, random.integers(1, n + 3))) * 10.0 ** random.uniform(-3, 3)
         Q, d = vectors @ vectors.T, random.normal(size=n)
-        alpha, (nu,) = SimplexQP(Q, d, np.ones((1, n)), np.ones(1)).solve()
+        alpha, (nu,) = simplex_qp(Q, d, np.ones((1, n)))
         slack, scale = nu - (d - Q @ alpha), max(np.abs(Q).max(), np.abs(d).max())
         assert alpha.min() >= 0.0
         assert slack.min() >= -1e-8 * scale
@@ -193,7 +211,7 @@ def test_the_solution_is_that_of_all_constraints(loss, lam):
     model = RankRC(kernel="linear", landmarks=np.eye(2), loss=loss, lam=lam, tol=1e-9, pos_label=1)
     model.fit(rows, y)
     wanted = solve_all(loss, rows[y], rows[~y], np.ones(3), np.ones(6), lam)
-    assert model.objective_ == pytest.approx(wanted, rel=1e-7)
+    assert_worst(loss, model.objective_, wanted, 3)
     assert model.status_ == "converged"
 
 
@@ -295,12 +313,6 @@ def test_a_loss_that_learns_nothing_says_so(name):
         machine(name, lam=100.0, tol="auto").fit(X, np.roll(Y, 1))
 
 
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=8), st.floats(1e-3, 1e3))
-def test_the_unit_of_weights_is_their_greatest_divisor(counts, unit):
-    found = common_unit(np.array([0, *counts]) * unit)
-    assert found == pytest.approx(np.gcd.reduce(counts) * unit, rel=1e-6)
-
-
 def kind(fit):
     with pytest.raises(InputError) as caught:
         fit()
@@ -329,41 +341,31 @@ def test_k_is_a_number_of_rows():
             PrecisionAtK(k)
 
 
-@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=6))
-def test_whole_weights_have_their_greatest_common_divisor(weights):
-    assert common_unit(np.array(weights, dtype=float)) == np.gcd.reduce(weights)
+@pytest.fixture
+def objective():
+    return LabellingObjective(machine("f1")._prepare(X, Y, None).problem(1.0))
 
 
-def test_the_cuts_that_bound_the_intercept_are_never_forgotten():
-    first = [Cut(1.0, np.array([1.0]), 1.0), Cut(1.0, np.array([-1.0]), -1.0)]
-    cuts = _Cuts(list(first))
-    cuts.add(Cut(5.0, np.array([0.1]), 0.0))
+def test_only_cuts_that_have_long_held_nothing_are_forgotten(objective):
+    first = list(objective.cuts)
+    assert len(first) == 2  # they bound the intercept, and stay
+    rank = objective.problem.rank
+    holding, idle = (Cut(delta, np.zeros(rank + 1)) for delta in (3.0, -5.0))
+    objective.cuts += [holding, idle]
     for _ in range(60):
-        bound = cuts.minimum(1.0, has_level=True)
-        assert np.isfinite(bound.value)
-    assert cuts._cuts[:2] == first
-
-
-def test_only_cuts_that_have_long_held_nothing_are_forgotten():
-    level, idle = Cut(0.5, np.zeros(1), 0.0), Cut(-5.0, np.zeros(1), 0.0)
-    holding = Cut(3.0, np.ones(1), 0.0)
-    cuts = _Cuts([level])
-    cuts.add(holding)
-    cuts.add(idle)
-    for _ in range(60):
-        assert cuts.minimum(1.0, has_level=False).value == pytest.approx(2.5)
-    assert cuts._cuts == [level, holding]
+        assert objective.lower_bound(1.0)[0] == pytest.approx(3.0)
+    assert objective.cuts == [*first, holding]
 
 
 @every_loss
-def test_the_best_point_on_a_line_is_that_of_an_even_grid(name):
-    """Halving finds it as F is convex: also where F rises at once, or falls to the end."""
+def test_the_best_point_on_a_line_is_near_that_of_an_even_grid(name):
+    """Also where F rises at once, or falls to the end."""
     objective, lam = LabellingObjective(machine(name)._prepare(X, Y, None).problem(1.0)), 0.01
-    rng, shares = np.random.default_rng(0), np.linspace(0.0, 1.0, 2**_LINE_POINTS + 1)
+    rng, shares = np.random.default_rng(0), np.linspace(0.0, 1.0, 65)
     for size in np.repeat([0.01, 0.3, 3.0], 5):
-        unknowns = size * rng.normal(size=(2, objective.problem.rank + 1))
-        points = [objective.point(own[1:], own[0]) for own in unknowns]
-        start, end = (objective.value(at, lam) for at in points)
+        unknowns = size * rng.normal(size=(2, len(objective.start.unknowns)))
+        start, end = (objective.value(objective.point(own), lam) for own in unknowns)
         wanted = min(objective.value(start.at.towards(end.at, s), lam).F for s in shares)
         reached = _best_on_line(objective, start, end, lam).F
-        assert reached == pytest.approx(wanted, rel=1e-12)
+        assert reached <= min(start.F, end.F)
+        assert reached - wanted <= 0.1 * (max(start.F, end.F) - wanted)

@@ -13,9 +13,8 @@ maximum of linear functions of the scores, so convex. Among the labellings of on
 has the a highest rare scores and the b highest majority scores labelled rare: two sorts and prefix
 sums tell the value of any table.
 
-Weights count as copies: a labelling may label a part of a row, in whole units where all weights are
-whole multiples of a unit (`common_unit`), else any part. Rows at the border that tie share what is
-left by weight, so that equal rows stay equal and the order of rows does not matter.
+Weights count as copies: a labelling may label any part of a row. Rows at the border that tie share
+what is left by weight, so that equal rows stay equal and the order of rows does not matter.
 """
 
 from abc import ABC, abstractmethod
@@ -28,10 +27,6 @@ from rareclass.decide.alert_budget import AtMostAlerts
 from rareclass.decide.constraints import AsManyAsRare, Constraint, GreatestFBeta
 from rareclass.errors import ErrorKind, InputError
 from rareclass.parameters import check_whole
-
-_EXACT_WHOLE = 2.0**53  # whole numbers below it are exact
-# Share of the largest weight below which a remainder is rounding error.
-_LEAST_UNIT = 1e-6
 
 
 class Labelling(NamedTuple):
@@ -49,9 +44,8 @@ class Labelling(NamedTuple):
 class RankedClass:
     """Scores of a class in falling order, with sums of the highest ones."""
 
-    def __init__(self, scores: np.ndarray, weight: np.ndarray, unit: float = 1.0) -> None:
-        """`unit` is the `common_unit` of the weights of both classes."""
-        self.scores, self.weight, self.unit = scores, weight, unit
+    def __init__(self, scores: np.ndarray, weight: np.ndarray) -> None:
+        self.scores, self.weight = scores, weight
         order = np.argsort(-scores, kind="stable")
         self.ranked = scores[order]
         ranked_weight = weight[order]
@@ -80,33 +74,6 @@ class RankedClass:
         above, tied = self.scores > self.ranked[last], self.scores == self.ranked[last]
         share = (weight - self.weight[above].sum()) / self.weight[tied].sum()
         return self.weight * (above + min(max(share, 0.0), 1.0) * tied)
-
-
-def common_unit(weight: np.ndarray) -> float:
-    """The largest number that all weights are whole multiples of; 0 where there is none.
-
-    Exact for whole numbers. Others count as multiples to rounding error, and have no unit where it
-    would be below about a hundred-thousandth of the largest.
-
-    Examples
-    --------
-    >>> common_unit(np.array([0.0, 1.0, 1.5])), common_unit(np.array([1.0, np.pi]))
-    (0.5, 0.0)
-    >>> common_unit(np.array([2.0, 100_002.0]))
-    2.0
-    """
-    values = np.unique(weight[weight > 0.0])
-    if values[-1] < _EXACT_WHOLE and (values == np.floor(values)).all():
-        return float(np.gcd.reduce(values.astype(np.int64)))
-    unit, least = float(values[0]), _LEAST_UNIT * float(values[-1])
-    for value in values[1:].tolist():  # Euclid's algorithm
-        other = unit
-        while other > least:
-            value, other = other, abs(value - other * round(value / other))
-        unit = value
-        if unit < 10.0 * least:
-            return 0.0
-    return unit
 
 
 class LabellingLoss(ABC):
@@ -165,9 +132,6 @@ class F1(LabellingLoss):
         """The labelling with the greatest value at these scores."""
         price, a = 0.5 / rare.total, rare.ends
         b = _best_b(a, rare.total, price, majority)
-        if unit := majority.unit:
-            a, steps = np.tile(a, 2), b / unit
-            b = np.minimum(np.concatenate([np.floor(steps), np.ceil(steps)]) * unit, majority.total)
         missed = rare.lowest(rare.total - a)
         value = -2.0 * a / (a + b + rare.total) + price * (majority.highest(b) - missed)
         k = int(np.argmax(value))
@@ -276,8 +240,9 @@ class PrecisionAtK(LabellingLoss):
         """The labelling with the greatest value at these scores."""
         if self.k is None:
             return BreakEven().worst(rare, majority)
-        unit = majority.unit
-        if not all(np.isin(each.weight, (0.0, unit)).all() for each in (rare, majority)):
+        weights = np.concatenate([rare.weight, majority.weight])
+        unit = float(weights.max())
+        if not np.isin(weights, (0.0, unit)).all():
             raise InputError(
                 f"precision at k={self.k} counts rows, and some have other weights than others.",
                 "Leave out sample_weight and search_rows, or take k=None, the break-even point.",

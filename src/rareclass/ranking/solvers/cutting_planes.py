@@ -4,8 +4,9 @@ r"""Cutting planes for losses of labellings: a structural SVM on the kernel expa
           \xi(s, t) = \max_{\bar y} \; \Delta(\bar y) - u's + v't
 
 with scores :math:`f(x) + c` of rare rows, s, and of majority rows, t, and the prices u and v of
-labelling :math:`\bar y` (`losses.labelling`); c is 0 for losses without an intercept. A labelling
-is a cut: a linear function of (w, c) that :math:`\xi` is nowhere below.
+labelling :math:`\bar y` (`losses.labelling`). The unknowns are w and, for losses with an intercept,
+c behind them. A labelling is a cut: a linear function of the unknowns that :math:`\xi` is nowhere
+below.
 
 1. The minimum of the regulariser and the highest of the cuts known is a lower bound: a quadratic
    programme in as many unknowns as cuts, for which the majority is not read.
@@ -26,20 +27,20 @@ References
    JMLR 10, 2009: step 2, and where step 3 cuts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg import lu_factor, lu_solve
+from scipy.optimize import minimize_scalar
 
 from rareclass.findings import Status
 from rareclass.kernels.expansion import KernelExpansion, block_scores, expand, pull_back
-from rareclass.ranking.losses.labelling import Labelling, RankedClass, common_unit
+from rareclass.ranking.losses.labelling import Labelling, RankedClass
 from rareclass.ranking.problem import Evaluation, LabellingProblem
-from rareclass.ranking.solvers.newton import Solution, Step
+from rareclass.ranking.solvers.newton import Path, PathSettings, Solution, Step
 from rareclass.rows import Block, RowValues, Token
-
-Tell = Callable[[float, Step], None]
 
 # Share of what is left of the line that the next cut is made beyond the best point.
 _BEYOND = 0.1
@@ -55,19 +56,13 @@ _MOST_STEPS, _EXACT, _NEARLY, _JITTER = 60, 1e-12, 0.995, 1e-15
 class Point(NamedTuple):
     """Unknowns and the scores they give, which are linear in them."""
 
-    w: np.ndarray
-    level: float  # c
+    unknowns: np.ndarray
     rare: np.ndarray
     majority: np.ndarray
 
     def towards(self, other: Self, share: float) -> "Point":
         """The point on the line to another: 0 is this one, 1 the other."""
-        return Point(
-            self.w + share * (other.w - self.w),
-            self.level + share * (other.level - self.level),
-            self.rare + share * (other.rare - self.rare),
-            self.majority + share * (other.majority - self.majority),
-        )
+        return Point(*(a + share * (b - a) for a, b in zip(self, other, strict=True)))
 
 
 class Value(NamedTuple):
@@ -78,25 +73,17 @@ class Value(NamedTuple):
     worst: Labelling
 
 
-class Cut(NamedTuple):
-    r"""The linear function :math:`\delta - g'w - h c`."""
+@dataclass(eq=False)
+class Cut:
+    r"""The linear function :math:`\delta - g'u` of the unknowns u."""
 
     delta: float
     g: np.ndarray
-    h: float
+    idle: float = 0.0  # programmes in a row in which it held nothing; -inf: it stays
 
     def at(self, point: Point) -> float:
         """Value at a point."""
-        return float(self.delta - self.g @ point.w - self.h * point.level)
-
-
-class LowerBound(NamedTuple):
-    """Minimum of the regulariser and the highest cut, where it is, and the weights of the cuts."""
-
-    value: float
-    w: np.ndarray
-    level: float
-    alpha: np.ndarray
+        return float(self.delta - self.g @ point.unknowns)
 
 
 class LabellingObjective:
@@ -104,33 +91,46 @@ class LabellingObjective:
 
     def __init__(self, problem: LabellingProblem) -> None:
         self.problem, self.loss, self.passes = problem, problem.loss, 0.0
-        self._majority_weight = problem.majority_weight
-        self._unit = common_unit(np.concatenate([problem.rare_weight, self._majority_weight]))
+        self._weights = problem.rare_weight, problem.majority_weight
+        self.start = self.point(np.zeros(problem.rank + self.loss.has_intercept))
+        first = self.loss.first(*self._ranked(self.start))
+        self.cuts = [self.cut(labelling, idle=-np.inf) for labelling in first]
 
-    def point(self, w: np.ndarray, level: float) -> Point:
+    def point(self, unknowns: np.ndarray) -> Point:
         """Score all rows: one pass."""
-        p, coefficients = self.problem, self.problem.whitener @ w
+        p, level = self.problem, unknowns[self.problem.rank :].sum()
+        coefficients = p.whitener @ unknowns[: p.rank]
         majority = p.rows.map(block_scores, p.expansion, coefficients)
         self.passes += 1.0
-        return Point(w, level, expand(p.rare_kernel, coefficients) + level, majority + level)
-
-    def ranked(self, at: Point) -> tuple[RankedClass, RankedClass]:
-        """Both classes in the order of their scores."""
-        rare = RankedClass(at.rare, self.problem.rare_weight, self._unit)
-        return rare, RankedClass(at.majority, self._majority_weight, self._unit)
+        return Point(unknowns, expand(p.rare_kernel, coefficients) + level, majority + level)
 
     def value(self, at: Point, lam: float) -> Value:
         """F at a point: no pass, O(m log m)."""
-        worst = self.loss.worst(*self.ranked(at))
-        return Value(at, 0.5 * lam * float(at.w @ at.w) + worst.value(at.rare, at.majority), worst)
+        worst, w = self.loss.worst(*self._ranked(at)), at.unknowns[: self.problem.rank]
+        return Value(at, 0.5 * lam * float(w @ w) + worst.value(at.rare, at.majority), worst)
 
-    def cut(self, labelling: Labelling) -> Cut:
+    def cut(self, labelling: Labelling, idle: float = 0.0) -> Cut:
         """The cut of a labelling: a pass of the rows that it labels wrong."""
         p, v = self.problem, labelling.majority
         (of_majority,) = p.rows.sum(_pull_of_block, p.expansion, RowValues(v))
-        pull = pull_back(p.rare_kernel, labelling.rare) - of_majority
+        g = (pull_back(p.rare_kernel, labelling.rare) - of_majority) @ p.whitener
+        if self.loss.has_intercept:
+            g = np.append(g, labelling.rare.sum() - v.sum())
         self.passes += np.count_nonzero(v) / max(len(v), 1)
-        return Cut(labelling.delta, pull @ p.whitener, float(labelling.rare.sum() - v.sum()))
+        return Cut(labelling.delta, g, idle)
+
+    def lower_bound(self, lam: float) -> tuple[float, np.ndarray]:
+        """The minimum of the regulariser and the highest cut; forgets cuts that are long idle."""
+        value, unknowns, alpha = minimum_of_cuts(self.cuts, self.problem.rank, lam)
+        for cut, weight in zip(self.cuts, alpha, strict=True):
+            cut.idle = min(cut.idle, 0.0) if weight > _HOLDS else cut.idle + 1.0
+        self.cuts = [cut for cut in self.cuts if cut.idle <= _MOST_IDLE]
+        return value, unknowns
+
+    def _ranked(self, at: Point) -> tuple[RankedClass, RankedClass]:
+        """Both classes in the order of their scores."""
+        rare, majority = self._weights
+        return RankedClass(at.rare, rare), RankedClass(at.majority, majority)
 
 
 def _pull_of_block(
@@ -142,219 +142,127 @@ def _pull_of_block(
 
 
 def minimize_labellings(
-    problem: LabellingProblem,
-    path: Sequence[tuple[int, float]],
-    tol: float,
-    max_iter: int,
-    tell: Tell | None,
-    done: Callable[[], None],
+    problem: LabellingProblem, path: Path, run: PathSettings
 ) -> list[tuple[int, Solution]]:
     """Minimise F for decreasing lams, by their numbers; each starts from the one before.
 
-    `tol` is the wanted gap to the lower bound, relative to F; `max_iter` the most cuts of a lam.
+    The wanted gap to the lower bound, relative to F, is `run.gap`; `run.max_iter` are the most cuts
+    of a lam.
     """
     objective, found = LabellingObjective(problem), []
-    best = objective.point(np.zeros(problem.rank), 0.0)
-    labellings = objective.loss.first(*objective.ranked(best))
-    cuts = _Cuts([objective.cut(labelling) for labelling in labellings])
+    start = objective.start
     for k, lam in path:
-        solution, best = _solve(objective, cuts, best, lam, tol, max_iter, tell)
-        found.append((k, solution))
-        done()
+        best, history, status = _solve(objective, start, lam, run)
+        start, unknowns, last = best.at, best.at.unknowns, history[-1]
+        coefficients = problem.whitener @ unknowns[: problem.rank]
+        # F has no gradient where it is lowest: that is a corner.
+        none = np.full(len(unknowns), np.nan)
+        at = Evaluation(unknowns, best.F, none, coefficients, None, Token.new())
+        cost = last.optimality, last.iteration, status, last.passes
+        found.append((k, Solution(at, *cost, history, None)))
+        run.done()
     return found
 
 
-class _Cuts:
-    """The first cuts, which bound the intercept, and those that have held something lately."""
-
-    def __init__(self, first: list[Cut]) -> None:
-        self._cuts, self._n_first = first, len(first)
-        self._idle = np.zeros(len(first), dtype=int)
-
-    def add(self, cut: Cut) -> None:
-        self._cuts.append(cut)
-        self._idle = np.append(self._idle, 0)
-
-    def minimum(self, lam: float, has_level: bool) -> LowerBound:
-        """Solve the quadratic programme, and forget the cuts that have long held nothing."""
-        bound = minimum_of_cuts(self._cuts, lam, has_level)
-        self._idle = np.where(bound.alpha > _HOLDS, 0, self._idle + 1)
-        kept = self._idle <= _MOST_IDLE
-        kept[: self._n_first] = True
-        self._cuts = [cut for cut, keep in zip(self._cuts, kept, strict=True) if keep]
-        self._idle = self._idle[kept]
-        return bound._replace(alpha=bound.alpha[kept])
-
-    def highest(self, at: Point) -> float:
-        return max(cut.at(at) for cut in self._cuts)
-
-
 def _solve(
-    objective: LabellingObjective,
-    cuts: _Cuts,
-    start: Point,
-    lam: float,
-    tol: float,
-    max_iter: int,
-    tell: Tell | None,
-) -> tuple[Solution, Point]:
-    """The minimum for one lam, and the point it is at."""
-    has_level, before = objective.loss.has_intercept, objective.passes
-    best, lower = objective.value(start, lam), -np.inf
+    objective: LabellingObjective, start: Point, lam: float, run: PathSettings
+) -> tuple[Value, list[Step], Status]:
+    """The minimum for one lam, and the way there."""
+    before, share_in_memory = objective.passes, objective.problem.share_in_memory
+    best, lower, no_better_cut = objective.value(start, lam), -np.inf, False
     history: list[Step] = []
-    status, no_better_cut = None, False
-    cuts.add(objective.cut(best.worst))
-    for iteration in range(max_iter + 1):
+    objective.cuts.append(objective.cut(best.worst))
+    for iteration in range(run.max_iter + 1):
         # 1.
-        bound = cuts.minimum(lam, has_level)
-        lower = max(lower, bound.value)
+        bound, unknowns = objective.lower_bound(lam)
+        lower = max(lower, bound)
         gap = max(best.F - lower, 0.0) / abs(best.F) if best.F else 0.0
-        history.append(
-            Step(iteration, best.F, gap, float(np.linalg.norm(bound.w - best.at.w)),
-                 objective.passes - before, objective.problem.share_in_memory)
-        )  # fmt: skip
-        if tell is not None:
-            tell(lam, history[-1])
-        if gap <= tol:
-            status = Status.CONVERGED
-        elif no_better_cut:
-            status = Status.ROUNDING
-        if status is not None or iteration == max_iter:
+        step = float(np.linalg.norm(unknowns - best.at.unknowns))
+        passes = objective.passes - before
+        history.append(Step(iteration, best.F, gap, step, passes, share_in_memory))
+        if run.tell is not None:
+            run.tell(lam, history[-1])
+        if gap <= run.gap:
+            return best, history, Status.CONVERGED
+        if no_better_cut:
+            return best, history, Status.ROUNDING
+        if iteration == run.max_iter:
             break
         # 2.
-        end = objective.value(objective.point(bound.w, bound.level), lam)
-        known = cuts.highest(end.at)
+        end = objective.value(objective.point(unknowns), lam)
+        known = max(cut.at(end.at) for cut in objective.cuts)
         best = _best_on_line(objective, best, end, lam)
         # 3.
-        beyond = objective.value(best.at.towards(end.at, _BEYOND), lam)
-        cut = objective.cut(beyond.worst)
+        cut = objective.cut(objective.value(best.at.towards(end.at, _BEYOND), lam).worst)
         if cut.at(end.at) <= known:  # it would leave the bound where it is
             cut = objective.cut(end.worst)
         no_better_cut = cut.at(end.at) <= known
-        cuts.add(cut)
-    return _solution(objective, best, history, status or Status.MAX_ITER), best.at
+        objective.cuts.append(cut)
+    return best, history, Status.MAX_ITER
 
 
 def _best_on_line(objective: LabellingObjective, best: Value, end: Value, lam: float) -> Value:
-    """The lowest F on the line from the best point to another, by halving where its slope is."""
-    start, here, low = best.at, end, 0.0
-    high = share = 1.0
-    for _ in range(_LINE_POINTS):
-        best = here if here.F < best.F else best
-        slope = lam * (here.at.w @ (end.at.w - start.w))
-        slope -= here.worst.rare @ (end.at.rare - start.rare)
-        slope += here.worst.majority @ (end.at.majority - start.majority)
-        if slope > 0.0:
-            high = share
-        elif share == 1.0:
-            break
-        else:
-            low = share
-        share = 0.5 * (low + high)
-        here = objective.value(start.towards(end.at, share), lam)
-    return here if here.F < best.F else best
+    """The lowest F found on the line from the best point to another, by Brent's method."""
+    tried = [best, end]
+
+    def value(share: float) -> float:
+        tried.append(objective.value(best.at.towards(end.at, share), lam))
+        return tried[-1].F
+
+    minimize_scalar(value, bounds=(0.0, 1.0), method="bounded", options={"maxiter": _LINE_POINTS})
+    return min(tried, key=lambda each: each.F)
 
 
-def _solution(
-    objective: LabellingObjective, best: Value, history: list[Step], status: Status
-) -> Solution:
-    at, p = best.at, objective.problem
-    w = np.append(at.w, at.level) if objective.loss.has_intercept else at.w
-    # F has no gradient where it is lowest: that is a corner.
-    point = Evaluation(w, best.F, np.full(len(w), np.nan), p.whitener @ at.w, None, Token.new())
-    last = history[-1]
-    return Solution(point, last.optimality, last.iteration, status, last.passes, history, None)
+def minimum_of_cuts(
+    cuts: Sequence[Cut], rank: int, lam: float
+) -> tuple[float, np.ndarray, np.ndarray]:
+    r"""Minimise :math:`\frac{\lambda}{2} \|w\|^2 + \max_k (\delta_k - g_k'u)`, with u = (w, c).
 
-
-def minimum_of_cuts(cuts: Sequence[Cut], lam: float, has_level: bool) -> LowerBound:
-    r"""Minimise :math:`\frac{\lambda}{2} \|w\|^2 + \max_k (\delta_k - g_k'w - h_k c)`.
-
-    By its dual, with :math:`w = G'\alpha / \lambda`; c is a multiplier of it:
+    By its dual over weights of the cuts, with :math:`w = G'\alpha / \lambda` and G, h the slopes in
+    w, of which there are `rank`, and in c, which is a multiplier:
 
     .. math:: \max_{\alpha \ge 0} \; \delta'\alpha - \tfrac{1}{2 \lambda} \|G'\alpha\|^2, \quad
               1'\alpha = 1, \; h'\alpha = 0 .
 
-    Its value is a lower bound for any alpha that meets the conditions: O(cuts^3).
+    Returns the value, which is a lower bound for any alpha that meets the conditions, u and alpha.
     """
-    G, h = np.array([cut.g for cut in cuts]), np.array([cut.h for cut in cuts])
-    delta = np.array([cut.delta for cut in cuts])
-    sums = np.vstack([np.ones(len(cuts)), h]) if has_level else np.ones((1, len(cuts)))
-    totals = np.array([1.0, 0.0])[: len(sums)]
-    alpha, levels = SimplexQP(G @ G.T / lam, delta, sums, totals).solve()
+    slopes, delta = np.array([cut.g for cut in cuts]), np.array([cut.delta for cut in cuts])
+    G, sums = slopes[:, :rank], np.vstack([np.ones(len(cuts)), slopes[:, rank:].T])
+    alpha, levels = simplex_qp(G @ G.T / lam, delta, sums)
     w = G.T @ alpha / lam
     value = float(delta @ alpha) - 0.5 * lam * float(w @ w)
-    return LowerBound(value, w, float(levels[1]) if has_level else 0.0, alpha)
+    return value, np.append(w, levels[1:]), alpha
 
 
-class _QPPoint(NamedTuple):
-    """Weights of the cuts, multipliers of the sums, and multipliers of alpha >= 0."""
+def simplex_qp(Q: np.ndarray, d: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r"""Maximise :math:`d'\alpha - \frac12 \alpha'Q\alpha` over alpha >= 0 with S alpha = (1, 0).
 
-    alpha: np.ndarray
-    nu: np.ndarray
-    z: np.ndarray
-
-    def moved(self, ahead: "_QPPoint", far: float) -> "_QPPoint":
-        return _QPPoint(*(x + far * dx for x, dx in zip(self, ahead, strict=True)))
-
-    def reach(self, ahead: "_QPPoint") -> float:
-        """The longest step up to 1 after which neither alpha nor z is below 0."""
-        return min(_longest(self.alpha, ahead.alpha), _longest(self.z, ahead.z))
-
-
-class SimplexQP(NamedTuple):
-    r"""Maximise :math:`d'\alpha - \frac12 \alpha'Q\alpha` over alpha >= 0 with S alpha = totals.
-
-    Q is positive semi-definite and the first row of S is ones, its total 1.
+    Q is positive semi-definite; S are `sums`, whose first row is ones. Returns alpha and the
+    multipliers nu of the sums, by Mehrotra's predictor and corrector on
+    :math:`d - Q\alpha - S'\nu + z = 0`, S alpha = (1, 0), alpha z = 0: 10 to 25 factorisations.
     """
-
-    Q: np.ndarray
-    d: np.ndarray
-    sums: np.ndarray
-    totals: np.ndarray
-
-    def solve(self) -> tuple[np.ndarray, np.ndarray]:
-        r"""Return alpha and the multipliers nu of the sums.
-
-        Mehrotra's predictor and corrector on :math:`d - Q\alpha - S'\nu + z = 0`, S alpha =
-        totals, alpha z = 0: 10 to 25 factorisations of the size of alpha.
-        """
-        n, scale = len(self.d), max(float(np.abs(self.Q).max()), float(np.abs(self.d).max()))
-        alpha = np.full(n, 1.0 / n)
-        over = float(np.abs(self.Q @ alpha - self.d).max())
-        at = _QPPoint(alpha, np.zeros(len(self.sums)), np.full(n, max(over, 1e-3 * scale)))
-        for _ in range(_MOST_STEPS):
-            r_d = self.d - self.Q @ at.alpha - at.nu @ self.sums + at.z
-            r_s, left = self.totals - self.sums @ at.alpha, float(at.alpha @ at.z)
-            off = max(float(np.abs(r_d).max()) / scale, float(np.abs(r_s).max()))
-            if left <= _EXACT * max(1.0, abs(float(at.nu[0]))) and off <= _EXACT:
-                break
-            matrix = self.Q.copy()
-            matrix.flat[:: n + 1] += at.z / at.alpha + _JITTER * scale
-            # LAPACK itself: its wrappers take longer than so small a matrix does.
-            factor, failed = dpotrf(matrix, overwrite_a=1)
-            if failed:  # rounding ends it
-                break
-            ahead = self._step(at, factor, r_d, r_s, 0.0)
-            after = at.moved(ahead, at.reach(ahead))
-            aim = (float(after.alpha @ after.z) / left) ** 3 * left / n
-            ahead = self._step(at, factor, r_d, r_s, aim - ahead.alpha * ahead.z)
-            at = at.moved(ahead, _NEARLY * at.reach(ahead))
-        return at.alpha / at.alpha.sum(), at.nu
-
-    def _step(
-        self,
-        at: _QPPoint,
-        factor: np.ndarray,
-        r_d: np.ndarray,
-        r_s: np.ndarray,
-        aim: np.ndarray | float,
-    ) -> _QPPoint:
-        """The Newton step that aims the products alpha z at `aim`."""
-        by_sum = dpotrs(factor, self.sums.T)[0]
-        right = r_d + aim / at.alpha - at.z
-        d_nu = np.linalg.solve(self.sums @ by_sum, by_sum.T @ right - r_s)
-        d_alpha = dpotrs(factor, right)[0] - by_sum @ d_nu
-        return _QPPoint(d_alpha, d_nu, (aim - at.z * d_alpha) / at.alpha - at.z)
+    n, m, scale = len(d), len(sums), max(float(np.abs(Q).max()), float(np.abs(d).max()))
+    alpha, nu = np.full(n, 1.0 / n), np.zeros(m)
+    z = np.full(n, max(float(np.abs(Q @ alpha - d).max()), 1e-3 * scale))
+    matrix = np.block([[Q, sums.T], [sums, np.zeros((m, m))]])
+    for _ in range(_MOST_STEPS):
+        r_d = d - Q @ alpha - nu @ sums + z
+        r_s, left = np.eye(m)[0] - sums @ alpha, float(alpha @ z)
+        off = max(float(np.abs(r_d).max()) / scale, float(np.abs(r_s).max()))
+        if left <= _EXACT * max(1.0, abs(float(nu[0]))) and off <= _EXACT:
+            break
+        np.einsum("ii->i", matrix)[:n] = np.diag(Q) + z / alpha + _JITTER * scale
+        factor, aim = lu_factor(matrix, check_finite=False), np.zeros(n)
+        for _ in range(2):
+            right = np.concatenate([r_d + aim / alpha - z, r_s])
+            d_alpha, d_nu = np.split(lu_solve(factor, right, check_finite=False), [n])
+            d_z = (aim - z * d_alpha) / alpha - z
+            far = min(_longest(alpha, d_alpha), _longest(z, d_z))
+            after = float((alpha + far * d_alpha) @ (z + far * d_z))
+            aim = (after / left) ** 3 * left / n - d_alpha * d_z
+        far *= _NEARLY
+        alpha, nu, z = alpha + far * d_alpha, nu + far * d_nu, z + far * d_z
+    return alpha / alpha.sum(), nu
 
 
 def _longest(x: np.ndarray, direction: np.ndarray) -> float:

@@ -4,7 +4,7 @@ The functions here are solvers in the sense of `problem.Solver`: they yield ques
 objective, and are sent the answers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -41,6 +41,24 @@ class Step(NamedTuple):
     in_memory: float  # share of the kernel read from memory; the rest is worked out in each pass
     # whether objective and optimality are foreseen by a part of the rows, not summed over all
     foreseen: bool = False
+
+
+class PathSettings(NamedTuple):
+    """Settings of the solvers of a path of lams, and whom they report to."""
+
+    tol: float  # wanted gradient norm, relative to that at zero
+    max_iter: int  # most iterations for each lam
+    # Where a lam starts from the solution of the one before: how much smaller the gradient becomes
+    # at least. With a loose `tol` it would else be the same solution.
+    cut: float = np.inf
+    foresees: bool = False  # on many rows, whether parts of them may tell that `tol` is reached
+    gap: float = 0.0  # of problems of labellings: wanted gap to a lower bound
+    tell: Callable[[float, "Step"], None] | None = None  # called with lam after every iteration
+    done: Callable[[], None] = lambda: None  # called after every solution
+
+
+Path = Sequence[tuple[int, float]]
+"""Numbers and values of lams, the values decreasing."""
 
 
 class Solution(NamedTuple):

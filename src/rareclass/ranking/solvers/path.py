@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,14 @@ from rareclass.ranking.problem import (
     solve_in_step,
 )
 from rareclass.ranking.solvers.cutting_planes import minimize_labellings
-from rareclass.ranking.solvers.newton import Preconditioner, Solution, Step, minimize
+from rareclass.ranking.solvers.newton import (
+    Path,
+    PathSettings,
+    Preconditioner,
+    Solution,
+    Step,
+    minimize,
+)
 from rareclass.ranking.solvers.part import (
     PartDirection,
     Witnesses,
@@ -48,23 +55,11 @@ _ROUNDING = 64.0
 _SOME_ROWS = 256
 
 
-class Run(NamedTuple):
-    """Settings of the solvers of a path, and whom they report to."""
-
-    tol: float
-    cut: float
-    max_iter: int
-    tell: Callable[[float, Step], None] | None  # called with lam after every iteration
-    done: Callable[[], None]  # called after every solution
-    foresees: bool = False
-    gap: float | None = None  # of problems of labellings; None: `tol`
-
-
-Path = Sequence[tuple[int, float]]
-"""Numbers and values of lams, the values decreasing."""
 Solutions = list[tuple[int, Solution]]
 """Solutions by the number of their lam."""
-Starts = Callable[[RankingProblem, Path, Run], Iterable[Callable[[int], Solver[Solutions]]]]
+Starts = Callable[
+    [RankingProblem, Path, PathSettings], Iterable[Callable[[int], Solver[Solutions]]]
+]
 """Makes the solvers of a path of a problem, each of which is given a slot when its turn comes."""
 
 
@@ -109,7 +104,10 @@ def solve_paths(
     def each() -> Iterator[Callable[[int], Solver[Solutions]]]:
         for number, make in enumerate(problems):
             tell = None if report is None else partial(report, number)
-            run, problem = Run(tol, cut, max_iter, tell, done, foresees, gap), make()
+            problem = make()
+            run = PathSettings(
+                tol, max_iter, cut, foresees, tol if gap is None else gap, tell, done
+            )
             if isinstance(problem, LabellingProblem):
                 its_own: Iterable[Callable[[int], Solver[Solutions]]]
                 its_own = [partial(_labellings, problem, path, run)]
@@ -126,7 +124,7 @@ def solve_paths(
 
 
 def _starts(
-    problem: RankingProblem, path: Path, run: Run
+    problem: RankingProblem, path: Path, run: PathSettings
 ) -> Iterator[Callable[[int], Solver[Solutions]]]:
     stride = part_stride(problem.rows.n_rows, problem.expansion.n_landmarks)
     # A fold may hold out every row of the part.
@@ -138,15 +136,16 @@ def _starts(
         yield partial(_from_part, ends, k, lam, run)
 
 
-def _labellings(problem: LabellingProblem, path: Path, run: Run, slot: int) -> Solver[Solutions]:
+def _labellings(
+    problem: LabellingProblem, path: Path, run: PathSettings, slot: int
+) -> Solver[Solutions]:
     """Every lam from the cuts of the one before; it asks the rows itself."""
     yield from ()
-    gap = run.tol if run.gap is None else run.gap
-    return minimize_labellings(problem, path, gap, run.max_iter, run.tell, run.done)
+    return minimize_labellings(problem, path, run)
 
 
 def _minimize(
-    run: Run, problem: RankingProblem, start: Evaluation, reference: float, **more: Any
+    run: PathSettings, problem: RankingProblem, start: Evaluation, reference: float, **more: Any
 ) -> Solver[Solution]:
     """The solver for one lam, with the tolerance of the path."""
     report = None if run.tell is None else partial(run.tell, problem.lam)
@@ -156,7 +155,9 @@ def _minimize(
     return minimize(problem, start, reference, tol, run.max_iter, report=report, **more)
 
 
-def _one_by_one(problem: RankingProblem, path: Path, run: Run, slot: int) -> Solver[Solutions]:
+def _one_by_one(
+    problem: RankingProblem, path: Path, run: PathSettings, slot: int
+) -> Solver[Solutions]:
     """Every lam from the solution for the one before."""
     problem, found = replace(problem, slot=slot), []
     start = yield ValueQuestion(problem, np.zeros(problem.rank))
@@ -181,7 +182,9 @@ def _one_by_one(problem: RankingProblem, path: Path, run: Run, slot: int) -> Sol
     return found
 
 
-def _from_part(ends: "_PartEnds", k: int, lam: float, run: Run, slot: int) -> Solver[Solutions]:
+def _from_part(
+    ends: "_PartEnds", k: int, lam: float, run: PathSettings, slot: int
+) -> Solver[Solutions]:
     """One lam from the solution on a part of the rows."""
     solution = ends.next(lam)
     # All that is asked of these rows is values, unless the part proves to be no help.
@@ -298,7 +301,7 @@ def default_lams(problems: Sequence[Callable[[], Problem]]) -> tuple[float, ...]
 
 
 def sparse_starts(
-    problem: RankingProblem, path: Path, run: Run
+    problem: RankingProblem, path: Path, run: PathSettings
 ) -> Iterator[Callable[[int], Solver[Solutions]]]:
     """The one solver of a penalised problem, for `solve_paths`.
 
@@ -310,7 +313,7 @@ def sparse_starts(
     yield partial(_walk, problem, path, run)
 
 
-def _walk(problem: RankingProblem, path: Path, run: Run, slot: int) -> Solver[Solutions]:
+def _walk(problem: RankingProblem, path: Path, run: PathSettings, slot: int) -> Solver[Solutions]:
     """Every lam from the solution for the one before."""
     problem, found = replace(problem, lam=0.0, slot=slot), []
     at: Evaluation = yield ValueQuestion(problem, np.zeros(problem.rank))
