@@ -42,7 +42,7 @@ class Errors(BaseModel):
     errors: list[Fault] = Field(min_length=1)
 
 
-class Reason(BaseModel):
+class ScoreReason(BaseModel):
     """Column that raises the score of a row."""
 
     column: str
@@ -70,7 +70,7 @@ class Score(BaseModel):
     )
     called_rare: bool | None = Field(None, description="Where there is one rare class.")
     percentile: float = Field(description="Percent of the training's majority that scores less.")
-    reasons: list[Reason] | None = Field(None, description="Only with the parameter reasons.")
+    reasons: list[ScoreReason] | None = Field(None, description="Only with the parameter reasons.")
 
 
 def openapi_of(
