@@ -10,7 +10,6 @@ ROOMS = (
     (
         "errors",
         "findings",
-        "later",
         "lazy_names",
         "compiling",
         "remote",

@@ -4,10 +4,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from rareclass.compiling import pays
 from rareclass.encoding._numbers_jit import interpolate_columns, interpolate_plainly
-from rareclass.later import special
 
 How = Literal["quantiles", "asinh", "clipped"]
 HOWS: tuple[How, ...] = ("quantiles", "asinh", "clipped")

@@ -4,8 +4,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from rareclass.later import sparse
+from scipy import sparse
 
 Floats = NDArray[np.float64]
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rareclass.encoding.dates_and_texts import COMPONENTS
 from rareclass.encoding.equal_rows import with_equal_rows_together
@@ -14,7 +15,6 @@ from rareclass.encoding.log_odds import CategoryStatistics
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
 from rareclass.encoding.typed_table import typed_table
 from rareclass.encoding.views import MOST_VALUES_BOUNDED, CentredColumns, DenseView
-from rareclass.later import sparse
 from rareclass.tables.columns import Column
 
 Floats = NDArray[np.float64]

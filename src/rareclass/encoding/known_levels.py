@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy import special
 
 from rareclass.encoding.log_odds import CategoryStatistics, is_clear_gain, log_loss, rare_share
-from rareclass.later import pc, special
 
 
 class KnownWords:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from rareclass.later import special
+from scipy import special
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer]

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rareclass.encoding.bounded_numbers import HOWS, BoundedNumbers
 from rareclass.encoding.dates_and_texts import COMPONENTS
 from rareclass.encoding.label_statistics import LabelFeatures, LabelStatistics
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics, statistics_of
 from rareclass.encoding.typed_table import TypedTable
-from rareclass.later import sparse
 
 Floats = NDArray[np.float64]
 

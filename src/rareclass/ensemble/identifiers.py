@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import special
 
 from rareclass.encoding.known_levels import (
     FEWEST_RARE,
@@ -18,7 +19,6 @@ from rareclass.encoding.log_odds import is_clear_gain, log_loss, rare_share
 from rareclass.ensemble.training_rows import FoldedRows, TrainingViews
 from rareclass.ensemble.tree_sum import TreeSum
 from rareclass.findings import Finding, FindingKind, warn
-from rareclass.later import special
 from rareclass.metrics import paired_difference
 from rareclass.tables.columns import Column, learned_by_value, not_carried_over
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from rareclass.ensemble.combination import Combination
 from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 from rareclass.estimators.search import Scoring
 from rareclass.findings import Finding, FindingKind, warn
-from rareclass.later import sparse
 from rareclass.metrics import interval, roc_auc
 
 # Held-out rows that importances are measured on.

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import narwhals as nw
 import numpy as np
 
 from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.rare_classes import RareClasses, read_rare_classes
 from rareclass.labels.two_classes import row_weights
-from rareclass.later import nw
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.rows.source import is_dask
 

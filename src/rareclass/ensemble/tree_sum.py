@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 
 from rareclass.compiling import pays
 from rareclass.ensemble._tree_sum_jit import (
@@ -28,7 +29,6 @@ from rareclass.ensemble._tree_sum_jit import (
     walk_down,
     walk_down_plainly,
 )
-from rareclass.later import sparse
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.protocol import Block
 from rareclass.rows.source import RowSource

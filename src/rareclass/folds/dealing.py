@@ -4,6 +4,7 @@ import heapq
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError, counted
@@ -14,7 +15,6 @@ from rareclass.labels.two_classes import (
     plain,
     rarest,
 )
-from rareclass.later import nw
 
 
 def rare_rows(y: Any, pos_label: Any = None) -> np.ndarray:

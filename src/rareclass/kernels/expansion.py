@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from rareclass.compiling import pays
 from rareclass.kernels import _kernels_jit as jit
@@ -18,7 +19,6 @@ from rareclass.kernels.kernels import (
     Matrix,
     takes_out,
 )
-from rareclass.later import sparse
 from rareclass.rows import Block, RowValues, SentOnce
 
 # Blocks remember their kernel, and values of the last function at their rows, under these names.

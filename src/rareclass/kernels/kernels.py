@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from rareclass.compiling import pays
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.kernels import _kernels_jit as jit
-from rareclass.later import sparse
 from rareclass.parameters import is_number
 from rareclass.rows import Block, Rows
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from rareclass.kernels.kernels import Kernel, Matrix
-from rareclass.later import sparse
 from rareclass.machine import size_text
 from rareclass.parameters import is_whole
 from rareclass.rows.source import as_source, canonical, equal_rows, order_of_values

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from rareclass.later import special
+from scipy import special
 
 MOVED, MOVED_FAR = 0.1, 0.25
 """Indices from which on practice says "moved somewhat" and "moved far" (Siddiqi 2006, ch. 6)."""

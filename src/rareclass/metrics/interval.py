@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
-from rareclass.later import special
 from rareclass.metrics.scored_classes import FloatArray
 
 LEAST_P = 1e-12

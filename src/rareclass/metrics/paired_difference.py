@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.later import special
 from rareclass.metrics.bootstrap import bootstrap_callable
 from rareclass.metrics.interval import (
     LEAST_P,

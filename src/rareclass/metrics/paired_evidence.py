@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
-from rareclass.later import special
 from rareclass.metrics.areas import (
     area_estimate,
     auc_estimate,

@@ -10,11 +10,11 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.files import csv_bytes
-from rareclass.later import pq
 from rareclass.model.decisions import Decision, RareDecision
 from rareclass.model.explained import Explain
 

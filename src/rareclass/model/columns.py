@@ -7,7 +7,6 @@ says how far the column has moved (docs/decisions/0058). Scores are a column lik
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +35,6 @@ MOST_UNLIKE = 0.10
 ERROR = 0.01
 # Shares of the error of a column: its index; cells unlike training and empty ones, each.
 _OF_INDEX, _OF_SHARES = 0.8, 0.1
-# Of so few rows the tail of the exact test is a sum of few terms.
-_FEW_ROWS = 100
 SCORES = "score"
 _N_BINS = 10
 _MOST_WORDS = 20
@@ -289,9 +286,6 @@ def _exceeds(now: float, n_now: float, then: float, n_then: float, level: float)
         return False
     k, n = round(now), round(n_now)
     marked, every = round(then) + k, round(n_then) + n
-    if n <= _FEW_ROWS:
-        ways = (comb(marked, j) * comb(every - marked, n - j) for j in range(k, n + 1))
-        return sum(ways) / comb(every, n) <= level
     from scipy.stats import hypergeom  # takes as long to import as all else that scores a row
 
     return bool(hypergeom.sf(k - 1, every, marked, n) <= level)

@@ -1,6 +1,5 @@
 """Drift of a file from training: cells unlike those of training, and the rate of alerts."""
 
-import math
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -96,12 +95,6 @@ class AlertRate:
 
         By chance that is 1 comparison in 180 where both rest on as many rows, and at most 1 in 12.
         """
-        if self.n_rows < FEW_ROWS:  # a sum of few terms, without the import of SciPy
-            p, n = self.held_out.value, self.n_rows
-            chances = [math.comb(n, k) * p**k * (1.0 - p) ** (n - k) for k in range(n + 1)]
-            tails = sum(chances[: self.n_alerts + 1]), sum(chances[self.n_alerts :])
-            if min(tails) > 1.0 - _LEVEL:  # well within the interval of what was found
-                return False
         return self.found.low > self.expected.high or self.found.high < self.expected.low
 
     @property

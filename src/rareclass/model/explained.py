@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy import sparse
 
 from rareclass.encoding.encoders import TypedColumns
 from rareclass.errors import ErrorKind, InputError
-from rareclass.later import sparse
 from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model
 

@@ -7,7 +7,8 @@ attributes.
 
 from typing import Any
 
-from rareclass.later import sparse
+from scipy import sparse
+
 from rareclass.stored import Codec, Kinds
 
 _OURS = {

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from scipy import sparse
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.errors import ErrorKind, InputError
-from rareclass.later import sparse
 from rareclass.model.archive import (
     DamagedArchiveError,
     damaged,

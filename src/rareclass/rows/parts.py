@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
+from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError, name_hint
-from rareclass.later import nw, sparse
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.memory import ArrayRows, add_to
 from rareclass.rows.protocol import Budget, SentOnce

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.later import nw
 from rareclass.rows.source import HasSource, RowSource, as_source, is_dask, is_dask_array, is_table
 
 # Arrays that blocks keep are cut from pieces this large: the operating system then hands out huge

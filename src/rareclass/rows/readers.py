@@ -4,12 +4,13 @@ from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
-from rareclass.later import nw, pc
 from rareclass.parameters import is_whole
 from rareclass.remote import path_of
 from rareclass.rows.decoding import (

@@ -6,10 +6,11 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
+from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.later import nw, sparse
 
 # Rows looked at together in a pass over values.
 _PASS_ROWS = 65536

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rareclass.errors import first_names
 from rareclass.findings import Finding, FindingKind, warn
-from rareclass.later import pc
 from rareclass.tables import TableWarning
 
 TEXT_LIMIT = 500  # characters of a raw row that are kept; such a row may be of any length

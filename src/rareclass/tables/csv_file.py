@@ -12,10 +12,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.later import pc
 from rareclass.tables.batch import columns_fault, object_columns
 from rareclass.tables.byte_streams import DAMAGE, ByteStream, StoredFile, damaged
 from rareclass.tables.dialect import (

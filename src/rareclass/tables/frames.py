@@ -4,13 +4,14 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.later import nw, sparse
 from rareclass.tables.batch import BYTES, is_plain, plain_array, plain_schema, type_in_words
 from rareclass.tables.cells import is_missing, word_of
 from rareclass.tables.forked import check_not_forked

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.later import pc, pq
 from rareclass.remote import RemotePath
 from rareclass.tables.batch import (
     BYTES,

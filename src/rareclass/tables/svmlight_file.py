@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.later import sparse
 from rareclass.tables.byte_streams import DAMAGE, StoredFile, damaged
 
 

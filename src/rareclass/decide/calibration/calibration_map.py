@@ -11,9 +11,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.later import special
 from rareclass.metrics.scored_classes import FloatArray, check_scores, split_scores
 
 # The nearest to 0 and 1 that a probability comes: the same distance from both ends.

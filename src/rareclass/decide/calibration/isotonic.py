@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from scipy import special
 
 from rareclass.decide.calibration.calibration_map import (
     CalibrationMap,
     ScoreLevels,
     dealt,
 )
-from rareclass.later import special
 from rareclass.metrics.scored_classes import FloatArray
 
 

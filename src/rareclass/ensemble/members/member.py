@@ -7,10 +7,10 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import joblib
 import numpy as np
+from scipy import sparse
 
 from rareclass.ensemble.score_functions import ScoreFunction, mean_function
 from rareclass.ensemble.tree_sum import TreeSum
-from rareclass.later import sparse
 from rareclass.rows.memory import count_threads
 
 # Boosting by several threads meets at a barrier in every node of every tree: on a machine that does
