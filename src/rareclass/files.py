@@ -41,29 +41,18 @@ class Location(Protocol):
     def __str__(self) -> str: ...
 
 
-class Destination(Protocol):
-    """Place outside this machine's disks, to which whole files are copied."""
-
-    @property
-    def suffix(self) -> str:
-        """End of a file's name."""
-
-    def put(self, file: Path) -> None:
-        """Copy a file, whole or not at all."""
-
-
 @contextmanager
-def replacing(path: Path | Destination) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary file beside `path`, which takes its place on success.
 
-    For another destination it is a file of the scratch folder, which is copied there on success.
+    For a URL it is a file of the scratch folder, which is copied there on success.
     When the block ends normally the file is flushed to disk and renamed over `path`; when it
     raises (Ctrl-C included) the temporary file is removed and `path` is as it was.
 
     Raises `InputError` when the folder does not exist or cannot be written to, the disk is full, or
     another process is writing the file.
     """
-    if not isinstance(path, Path):
+    if isinstance(path, RemotePath):
         with tempfile.TemporaryDirectory(prefix="rareclass-", dir=scratch_folder()) as folder:
             temporary = Path(folder, f"whole{path.suffix}")
             yield temporary

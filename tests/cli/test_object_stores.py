@@ -1,24 +1,17 @@
 """The verbs on an object store: read from there, written whole, lost connections told."""
 
 import fsspec
-import numpy as np
-import polars as pl
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from cli.conftest import message, output_of
 from object_store import SECRET
-from rareclass import load, remote
+from rareclass import load
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 QUICK = ("-t", "fraud", "--members", "logistic regression", "--folds", "2")
-
-
-@pytest.fixture(autouse=True)
-def without_pauses(monkeypatch):
-    monkeypatch.setattr(remote, "PAUSES", (0.0,))
 
 
 def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
@@ -76,10 +69,10 @@ def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
     [
         (("s3://none/a.csv", "-o", "m.rareclass"), "There is no file s3://none/a.csv"),
         (("s3://rows/none.csv", "-o", "m.rareclass"), "There is no file s3://rows/none.csv"),
-        (("{csv}", "-o", "s3://none/m.rareclass"), "there is no bucket s3://none"),
+        (("{csv}", "-o", "s3://none/m.rareclass"), "there is no bucket none"),
         (("{csv}", "-o", "https://host/m.rareclass"), "files cannot be written to a web server"),
-        (("gs://rows/a.csv", "-o", "m.rareclass"), "gs:// needs gcsfs"),
-        (("foo://rows/a.csv", "-o", "m.rareclass"), "foo:// is not an address that can be read"),
+        (("gs://rows/a.csv", "-o", "m.rareclass"), "gcsfs"),
+        (("foo://rows/a.csv", "-o", "m.rareclass"), "foo://rows/a.csv is not an address"),
     ],
 )
 def test_faults(rareclass, s3, train_csv, words, said, monkeypatch):
@@ -120,7 +113,7 @@ def test_what_cannot_be_put_there_stays_here(rareclass, train_csv, monkeypatch, 
     monkeypatch.setattr(MemoryFileSystem, "put_file", lost)
     done = message(rareclass("fit", train_csv, *QUICK, "-o", "memory://lost/m.rareclass"))
     said = done
-    assert "connection to memory://lost/m.rareclass failed" in said
+    assert "Cannot reach memory://lost/m.rareclass: connection reset" in said
     assert "What was to be written is in" in said
     kept = list(tmp_path.glob("rareclass-*.skops"))
     assert len(kept) == 1
@@ -140,31 +133,3 @@ def test_a_report_and_a_comparison_in_a_bucket(rareclass, s3, table, tmp_path):
     ]:  # fmt: skip
         output_of(rareclass(*words))
     assert len(s3.ls("rows")) == 5
-
-
-@pytest.mark.thorough
-def test_a_store_that_stops_on_the_way(tmp_path, monkeypatch):
-    from moto.server import ThreadedMotoServer
-
-    from rareclass import remote
-    from rareclass.errors import InputError
-    from rareclass.tables.table_file import open_table
-
-    monkeypatch.setattr(remote, "BLOCK_BYTES", 1 << 14)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    system = fsspec.filesystem(
-        "s3", key="me", secret=SECRET, client_kwargs={"endpoint_url": f"http://{host}:{port}"}
-    )
-    monkeypatch.setattr("fsspec.core.url_to_fs", lambda url: (system, url.removeprefix("s3://")))
-    system.mkdir("stops")
-    numbers = np.random.default_rng(0).normal(size=1_000_000)
-    pl.DataFrame({"a": numbers}).write_parquet(tmp_path / "t.parquet", row_group_size=10_000)
-    system.put_file(str(tmp_path / "t.parquet"), "stops/t.parquet")
-    batches = open_table("s3://stops/t.parquet").batches(batch_rows=1000)
-    next(batches)
-    server.stop()
-    with pytest.raises(InputError, match=r"connection to s3://stops/t.parquet failed 2 times"):
-        for _ in batches:
-            pass

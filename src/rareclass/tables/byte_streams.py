@@ -105,13 +105,6 @@ class StoredFile:
     @property
     def size(self) -> int:
         """Bytes on disk."""
-        if isinstance(self.path, RemotePath):
-            try:
-                size = int(self.path.stat().st_size)
-            except OSError as error:
-                raise cannot_open(self.path, error, self._was_there) or error from None
-            self._was_there = True
-            return size
         return os.fstat(self._opened().fileno()).st_size
 
     @property
@@ -143,8 +136,6 @@ class StoredFile:
 
     def read_at(self, buffer: Any, offset: int) -> int:
         """Read into a buffer what lies at byte `offset` on disk; return how many bytes."""
-        if isinstance(self.path, RemotePath):
-            return self.path.read_at(buffer, offset) if self.size else 0
         return read_file_at(self._opened(), buffer, offset, self._lock)
 
     def release(self) -> None:

@@ -3,13 +3,13 @@
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import polars as pl
 import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, column_hint
-from rareclass.remote import RemotePath, path_of
+from rareclass.remote import path_of
 from rareclass.tables.byte_streams import StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvFile
 from rareclass.tables.databases.drivers import Query
@@ -138,8 +138,6 @@ def open_table(
             )
         return QueryTable(path, scratch, one_pass)
     path = path_of(path)
-    if one_pass and isinstance(path, RemotePath):
-        path = cast(Path, path.read_once())
     parts = []
     for name in find_parts(path):
         parts.append(_open_file(name, separator))
