@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import feature_scales, stochastic
+from benchmarks import feature_scales
 from benchmarks.markdown import table
 from benchmarks.ordinal import page as ordinal_page
 from benchmarks.pages import charts
@@ -252,27 +252,6 @@ def _ordinal(result: Result) -> Finding:
         "the generated rows",
         f"OrdinalRankRC {mauc['OrdinalRankRC']:.1f} %",
         ", ".join(f"{peer} {mauc[peer]:.1f} %" for peer in ("ridge", "LightGBM regression")),
-    )
-
-
-@page(
-    "stochastic",
-    "Mini-batches beside the exact solver",
-    "rankings",
-    "stochastic",
-    "StochasticRankRC, which sees rows in mini-batches, is compared with the exact solver of "
-    "RankRC on KDD Cup 99 and donors.",
-    stochastic.stochastic_page,
-    is_headline=True,
-)
-def _stochastic(result: Result) -> Finding:
-    worst = max(run["gaps"][-1] for run in result["runs"])
-    ratios = [run["seconds"][-1] / run["exact"]["seconds"] for run in result["runs"]]
-    return Finding(
-        "Distance of mini-batches from the exact minimum after "
-        f"{len(result['runs'][0]['gaps'])} passes, the worst of {len(result['runs'])} cells",
-        f"{100.0 * worst:.4f} %",
-        f"takes {min(ratios):.1f} to {max(ratios):.1f} times as long as the exact solver",
     )
 
 

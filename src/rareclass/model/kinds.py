@@ -188,17 +188,11 @@ _OF_ESTIMATORS = (
     "rareclass.ranking.rankrc.RankRC",
     "rareclass.ranking.rankrc.RankSVM",
     "rareclass.ranking.rankrc_cv.RankRCCV",
+    "rareclass.ranking.running_model.RunningModel",
+    "rareclass.ranking.stochastic_rankrc.StochasticRankRC",
+    "rareclass.ranking.stochastic_rankrc.MiniBatchState",
+    "rareclass.ranking.stochastic_rankrc.WeightedRows",
     "rareclass.ranking.solvers.newton.Step",
-    "rareclass.ranking.stochastic.feeding.Progress",
-    "rareclass.ranking.stochastic.feeding.Published",
-    "rareclass.ranking.stochastic.feeding.Reservoir",
-    "rareclass.ranking.stochastic.feeding.State",
-    "rareclass.ranking.stochastic.learner.LandmarkSpace",
-    "rareclass.ranking.stochastic.learner.HeldRare",
-    "rareclass.ranking.stochastic.learner.LearnedFunction",
-    "rareclass.ranking.stochastic.learner.RunningModel",
-    "rareclass.ranking.stochastic.stochastic_rankrc.StochasticRankRC",
-    "rareclass.ranking.stochastic.weighted_rows.WeightedRows",
 )
 
 SKOPS_TRUSTED: tuple[str, ...] = tuple(

@@ -3,7 +3,7 @@
 from rareclass.ranking.ordinal_rankrc import OrdinalRankRC, OrdinalRankRCCV
 from rareclass.ranking.rankrc import RankRC, RankSVM, rankrc_path
 from rareclass.ranking.rankrc_cv import RankRCCV
-from rareclass.ranking.stochastic import StochasticRankRC
+from rareclass.ranking.stochastic_rankrc import StochasticRankRC
 
 __all__ = [
     "OrdinalRankRC",

@@ -1,0 +1,530 @@
+"""RankRC by mini-batches of the majority, for tables and streams that do not fit."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self, cast
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
+
+from rareclass.decide.threshold import threshold_between
+from rareclass.errors import ErrorKind, InputError
+from rareclass.estimators.estimator import RankScorer, read_features, settings_of
+from rareclass.estimators.one_thread import in_one_thread
+from rareclass.findings import Status, warn
+from rareclass.folds.majority_part import draw_class
+from rareclass.kernels.expansion import (
+    Coordinates,
+    KernelExpansion,
+    block_scores,
+    expand,
+    whiten,
+)
+from rareclass.kernels.kernels import Matrix, make_kernel
+from rareclass.labels.two_classes import Labels, StreamLabels, read_labels, row_weights
+from rareclass.machine import track
+from rareclass.metrics.scored_classes import ScoredClasses
+from rareclass.parameters import check_number, check_whole
+from rareclass.ranking.losses import make_loss
+from rareclass.ranking.losses.piecewise_quadratic import PiecewiseQuadratic
+from rareclass.ranking.machine import KernelModel
+from rareclass.ranking.problem import Evaluation, RankingProblem
+from rareclass.ranking.ranking_data import (
+    KernelSettings,
+    PreparedRanking,
+    RankingData,
+    prepare,
+    width_of_rows,
+)
+from rareclass.ranking.running_model import Expansion, RunningModel
+from rareclass.ranking.targets import TwoClasses
+from rareclass.rows import ArrayRows, Budget, as_source
+from rareclass.rows.memory import count_threads
+from rareclass.rows.protocol import RUN_ROWS
+from rareclass.rows.source import stacked
+
+# Majority rows that are kept for the threshold: shares are then known to about half a percent.
+CAPACITY = 8192
+# Of "auto": Newton steps on up to so many rows need no more passes than mini-batches of them; at
+# least so many steps a pass where there are more; rows of a mini-batch in a stream.
+_MOST_BATCH, _BATCHES_A_PASS, _STREAM_BATCH = 4096, 16, 2048
+# Steps on the first mini-batch of a stream, and the relative gap that ends them.
+_MOST_STEPS, _SETTLED = 30, 1e-6
+# Once there were more, the average is over the last so many passes: over a whole number of them
+# much of the noise of mini-batches cancels.
+_PASSES_IN_AVERAGE = 2.0
+# Rise of the value of a mini-batch that is taken for its noise, and shares of a step that are tried
+# until there is no other.
+_NOISE, _SHARES = 0.01, 0.25 ** np.arange(12)
+# Rows of either class whose pairs are formed for the curvature: of a batch that stands alone, and
+# of one in an average.
+_ROWS_ALONE, _ROWS_IN_AVERAGE = 2048, 512
+
+
+class WeightedRows(NamedTuple):
+    """Some rows and how often each counts."""
+
+    X: Any  # ndarray or CSR of shape (n, n_features)
+    weight: np.ndarray  # shape (n,)
+
+    def pick(self, which: Any) -> "WeightedRows":
+        """Some of the rows, by numbers or a mask."""
+        return WeightedRows(self.X[which], self.weight[which])
+
+    def joined(self, more: "WeightedRows") -> "WeightedRows":
+        """Append other rows."""
+        return WeightedRows(stacked([self.X, more.X]), np.concatenate([self.weight, more.weight]))
+
+
+class MiniBatchState(NamedTuple):
+    """A function in the span of landmarks, and what further rows are learned with.
+
+    The function is learned at ``w + step``.
+    """
+
+    rng: np.random.Generator  # for mini-batches, the sample and pairs of the curvature
+    rare: WeightedRows  # all of them
+    sample: WeightedRows  # of the majority: the rows of the smallest keys
+    keys: np.ndarray  # a random number for each of them
+    width: float  # sigma
+    points: Matrix  # the landmarks, shape (n_landmarks, n_features)
+    whitener: np.ndarray  # from coordinates to coefficients, shape (n_landmarks, rank)
+    model: RunningModel  # of the objective
+    w: np.ndarray  # shape (rank,): where the last batch was looked at
+    step: np.ndarray  # from there to the minimum of the model
+    n_spanned: int = 0  # rare rows that the landmarks were picked from
+    n_batches: int = 0
+
+    @classmethod
+    def empty(cls, rng: np.random.Generator, none: WeightedRows) -> "MiniBatchState":
+        """Return the zero function on one far point, without rows."""
+        points, whitener, zero = np.zeros((1, none.X.shape[1])), np.zeros((1, 0)), np.zeros(0)
+        model = RunningModel.empty(0)
+        return cls(rng, none, none, zero, 1.0, points, whitener, model, zero, zero)
+
+    @property
+    def relative_gap(self) -> float:
+        """Estimated distance of the objective from its minimum, relative to it."""
+        return self.model.relative_gap(self.w + self.step)
+
+    def moved(self, prepared: PreparedRanking, problem: RankingProblem) -> "MiniBatchState":
+        """Carry what was learned to the coordinates of a problem.
+
+        The old ones are :math:`T' k(Z, z) T_2` times these, as far as the old landmarks Z lie in
+        the span of the new z.
+        """
+        points = prepared.landmarks.points
+        old = self.whitener.T @ problem.expansion.kernel.block(self.points, points)
+        old = old @ problem.whitener
+        return self._replace(
+            width=prepared.width,
+            points=points,
+            whitener=problem.whitener,
+            model=self.model.moved(old),
+            w=old.T @ self.w,
+            step=old.T @ self.step,
+            n_spanned=len(self.rare.weight),
+        )
+
+    def after_batch(
+        self, problem: RankingProblem, weight: float, whole: float = np.inf
+    ) -> "MiniBatchState":
+        """One step: the batch judges the last step, joins the model, and a new step is found.
+
+        `weight` is that of the majority rows of the batch; `whole` that of all majority rows, where
+        they are finitely many and visited again.
+        """
+        least = 1.0 if weight >= whole else weight / (_PASSES_IN_AVERAGE * whole)
+        share = self.model.share_of(weight, least)
+        # Where the batch is all there is, it has no noise.
+        at = end_of_step(problem, self.w, self.step, _NOISE if share < 1.0 else 0.0)
+        n_sampled = _ROWS_IN_AVERAGE if share < 1.0 else _ROWS_ALONE
+        curvature = sampled_curvature(problem, at, n_sampled, self.rng)
+        expansion = Expansion(at.w, at.value, at.gradient, curvature)
+        step, model = self.model.updated(expansion, weight, share).step(at.w)
+        return self._replace(model=model, w=at.w, step=step, n_batches=self.n_batches + 1)
+
+
+@dataclass(eq=False, repr=False)
+class StochasticRankRC(RankScorer, KernelModel):
+    r"""`RankRC` that sees the majority in mini-batches and holds nothing of it.
+
+    The objective is problem (13), as in `RankRC`; a mini-batch b of majority rows stands for it by
+
+    .. math::
+
+        F_b(w) = \frac{1}{W_+ W_b} \sum_{i \in P} \sum_{j \in b} w_i w_j \,
+        \ell\bigl(f(x_i) - f(x_j)\bigr) + \frac{\lambda}{2} \|w\|^2,
+
+    with all rare rows P in every step, and w in whitened coordinates of the landmarks. Every batch
+    adds its second-order expansion at the point of its time to a running quadratic model of the
+    objective, and the next point is the minimum of that (`RunningModel`). So gradients are
+    averaged, carried to one point along their curvature, in place of iterates. There is no step
+    size: the model gives the step, and the next batch, which had no part in it, shortens it where
+    it leads up.
+
+    Parameters
+    ----------
+    kernel, width, lam, eps, pos_label : as in `RankRC`
+        In a stream ``width="mean"`` is taken from the rows up to the call after which both classes
+        were seen: let there be some hundreds, or give a width.
+    landmarks : as in `RankRC`, default="rare"
+        Which rows carry the model. In a stream rows are picked from the first mini-batch; with
+        "rare" and ("rare", k) rare rows that come later become landmarks, too, while there are
+        fewer than k.
+    loss : {"smoothed_hinge", "squared_hinge"}, SmoothedHinge or SquaredHinge
+        Loss of the score difference of a pair.
+    loss_params : dict or None, default=None
+        Further parameters of a loss given by name.
+    batch_size : int or "auto", default="auto"
+        Rows of a mini-batch. More rows take fewer, less noisy steps. In `fit` a mini-batch is runs
+        of 1,024 rows from all over the table: "auto" takes a sixteenth of the majority, 4,096 at
+        most, and all of it where there are no more than that, which makes Newton steps. In
+        `partial_fit` it is the rows of a call, with "auto" 2,048 at a time.
+    tol : float, default=1e-2
+        Wanted distance of the objective from its minimum, relative to it, as the running average
+        of the steps estimates it. The estimate knows nothing of rows that were visited before, and
+        so errs on the safe side. Smaller takes more passes.
+    max_iter : int, default=20
+        Most passes of `fit`.
+    memory : str or int, default="2GiB"
+        As in `RankRC`.
+    n_jobs : int or None, default=None
+        Threads. None and -1 mean all cores.
+    random_state : int, RandomState or None
+        For the order of mini-batches, the pairs whose curvature is looked at, and landmarks.
+    verbose : bool or "auto", default="auto"
+        Progress of `fit` on standard error; "auto" when that is a terminal.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    pos_label_ : label
+        The rare class.
+    landmarks_, dual_coef_, whitener_, width_ : as in `RankRC`
+    n_landmarks_, n_rare_ : int
+        Landmarks, and rare rows held.
+    offset_ : float
+        Score above which a row is called rare: the best balanced accuracy between the rare rows and
+        a uniform sample of up to 8,192 majority rows seen.
+    objective_ : float
+        Estimate of the objective: the running model at its minimum.
+    optimality_ : float
+        Estimate of its distance from the minimum, relative to it.
+    n_iter_ : int
+        Passes begun; 1 in a stream.
+    status_ : str
+        "converged" when `optimality_` is at most `tol`, "reached max_iter", or "learning" in a
+        stream.
+    state_ : MiniBatchState
+        Everything that moves; enough to go on from.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Raises
+    ------
+    ValueError
+        As `RankRC`, and on a loss that is no sum over pairs.
+
+    Notes
+    -----
+    Memory of a stream: O(landmarks^2 + m+ landmarks + batch_size landmarks), whatever the number of
+    rows: with ``landmarks="rare"`` O(m+^2).
+
+    Time a mini-batch of B rows: O((B + m+) landmarks (features + 1)) for kernel and scores,
+    O(512 rank (landmarks + rank)) for the curvature of sampled pairs, O(rank^3 / 3) for the step,
+    O(landmarks^3) where a call brings landmarks. Few rows a call cost as much as many.
+
+    Scores are 0 everywhere before both classes were seen. Ctrl-C between two mini-batches: what was
+    learned until then stays, and can be used.
+
+    References
+    ----------
+    .. [1] Tayal, Coleman, Li, "RankRC: Large-Scale Nonlinear Rare Class Ranking", IEEE TKDE
+       27(12), 2015: section 7, "Stochastic learning", which proposes first-order steps.
+    .. [2] Tran, Cutkosky, "Better SGD using second-order momentum", NeurIPS 2022: averages of
+       gradients that are carried along by Hessians.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(2000, weights=[0.95], random_state=0)
+    >>> model = StochasticRankRC(lam=0.01, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    >>> stream = StochasticRankRC(lam=0.01, random_state=0)
+    >>> for start in range(0, 2000, 200):
+    ...     part = slice(start, start + 200)
+    ...     stream = stream.partial_fit(X[part], y[part], classes=[0, 1])
+    >>> bool(stream.score(X, y) > 0.9)
+    True
+    """
+
+    kernel: Any = "gaussian"
+    width: Any = "mean"
+    lam: float = 2**-8
+    landmarks: Any = "rare"
+    loss: Any = "smoothed_hinge"
+    eps: float = 0.5
+    loss_params: dict[str, Any] | None = None
+    batch_size: int | str = "auto"
+    tol: float = 1e-2
+    max_iter: int = 20
+    memory: int | str = "2GiB"
+    n_jobs: int | None = None
+    random_state: Any = None
+    pos_label: Any = None
+    verbose: bool | str = "auto"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn to rank the rare rows first, in passes over the rows; what was learned is lost.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+            Numbers, all finite; standardise them first.
+        y : array-like of shape (n_rows,)
+            Two labels of any type. The one with fewer rows is rare, unless ``pos_label`` says.
+        sample_weight : array-like of shape (n_rows,) or None
+            Weights at or above 0: k counts a row k times in the objective, 0 leaves it out.
+
+        Returns
+        -------
+        StochasticRankRC
+            This estimator.
+        """
+        loss = self._checked_loss()
+        source = read_features(self, X, squares=True)
+        labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
+        settings = settings_of(KernelSettings, self)
+        with threadpool_limits(count_threads(self.n_jobs), user_api="blas"):
+            width = width_of_rows(settings, source, labels)
+            prepared = prepare(RankingData(settings, source, TwoClasses(labels), loss, width))
+            problem = cast(RankingProblem, prepared.problem(self.lam))
+            n_rows, whole = prepared.rows.n_rows, problem.majority_total
+            self.classes_, self.pos_label_ = labels.classes, labels.pos_label
+            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            drawn = draw_class(n_rows, CAPACITY if n_rows > CAPACITY else None, rng).rows
+            rare = WeightedRows(source.take(labels.rare), labels.rare_weight)
+            sample = WeightedRows(prepared.rows.take(drawn), prepared.rows.weight[drawn])
+            state = MiniBatchState.empty(rng, rare)._replace(
+                sample=sample, keys=rng.random(len(drawn))
+            )
+            self._keep(state.moved(prepared, problem))
+            n_parts = self._n_parts(n_rows)
+            with track(f"{len(rare.weight)} rare rows", None, self.verbose) as advance:
+                for number in range(int(self.max_iter)):
+                    self.n_iter_ = number + 1
+                    for first in rng.permutation(n_parts):
+                        part = problem.on_part(n_parts, int(first), keeps_arrays=False)
+                        batch = ArrayRows(
+                            as_source(part.rows.take(np.arange(part.rows.n_rows))),
+                            weight=part.rows.weight,
+                            block_rows=RUN_ROWS,
+                            budget=Budget(2**62),  # its kernel stays while the batch is learned
+                            n_jobs=self.n_jobs,
+                            blocks_a_thread=1,
+                        )
+                        weight = part.majority_total / part.factor
+                        state = self.state_.after_batch(replace(part, rows=batch), weight, whole)
+                        self._keep(state)
+                    advance(1, f"estimated relative gap {self.optimality_:.1e}")
+                    if self.optimality_ <= self.tol:
+                        break
+        self.status_ = str(Status.CONVERGED if self.optimality_ <= self.tol else Status.MAX_ITER)
+        if self.status_ != Status.CONVERGED:
+            found = f"an estimated relative gap of {self.optimality_:.1e}, wanted {self.tol:.1e}"
+            how = f"lam={self.lam:.3g}: {self.status_} after {self.n_iter_} passes with {found}."
+            warn(f"{how} Raise max_iter, tol or lam, or scale the features.", ConvergenceWarning)
+        return self
+
+    @in_one_thread
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from the next rows of a stream: the rows of a call are a mini-batch, or several.
+
+        Rare rows are held. Those that come later join the loss, and what was learned before counts
+        less, in proportion to the rare rows it did not know.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; y may hold one class only. The order should be random.
+        classes : sequence of two labels
+            Needed in the first call. The rare one is ``pos_label``, by default the one that sorts
+            last: the first rows of a stream cannot tell.
+
+        Returns
+        -------
+        StochasticRankRC
+            This estimator.
+        """
+        loss, first = self._checked_loss(), "state_" not in vars(self)
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        source = read_features(self, X, reset=first, squares=True)
+        if first:
+            labels = StreamLabels.named(classes, self.pos_label)
+        else:
+            labels = StreamLabels(self.classes_, self.pos_label_)
+            labels.check_same(classes)
+        is_rare = labels.signs(y, source.n_rows) > 0
+        given = row_weights(sample_weight, source.n_rows)
+        weight = np.ones(source.n_rows) if given is None else given
+        counts = np.flatnonzero(weight)
+        if first:
+            self.classes_, self.pos_label_ = labels
+            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            none = WeightedRows(source.take(counts[:0]), np.empty(0))
+            self._keep(MiniBatchState.empty(rng, none))
+        size = _STREAM_BATCH if self.batch_size == "auto" else int(self.batch_size)
+        with threadpool_limits(count_threads(self.n_jobs), user_api="blas"):
+            for start in range(0, len(counts), size):
+                part = counts[start : start + size]
+                rows, rare = WeightedRows(source.take(part), weight[part]), is_rare[part]
+                self._keep(self._after_rows(rows.pick(rare), rows.pick(~rare), loss))
+        is_done = self.optimality_ <= self.tol
+        self.n_iter_, self.status_ = 1, str(Status.CONVERGED) if is_done else "learning"
+        return self
+
+    @cached_property
+    def offset_(self) -> float:
+        """Score above which a row is called rare; worked out when it is first asked for."""
+        state = self.state_
+        if not state.n_batches:
+            return 0.0
+        expansion = KernelExpansion(make_kernel(self.kernel, state.width), state.points)
+        rare, majority = (
+            ArrayRows(as_source(rows.X)).map(block_scores, expansion, self.dual_coef_)
+            for rows in (state.rare, state.sample)
+        )
+        split = ScoredClasses(rare, majority, state.rare.weight, state.sample.weight)
+        return threshold_between(split)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "state_" in vars(self)
+
+    def _after_rows(
+        self, more: WeightedRows, majority: WeightedRows, loss: PiecewiseQuadratic
+    ) -> MiniBatchState:
+        """Return the state once further rows of a stream are learned."""
+        state = self.state_
+        keys = np.concatenate([state.keys, state.rng.random(len(majority.weight))])
+        kept = np.sort(np.argsort(keys)[:CAPACITY])
+        sample, rare = state.sample.joined(majority).pick(kept), state.rare.joined(more)
+        known = float(state.rare.weight.sum() / max(rare.weight.sum(), np.finfo(float).tiny))
+        state = state._replace(
+            rare=rare, sample=sample, keys=keys[kept], model=state.model.discounted(known)
+        )
+        is_first, n_rare = not state.n_batches, len(rare.weight)
+        if is_first:  # the majority rows before the first rare one had no pairs
+            majority = sample
+        if not n_rare or not len(majority.weight):
+            return state
+        both = rare.joined(majority)
+        rows = np.arange(n_rare), np.arange(n_rare, len(both.weight))
+        labels = Labels(self.classes_, self.pos_label_, *rows, rare.weight, majority.weight)
+        settings, source = settings_of(KernelSettings, self), as_source(both.X)
+        width = width_of_rows(settings, source, labels) if is_first else state.width
+        picks = is_first or (state.n_spanned < n_rare and self._has_room(state.points.shape[0]))
+        coordinates: Coordinates = whiten
+        if not picks:
+            settings = replace(settings, landmarks=state.points)
+            coordinates = lambda *_: state.whitener  # noqa: E731 - the coordinates of before
+        prepared = prepare(RankingData(settings, source, TwoClasses(labels), loss, width))
+        problem = cast(RankingProblem, prepared.problem(self.lam, coordinates=coordinates))
+        state = state.moved(prepared, problem) if picks else state
+        weight = float(majority.weight.sum())
+        if not is_first:
+            return state.after_batch(problem, weight)
+        for _ in range(_MOST_STEPS):
+            state = state.after_batch(problem, weight, whole=0.0)
+            if state.relative_gap <= _SETTLED:
+                break
+        return state
+
+    def _has_room(self, n_landmarks: int) -> bool:
+        """Return True where rare rows that come later become landmarks."""
+        rule = self.landmarks
+        is_counted = isinstance(rule, tuple) and rule[0] == "rare" and n_landmarks < rule[1]
+        return is_counted or (isinstance(rule, str) and rule == "rare")
+
+    def _keep(self, state: MiniBatchState) -> None:
+        """Assign what was learned."""
+        self.__dict__.pop("offset_", None)
+        self.state_, w = state, state.w + state.step
+        self.landmarks_, self.whitener_, self.width_ = state.points, state.whitener, state.width
+        self.dual_coef_ = state.whitener @ w
+        self.n_landmarks_, self.n_rare_ = len(self.dual_coef_), len(state.rare.weight)
+        self.objective_, self.optimality_ = state.model.value(w), state.relative_gap
+
+    def _n_parts(self, n_rows: int) -> int:
+        """Return the number of mini-batches of a pass of so many rows."""
+        size = self.batch_size
+        if size == "auto":
+            is_small = n_rows <= _MOST_BATCH
+            size = n_rows if is_small else min(n_rows // _BATCHES_A_PASS, _MOST_BATCH)
+        n_runs = -(-n_rows // RUN_ROWS)
+        return int(min(max(n_rows // int(size), 1), n_runs))
+
+    def _checked_loss(self) -> PiecewiseQuadratic:
+        """Check the parameters; return the loss of a pair."""
+        check_number("lam", self.lam)
+        check_number("tol", self.tol)
+        check_whole("max_iter", self.max_iter)
+        if self.batch_size != "auto":
+            check_whole("batch_size", self.batch_size, "a whole number above 0 or 'auto'")
+        loss = make_loss(self.loss, self.eps, self.loss_params)
+        if not isinstance(loss, PiecewiseQuadratic):
+            raise InputError(
+                f"loss={self.loss!r} is not a plain sum over pairs, which mini-batches stand for.",
+                "Use 'smoothed_hinge' or 'squared_hinge', or RankRC, which sees all rows at once.",
+                ErrorKind.UNSUPPORTED,
+                value=self.loss,
+            )
+        return loss
+
+
+def end_of_step(
+    problem: RankingProblem, w: np.ndarray, step: np.ndarray, noise: float
+) -> Evaluation:
+    """Take a step from w: all of it, unless the mini-batch says that it leads up.
+
+    The step comes from batches before this one, which judges it. A rise by the share `noise` of
+    its value is taken for noise of the batch.
+    """
+    start = problem.evaluate(w)
+    for share in _SHARES:
+        at = problem.evaluate(w + share * step)
+        if at.value <= (1.0 + noise) * start.value:
+            return at
+    return start
+
+
+def sampled_curvature(
+    problem: RankingProblem, at: Evaluation, n_sampled: int, rng: np.random.Generator
+) -> np.ndarray:
+    r"""An unbiased estimate of the Hessian, :math:`F' C F + \lambda I`.
+
+    Of the pairs of at most so many rows of either class: those of the majority that have pairs with
+    curvature, and every so many-th rare one.
+    """
+    p, n_rare = problem, len(problem.rare_weight)
+    curved = np.flatnonzero(p.curved_rows(at))
+    regulariser = np.diag(np.full(p.rank, p.lam))
+    if not len(curved):
+        return regulariser
+    chosen = np.sort(rng.choice(curved, min(n_sampled, len(curved)), replace=False))
+    stride = -(-n_rare // n_sampled)
+    which = slice(int(rng.integers(stride)), None, stride)
+    K = p.expansion.kernel.block(p.rows.take(chosen), p.expansion.landmarks)
+    T = p.whitener.astype(K.dtype, copy=False)  # a float32 kernel has no more digits
+    majority, rare = K @ T, p.rare_kernel[which] @ T
+    factor = (len(curved) / len(chosen)) * (n_rare / len(rare)) * p.scale
+    C = p.loss.pair_curvature(at.rare, which, expand(K, at.coefficients))
+    C = (C * (factor * p.majority_weight[chosen])).astype(T.dtype, copy=False)
+    crossing = rare.T @ C @ majority
+    of_rare = (rare * C.sum(axis=1)[:, None]).T @ rare
+    of_majority = (majority * C.sum(axis=0)[:, None]).T @ majority
+    return of_rare + of_majority - crossing - crossing.T + regulariser
