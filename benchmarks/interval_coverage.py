@@ -28,7 +28,7 @@ from scipy import special
 from benchmarks import record
 from rareclass import metrics
 from rareclass.metrics.areas import rare_above
-from rareclass.metrics.interval import normal_quantile, wilson_interval
+from rareclass.metrics.intervals import normal_quantile, wilson_interval
 from rareclass.metrics.rare_cells import RareCells, collapse
 from rareclass.metrics.scored_classes import split_scores
 

@@ -32,7 +32,7 @@ from benchmarks.markdown import table
 from rareclass.compare.score_columns import adjusted_for_the_choice
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import paired_difference, roc_auc
-from rareclass.metrics.interval import stretch_for_training
+from rareclass.metrics.intervals import stretch_for_training
 from rareclass.metrics.paired_evidence import EVIDENCE
 from rareclass.metrics.scored_classes import split_pair
 

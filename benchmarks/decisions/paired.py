@@ -26,7 +26,7 @@ from scipy import special
 
 from benchmarks import record
 from benchmarks.markdown import table
-from rareclass.metrics.interval import Interval, difference_interval
+from rareclass.metrics.intervals import Interval, difference_interval
 from rareclass.metrics.paired_evidence import EVIDENCE
 from rareclass.metrics.scored_classes import ScoredPair, split_pair
 

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import logit, ndtr, ndtri
 
 from rareclass.metrics import interval
-from rareclass.metrics.interval import stretch_of_folds, widened
+from rareclass.metrics.intervals import stretch_of_folds, widened
 
 ESTIMATE, ON_TEST_ROWS = "estimate", "on_test_rows"  # of a run: value, low, high
 LEVEL = 0.95

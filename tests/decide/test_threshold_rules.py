@@ -22,7 +22,7 @@ from rareclass.decide.constraints import _ranks, precision_band, sequence_bounds
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import InputError
 from rareclass.findings import FindingKind
-from rareclass.metrics.interval import (
+from rareclass.metrics.intervals import (
     chance_of_at_least,
     chance_of_at_most,
     exact_interval,

@@ -21,7 +21,7 @@ from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.errors import ErrorKind
 from rareclass.explain import Explanation, explain, nearest_cases
 from rareclass.metrics import average_precision
-from rareclass.metrics.interval import Interval
+from rareclass.metrics.intervals import Interval
 from rareclass.model.evaluate import probability_quality
 from rareclass.model.facts import LeaderboardRow, RankingEstimate
 from rareclass.model.score_file import score_columns

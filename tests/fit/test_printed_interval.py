@@ -15,7 +15,7 @@ from rareclass.fit.method import Method
 from rareclass.fit.training import Trained, train
 from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.metrics import interval
-from rareclass.metrics.interval import Interval, widened
+from rareclass.metrics.intervals import Interval, widened
 from rareclass.tables.table_file import open_table
 
 

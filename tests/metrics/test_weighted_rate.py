@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from draws import quick
-from rareclass.metrics.interval import mid_p_bounds
+from rareclass.metrics.intervals import mid_p_bounds
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.drift import alert_rate
 from rareclass.model.facts import ScoredRows

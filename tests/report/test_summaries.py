@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from rareclass.encoding.bounded_numbers import summarise_numbers
 from rareclass.metrics import interval
 from rareclass.metrics.column_drift import population_stability_index
-from rareclass.metrics.interval import exact_interval
+from rareclass.metrics.intervals import exact_interval
 from rareclass.model.columns import ColumnDrift, tenths, worst_first
 from rareclass.model.facts import ScoredRows
 from rareclass.report.scores_section import Reliability, ScoreDistribution, ScoreDrift

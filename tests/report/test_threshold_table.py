@@ -10,7 +10,7 @@ from sklearn.metrics import confusion_matrix
 from draws import draws
 from rareclass.errors import InputError
 from rareclass.metrics import interval
-from rareclass.metrics.interval import exact_interval
+from rareclass.metrics.intervals import exact_interval
 from rareclass.report.threshold_table import LEVEL, Gains, ThresholdTable
 
 

@@ -15,7 +15,7 @@ from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind
 from rareclass.metrics import average_precision, interval, precision_at_k, roc_auc
 from rareclass.metrics.column_drift import ColumnShift, population_stability_index
-from rareclass.metrics.interval import difference_interval
+from rareclass.metrics.intervals import difference_interval
 from rareclass.stored import pack, unpack
 from rareclass.stream import drift as drift_module
 from rareclass.stream import loop as loop_module

@@ -13,7 +13,7 @@ from rareclass import metrics
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import Interval
-from rareclass.metrics.interval import (
+from rareclass.metrics.intervals import (
     normal_quantile,
     p_value_of_intervals,
     stretch_for_training,

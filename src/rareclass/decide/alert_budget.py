@@ -15,7 +15,7 @@ from scipy import special
 from rareclass.decide.constraints import HELD_OUT, ChosenCut, Constraint, Share
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import ErrorKind, InputError, counted
-from rareclass.metrics.interval import chance_of_at_most, upper_bound
+from rareclass.metrics.intervals import chance_of_at_most, upper_bound
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.parameters import check_whole
 

@@ -10,7 +10,7 @@ from rareclass.decide.alert_budget import PeriodBudget
 from rareclass.decide.constraints import USEFUL_RECALL, ChosenCut
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.findings import Finding, FindingKind
-from rareclass.metrics.interval import Interval, exact_interval
+from rareclass.metrics.intervals import Interval, exact_interval
 
 # Of the intervals, where the rule states no confidence.
 _LEVEL = 0.95

@@ -16,7 +16,7 @@ import numpy as np
 
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics.interval import (
+from rareclass.metrics.intervals import (
     chance_of_at_least,
     chance_of_at_most,
     lower_bound,

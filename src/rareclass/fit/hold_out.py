@@ -16,7 +16,7 @@ from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import most_folds, places
 from rareclass.folds.score_scale import MajorityScores, Scores, match_majority
 from rareclass.metrics import average_precision, roc_auc
-from rareclass.metrics.interval import stretch_for_training, stretch_of_folds
+from rareclass.metrics.intervals import stretch_for_training, stretch_of_folds
 from rareclass.model.facts import ScoredRows
 from rareclass.model.targets import RareTarget
 from rareclass.rows.memory import count_threads

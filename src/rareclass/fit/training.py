@@ -35,7 +35,7 @@ from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
-from rareclass.metrics.interval import widened
+from rareclass.metrics.intervals import widened
 from rareclass.model.decisions import Decision, RareDecision, decision_of
 from rareclass.model.facts import (
     ModelFacts,

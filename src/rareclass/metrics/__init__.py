@@ -18,7 +18,7 @@ from rareclass.metrics.checked import (
     random_checks,
 )
 from rareclass.metrics.expected_cost import expected_cost
-from rareclass.metrics.interval import Interval
+from rareclass.metrics.intervals import Interval
 from rareclass.metrics.levels import mauc, vus
 from rareclass.metrics.missed_cases import MissedCaseMeasures, missed_case_measures
 from rareclass.metrics.named_measures import interval

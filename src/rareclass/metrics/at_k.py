@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics.interval import Interval, wilson_interval
+from rareclass.metrics.intervals import Interval, wilson_interval
 from rareclass.metrics.rare_cells import RareCells, cells_of
 from rareclass.parameters import check_number
 

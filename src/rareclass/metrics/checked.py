@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.labels.states import ListedRows, check_spreads, check_weights
-from rareclass.metrics.interval import Interval, normal_quantile
+from rareclass.metrics.intervals import Interval, normal_quantile
 from rareclass.metrics.scored_classes import FloatArray, score_column
 from rareclass.parameters import check_number
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.metrics.interval import Interval, normal_quantile, sum_interval, wilson_interval
+from rareclass.metrics.intervals import Interval, normal_quantile, sum_interval, wilson_interval
 from rareclass.metrics.scored_classes import (
     FloatArray,
     amount_column,

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.bootstrap import drawn_again
-from rareclass.metrics.interval import ShareEstimate
+from rareclass.metrics.intervals import ShareEstimate
 from rareclass.metrics.scored_classes import FloatArray, check_scores, read_column
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.metrics.interval import Interval, exact_interval
+from rareclass.metrics.intervals import Interval, exact_interval
 from rareclass.metrics.named_measures import interval
 from rareclass.metrics.scored_classes import score_column
 from rareclass.parameters import is_number

@@ -16,7 +16,7 @@ from rareclass.metrics.areas import (
 )
 from rareclass.metrics.at_k import TopEstimate, depth, top_estimate
 from rareclass.metrics.expected_cost import cost_estimate
-from rareclass.metrics.interval import Interval, ShareEstimate, normal_quantile
+from rareclass.metrics.intervals import Interval, ShareEstimate, normal_quantile
 from rareclass.metrics.levels import mauc_estimate, vus_estimate
 from rareclass.metrics.rare_cells import cells_of
 

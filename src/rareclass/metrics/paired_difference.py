@@ -9,7 +9,7 @@ from scipy import special
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.bootstrap import bootstrap_callable
-from rareclass.metrics.interval import (
+from rareclass.metrics.intervals import (
     LEAST_P,
     Interval,
     normal_quantile,

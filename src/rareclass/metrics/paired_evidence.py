@@ -33,7 +33,7 @@ from rareclass.metrics.expected_cost import (
     class_cost,
     cost_columns,
 )
-from rareclass.metrics.interval import Interval, ShareEstimate, difference_interval
+from rareclass.metrics.intervals import Interval, ShareEstimate, difference_interval
 from rareclass.metrics.named_measures import Estimate
 from rareclass.metrics.rare_cells import RareCells, find_cells, is_worth_compiling
 from rareclass.metrics.scored_classes import ClassPair, FloatArray, ScoredPair

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.metrics.interval import Interval, mid_p_bounds
+from rareclass.metrics.intervals import Interval, mid_p_bounds
 from rareclass.metrics.scored_classes import FloatArray
 
 _EQUAL = 1e-9

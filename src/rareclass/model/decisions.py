@@ -20,7 +20,7 @@ from rareclass.errors import ErrorKind, InputError, counted, first_names
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.two_classes import label_value
 from rareclass.metrics import Interval, interval
-from rareclass.metrics.interval import exact_interval, widened
+from rareclass.metrics.intervals import exact_interval, widened
 from rareclass.model.facts import (
     ClassEstimate,
     LevelFacts,

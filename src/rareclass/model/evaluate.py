@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rareclass.decide.alert_budget import PeriodBudget, covered_periods
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.metrics import Interval, interval
-from rareclass.metrics.interval import exact_interval
+from rareclass.metrics.intervals import exact_interval
 from rareclass.metrics.missed_cases import (
     MissedCaseMeasures,
     check_missed_cases,
@@ -42,7 +42,7 @@ class DecisionRow:
 
     Those of a threshold are exact (Clopper-Pearson). Those of the k highest are Wilson's for the
     recall in ``n_rare`` trials, and the same in units of the others, as k and the classes are given
-    (`rareclass.metrics.interval`).
+    (`rareclass.metrics.intervals`).
     """
 
     name: str

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.errors import counted
-from rareclass.metrics.interval import Interval, widened
+from rareclass.metrics.intervals import Interval, widened
 from rareclass.stored import read_fields, required, typed_value
 from rareclass.tables.columns import Column
 

@@ -154,7 +154,7 @@ _OF_ESTIMATORS = (
     "rareclass.kernels.kernels.Laplace",
     "rareclass.kernels.kernels.Linear",
     "rareclass.kernels.kernels.Polynomial",
-    "rareclass.metrics.interval.Interval",
+    "rareclass.metrics.intervals.Interval",
     "rareclass.moments.mibc.MIBC",
     "rareclass.moments.mibc_cv.MIBCCV",
     "rareclass.moments.moments.Moments",

@@ -28,7 +28,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.folds.dealing import read_times
 from rareclass.labels.two_classes import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
-from rareclass.metrics.interval import Interval
+from rareclass.metrics.intervals import Interval
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, ClassVar, NamedTuple
 
 from rareclass.errors import needed_for
-from rareclass.metrics.interval import Interval
+from rareclass.metrics.intervals import Interval
 
 SPACE = "\u00a0"
 """Between a number and its unit: no line ends there."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.metrics.interval import Interval, exact_interval
+from rareclass.metrics.intervals import Interval, exact_interval
 from rareclass.model.drift import AlertRate
 from rareclass.model.facts import ScoredRows
 from rareclass.report.drawing import (

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.metrics import Interval, interval
-from rareclass.metrics.interval import chance_of_at_most, exact_interval
+from rareclass.metrics.intervals import chance_of_at_most, exact_interval
 from rareclass.model.decisions import RareDecision
 from rareclass.model.evaluate import class_decisions
 from rareclass.model.facts import RareClassScores

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rareclass.decide.alert_budget import covered_periods
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.metrics.expected_cost import class_cost
-from rareclass.metrics.interval import Interval, lower_bound, sum_interval, upper_bound
+from rareclass.metrics.intervals import Interval, lower_bound, sum_interval, upper_bound
 from rareclass.metrics.weighted_rate import WeightedRate, row_units
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.streams import Encoded, OnlineEncoder
 from rareclass.metrics import average_precision, interval, precision_at_k, roc_auc
 from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift, column_shift
-from rareclass.metrics.interval import Interval, difference_interval, wilson_interval
+from rareclass.metrics.intervals import Interval, difference_interval, wilson_interval
 from rareclass.tables.batch import Batch
 
 # Smaller windows are not compared with each other.
