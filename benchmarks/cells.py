@@ -42,8 +42,6 @@ class Cell:
         "module:name" of what runs in the process; it takes ``arguments`` and returns a dict.
     arguments : mapping
         As JSON can hold them.
-    estimate : float
-        Seconds that the whole process is expected to take.
     limit : float
         Seconds for the measured part.
     about : mapping
@@ -57,7 +55,6 @@ class Cell:
     key: str
     function: str
     arguments: Mapping[str, Any]
-    estimate: float
     limit: float = 600.0
     about: Mapping[str, Any] = field(default_factory=dict)
     after: str | None = None

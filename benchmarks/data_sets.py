@@ -71,7 +71,7 @@ def is_available(name: str) -> bool:
 def preparation(name: str, scratch: Path) -> Cell:
     """What makes the set in the scratch folder, if it is not there yet."""
     arguments = {"name": name, "scratch": str(scratch)}
-    return Cell(f"make {name}", "benchmarks.data_sets:make", arguments, estimate=5.0)
+    return Cell(f"make {name}", "benchmarks.data_sets:make", arguments)
 
 
 def make(name: str, scratch: str, threads: int = 1, limit: float = 0.0) -> dict[str, Any]:

@@ -46,13 +46,12 @@ def groups(args: argparse.Namespace) -> list[Group]:
             f"{args.rows:,} x {args.features}, {args.rare:,} rare, memory {memory}",
             "benchmarks.disk:measure",
             {"path": str(path), "features": args.features, "memory": memory},
-            estimate=simulated_fits.seconds_of("rankrc", args.rows, args.rare, cached=False),
             limit=args.limit,
             about={"memory": memory},
         )
         for memory in args.memory
     ]
-    writing = Cell("write the file", "benchmarks.disk:write", shape, 1e-5 * args.rows, 1800.0)
+    writing = Cell("write the file", "benchmarks.disk:write", shape, 1800.0)
     return [Group("from Parquet", cells, repeats=1, preparations=[writing])]
 
 

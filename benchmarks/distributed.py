@@ -53,7 +53,6 @@ def _fits(args: argparse.Namespace, rows: int, places: tuple[str, ...]) -> Itera
                 f"fit {rows:,} / {place}",
                 "benchmarks.distributed:fit",
                 {"data": data, "scratch": str(args.scratch), "place": place},
-                estimate=simulated_fits.seconds_of("rankrc", rows, args.rare, cached=False),
                 limit=args.limit,
                 about={"what": "fit", "rows": rows, "place": place},
             )
@@ -74,16 +73,13 @@ def _moments(args: argparse.Namespace) -> Group:
                 f"moments {args.moment_rows:,} / {place}",
                 "benchmarks.distributed:moments",
                 {"folder": folder, "place": place},
-                estimate=3e-6 * args.moment_rows,
                 limit=args.limit,
                 about={"what": "moments", "rows": args.moment_rows, "place": place},
             )
             for place in ("memory, 2 threads", "dask, 2 workers")
         ],
         repeats=1,
-        preparations=[
-            Cell("write the folder", "benchmarks.distributed:write", shape, 1e-5 * args.moment_rows)
-        ],
+        preparations=[Cell("write the folder", "benchmarks.distributed:write", shape)],
     )
 
 

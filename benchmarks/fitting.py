@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from benchmarks import data_sets, process_memory
 from benchmarks.cells import time_limit
-from benchmarks.peers import Fitted, Task, method
+from benchmarks.peers import METHODS, Fitted, Task
 
 WARM_UP_MAJORITY = 2000
 WARM_UP_RARE = 50
@@ -32,7 +32,7 @@ def measure(
     when the rows were loaded.
     """
     rows = data_sets.read(data, scratch)
-    fit, task = method(name), Task(threads=threads, options=options)
+    fit, task = METHODS[name][1], Task(threads=threads, options=options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a tiny fit may well not converge
         warm_up(fit, rows.X, rows.y, task)

@@ -13,7 +13,7 @@ library at the setting that is best on the held-out rows, which flatters the oth
 
 RankRC has its defaults, and at most 1,000 landmarks on real rows; lam chosen by RankRCCV is a line
 of its own, so are width and lam chosen on a part of the rows, and, beside LIBSVM, the lam that its
-C = 1 stands for. Settings of the others are in `benchmarks/peers`.
+C = 1 stands for. Settings of the others are in `benchmarks/peers.py`.
 """
 
 import argparse
@@ -51,24 +51,6 @@ COMBINED = ("rare_classifier", "rare_classifier_20")
 ON_A_PART = ("rankrc_part", "rankrc_top")
 BESIDE_LIBSVM = ("rankrc", "rankrc_matched", "rankrc_least", "rankrc_part", "lightgbm", "libsvm")
 REAL = ("kdd", "cod_rna", "donors", "unsw")
-# Rough seconds of a process on two cores, for estimates of running time alone: a constant, and
-# seconds for each row x feature.
-COST = {
-    "lightgbm": (3.0, 2e-7),
-    "lightgbm_weighted": (3.0, 2e-7),
-    "lightgbm_child_weight": (3.0, 2e-7),
-    "lightgbm_slow": (3.0, 4e-7),
-    "lightgbm_tuned": (33.0, 2e-7),
-    "rare_classifier": (60.0, 1e-7),
-    "rare_classifier_20": (22.0, 1e-7),
-    "xgboost": (3.0, 2.5e-7),
-    "xgboost_weighted": (3.0, 2.5e-7),
-    "xgboost_child_weight": (3.0, 2.5e-7),
-    "xgboost_tuned": (33.0, 2.5e-7),
-    "linear_svc": (3.0, 3e-7),
-    "nystroem_sgd": (4.0, 1.5e-6),
-    "balanced_forest": (3.0, 4e-7),
-}
 
 
 class Task(NamedTuple):
@@ -155,24 +137,9 @@ def _cell(args: argparse.Namespace, task: Task, method: str) -> Cell:
         args.scratch,
         task.options,
         about={"data": task.data, "method": method, "planned_rows": task.rows},
-        estimate=_estimate(task, method, args.limit),
         limit=min(args.limit, OTHERS_LIMIT) if method in FAST else args.limit,
         after=_key(task.after, method) if method == "libsvm" and task.after else None,
     )
-
-
-def _estimate(task: Task, method: str, limit: float) -> float:
-    """Expected seconds of the process."""
-    if method == "libsvm":
-        # Real classes overlap less than simulated ones.
-        at_20_000 = 14.0 if "x" in task.data else 3.0
-        return 5.0 + min(limit, at_20_000 * (task.rows / 20_000) ** 2)
-    if method == "rankrc_cv":
-        return CV_FOLDS * simulated_fits.seconds_of("rankrc_path", task.rows, LANDMARKS[1])
-    if method.startswith("rankrc"):
-        return simulated_fits.seconds_of(method, task.rows, LANDMARKS[1])
-    constant, each = COST[method]
-    return constant + each * task.rows * max(task.features, 10)
 
 
 def render(runs: list[Run]) -> str:

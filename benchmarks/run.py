@@ -11,12 +11,10 @@
 
 Every fit has a process of its own; the methods of a group take turns (A B C A B C ...), so that a
 machine whose speed drifts does not favour one. Each finished run is written to the file at once: an
-interrupted benchmark goes on where it stopped when started again. ``--list`` says what would run
-and for how long.
+interrupted benchmark goes on where it stopped when started again. ``--list`` says what would run.
 """
 
 import argparse
-import math
 import os
 import signal
 import sys
@@ -100,22 +98,13 @@ def run_group(group: Group, ledger: Ledger, threads: int) -> None:
 
 
 def list_cells(groups: Sequence[Group], ledger: Ledger) -> None:
-    """Print every cell with its state and expected seconds, and the sum."""
-    total = 0.0
-    slow: set[str] = set()  # expected to be stopped at their limit
+    """Print every cell with its state."""
     for group in groups:
         print(f"{group.title} (up to {group.repeats} runs each)")
         for cell in group.cells:
-            seconds = _remaining_seconds(cell, group, ledger)
             reason = cell.skip or _blocked(cell, ledger)
-            if cell.after in slow:
-                reason, seconds = f"unless {cell.after} finishes after all", 0.0
-            if cell.after in slow or cell.estimate > cell.limit:
-                slow.add(cell.key)
-            total += seconds
-            state = f"about {seconds:.0f} s" if seconds else "done"
-            print(f"  {cell.key}: {f'skipped, {reason}' if reason else state}")
-    print(f"about {total / 60.0:.0f} minutes on 2 cores")
+            n_runs = len(ledger.of(cell.key))
+            print(f"  {cell.key}: {f'skipped, {reason}' if reason else f'{n_runs} runs done'}")
 
 
 def _prepare(group: Group, threads: int) -> None:
@@ -141,16 +130,6 @@ def _is_repeated(cell: Cell, ledger: Ledger, below: float) -> bool:
     runs = ledger.of(cell.key)
     is_done = all(run["status"] == "ok" for run in runs)
     return is_done and sum(run["process_seconds"] for run in runs) < below
-
-
-def _remaining_seconds(cell: Cell, group: Group, ledger: Ledger) -> float:
-    """What a cell has still to take, from its own earlier runs where there are some."""
-    runs = ledger.of(cell.key)
-    if cell.skip or _blocked(cell, ledger) or any(run["status"] == "stopped" for run in runs):
-        return 0.0
-    each = min((r["process_seconds"] for r in runs if "seconds" in r), default=cell.estimate)
-    wanted = min(group.repeats, math.ceil(group.repeat_below / each))
-    return each * sum(not ledger.has(cell.key, repeat) for repeat in range(wanted))
 
 
 def _in_words(run: Run) -> str:
@@ -183,7 +162,7 @@ def _chosen(group: Group, args: argparse.Namespace) -> Group:
 def _parser() -> argparse.ArgumentParser:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--json", metavar="FILE", help="default: benchmarks/results/NAME.json")
-    shared.add_argument("--list", action="store_true", help="say what would run, and how long")
+    shared.add_argument("--list", action="store_true", help="say what would run")
     shared.add_argument("--only", nargs="+", metavar="TEXT", help="cells whose key has the text")
     shared.add_argument("--again", action="store_true", help="measure anew what the file has")
     shared.add_argument("--repeats", type=int, help="most runs of each cell (default: 3)")

@@ -108,7 +108,6 @@ def _cells(args: argparse.Namespace, name: str, rows: int, data: str) -> Iterato
             }
             if series.landmarks:
                 options["landmarks"] = ["rare", series.landmarks]
-            cached = parse_bytes(budget) >= simulated_fits.kernel_bytes(rows, landmarks)
             yield simulated_fits.fit_cell(
                 f"{name}, {rows:,} x {series.features}, {what}, memory {memory}",
                 data,
@@ -122,7 +121,6 @@ def _cells(args: argparse.Namespace, name: str, rows: int, data: str) -> Iterato
                     "memory": memory,
                     "budget": parse_bytes(budget),
                 },
-                estimate=simulated_fits.seconds_of(WHAT[what], rows, landmarks, cached),
                 skip=simulated_fits.no_room(memory, rows, series.features, landmarks),
             )
 

@@ -64,7 +64,6 @@ def groups(args: argparse.Namespace) -> list[Group]:
                 "benchmarks.serving:measure",
                 {"folder": str(folder), "model": model, "what": what, "rate": rate,
                  "seconds": args.seconds},
-                estimate=args.seconds + 20.0,
                 about={"what": what, "model": model, "rate": rate},
             )
             for model in args.models

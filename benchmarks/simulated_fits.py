@@ -9,11 +9,6 @@ from benchmarks.process_memory import machine_bytes
 LAM = 2.0**-8
 TOL = "auto"  # the default
 ENTRY_BYTES = 4  # float32 kernel
-# Rough seconds of a fit for each kernel entry on two cores, for estimates of running time alone.
-SECONDS_PER_ENTRY = 4e-9
-FITS = {"rankrc_path": 6.0, "rankrc_cv": 18.0}
-UNCACHED = 1.2
-OVERHEAD_SECONDS = 3.0
 # What "all" adds to the kernel, so that everything else of a fit has room as well.
 ROOM = 2**30
 
@@ -45,10 +40,3 @@ def fit_cell(
     if "score" in more:
         arguments["score"] = more.pop("score")
     return Cell(key, "benchmarks.fitting:measure", arguments, **more)
-
-
-def seconds_of(method: str, rows: int, landmarks: int, cached: bool = True) -> float:
-    """Expected seconds of a process that fits RankRC."""
-    fits = FITS.get(method, 1.0)
-    slow = 1.0 if cached else UNCACHED
-    return OVERHEAD_SECONDS + fits * slow * SECONDS_PER_ENTRY * rows * landmarks

@@ -20,30 +20,11 @@ from benchmarks.ledger import Ledger
 from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.tabular import automl, packages, page, processes
 from benchmarks.tabular.learners import LEARNERS
-from benchmarks.tabular.sets import SET_PARTS, SETS, TableSet, is_there
+from benchmarks.tabular.sets import SET_PARTS, SETS, is_there
 from benchmarks.tabular.spaces import METHODS, TUNED
 
 BUDGET = 60.0
 LIMIT = 1200.0
-START_SECONDS = 4.0
-# Rough seconds of a fit with defaults: a constant, and for each million of rows x columns.
-COST = {
-    "rareclass": (5.0, 2.0),
-    "rareclass_kernel": (3.0, 2.0),
-    "rankrc": (1.0, 20.0),
-    "lightgbm": (0.2, 0.6),
-    "lightgbm_slow": (0.3, 1.5),
-    "xgboost": (0.2, 0.8),
-    "catboost": (1.0, 14.0),
-    "histogram": (0.3, 2.5),
-    "forest": (0.4, 4.0),
-    "balanced_forest": (0.4, 0.8),
-    "extra_trees": (0.3, 1.5),
-    "easy_ensemble": (1.3, 8.0),
-    "svm": (0.2, 20.0),
-    "logistic": (0.1, 0.8),
-}
-
 render = page.render
 
 
@@ -101,7 +82,6 @@ def _cell(args: argparse.Namespace, name: str, method: str) -> Cell:
         f"{name} / {named}",
         "benchmarks.tabular.measure:splits",
         own,
-        estimate=_estimate(SETS[name], method, args.budget),
         limit=args.limit,
         about={"set": name, "method": method, "label": named},
     )
@@ -122,14 +102,3 @@ def _exists(method: str) -> bool:
         print(f"left out, as this version has no RareClassifier: {method}")
         return False
     return True
-
-
-def _estimate(spec: TableSet, method: str, budget: float) -> float:
-    """Expected seconds of a split."""
-    learner = LEARNERS[method.removesuffix(TUNED)]
-    if learner.has_budget:
-        return budget
-    constant, each = COST[method.removesuffix(TUNED)]
-    rows = min(spec.n_train, learner.most_rows or spec.n_train)
-    fit = constant + each * rows * spec.shape[1] / 1e6
-    return fit + (budget if method.endswith(TUNED) else 0.0) + START_SECONDS / spec.n_splits

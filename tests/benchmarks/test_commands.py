@@ -52,7 +52,7 @@ def test_list_runs_nothing(tmp_path, capsys):
         file = tmp_path / "none.json"
         assert run.main([name, "--list", "--json", str(file)]) == 0
         assert not file.exists()
-        assert "minutes on 2 cores" in capsys.readouterr().out
+        assert "0 runs done" in capsys.readouterr().out
 
 
 def command(tmp_path, *words):

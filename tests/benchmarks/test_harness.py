@@ -13,7 +13,7 @@ pytestmark = pytest.mark.sampled(0)
 
 
 def cell(name, limit=60.0, **arguments):
-    return Cell(name, f"tests.benchmarks.steps:{name}", arguments, estimate=1.0, limit=limit)
+    return Cell(name, f"tests.benchmarks.steps:{name}", arguments, limit=limit)
 
 
 def test_outcome_and_threads_of_a_cell():
@@ -47,7 +47,7 @@ def test_cells_take_turns_and_go_on_where_they_ended(tmp_path, monkeypatch):
         return {"status": "ok", "seconds": 1.0, "process_seconds": 1.0}
 
     monkeypatch.setattr(run, "run_cell", record_only)
-    group = Group("", [Cell(key, "", {}, 1.0) for key in "ab"], repeats=2)
+    group = Group("", [Cell(key, "", {}) for key in "ab"], repeats=2)
     file = tmp_path / "x.json"
     with pytest.raises(KeyboardInterrupt):
         run.run_group(group, Ledger("x", file, {}), threads=2)
@@ -67,10 +67,10 @@ def test_slow_cells_run_once_and_larger_sizes_of_stopped_ones_not_at_all(tmp_pat
         return {"status": "ok", "seconds": 9.0, "process_seconds": 10.0}
 
     monkeypatch.setattr(run, "run_cell", outcomes)
-    cells = [Cell("slow", "", {}, 1.0), Cell("stops", "", {}, 1.0)]
+    cells = [Cell("slow", "", {}), Cell("stops", "", {})]
     cells += [
-        Cell("larger", "", {}, 1.0, after="stops"),
-        Cell("largest", "", {}, 1.0, after="larger"),
+        Cell("larger", "", {}, after="stops"),
+        Cell("largest", "", {}, after="larger"),
     ]
     ledger = Ledger("x", tmp_path / "x.json", {})
     run.run_group(Group("", cells, repeats=3, repeat_below=10.0), ledger, threads=2)

@@ -12,7 +12,7 @@ from benchmarks.ordinal import methods as ordinal
 from benchmarks.ordinal import protocol as ordinal_protocol
 from benchmarks.ordinal.sets import Rows
 from benchmarks.paper_tables import fig3
-from benchmarks.peers import Task, method
+from benchmarks.peers import Task
 from benchmarks.several_classes import methods as classes
 from benchmarks.several_classes import tables
 from benchmarks.several_classes.__main__ import measure
@@ -40,7 +40,7 @@ def rows():
 
 @pytest.mark.parametrize("name", peers.TITLES)
 def test_a_peer_ranks_held_out_rare_rows_high(name, rows):
-    fitted = method(name)(rows.X, rows.y, Task(threads=1, options={}))
+    fitted = peers.METHODS[name][1](rows.X, rows.y, Task(threads=1, search_seconds=1.0))
     scores = fitted.scores(rows.X_test)
     assert scores.shape == rows.y_test.shape
     assert roc_auc_score(rows.y_test, scores) > 0.9
