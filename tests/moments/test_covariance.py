@@ -15,6 +15,7 @@ from moments.mibc_cases import moments_of_array
 from rareclass.errors import InputError
 from rareclass.moments import MIBC
 from rareclass.moments.covariance import (
+    DenseMetric,
     Diagonal,
     Factor,
     Full,
@@ -23,7 +24,6 @@ from rareclass.moments.covariance import (
     normal_shrinkage,
 )
 from rareclass.moments.dual import solve_dual
-from rareclass.moments.metric import DenseMetric
 from rareclass.moments.moments import merge
 
 SEED = 3
