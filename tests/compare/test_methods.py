@@ -3,6 +3,7 @@
 import json
 import os
 import time
+import warnings
 
 import numpy as np
 import polars as pl
@@ -137,20 +138,18 @@ def test_a_method_that_is_too_slow_is_stopped():
 
 
 @pytest.mark.parametrize(
-    ("limit", "seconds", "passed", "is_stopped"),
+    ("limit", "seconds", "is_stopped"),
     [
-        (None, [5.0], 5.0, False),
-        (10.0, [], 9.0, False),
-        (10.0, [], 11.0, True),
-        (10.0, [2.9], 2.9, False),  # needs 14.5, which may turn out less
-        (10.0, [3.1], 3.1, True),
-        (10.0, [1.0, 5.1], 6.1, True),
-        (10.0, [2.0] * 4, 10.5, True),
-        (10.0, [9.0] * 5, 45.0, False),  # it is done
+        (None, [5.0], False),
+        (10.0, [2.9], False),  # needs 14.5, which may turn out less
+        (10.0, [3.1], True),
+        (10.0, [1.0, 5.1], True),
+        (10.0, [2.0, 2.0, 2.0, 4.5], True),
+        (10.0, [9.0] * 5, False),  # it is done
     ],
 )
-def test_a_method_stops_when_its_folds_foretell_too_much(limit, seconds, passed, is_stopped):
-    assert bool(out_of_fold.why_stopped(limit, seconds, 5, passed)) == is_stopped
+def test_a_method_stops_when_its_folds_foretell_too_much(limit, seconds, is_stopped):
+    assert bool(out_of_fold.why_stopped(limit, seconds, 5)) == is_stopped
 
 
 def test_quick_methods_leave_their_time_to_those_that_follow():
@@ -177,37 +176,6 @@ def test_each_method_is_told_as_it_ends():
     assert told == [("bayes", "ok", pytest.approx(best.value)), ("wrong", "failed", None)]
 
 
-class Inline:
-    """Stands for a process: runs its work at once."""
-
-    returncode = 0
-
-    def __init__(self, command, **how):
-        assert how["start_new_session"]
-        out_of_fold.run_child(command[-1])
-
-    def wait(self, seconds=None):
-        return 0
-
-    def poll(self):
-        return 0
-
-
-def test_what_a_process_says(monkeypatch):
-    monkeypatch.setattr(out_of_fold.subprocess, "Popen", Inline)
-    monkeypatch.setattr(out_of_fold, "_end_with_parent", lambda: None)
-    X, y = rows()
-    methods = {"bayes": GaussianNB(), "wrong": Wrong()}
-    apart = compare_methods(X, y, methods, isolate=True, **QUICK)
-    here = compare_methods(X, y, methods, **QUICK)
-    assert (apart.scores["bayes"] == here.scores["bayes"]).all()
-    assert apart.runs[0].memory is None or apart.runs[0].memory >= 0
-    assert here.runs[0].memory is None
-    assert apart.runs[1].why_not() == "wrong: failed, RuntimeError: no good."
-    with refused(ErrorKind.UNSUPPORTED, says="isolate=False"):
-        out_of_fold.OwnProcesses(lambda: None)
-
-
 class Slow(BaseEstimator):
     def fit(self, X, y):
         time.sleep(60)
@@ -218,15 +186,29 @@ class Crash(BaseEstimator):
         os._exit(3)
 
 
-@pytest.mark.thorough
-def test_in_processes_of_their_own():
+class Warns(GaussianNB):
+    def fit(self, X, y):
+        print("noise")
+        warnings.warn("odd rows", stacklevel=1)
+        return super().fit(X, y)
+
+
+def test_in_processes_of_their_own(capfd):
     X, y = rows()
-    methods = {"bayes": GaussianNB(), "slow": Slow(), "crash": Crash()}
+    methods = {"bayes": Warns(), "slow": Slow(), "crash": Crash(), "wrong": Wrong()}
     limits = {"slow": 0.5}
     found = compare_methods(X, y, methods, isolate=True, time_budget=limits, **QUICK)
-    assert [run.status for run in found.runs] == ["ok", "stopped", "failed"]
+    assert [run.status for run in found.runs] == ["ok", "stopped", "failed", "failed"]
+    assert found.runs[0].warnings == ("odd rows",)
     assert found.runs[1].why_not() == "slow: stopped after 0.5 s."
-    assert "ended with code 3" in found.runs[2].message
+    assert "its process ended" in found.runs[2].message
+    assert "(3)" in found.runs[2].message
+    assert found.runs[3].why_not() == "wrong: failed, RuntimeError: no good."
+    here = compare_methods(X, y, {"bayes": GaussianNB()}, **QUICK)
+    assert (found.scores["bayes"] == here.scores["bayes"]).all()
+    assert "noise" not in capfd.readouterr().out
+    with refused(ErrorKind.UNSUPPORTED, says="isolate=False"):
+        out_of_fold.OwnProcesses(lambda: None)
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def page_of(path: Path) -> bytes:
 
 
 _OF_THE_RUN = frozenset(
-    ("date", "memory", "memory_bytes", "model", "rows_per_second", "seconds", "time", "trained")
+    ("date", "memory", "model", "rows_per_second", "seconds", "time", "trained")
 )
 
 

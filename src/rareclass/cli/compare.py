@@ -339,7 +339,6 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
         cells = [run.name, value, standing.verdict, seconds]
         if is_wide:
             auc = f"{comparison.by('roc_auc').of(run.name).value:.3f}"
-            memory = "" if run.memory is None else f"{run.memory / 2**20:,.0f}"
             cells = [
                 run.name,
                 value,
@@ -347,7 +346,6 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
                 standing.verdict,
                 auc,
                 seconds,
-                memory,
             ]
         table.add_row(*map(Text, cells))
     console.print(Text("By average precision", style="bold"))

@@ -112,7 +112,7 @@ class Leaderboard:
                         numbers["_p"] = beside.p_adjusted
                         numbers["_significant"] = beside.significant
                 row |= {f"{key}{end}": number for end, number in numbers.items()}
-            rows.append(row | {"seconds": run.seconds, "memory_bytes": run.memory})
+            rows.append(row | {"seconds": run.seconds})
         return rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def compare_on(
         except InputError as error:
             why = error.message
         if why:
-            absent[name] = MethodRun(name, "not tried", why, 0.0, 0, None)
+            absent[name] = MethodRun(name, "not tried", why, 0.0, 0)
     if not methods:
         reasons = _reasons(list(absent.values()))
         raise InputError("No method can be tried.", reasons, ErrorKind.UNSUPPORTED)

@@ -1,4 +1,4 @@
-"""Comparison of methods on the same folds: out-of-fold scores, seconds, memory and tests."""
+"""Comparison of methods on the same folds: out-of-fold scores, seconds and tests."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,8 +15,8 @@ from rareclass.compare.out_of_fold import (
     MethodOutcome,
     MethodRun,
     OwnProcesses,
-    fold_scores,
-    why_stopped,
+    run_method,
+    score_fold_of,
 )
 from rareclass.compare.score_columns import DEFAULT, Comparison, chosen_measures, compare_scores
 from rareclass.errors import ErrorKind, InputError, counted
@@ -153,8 +153,8 @@ def compare_methods(
         Called after each method with its `MethodRun` and the average precision of its out-of-fold
         scores, None where it has none.
     isolate : bool, default False
-        Run each method in a process of its own: its memory is measured, and a crash is its own. It
-        and X must be such as pickle can send.
+        Run each method in a process of its own: it is stopped at its time, and a crash is its own.
+        It and X must be such as pickle can send.
     level : float, default 0.95
         Of intervals and tests.
     random_state : int, default 0
@@ -308,21 +308,9 @@ def _runner(rows: FoldRows, isolate: bool) -> Iterator[Run]:
             yield processes.run
         return
 
-    def run(estimator: Any, limit: float | None, advance: Advance) -> MethodOutcome:
-        seconds, scores = [], []
-        try:
-            for fold in fold_scores(estimator, rows):
-                seconds.append(fold.seconds)
-                scores.append(fold.scores)
-                advance()
-                if why := why_stopped(limit, seconds, len(rows.folds), sum(seconds)):
-                    return MethodOutcome("stopped", why, seconds)
-        except Exception as error:
-            message = " ".join(f"{type(error).__name__}: {error}".split())
-            return MethodOutcome("failed", message, seconds)
-        return MethodOutcome("ok", "", seconds, scores=np.concatenate(scores))
-
-    yield run
+    yield lambda estimator, limit, advance: run_method(
+        len(rows.folds), lambda number, left: score_fold_of(estimator, rows, number), limit, advance
+    )
 
 
 class _Times:

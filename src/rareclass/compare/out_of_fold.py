@@ -1,27 +1,25 @@
 """Out-of-fold scores: learn the training part of each fold and score the test part.
 
-A method runs here, or in a process of its own: its memory is measured then, and it is stopped at
-its time. For that the parent writes rows and estimator to files; the child learns and scores all
-folds, writes a line of JSON for each event, and the scores at the end.
+A method runs here, or in a process of its own, which ends at its time and may crash alone.
 """
 
 import inspect
-import json
 import os
 import pickle
-import subprocess
-import sys
+import signal
 import tempfile
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
+from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
@@ -30,17 +28,16 @@ from rareclass.decide.rarity_scores import rarity_scores
 from rareclass.errors import ErrorKind, InputError
 
 Advance = Callable[..., None]
+# Scores of a fold by its number, within the seconds that are left.
+ScoreFold = Callable[[int, float | None], "FoldScores"]
 
 # Rows that weights may be written out as, for a learner that takes none.
 _MOST_COPIED = 5_000_000
-_LOOK_EVERY, _PARENT_EVERY = 0.05, 1.0
 # A process that has not even read its rows by then will not.
 _START_SECONDS = 600.0
 _MOST_WARNINGS = 5
 # A method whose folds so far foretell so many times its limit is stopped at once.
 _HOPELESS = 1.5
-_CHILD = "from rareclass.compare.out_of_fold import run_child; run_child()"
-_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,6 @@ class MethodRun:
     message: str  # reason where the status is not "ok"
     seconds: float  # of all folds that were done, learning and scoring
     n_folds: int  # done
-    memory: int | None  # most bytes beyond the rows; None where it was not measured
     warnings: tuple[str, ...] = ()
 
     @property
@@ -83,6 +79,11 @@ class FoldScores(NamedTuple):
 
     scores: NDArray[np.float64]
     seconds: float
+    warnings: tuple[str, ...] = ()  # of a process of its own
+
+
+class _LateError(Exception):
+    """A fold did not end within its seconds."""
 
 
 class MethodOutcome(NamedTuple):
@@ -91,7 +92,6 @@ class MethodOutcome(NamedTuple):
     status: str  # "ok", "failed", "stopped" or "interrupted"
     message: str  # reason where the status is not "ok"
     seconds: list[float]  # of each fold that was done
-    memory: int | None = None  # most bytes beyond those held before, where that is known
     scores: NDArray[np.float64] | None = None  # of the test rows of all folds, one after the other
     warnings: tuple[str, ...] = ()
 
@@ -103,35 +103,63 @@ class MethodOutcome(NamedTuple):
             self.message,
             sum(self.seconds),
             len(self.seconds),
-            self.memory,
             self.warnings,
         )
 
 
-def why_stopped(limit: float | None, seconds: Sequence[float], n_folds: int, passed: float) -> str:
-    """Return why a method is stopped by its limit; empty where it may go on.
+def why_stopped(limit: float | None, seconds: Sequence[float], n_folds: int) -> str:
+    """Return why a method is stopped after some folds; empty where it may go on.
 
-    `seconds` are those of the folds that are done, `passed` those since the method began. A method
-    whose folds so far show that all of them need half as much again is not waited for.
+    A method whose folds so far show that all of them need half as much again is not waited for.
     """
     if limit is None or len(seconds) == n_folds:
         return ""
-    if seconds and (needs := n_folds * sum(seconds) / len(seconds)) > _HOPELESS * limit:
+    if (needs := n_folds * sum(seconds) / len(seconds)) > _HOPELESS * limit:
         return f"stopped: it needs about {needs:.2g} s and had {limit:.2g} s"
-    return f"stopped after {limit:.3g} s" if passed > limit else ""
+    return f"stopped after {limit:.3g} s" if sum(seconds) > limit else ""
 
 
-def fold_scores(estimator: Any, rows: FoldRows) -> Iterator[FoldScores]:
-    """Learn and score fold by fold, each by a clone of the estimator."""
-    for train, test in rows.folds:
-        start = time.perf_counter()
-        beside = (
-            None if column is None else column[train]
-            for column in (rows.weight, rows.groups, rows.time)
-        )
-        model = fit_on(clone(estimator), take_rows(rows.X, train), rows.y[train], *beside)
-        scores = rarity_scores(model, take_rows(rows.X, test), rows.pos_label)
-        yield FoldScores(scores, time.perf_counter() - start)
+def run_method(
+    n_folds: int, score_fold: ScoreFold, limit: float | None, advance: Advance
+) -> MethodOutcome:
+    """Score fold by fold until all are done, the method fails, or its seconds are used up.
+
+    ``advance()`` is called after each fold. Ctrl-C is raised.
+    """
+    found: list[FoldScores] = []
+    seconds: list[float] = []
+    try:
+        for number in range(n_folds):
+            left = None if limit is None else max(limit - sum(seconds), 0.0)
+            found.append(score_fold(number, left))
+            seconds.append(found[-1].seconds)
+            advance()
+            if why := why_stopped(limit, seconds, n_folds):
+                return MethodOutcome("stopped", why, seconds)
+    except _LateError as error:
+        return MethodOutcome("stopped", str(error), seconds)
+    except BrokenProcessPool as error:
+        ended = str(error).rpartition(" are ")[2] or "no word"
+        return MethodOutcome("failed", f"its process ended: out of memory? ({ended})", seconds)
+    except Exception as error:
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        return MethodOutcome("failed", message, seconds)
+    caught = tuple(dict.fromkeys(text for fold in found for text in fold.warnings))
+    scores = np.concatenate([fold.scores for fold in found])
+    return MethodOutcome("ok", "", seconds, scores, caught[:_MOST_WARNINGS])
+
+
+def score_fold_of(estimator: Any, rows: FoldRows, number: int) -> FoldScores:
+    """Learn a clone of the estimator on the training rows of a fold, and score its test rows."""
+    start = time.perf_counter()
+    train, test = rows.folds[number]
+    beside = (
+        None if column is None else column[train]
+        for column in (rows.weight, rows.groups, rows.time)
+    )
+    model = fit_on(clone(estimator), take_rows(rows.X, train), rows.y[train], *beside)
+    scores = rarity_scores(model, take_rows(rows.X, test), rows.pos_label)
+    return FoldScores(scores, time.perf_counter() - start)
 
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
@@ -190,191 +218,81 @@ def _repeated(name: str, weight: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 class OwnProcesses:
-    """Runs methods on the same rows, each in a new process that reads the rows from a file.
+    """Runs methods on the same rows, each in a new process of loky that reads them from a file.
 
     A context manager: the file of rows is removed when it ends.
     """
 
     def __init__(self, rows: FoldRows) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="rareclass-compare-")
-        self._path = Path(self._folder.name)
         try:
-            (self._path / "rows").write_bytes(_pickled(rows, "The rows"))
-            self._n_folds = len(rows.folds)
-        except BaseException:
-            self._folder.cleanup()
-            raise
+            content = pickle.dumps(rows, protocol=5)
+        except Exception as error:
+            raise InputError(
+                f"The rows cannot be sent to a process of its own ({error}).",
+                "Give isolate=False.",
+                ErrorKind.UNSUPPORTED,
+            ) from error
+        self._folder = tempfile.TemporaryDirectory(prefix="rareclass-compare-")
+        self._path = Path(self._folder.name) / "rows"
+        self._path.write_bytes(content)
+        self._n_folds = len(rows.folds)
 
-    def __enter__(self) -> "OwnProcesses":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._folder.cleanup()
 
     def run(self, estimator: Any, limit: float | None, advance: Advance) -> MethodOutcome:
-        """Run a method, at most `limit` seconds from when it has read its rows.
+        """Run a method, at most `limit` seconds from when it has read its rows, as `run_method`."""
+        # Threads that wait by spinning take the processor from others where there are many.
+        process = ProcessPoolExecutor(
+            1, initializer=_begin_quietly, env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+        )
 
-        ``advance()`` is called after each fold. Ctrl-C ends the process and is raised here.
-        """
-        for name in ("events", "scores.npy"):
-            (self._path / name).unlink(missing_ok=True)
-        (self._path / "estimator").write_bytes(_pickled(estimator, type(estimator).__name__))
-        (self._path / "events").touch()
-        with (self._path / "printed").open("wb") as printed:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _CHILD, str(self._path)],
-                stdin=subprocess.DEVNULL,
-                stdout=printed,
-                stderr=printed,
-                env=_environment(),
-                start_new_session=True,  # Ctrl-C is for this process
-            )
-            try:
-                late = self._wait(process, limit, advance)
-            finally:
-                if process.poll() is None:
-                    process.kill()
-                process.wait()
-        return self._outcome(process.returncode, late)
-
-    def _wait(
-        self, process: "subprocess.Popen[bytes]", limit: float | None, advance: Advance
-    ) -> str:
-        """Wait for the end; return the reason where the process has to be stopped."""
-        start, ready, n_done, n_folds = time.monotonic(), None, 0, self._n_folds
-        while True:
-            try:
-                process.wait(_LOOK_EVERY)
-                ended = True
-            except subprocess.TimeoutExpired:
-                ended = False
-            events = self._events()
-            seconds = [event["seconds"] for event in events if event["event"] == "fold"]
-            for _ in range(len(seconds) - n_done):
-                advance()
-            n_done = len(seconds)
-            if ended:
-                return ""
-            now = time.monotonic()
-            if ready is None and events:
-                ready = now
-            if ready is None and now - start > _START_SECONDS:
-                return f"it had not read its rows after {_START_SECONDS:g} s"
-            if ready is not None and (why := why_stopped(limit, seconds, n_folds, now - ready)):
-                return why
-
-    def _events(self) -> list[dict[str, Any]]:
-        lines = (self._path / "events").read_text().split("\n")
-        return [json.loads(line) for line in lines[:-1]]  # the last line is not complete yet
-
-    def _outcome(self, code: int, late: str) -> MethodOutcome:
-        events = self._events()
-        seconds = [event["seconds"] for event in events if event["event"] == "fold"]
-        last: dict[str, Any] = events[-1] if events else {"event": "none"}
-        if last["event"] == "done":
-            scores, caught = np.load(self._path / "scores.npy"), tuple(last["warnings"])
-            return MethodOutcome("ok", "", seconds, last["memory"], scores, caught)
-        if late:
-            return MethodOutcome("stopped", late, seconds)
-        if last["event"] == "failed":
-            return MethodOutcome("failed", " ".join(last["message"].split()), seconds)
-        printed = (self._path / "printed").read_text(errors="replace").strip().split("\n")[-1]
-        why = "out of memory?" if code == -9 else printed or "no word"
-        return MethodOutcome("failed", f"its process ended with code {code} ({why})", seconds)
-
-
-def _pickled(what: Any, name: str) -> bytes:
-    try:
-        return pickle.dumps(what, protocol=5)
-    except Exception as error:
-        raise InputError(
-            f"{name} cannot be sent to a process of its own ({error}).",
-            "Give isolate=False.",
-            ErrorKind.UNSUPPORTED,
-        ) from error
-
-
-def _environment() -> dict[str, str]:
-    """Environment of this process, with its module search path."""
-    paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
-    # Threads that wait by spinning take the processor from others where there are more than cores.
-    return {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "PYTHONPATH": paths}
-
-
-def run_child(folder: str | None = None) -> None:
-    """Run the method in a folder, the process's first argument by default, and write events."""
-    _end_with_parent()
-    path = Path(sys.argv[1] if folder is None else folder)
-    scores: list[np.ndarray] = []
-    with (path / "events").open("a") as log, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-
-        def say(**event: Any) -> None:
-            log.write(json.dumps(event) + "\n")
-            log.flush()
+        def score_fold(number: int, left: float | None) -> FoldScores:
+            if not number:
+                why = f"it had not read its rows after {_START_SECONDS:g} s"
+                _result_of(process.submit(_holds_rows, self._path), _START_SECONDS, why)
+            why = "" if limit is None else f"stopped after {limit:.3g} s"
+            return _result_of(process.submit(_scored, estimator, self._path, number), left, why)
 
         try:
-            rows = pickle.loads((path / "rows").read_bytes())
-            estimator = pickle.loads((path / "estimator").read_bytes())
-            before = _held_now()
-            say(event="ready")
-            for fold in fold_scores(estimator, rows):
-                scores.append(fold.scores)
-                say(event="fold", seconds=fold.seconds)
-        except Exception as error:
-            say(event="failed", message=f"{type(error).__name__}: {error}")
-            return
-        np.save(path / "scores.npy", np.concatenate(scores))
-        after = _peak()
-        memory = None if before is None or after is None else max(after - before, 0)
-        texts = list(dict.fromkeys(str(each.message) for each in caught))[:_MOST_WARNINGS]
-        say(event="done", memory=memory, warnings=texts)
+            return run_method(self._n_folds, score_fold, limit, advance)
+        finally:
+            process.shutdown(kill_workers=True)
 
 
-def _end_with_parent() -> None:
-    """Let a thread end this process when its parent is gone, however the parent ended."""
-    parent = os.getppid()
-
-    def look() -> None:
-        while os.getppid() == parent:
-            time.sleep(_PARENT_EVERY)
-        os._exit(1)
-
-    threading.Thread(target=look, daemon=True).start()
+def _result_of(future: "Future[Any]", seconds: float | None, why: str) -> Any:
+    """Wait for a result; raises `_LateError` with `why` where it does not come in time."""
+    if not wait([future], seconds).done:
+        raise _LateError(why)
+    return future.result()
 
 
-def _held_now() -> int | None:
-    """Bytes held, from which a peak is counted.
-
-    Linux keeps a high-water mark, which is set back to the bytes held. Elsewhere ``ru_maxrss`` has
-    to do, which can only grow; None where there is not even that.
-    """
-    try:
-        _RESET.write_text("5")
-    except OSError:
-        return _most()
-    return _of_status("VmRSS")
+def _begin_quietly() -> None:
+    """Leave Ctrl-C and the terminal to the parent; runs in the process of a method."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for output in (1, 2):
+        os.dup2(nowhere, output)
 
 
-def _peak() -> int | None:
-    """Most bytes held since `_held_now`, or since the beginning where there is no such mark."""
-    found = _of_status("VmHWM")
-    return _most() if found is None else found
+@lru_cache(1)
+def _read_rows(path: Path) -> FoldRows:
+    rows: FoldRows = pickle.loads(path.read_bytes())
+    return rows
 
 
-def _of_status(name: str) -> int | None:
-    try:
-        lines = _STATUS.read_text().splitlines()
-    except OSError:
-        return None
-    return next((1024 * int(s.split()[1]) for s in lines if s.startswith(f"{name}:")), None)
+def _holds_rows(path: Path) -> bool:
+    """Read the rows before the seconds of the first fold begin."""
+    return bool(_read_rows(path))
 
 
-def _most() -> int | None:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    # In KiB on Linux and in bytes on macOS.
-    unit = 1 if sys.platform == "darwin" else 1024
-    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def _scored(estimator: Any, path: Path, number: int) -> FoldScores:
+    """Score a fold in this process, with the warnings that a parent would show."""
+    rows = _read_rows(path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        found = score_fold_of(estimator, rows, number)
+    return found._replace(warnings=tuple(str(each.message) for each in caught))
