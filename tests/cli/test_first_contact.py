@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, output_of, purchases
+from cli.conftest import QUICK, Run, purchases
 from faults import refusal
 from rareclass.errors import ErrorKind
 from rareclass.fit.demo import SCORES_NAME
@@ -85,33 +85,3 @@ def test_several_columns_in_one_option_of_a_stream(train_csv: Path, rareclass: R
         "--checkpoint", train_csv.parent / "c",
     )  # fmt: skip
     refusal(result, ErrorKind.MISSING_COLUMN, "--drop items --drop country")
-
-
-def events(*rows: tuple[str, str, str]) -> str:
-    return "id,amount,fraud\n" + "".join(",".join(row) + "\n" for row in rows)
-
-
-def test_a_contradicting_label_is_remarked_once_and_over_a_restart(
-    tmp_path: Path, rareclass: Run
-) -> None:
-    source, folder = tmp_path / "s.csv", tmp_path / "c"
-    rows = [("a", "1", "0"), ("b", "2", ""), ("b", "", "1"), ("a", "1", "0"), ("c", "3", "0")]
-    source.write_text(events(*rows))
-    words = ("stream", source, "-t", "fraud", "--id", "id", "--checkpoint", folder)
-    first = output_of(rareclass(*words))
-    assert "Contradicted" not in first
-    # A row again, a label alone for a row held before, and one under its old label.
-    rows += [("a", "1", "1"), ("b", "", "0"), ("b", "2", "0"), ("c", "3", "0")]
-    source.write_text(events(*rows))
-    shown = output_of(rareclass(*words))
-    lines = [json.loads(line) for line in (folder / "contradicted.jsonl").read_text().splitlines()]
-    assert f"Note: {lines[0]['reason']}" in shown
-    assert all(note not in shown for note in (lines[1]["reason"], lines[2]["reason"]))
-    assert "Contradicted: 3 rows" in shown
-    assert [entry["line"] for entry in lines] == [7, 8, 9]
-    for entry, facts in zip(
-        lines, [("'a'", "row 6", "row 4"), ("'b'", "row 7"), ("'b'", "row 8")], strict=True
-    ):
-        assert all(fact in entry["reason"] for fact in facts), entry
-    rejected = (folder / "rejected.jsonl").read_text()
-    assert "has its label already" in rejected

@@ -253,7 +253,7 @@ def test_stopped_while_it_waits_for_rows(tmp_path: Path, number: int) -> None:
 
 def test_a_reset_is_told_of_once() -> None:
     measures = WindowMeasures(0.98, 0.5, None)
-    report = StreamReport(Counters(9000, reported=8000), 0, 0, 0, 0, 0, 0, 5, measures, 1.0)
+    report = StreamReport(Counters(9000, reported=8000), 0, 0, 0, 0, 0, 5, measures, 1.0)
     assert drift_words(report, 100) == []
     told = report._replace(resets=1, last_reset=8500)
     assert drift_words(told, 100) == ["steps reset at 8,500 rows"]
@@ -277,7 +277,7 @@ def test_the_screen_fits(width: int) -> None:
             Event(
                 "report",
                 rows,
-                StreamReport(counters, 99_000, 12_345, 0, 0, 4_567, 7, 54, measures, 123_456.0),
+                StreamReport(counters, 99_000, 12_345, 0, 0, 4_567, 54, measures, 123_456.0),
             )
         )
     console.print(screen)

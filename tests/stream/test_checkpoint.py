@@ -44,7 +44,6 @@ def state_of(rows: int = 0, **changed: Any) -> SavedStream:
         "window": window,
         "counters": Counters(rows=rows),
         "rejected": FileMark(2, 120, ROWS[1]),
-        "contradicted": FileMark(),
         "drift": ColumnCounts(1000, 100.0),
         "best": BestWindows(),
         "alarm": DriftAlarm(),

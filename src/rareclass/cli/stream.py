@@ -356,9 +356,3 @@ def _print_counts(
     if state.alerts is not None:
         said = f"Alerts: {report.alerts:,}, at most {options.budget.words}, in {options.alerts}"
         console.print(said, markup=False, soft_wrap=True)
-    if report.contradicted:
-        said = (
-            f"Contradicted: {counted(report.contradicted, 'row came', 'rows came')} again with "
-            f"another label, listed in {state.contradicted.path}"
-        )
-        console.print(said, markup=False, soft_wrap=True)

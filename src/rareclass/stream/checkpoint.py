@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rareclass.stream.log import FileMark
     from rareclass.stream.reading import LabelNames, Memory
 
-FORMAT = 5
+FORMAT = 6
 KEPT = 2
 KINDS = Kinds(
     {
@@ -84,7 +84,6 @@ class SavedStream:
     window: "Window"
     counters: Counters
     rejected: "FileMark"
-    contradicted: "FileMark"
     drift: "ColumnCounts"
     best: "BestWindows"
     alarm: "DriftAlarm | None"  # None: drift is reported only

@@ -57,7 +57,7 @@ SCORES_SCHEMA = pa.schema(
         "line": _INT,
     }
 )
-REJECTED, CONTRADICTED = "rejected.jsonl", "contradicted.jsonl"
+REJECTED = "rejected.jsonl"
 CLOCK_COLUMNS = ("rows_per_second", "time")
 _REMEDY = "Make room on the disk; the same command continues from the last checkpoint."
 _NAME = re.compile(r"part-(\d{15})\.parquet")

@@ -74,7 +74,6 @@ class StreamReport(NamedTuple):
     early_labels: int  # labels that wait for their row
     early_labels_dropped: int
     rejected: int
-    contradicted: int
     features: int  # columns of the learner
     measures: WindowMeasures
     rows_per_second: float  # since the report before
@@ -155,7 +154,6 @@ class StreamLoop:
             early_labels=len(known.ids.early),
             early_labels_dropped=known.ids.early.n_dropped,
             rejected=state.rejected.count,
-            contradicted=state.contradicted.count,
             features=known.encoder.n_features,
             measures=known.window.measures(),
             rows_per_second=(known.counters.rows - rows_before) / max(monotonic() - then, 1e-9),
@@ -258,7 +256,6 @@ class StreamLoop:
             window=Window(options.window, options.top),
             counters=Counters(),
             rejected=FileMark(),
-            contradicted=FileMark(),
             drift=ColumnCounts(segment_size(options.window), options.half_life),
             best=BestWindows(),
             alarm=DriftAlarm() if options.on_drift == "reset" else None,
@@ -308,9 +305,7 @@ class StreamLoop:
                     yield self._save()
                 continue
             last_came = monotonic()
-            note = self._take(batch)
-            if note:
-                yield Event("note", counters.rows, text=note)
+            self._take(batch)
             yield Event("batch", counters.rows)
             if counters.rows % options.report_every == 0:
                 yield self._log_report()
@@ -324,9 +319,8 @@ class StreamLoop:
             yield self._save()
         self._check_limits()
 
-    def _take(self, batch: Batch) -> str:
-        """Learn from a batch; return a note on the first label that contradicts an earlier one."""
-        known = self.state.contradicted.count
+    def _take(self, batch: Batch) -> None:
+        """Learn from a batch; keep the scores of rows without a label."""
         self._in_hand = True  # the state is of no use until the batch is learned
         arrivals, scores = self.state.take(batch)
         which = np.flatnonzero(np.isnan(arrivals.labels[arrivals.places]))
@@ -344,7 +338,6 @@ class StreamLoop:
         if self._scores.n_waiting >= _MOST_WAITING:
             self._scores.write(self.state.saved.counters.rows)
         self._in_hand = False
-        return f"{arrivals.contradicted[0].reason}." if arrivals.contradicted and not known else ""
 
     def _check_limits(self) -> None:
         """Raise `InputError` at too many bad rows or, with --strict, at drift."""

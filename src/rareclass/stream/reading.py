@@ -223,17 +223,16 @@ class IdLabels:
 
     About 150 bytes an id; every operation costs O(1).
 
-    >>> learned = IdLabels(capacity=2)
-    >>> learned.contradiction("a", rare=False, row=1), learned.add("a", rare=False, row=1)
-    (None, None)
-    >>> learned.contradiction("a", rare=True, row=3)
-    "id 'a' comes as rare at row 3 of the stream, and came as not rare at row 1"
+    >>> early = IdLabels(capacity=2)
+    >>> early.add("a", rare=True)
+    >>> "a" in early, early.take("a"), early.take("a")
+    (True, True, None)
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.n_dropped = 0
-        self._labels: OrderedDict[str, tuple[bool, int]] = OrderedDict()
+        self._labels: OrderedDict[str, bool] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._labels)
@@ -241,38 +240,25 @@ class IdLabels:
     def __contains__(self, name: str) -> bool:
         return name in self._labels
 
-    def add(self, name: str, rare: bool, row: int) -> None:
+    def add(self, name: str, rare: bool) -> None:
         """Remember the label of an id in place of one before; the oldest id leaves."""
         self._labels.pop(name, None)
-        self._labels[name] = (rare, row)
+        self._labels[name] = rare
         if len(self._labels) > self.capacity:
             self._labels.popitem(last=False)
             self.n_dropped += 1
 
     def take(self, name: str) -> bool | None:
         """Take out the label of an id: whether it is rare; None when there is none."""
-        return self._labels.pop(name, (None, 0))[0]
-
-    def contradiction(self, name: str, rare: bool, row: int) -> str | None:
-        """Return what the label of a row contradicts, in words; None where it agrees."""
-        was, before = self._labels.get(name, (rare, row))
-        if was == rare:
-            return None
-        now, then = ("rare", "not rare") if rare else ("not rare", "rare")
-        return (
-            f"id {name!r} comes as {now} at row {row:,} of the stream, and came as {then} at row "
-            f"{before:,}"
-        )
+        return self._labels.pop(name, None)
 
     def to_state(self) -> dict[str, Any]:
-        """Return ids, labels and rows as columns, oldest first."""
-        labels = self._labels.values()
+        """Return ids and labels as columns, oldest first."""
         return {
             "capacity": self.capacity,
             "n_dropped": self.n_dropped,
             "ids": list(self._labels),
-            "rare": np.array([rare for rare, _ in labels], np.bool_),
-            "rows": np.array([row for _, row in labels], np.int64),
+            "rare": np.array(list(self._labels.values()), np.bool_),
         }
 
     @classmethod
@@ -280,8 +266,7 @@ class IdLabels:
         """Return the labels that `to_state` described."""
         known = cls(int(state["capacity"]))
         known.n_dropped = int(state["n_dropped"])
-        kept = zip(state["ids"], state["rare"].tolist(), state["rows"].tolist(), strict=True)
-        known._labels.update((name, (rare, row)) for name, rare, row in kept)
+        known._labels.update(zip(state["ids"], state["rare"].tolist(), strict=True))
         return known
 
 
@@ -313,7 +298,6 @@ class Arrivals(NamedTuple):
     waited_for: list[tuple[int, HeldRow]]  # place, and the row whose label came there
     held: list[tuple[int, HeldRow]]  # place, and the row that waits since then
     rejected: list[Rejected]
-    contradicted: list[Rejected]  # whose id had another label before
 
 
 def sort_arrivals(batch: Batch, schema: Schema, known: Memory, n_before: int) -> Arrivals:
@@ -333,7 +317,7 @@ def sort_arrivals(batch: Batch, schema: Schema, known: Memory, n_before: int) ->
     rejected.sort(key=lambda row: row.line)
     nobody: list[str | None] = [None] * checked.n_rows
     places, labels = np.arange(checked.n_rows), checked.columns[schema.target]
-    return Arrivals(checked, places, labels, numbers, nobody, [], [], rejected, [])
+    return Arrivals(checked, places, labels, numbers, nobody, [], [], rejected)
 
 
 class _RowsById:
@@ -355,7 +339,6 @@ class _RowsById:
         self._waited_for: list[tuple[int, HeldRow]] = []
         self._waiting: list[tuple[int, HeldRow]] = []
         self._bad: dict[int, str] = {}
-        self._contradicted: dict[int, str] = {}
         is_good = np.zeros(batch.n_rows, np.bool_)
         is_good[np.searchsorted(batch.lines, checked.lines)] = True
         for row, good in enumerate(is_good.tolist()):
@@ -394,7 +377,6 @@ class _RowsById:
         else:
             self._learn(row)
         if name is not None:
-            self._compare(row, name, known.early)
             known.early.take(name)
             self._remember(row, name)
 
@@ -404,12 +386,10 @@ class _RowsById:
             self._bad[row] = "a label without a row: its id is empty"
         elif name in self._known.learned:
             self._bad[row] = f"a label without a row: that with id {name!r} has its label already"
-            self._compare(row, name, self._known.learned)
         else:
             if name in self._known.early:
                 self._bad[row] = f"a label of id {name!r} is held already, for the row to come"
-                self._compare(row, name, self._known.early)
-            self._known.early.add(name, bool(self._labels[row] == 1.0), int(self._numbers[row]))
+            self._known.early.add(name, bool(self._labels[row] == 1.0))
 
     def _learn(self, row: int) -> None:
         self._encoded.append(row)
@@ -417,13 +397,7 @@ class _RowsById:
 
     def _remember(self, row: int, name: str) -> None:
         """Remember the label that a row is learned with."""
-        self._compare(row, name, self._known.learned)
-        self._known.learned.add(name, bool(self._labels[row] == 1.0), int(self._numbers[row]))
-
-    def _compare(self, row: int, name: str, with_labels: IdLabels) -> None:
-        rare = bool(self._labels[row] == 1.0)
-        if words := with_labels.contradiction(name, rare, int(self._numbers[row])):
-            self._contradicted[row] = words
+        self._known.learned.add(name, bool(self._labels[row] == 1.0))
 
     def arrivals(self, rejected: list[Rejected]) -> Arrivals:
         """Return what became of the rows; `rejected` are those that could not be read."""
@@ -438,7 +412,6 @@ class _RowsById:
             which = np.searchsorted(checked.lines, batch.lines[encoded])
             columns = {name: cells[which] for name, cells in checked.columns.items()}
             checked = checked._replace(columns=columns, lines=checked.lines[which])
-        contradicted = sorted(self._contradicted.items())
         return Arrivals(
             rows=checked,
             places=np.searchsorted(np.array(reached, np.int64), np.array(encoded, np.int64)),
@@ -448,7 +421,6 @@ class _RowsById:
             waited_for=self._waited_for,
             held=self._waiting,
             rejected=rejected,
-            contradicted=[rejected_row(batch, row, words) for row, words in contradicted],
         )
 
 

@@ -12,7 +12,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.online.state import flatten
 from rareclass.stream.alerts import AlertFile, blocks_of
 from rareclass.stream.checkpoint import SavedLearner, SavedStream, load_newest, sound_state
-from rareclass.stream.log import CONTRADICTED, REJECTED, RejectedFile
+from rareclass.stream.log import REJECTED, RejectedFile
 from rareclass.stream.options import DEFAULT, StreamOptions, make_learner, parse_parameters
 from rareclass.stream.reading import (
     Arrivals,
@@ -42,7 +42,6 @@ class StreamState:
             self.alerts = AlertFile(path, options.budget, options.time_column, saved.alerts)
         self.learner = learner_of(saved)
         self.rejected = RejectedFile(folder / REJECTED, saved.rejected)
-        self.contradicted = RejectedFile(folder / CONTRADICTED, saved.contradicted)
 
     def snapshot(self) -> SavedStream:
         """Return what a checkpoint holds."""
@@ -53,15 +52,13 @@ class StreamState:
             self.saved,
             learner=learned,
             rejected=self.rejected.mark(),
-            contradicted=self.contradicted.mark(),
             alerts=None if self.alerts is None else self.alerts.saved(),
         )
 
     @property
     def files(self) -> tuple[RejectedFile | AlertFile, ...]:
         """The files that grow with the stream."""
-        always = (self.rejected, self.contradicted)
-        return always if self.alerts is None else (*always, self.alerts)
+        return (self.rejected,) if self.alerts is None else (self.rejected, self.alerts)
 
     def take(self, batch: Batch) -> tuple[Arrivals, FloatArray]:
         """Score and learn the rows of a batch in their order; write alerts and rejected rows.
@@ -82,7 +79,6 @@ class StreamState:
                     lambda row, weights: self.learner.raises(row, usual, weights),
                 )  # fmt: skip
         self.rejected.add(arrivals.rejected)
-        self.contradicted.add(arrivals.contradicted)
         labelled = ~np.isnan(arrivals.labels)
         counters.rows += batch.n_read
         if counters.rows % drift.size == 0:

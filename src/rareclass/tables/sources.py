@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
@@ -29,7 +30,7 @@ from rareclass.tables.text_source import TextSource
 
 _LONGEST_WAIT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.05
-_GROWTH_CHECK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 # A writer completes a line it has begun within this time, or has stopped.
 _SETTLED_SECONDS = 2.0
 
@@ -129,11 +130,10 @@ class FolderSource:
 
     A file is finished when its end is reached and, if the folder is followed, another file is
     there: until then it may grow, and half a line written in the last two seconds is waited
-    for. What is added later to a finished text file is read too. New files are read even if their
-    names sort before those of finished ones.
+    for. New files are read even if their names sort before those of finished ones.
 
     Raises `InputError` when there is no table in a folder that is not followed, a file cannot be
-    read, or a finished one was changed in any other way than by adding to it.
+    read, or a finished one was changed.
     """
 
     def __init__(self, folder: Path, position: dict[str, Any] | None, reading: Reading) -> None:
@@ -144,7 +144,7 @@ class FolderSource:
         self._name = ""  # of the file that is open
         self._keys: dict[str, str | None] = {}  # columns that its folders give
         self._at: dict[str, Any] | None = None
-        self._next_growth_check = 0.0
+        self._next_check = 0.0
         self._first: Path | None = None  # a file of the format that all must have
         if position is not None:
             self._finished = dict(position["finished"])
@@ -239,7 +239,7 @@ class FolderSource:
 
         Half a line that has just been written is left until it is complete, or old.
         """
-        if not self._reading.follow or (self._other_file() or self._grown_file()) is None:
+        if not self._reading.follow or self._other_file() is None:
             return False
         if not current.has_unfinished:
             return True
@@ -250,15 +250,11 @@ class FolderSource:
         return abs(time.time() - written) >= _SETTLED_SECONDS
 
     def _open_next(self) -> bool:
+        self._check_finished()
         name = self._other_file()
         if name is not None:
             self._open(name, None)
-            return True
-        name = self._grown_file()
-        if name is not None:
-            self._open(name, self._end_of_finished(self._folder / name, self._finished[name]))
-            return True
-        return False
+        return name is not None
 
     def _other_file(self) -> str | None:
         """Return the first file by name that is neither finished nor open, and has content."""
@@ -273,52 +269,20 @@ class FolderSource:
                 return name
         return None
 
-    def _grown_file(self) -> str | None:
-        """Return the first finished file that has been added to."""
-        if time.monotonic() < self._next_growth_check:
-            return None
+    def _check_finished(self) -> None:
+        """Raise `InputError` where a finished file was changed since."""
+        if time.monotonic() < self._next_check:
+            return
+        self._next_check = time.monotonic() + _CHECK_SECONDS
         for name, size in sorted(self._finished.items()):
             path = self._folder / name
-            try:
-                now = path.stat().st_size
-            except FileNotFoundError:  # tidied away
-                continue
-            if now == size or name == self._name:
-                continue
-            may_grow = format_of_name(path) != "parquet" and StoredFile(path).compression is None
-            if now < size or not may_grow:
-                raise InputError(
-                    f"{path} was changed after it had been read.",
-                    "Write new rows to a new file, or add them to the end of a text file.",
-                    ErrorKind.ROWS,
-                )
-            return name
-        self._next_growth_check = time.monotonic() + _GROWTH_CHECK_SECONDS
-        return None
-
-    def _end_of_finished(self, path: Path, size: int) -> dict[str, Any]:
-        """Return the position behind the first `size` bytes of a text file."""
-        source = open_file(path, path.name, None, self._reading_of(path))
-        batch = source.read(0)
-        source.close()
-        start = batch.position if batch is not None else {}
-        newline = "\n".encode(start.get("encoding", "utf-8"))
-        n_lines, last = 0, newline
-        with path.open("rb") as file:
-            left = size
-            while left and (block := file.read(min(left, 1 << 20))):
-                n_lines += _count_units(block, newline)
-                left -= len(block)
-                last = block[-len(newline) :]
-        return {**start, "offset": size, "line": 1 + n_lines + (last != newline)}
-
-
-def _count_units(block: bytes, newline: bytes) -> int:
-    """Count a newline in text of one or two bytes a letter."""
-    if len(newline) == 1:
-        return block.count(newline)
-    units = np.frombuffer(block[: len(block) // 2 * 2], np.uint16)
-    return int((units == np.frombuffer(newline, np.uint16)[0]).sum())
+            with suppress(FileNotFoundError):  # tidied away
+                if path.stat().st_size != size:
+                    raise InputError(
+                        f"{path} was changed after it had been read.",
+                        "Write new rows to a new file; only the last file of a folder may grow.",
+                        ErrorKind.ROWS,
+                    )
 
 
 def open_source(
