@@ -7,7 +7,6 @@
 - ``serving``: single rows and batches asked of a service, LightGBM behind the same one.
 - ``tabular``: RareClassifier beside other libraries on real tables; a process for each method on
   a set, whose splits it makes one after the other.
-- ``decisions``: probabilities, thresholds under a constraint, paired tests, and tests on folds.
 
 Every fit has a process of its own; the methods of a group take turns (A B C A B C ...), so that a
 machine whose speed drifts does not favour one. Each finished run is written to the file at once: an
@@ -25,7 +24,6 @@ from types import ModuleType
 
 from benchmarks import disk, distributed, peer_table, scale, serving
 from benchmarks.cells import ROOT, Cell, Group, run_cell
-from benchmarks.decisions import plan as decisions
 from benchmarks.ledger import Ledger, Run
 from benchmarks.tabular import plan as tabular
 
@@ -38,7 +36,6 @@ BENCHMARKS: dict[str, ModuleType] = {
     "distributed": distributed,
     "serving": serving,
     "tabular": tabular,
-    "decisions": decisions,
 }
 
 

@@ -6,6 +6,7 @@ to five rows a rare one, and `majority_sampling_rate` says so. Each fit is made 
 for it.
 """
 
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -17,8 +18,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.model_selection import StratifiedKFold
 
+from benchmarks.decisions import command
 from benchmarks.markdown import table
-from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.tabular.preparation import standardised
 from benchmarks.tabular.sets import _TABLE4_SHAPES, load, split
 from rareclass.decide import CalibratedRanker
@@ -105,9 +107,7 @@ def calibrators(estimator: Any, seed: int) -> dict[str, Any]:
 
 def measure(draws: int = 2, seed: int = 0) -> dict[str, Any]:
     """Log loss, Brier score and mean probability of every calibrator: one row a set and split."""
-    folder = data_folder()
-    if folder is None:
-        raise SystemExit("no data folder; name it with RARECLASS_DATA")
+    folder = needed_folder()
     cells: list[dict[str, Any]] = []
     for name in SETS:
         rows = load(name, folder)
@@ -255,3 +255,7 @@ def _by_calibrator(cells: list[dict[str, Any]]) -> str:
     return table(
         ["classifier", "calibrator", "log loss", "Brier", "mean probability", "prevalence"], rows
     )
+
+
+if __name__ == "__main__":
+    sys.exit(command("calibration", __doc__, measure, render, 2))

@@ -18,7 +18,6 @@ draws where it does promise one, "broken" the share of all draws with a promise 
 break: at most 10 percent at confidence 0.9. Others promise wherever held-out rows have a threshold.
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -32,7 +31,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import TunedThresholdClassifierCV
 
-from benchmarks import record
+from benchmarks.decisions import command
 from benchmarks.markdown import table
 from rareclass.decide import DecisionClassifier, ThresholdRule
 from rareclass.decide.held_out_cuts import HeldOutCuts
@@ -316,24 +315,5 @@ def render(result: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Simulate, print the tables, write results/constraints.json."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.decisions.constraints",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--draws", type=int, default=1000, help="of each cell")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", metavar="FILE", help="default: results/constraints.json")
-    args = parser.parse_args(argv)
-    if args.draws < 1:
-        parser.error("--draws must be at least 1")
-    result = measure(args.draws, args.seed)
-    print(render(result))
-    print("written:", record.write("constraints", result, args.json))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command("constraints", __doc__, measure, render, 1000))

@@ -19,15 +19,13 @@ The truth is known exactly for the models that were fitted: coverage is of that.
 Then four equally good columns of normal scores: how often is any called worse than the best?
 """
 
-import argparse
 import sys
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from benchmarks import record
+from benchmarks.decisions import command
 from benchmarks.markdown import table
 from rareclass.compare.score_columns import adjusted_for_the_choice
 from rareclass.folds.score_scale import on_scale_of_folds
@@ -249,19 +247,5 @@ def render(result: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, print, and keep the result."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", metavar="FILE", help="write the result there")
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args(argv)
-    result = measure(args.draws, args.seed)
-    print(render(result))
-    if args.json:
-        print("written:", record.write("decisions_folds", result, args.json))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command("decisions_folds", __doc__, measure, render, 200))

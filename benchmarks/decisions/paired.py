@@ -14,7 +14,6 @@ and shifted; class sizes are fixed, 100 rows to each rare one, 30 where there ar
 number of rare rows. Cost: 1 for a false alert, 20 for a rare row missed, threshold 2.
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from benchmarks import record
+from benchmarks.decisions import command
 from benchmarks.markdown import table
 from rareclass.metrics.intervals import Interval, difference_interval
 from rareclass.metrics.paired_evidence import EVIDENCE
@@ -215,19 +214,5 @@ def _power(rows: Sequence[dict[str, Any]]) -> str:
     return table(["measure", "shifts", *heads], lines)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, print, write results/decisions_paired.json."""
-    prog = "python -m benchmarks.decisions.paired"
-    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
-    parser.add_argument("--draws", type=int, default=300, help="samples of each population")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", metavar="FILE", help="default: results/decisions_paired.json")
-    args = parser.parse_args(argv)
-    result = measure(args.draws, args.seed)
-    print(render(result))
-    print("written:", record.write("decisions_paired", result, args.json))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command("decisions_paired", __doc__, measure, render, 300))

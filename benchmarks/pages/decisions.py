@@ -51,23 +51,18 @@ def _honest(result: Result) -> Finding:
     )
 
 
-def _of_calibration(result: Result) -> Result:
-    return chosen(result["runs"], key="calibration")[0]["result"]
-
-
 @page(
     "calibration",
     "Probabilities",
     "decisions",
-    "run decisions --what calibration",
+    "decisions.calibration",
     "CalibratedRanker is compared with scikit-learn's CalibratedClassifierCV on 14 real sets and "
     "four classifiers, on the same folds.",
-    lambda result: calibration.render(_of_calibration(result)),
-    sources=("decisions",),
+    calibration.render,
     is_headline=True,
 )
 def _calibration(result: Result) -> Finding:
-    means = means_by(_of_calibration(result)["cells"], "calibrator", "log_loss")
+    means = means_by(result["cells"], "calibrator", "log_loss")
     return Finding(
         "Mean log loss of calibrated probabilities, 14 sets and four classifiers",
         f"CalibratedRanker {means['rareclass']:.3f}",
@@ -109,7 +104,7 @@ def _constraints(result: Result) -> Finding:
     "decisions_folds",
     "Tests on cross-validation folds",
     "decisions",
-    "decisions.folds --json benchmarks/results/decisions_folds.json",
+    "decisions.folds",
     "Tests of the difference between two learners on cross-validation folds are compared on "
     "simulated learners, equally good and not.",
     folds.render,
