@@ -1,16 +1,11 @@
 """What someone does who knows scikit-learn, pandas, polars or River, and what they are told."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp, as_river
 
@@ -41,21 +36,6 @@ def begun(learner, classes=(0, 1), n_features=3):
     return clone(learner).start(n_features, list(classes))
 
 
-@pytest.mark.sampled(2)
-@each_learner
-def test_in_the_tools_of_scikit_learn(learner):
-    pipeline = make_pipeline(StandardScaler(), learner)
-    assert cross_val_score(pipeline, X, Y, cv=3, scoring="roc_auc").min() > 0.9
-    name = "eta" if "eta" in learner.get_params() else "C"
-    grid = {f"{pipeline.steps[1][0]}__{name}": [0.6, 0.7]}
-    labels = np.where(Y == 1, "fraud", "ok")
-    found = GridSearchCV(pipeline, grid, cv=3, scoring="average_precision").fit(X, Y)
-    assert found.best_score_ > 0.7
-    assert GridSearchCV(pipeline, grid, cv=3).fit(X, labels).best_score_ > 0.9  # AUC
-    copy = pickle.loads(pickle.dumps(found))
-    np.testing.assert_array_equal(copy.decision_function(X), found.decision_function(X))
-
-
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
 def test_the_first_table_of_a_stream_names_the_columns(kind):
     def table(names):
@@ -81,24 +61,17 @@ def test_new_columns_come_after_those_that_are_named():
     assert list(model.feature_names_in_) == [*NAMES, "land"]
 
 
-def test_a_table_is_learned_from_as_its_values_are():
-    plain = begun(CBR()).partial_fit(X, Y)
-    named = begun(CBR()).partial_fit(pd.DataFrame(X, columns=NAMES), Y)
-    np.testing.assert_array_equal(named.coef_, plain.coef_)
-
-
-@each_learner
-def test_places_for_features(learner):
-    model = begun(learner).partial_fit(X, Y)
+def test_places_for_features():
+    model = begun(CBR()).partial_fit(X, Y)
     before = model.coef_.copy()
     np.testing.assert_array_equal(model.add_features(0).coef_, before)
     for n in (-1, 1.5, "a", True):
         with pytest.raises(ValueError, match=r"^n=.* must be a whole number, 0 or above\.$"):
             model.add_features(n)
         with pytest.raises(ValueError, match=r"^n_features=.* must be a whole number, 1 or above"):
-            clone(learner).start(n, [0, 1])
+            CBR().start(n, [0, 1])
     with pytest.raises(ValueError, match="n_features=0"):
-        clone(learner).start(0, [0, 1])
+        CBR().start(0, [0, 1])
     assert model.n_features_in_ == 3
 
 
@@ -171,33 +144,17 @@ def test_labels_are_named_as_the_user_writes_them():
         model.test_then_train(X, None)
 
 
-@each_learner
-def test_score_of_one_class_says_which(learner):
-    model = clone(learner).fit(X, np.where(Y == 1, "fraud", "ok"))
+def test_score_of_one_class_says_which():
+    model = CBR().fit(X, np.where(Y == 1, "fraud", "ok"))
     with pytest.raises(ValueError, match=r"the class 'ok' only: .* \['fraud', 'ok'\]"):
         model.score(X[:2], ["ok", "ok"])
 
 
-@each_learner
-def test_weights(learner):
-    model = begun(learner)
+def test_weights_that_stand_for_too_many_rows():
+    model = begun(CBR())
     with pytest.raises(ValueError, match=r"1,000,000,000,001 rows take .* its mean"):
         model.partial_fit(X[:2], [0, 1], sample_weight=[1e12, 1.0])
     assert not model.coef_.any()
-    half = begun(learner).partial_fit(X, Y, sample_weight=np.full(300, 0.5))
-    assert half.score(X, Y) > 0.9
-    rest = np.where(np.arange(300) < 200, 1.0, 0.0)
-    weighted = begun(learner).partial_fit(X, Y, sample_weight=rest)
-    np.testing.assert_array_equal(
-        weighted.coef_, begun(learner).partial_fit(X[:200], Y[:200]).coef_
-    )
-
-
-@each_learner
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, sparse.csr_array])
-def test_one_feature(learner, kind):
-    model = clone(learner).fit(kind(X[:, :1]), Y)
-    assert model.score(kind(X[:, :1]), Y) > 0.8
 
 
 @each_learner
