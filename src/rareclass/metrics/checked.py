@@ -26,12 +26,10 @@ N_REPLICATES = 2_000
 _BLOCK = 4_000_000
 # Random rows whose weights differ by less than this factor are one group of the unseen case.
 _GROUP = 4.0
-# An interval of recall that is wider than this says little, and its middle nothing.
-_SAYS_LITTLE = 0.5
+_SAYS_LITTLE = 0.5  # width of an interval of recall from which on its middle says nothing
 # Columns that the open rows that are not rare are gathered in.
 _BINS = 200
-# Kinds of columns.
-_RARE, _OTHERS, _UNSEEN = 1, 2, 3
+_RARE, _OTHERS, _UNSEEN = 1, 2, 3  # kinds of columns
 
 
 class CheckMethod(StrEnum):
@@ -50,12 +48,7 @@ class CheckedSample(NamedTuple):
     spread: FloatArray
 
     @classmethod
-    def of(
-        cls,
-        code: ArrayLike,
-        known_after: ArrayLike,
-        rounds: Sequence[ListedRows],
-    ) -> Self:
+    def of(cls, code: ArrayLike, known_after: ArrayLike, rounds: Sequence[ListedRows]) -> Self:
         """Weigh the known rows of a review by `check_weights` and `check_spreads`."""
         given = np.asarray(known_after), rounds
         signs = np.sign(np.asarray(code)).astype(np.int8)
@@ -173,9 +166,7 @@ def checked_measures(
     Raises
     ------
     ValueError
-        On columns of different lengths, and on numbers outside of their range.
-    InputError
-        Where no checked row is rare.
+        On columns of different lengths, numbers outside of their range, and no rare checked row.
     """
     score = score_column(scores, "scores", len(sample.y), "y")
     method = CheckMethod(method)
@@ -194,24 +185,14 @@ def checked_measures(
     estimate = _Estimate(score, sample, expected, sides)
     precision, recall, area, n_rare = _intervals(estimate, sides, is_blind, level)
     hits = sides[0].least if precision is None else precision.value * above.sum()
+    known = [int((sample.y >= least).sum()) for least in (0, 1)]
+    n_random = [len(side.open) for side in sides]
+    prevalence = None if n_rare is None else Interval(*(each / len(score) for each in n_rare))
+    n_checks = random_checks(hits, sides[1].n_unseen, recall, half_width, level)
     return CheckedMeasures(
-        method,
-        float(threshold),
-        level,
-        len(score),
-        int((sample.y >= 0).sum()),
-        int((sample.y == 1).sum()),
-        int(above.sum()),
-        len(sides[0].open),
-        len(sides[1].open),
-        precision,
-        recall,
-        area,
-        None if n_rare is None else Interval(*(each / len(score) for each in n_rare)),
-        n_rare,
-        random_checks(hits, sides[1].n_unseen, recall, half_width, level),
-        half_width,
-    )
+        method, float(threshold), level, len(score), *known, int(above.sum()), *n_random,
+        precision, recall, area, prevalence, n_rare, n_checks, half_width,
+    )  # fmt: skip
 
 
 def weights_at(scores: FloatArray, sample: CheckedSample, threshold: float) -> FloatArray:
@@ -257,7 +238,7 @@ def _intervals(
     of_sums, of_ratios = estimate.replicates(N_REPLICATES)
     n_above = int(sides[0].mask.sum())
 
-    def interval(of: Callable[[_Totals], FloatArray], drawn: _Replicates) -> Interval:
+    def interval(of: Callable[[_Totals], FloatArray], drawn: _Bounds) -> Interval:
         middle = float(of(value)[0])
         low, high = (float(np.quantile(of(each), q)) for each, q in zip(drawn, tails, strict=True))
         return Interval(middle, min(low, middle), max(high, middle))
@@ -379,22 +360,15 @@ class _Totals(NamedTuple):
     area: FloatArray  # average precision
 
 
-class _Replicates(NamedTuple):
-    """Replicates for the lower and for the upper limit of a measure."""
-
-    low: _Totals
-    high: _Totals
+# Replicates for the lower and for the upper limit of a measure.
+_Bounds = tuple[_Totals, _Totals]
 
 
 class _Estimate:
     """Totals as functions of the weights of open rows; sums over the table are made once."""
 
     def __init__(
-        self,
-        score: FloatArray,
-        sample: CheckedSample,
-        expected: FloatArray,
-        sides: Sequence[_Side],
+        self, score: FloatArray, sample: CheckedSample, expected: FloatArray, sides: Sequence[_Side]
     ) -> None:
         lent = [sides[1].open, sides[0].open]
         of_sides = [
@@ -424,10 +398,8 @@ class _Estimate:
         from_top = np.append(0.0, np.cumsum(share[by_score]))
         first = np.searchsorted(ranked, -score[rows], side="left")
         self._lifts = from_top[-1] - from_top[first]
-        self._above, self._rank = (
-            above[rows] - 2.0 * np.where(is_whole, 0.0, base[rows]),
-            rank[rows],
-        )
+        self._above = above[rows] - 2.0 * np.where(is_whole, 0.0, base[rows])
+        self._rank = rank[rows]
         # Columns of equal score are one step of a cumulative sum.
         ours = -score[rows]
         self._start, self._end = (np.searchsorted(ours, ours, side) for side in ("left", "right"))
@@ -435,17 +407,14 @@ class _Estimate:
     def value(self) -> _Totals:
         r"""Return the estimates, ratios freed from their bias.
 
-        A ratio S / T of unbiased sums is too great on average, as T varies below the line, and most
-        so where few of the random rows are rare. One unseen rare row balances that: with H rare
-        rows above and M below, of variances :math:`c_H H` and :math:`c_M M`, recall is
+        A ratio S / T of unbiased sums is too great on average, as T varies below the line. One
+        unseen rare row balances that: with H rare rows above and M below, of variances
+        :math:`c_H H` and :math:`c_M M` (of the unseen rows where no random row of a side is rare),
 
-        .. math:: R = \frac{H + c_H R}{H + M + c_H R + c_M (1 - R)},
+        .. math:: R = \frac{H + c_H R}{H + M + c_H R + c_M (1 - R)}
 
-        right to the second order (as Beale's estimator, which has the shares H / T and M / T in
-        place of R and 1 - R, and so does nothing where no random row is rare: M = 0). Where every
-        alert is checked, recall is then at most ``H / c_M``. Average precision has the same unseen
-        row, shared among the columns of a side by their variances. Where no random row of a side is
-        rare, c is that of the unseen ones.
+        is the recall, right to the second order as Beale's estimator is, and also where M = 0.
+        Average precision has the same unseen row, shared among the columns of a side by variance.
         """
         varying = self._varying
         is_seen, of_hits = varying.kind != _UNSEEN, np.arange(len(varying.mean)) < self._n_above
@@ -472,7 +441,7 @@ class _Estimate:
         area = (found.area * total + added @ of_area) / (total + added.sum())
         return found._replace(recall=np.array([recall]), area=np.clip(area, 0.0, 1.0))
 
-    def replicates(self, n: int, seed: int = 0) -> tuple[_Replicates, _Replicates]:
+    def replicates(self, n: int, seed: int = 0) -> tuple[_Bounds, _Bounds]:
         """Draw the corrections from gamma distributions, n times; for sums, and for ratios.
 
         Of the unseen rows those that raise a measure count for its upper limit, and those that
@@ -495,7 +464,7 @@ class _Estimate:
         low, high, ratio_low, ratio_high = (
             _Totals(*map(np.concatenate, zip(*each, strict=True))) for each in found
         )
-        return _Replicates(low, high), _Replicates(ratio_low, ratio_high)
+        return (low, high), (ratio_low, ratio_high)
 
     def _totals(self, amount: FloatArray, itself: FloatArray | float, once: float) -> _Totals:
         n_above, correction = self._n_above, amount * self._varying.sign
