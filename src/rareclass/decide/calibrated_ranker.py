@@ -194,8 +194,7 @@ class CalibratedRanker(EstimatorWrapper):
         self._scorers = [scorer for scorer, _ in found]
         self._learn_map(rows, folds, [scores for _, scores in found])
         if not self.ensemble:
-            every = np.sort(np.concatenate([rows.labels.rare, rows.labels.majority]))
-            self._scorers = [self._held_out(rows, every, every)[0]]
+            self._scorers = [self._held_out(rows, rows.kept, rows.kept)[0]]
         self.estimators_ = [scorer.model for scorer in self._scorers]
         self._keep_columns(self.estimators_[0])
         return self
@@ -231,13 +230,12 @@ class CalibratedRanker(EstimatorWrapper):
 
     def _folds(self, rows: WrappedRows, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers to learn from and to score, of weight above 0, by fold."""
-        is_rare, counts = np.zeros(len(rows.y), dtype=bool), np.zeros(len(rows.y), dtype=bool)
-        is_rare[rows.labels.rare] = True
-        counts[rows.labels.rare] = counts[rows.labels.majority] = True
+        is_rare, counts = rows.is_rare, np.zeros(len(rows.y), dtype=bool)
+        counts[rows.kept] = True
         splitter: Any = None
-        if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
+        n_folds = self._n_folds()
+        if n_folds is not None:
             seed = 0 if self.random_state is None else self.random_state
-            n_folds = int(self.cv)
             if groups is None or n_folds < 2:
                 n_folds = folds_at_most(n_folds, rows.labels, "Give more rows of that class.")
             splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)

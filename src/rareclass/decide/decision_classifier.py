@@ -183,9 +183,7 @@ class DecisionClassifier(EstimatorWrapper):
                 )
             self._learn(rows, columns, self._folds(rows, groups, time))
         self._keep_columns(self.estimator_)
-        is_rare = np.zeros(len(rows.y), dtype=bool)
-        is_rare[rows.labels.rare] = True
-        self._choose(is_rare, rows.weight, time, costs, grouped=groups is not None)
+        self._choose(rows.is_rare, rows.weight, time, costs, grouped=groups is not None)
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -238,8 +236,9 @@ class DecisionClassifier(EstimatorWrapper):
     def _folds(self, rows: WrappedRows, groups: Any, time: Any) -> Folds:
         n_rows, splitter = len(rows.y), None
         by = time if isinstance(self.cv, RareTimeSplit) else groups
-        if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
-            splitter, by = self._splitter(int(self.cv), rows, groups, time)
+        n_folds = self._n_folds()
+        if n_folds is not None:
+            splitter, by = self._splitter(n_folds, rows, groups, time)
         folds = self._split(rows, rows.y, by, splitter)
         tested = np.bincount(np.concatenate([test for _, test in folds]), minlength=n_rows)
         if tested.max() > 1:

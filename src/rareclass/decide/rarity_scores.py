@@ -134,11 +134,23 @@ class WrappedRows(NamedTuple):
     weight: np.ndarray | None
     labels: Labels
 
+    @property
+    def is_rare(self) -> np.ndarray:
+        """True for each rare row of weight above 0."""
+        is_rare = np.zeros(len(self.y), dtype=bool)
+        is_rare[self.labels.rare] = True
+        return is_rare
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Numbers of the rows of weight above 0."""
+        return np.sort(np.concatenate([self.labels.rare, self.labels.majority]))
+
 
 class EstimatorWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of classifiers of two classes that are made of another estimator, learned in folds.
 
-    Whoever inherits has ``estimator``, ``cv``, ``pos_label``, ``decision_function`` and
+    Subclasses define ``estimator``, ``cv``, ``pos_label``, ``decision_function`` and
     ``score_samples``.
     """
 
@@ -181,6 +193,11 @@ class EstimatorWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         return WrappedRows(X, np.asarray(label_array(y)).reshape(-1), weight, labels)
 
+    def _n_folds(self) -> int | None:
+        """Number of folds that ``cv`` is; None where it is a splitter or a list of folds."""
+        is_number = isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool)
+        return int(self.cv) if is_number else None
+
     def _split(
         self, rows: WrappedRows, target: np.ndarray, by: Any, splitter: Any
     ) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -190,7 +207,7 @@ class EstimatorWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         the splitting to ``cv``. Both are shown `target` as y, and `by` as groups.
         """
         if splitter is not None:
-            kept = np.sort(np.concatenate([rows.labels.rare, rows.labels.majority]))
+            kept = rows.kept
             among = None if by is None else np.asarray(by)[kept]
             pairs = splitter.split(kept, target[kept], among)
             return [(kept[train], kept[test]) for train, test in pairs]

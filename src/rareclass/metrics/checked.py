@@ -185,13 +185,13 @@ def checked_measures(
     estimate = _Estimate(score, sample, expected, sides)
     precision, recall, area, n_rare = _intervals(estimate, sides, is_blind, level)
     hits = sides[0].least if precision is None else precision.value * above.sum()
-    known = [int((sample.y >= least).sum()) for least in (0, 1)]
-    n_random = [len(side.open) for side in sides]
+    n_known, n_rare_known = (int((sample.y >= least).sum()) for least in (0, 1))
+    n_random, n_random_below = (len(side.open) for side in sides)
     prevalence = None if n_rare is None else Interval(*(each / len(score) for each in n_rare))
     n_checks = random_checks(hits, sides[1].n_unseen, recall, half_width, level)
     return CheckedMeasures(
-        method, float(threshold), level, len(score), *known, int(above.sum()), *n_random,
-        precision, recall, area, prevalence, n_rare, n_checks, half_width,
+        method, float(threshold), level, len(score), n_known, n_rare_known, int(above.sum()),
+        n_random, n_random_below, precision, recall, area, prevalence, n_rare, n_checks, half_width,
     )  # fmt: skip
 
 
