@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from numbers import Integral
 from typing import Any, Self
@@ -45,6 +46,7 @@ _UNKNOWN = HeldOutChoice(
 )
 
 
+@dataclass(eq=False, repr=False)
 class RACHCV(BallClassifier, SearchCV):
     """`RACH` with its prices, margin, width and radius chosen over the labelled rows.
 
@@ -148,51 +150,27 @@ center_, ...
     True
     """
 
-    def __init__(
-        self,
-        C1s: Sequence[float] | None = None,
-        C2s: Sequence[float] | None = None,
-        widths: Sequence[float] | None = None,
-        margins: Sequence[float] | None = None,
-        cv: Any = 5,
-        radius: str = "share",
-        learn_radius: bool = True,
-        refit: bool = True,
-        kernel: Any = None,
-        n_landmarks: int = 500,
-        rare_share: float | None = None,
-        filter: Any = True,
-        max_kept: int = 20_000,
-        n_balls: Any = None,
-        tol: float = 1e-6,
-        max_outer: int = 50,
-        max_inner: int = 5000,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        pos_label: Any = None,
-        verbose: bool | str = "auto",
-    ) -> None:
-        self.C1s = C1s
-        self.C2s = C2s
-        self.widths = widths
-        self.margins = margins
-        self.cv = cv
-        self.radius = radius
-        self.learn_radius = learn_radius
-        self.refit = refit
-        self.kernel = kernel
-        self.n_landmarks = n_landmarks
-        self.rare_share = rare_share
-        self.filter = filter
-        self.max_kept = max_kept
-        self.n_balls = n_balls
-        self.tol = tol
-        self.max_outer = max_outer
-        self.max_inner = max_inner
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.pos_label = pos_label
-        self.verbose = verbose
+    C1s: Sequence[float] | None = None
+    C2s: Sequence[float] | None = None
+    widths: Sequence[float] | None = None
+    margins: Sequence[float] | None = None
+    cv: Any = 5
+    radius: str = "share"
+    learn_radius: bool = True
+    refit: bool = True
+    kernel: Any = None
+    n_landmarks: int = 500
+    rare_share: float | None = None
+    filter: Any = True
+    max_kept: int = 20_000
+    n_balls: Any = None
+    tol: float = 1e-6
+    max_outer: int = 50
+    max_inner: int = 5000
+    random_state: Any = None
+    n_jobs: int | None = None
+    pos_label: Any = None
+    verbose: bool | str = "auto"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the parameters, then find the balls with all labels.

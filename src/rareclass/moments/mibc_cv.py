@@ -1,7 +1,7 @@
 """MIBCCV: C chosen by cross-validation, on moments that are summed once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from numbers import Real
 from typing import Any, NamedTuple, Self, cast
@@ -39,6 +39,7 @@ class PriceAndRidge(NamedTuple):
     ridge: Any
 
 
+@dataclass(eq=False, repr=False)
 class MIBCCV(RankScorer, SearchCV):
     """`MIBC` with C, and the ridge where asked, chosen by cross-validation.
 
@@ -114,37 +115,20 @@ class MIBCCV(RankScorer, SearchCV):
     True
     """
 
-    def __init__(
-        self,
-        Cs: Sequence[float] = PAPER_CS,
-        ridges: Sequence[Any] | None = None,
-        cv: Any = 10,
-        scoring: Any = "roc_auc",
-        refit: bool = True,
-        covariance: Any = "full",
-        n_factors: int = 50,
-        ridge: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        pos_label: Any = None,
-        verbose: bool | str = "auto",
-    ) -> None:
-        self.Cs = Cs
-        self.ridges = ridges
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.covariance = covariance
-        self.n_factors = n_factors
-        self.ridge = ridge
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.pos_label = pos_label
-        self.verbose = verbose
+    Cs: Sequence[float] = PAPER_CS
+    ridges: Sequence[Any] | None = None
+    cv: Any = 10
+    scoring: Any = "roc_auc"
+    refit: bool = True
+    covariance: Any = "full"
+    n_factors: int = 50
+    ridge: Any = "auto"
+    tol: float = 1e-6
+    max_iter: int = 1000
+    random_state: Any = None
+    n_jobs: int | None = None
+    pos_label: Any = None
+    verbose: bool | str = "auto"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose C by cross-validation, then fit on all rows.
