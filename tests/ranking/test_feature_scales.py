@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse, stats
+from sklearn.model_selection import StratifiedKFold
 
 from draws import draws
 from oracles.pairs import pair_loss
@@ -18,6 +19,7 @@ from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, 
 from rareclass.labels.two_classes import read_labels
 from rareclass.ranking import feature_scaling as learning
 from rareclass.ranking.feature_scaling import (
+    LearnedScales,
     Study,
     clearly_better,
     distinct_rows,
@@ -362,6 +364,36 @@ def test_kernels_by_name_select(learned):
         model = RankRC(kernel=kernel, lam=2**-6, feature_scaling="learned").fit(X, Y)
         largest = np.argsort(-model.feature_scales_)[:2]
         assert sorted(largest) == [0, 1], kernel
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_fold_learns_its_scales_without_the_rows_that_it_holds_out(monkeypatch, weighted):
+    seen, scales = [], np.array([[2.0, 0.5], [1.0, 3.0], [0.3, 1.0], [1.0, 1.0]])
+    rows, weight = X[:, :2], np.arange(len(Y)) % 3 + 1.0 if weighted else None
+
+    def learn(settings, source, target, *others):
+        labels = target.labels
+        seen.append((labels.rare, np.asarray(labels.majority), labels.rare_weight))
+        return LearnedScales(scales[len(seen) % 4 - 1], [], {}, {})
+
+    monkeypatch.setattr("rareclass.ranking.machine.learn_feature_scales", learn)
+    monkeypatch.setattr("rareclass.ranking.search.learn_feature_scales", learn)
+    folds = list(StratifiedKFold(3).split(rows, Y))
+    fixed = {"width": 2.0, "tol": 1e-9}
+    model = RankRCCV(lams=[0.1], cv=folds, feature_scaling="learned", refit=False, **fixed)
+    model.fit(rows, Y, weight)
+    np.testing.assert_array_equal(model.feature_scales_, scales[0])
+    for k, (train, test) in enumerate(folds):
+        rare, majority, of_rare = seen[k + 1]
+        np.testing.assert_array_equal(np.sort(np.r_[rare, majority]), train)
+        given = np.ones(len(Y)) if weight is None else weight / weight.max()
+        np.testing.assert_allclose(of_rare, given[rare])
+        own = scales[k + 1]
+        of = None if weight is None else weight[train]
+        alone = RankRC(lam=0.1, **fixed).fit(rows[train] * own, Y[train], of)
+        found = model.cv_results_[f"split{k}_test_score"][0]
+        tested = None if weight is None else weight[test]
+        assert found == pytest.approx(alone.score(rows[test] * own, Y[test], tested), abs=1e-3)
 
 
 @pytest.mark.thorough

@@ -91,8 +91,8 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
     calibration_ : Calibration
         From these scores to the probabilities of `predict_proba`.
     classes_, pos_label_, n_iter_, feature_scales_, n_features_in_, feature_names_in_
-        As in `RankRC`. Learned scales serve all folds: they are found before, on all rows, which
-        makes ``best_score_`` a little higher still.
+        As in `RankRC`. Each fold learns scales of its own from its training rows; those of
+        ``feature_scales_`` are learned on all rows.
 
     Raises
     ------

@@ -10,7 +10,7 @@
 6. the machine of all rows, with a threshold learned on the held-out scores
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -36,6 +36,7 @@ from rareclass.estimators.search import (
 from rareclass.findings import warn
 from rareclass.machine import blas_threads, track
 from rareclass.parameters import check_number, check_whole
+from rareclass.ranking.feature_scaling import learn_feature_scales
 from rareclass.ranking.fitting import (
     PENALTIES,
     SolverSettings,
@@ -50,7 +51,7 @@ from rareclass.ranking.problem import Problem
 from rareclass.ranking.ranking_data import PreparedRanking, RankingData, coefficients_of, prepare
 from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.ranking.solvers.path import solve_paths
-from rareclass.ranking.targets import aligned
+from rareclass.ranking.targets import RankingTarget, aligned
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
@@ -137,6 +138,7 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
             f"{self._machine.__name__} with a lam",
             searched.target.strata(searched.source.n_rows),
         )
+        scales = self._scales_of_folds(searched, folds)
         # 2. to 4.
         factors = [1.0] if self.widths is None else np.ravel(self.widths).tolist()
         entries = [_Entry(factor * all_rows.width, candidates) for factor in factors]
@@ -145,17 +147,17 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
             some = folds[:_FIRST_FOLDS]
             equals = self._between_equals
             entries = _better_half(
-                [self._try(searched, one, some, measures) for one in first],
+                [self._try(searched, one, some, scales, measures) for one in first],
                 None if equals is None else equals[1],
             )
-        tried = [self._try(searched, entry, folds, measures) for entry in entries]
+        tried = [self._try(searched, entry, folds, scales, measures) for entry in entries]
         # 5.
         choice = self._store_results(tried)
         self.feature_scales_ = all_rows.scales
         self.__dict__.update(all_rows.target.attributes)
         # 6.
         if self.refit:
-            self.best_estimator_ = self._refit(all_rows, searched, folds, choice)
+            self.best_estimator_ = self._refit(all_rows, searched, folds, scales, choice)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -180,11 +182,23 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
             return all_rows
         return all_rows.drawn(self.search_rows, 0 if state is None else state)
 
+    def _scales_of_folds(self, rows: RankingData, folds: list[Fold]) -> list[np.ndarray] | None:
+        """Learn the scales of the features of each fold from its training rows."""
+        if rows.scales is None:
+            return None
+        targets = [_training_part(rows.target, fold.held_out) for fold in folds]
+        settings, source = rows.settings, rows.source
+        return [
+            learn_feature_scales(settings, source, one, rows.width, self.eps, self.verbose).scales
+            for one in targets
+        ]
+
     def _try(
         self,
         rows: RankingData,
         entry: _Entry,
         folds: list[Fold],
+        scales: list[np.ndarray] | None,
         measures: Sequence[Scoring],
     ) -> _Tried:
         """Losses and lams with one width."""
@@ -195,11 +209,11 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         accuracy = settings_of(SolverSettings, self).accuracy(prepared, is_part)
         losses = [prepared.target.loss(loss) for loss in given_losses]
 
-        def problems(held_out: np.ndarray | None) -> list[Make]:
+        def problems(of: PreparedRanking, held_out: np.ndarray | None) -> list[Make]:
             coordinates = penalty.coordinates
-            return [partial(prepared.problem, 1.0, held_out, loss, coordinates) for loss in losses]
+            return [partial(of.problem, 1.0, held_out, loss, coordinates) for loss in losses]
 
-        on_all_rows = problems(None)
+        on_all_rows = problems(prepared, None)
         given = penalty.lams(on_all_rows) if self.lams is None else np.ravel(self.lams)
         grid = [float(lam) for lam in given]
         lams = list(grid if entry.lams is None else entry.lams)
@@ -210,29 +224,41 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
             lams, whole = self._small_enough(prepared, on_all_rows, lams, accuracy.tol)
         n_losses, total = len(losses), len(folds) * len(losses) * len(lams)
         with blas_threads(1), track("Choosing lam", total, self.verbose) as advance:
+            solutions: list[list[Solution]] = []
+            scores = []
 
             def report(number: int, lam: float, step: Step) -> None:
-                fold = number // n_losses + 1
+                fold = len(solutions) + number // n_losses + 1
                 advance(0, f"fold {fold}, lam {lam:.3g}, iteration {step.iteration}")
 
-            paths = solve_paths(
-                [make for fold in folds for make in problems(fold.held_out)],
-                lams,
-                accuracy.tol,
-                self.max_iter,
-                prepared.at_once,
-                report,
-                lambda: advance(1),
-                penalty.starts,
-                accuracy.cut,
-                accuracy.foresees,
-                accuracy.gap,
-            )
-            each = range(0, len(paths), n_losses)
-            solutions = [list(chain(*paths[k : k + n_losses])) for k in each]
-            scores = prepared.fold_scores(folds, solutions, *measures)
+            for of, some in _sharing_scales(prepared, rows, entry.width, folds, scales):
+                paths = solve_paths(
+                    [make for fold in some for make in problems(of, fold.held_out)],
+                    lams,
+                    accuracy.tol,
+                    self.max_iter,
+                    of.at_once,
+                    report,
+                    lambda: advance(1),
+                    penalty.starts,
+                    accuracy.cut,
+                    accuracy.foresees,
+                    accuracy.gap,
+                )
+                each = range(0, len(paths), n_losses)
+                solved = [list(chain(*paths[k : k + n_losses])) for k in each]
+                solutions += solved
+                scores.append(of.fold_scores(some, solved, *measures))
         tried = _Tried(
-            entry, grid, lams, solutions, scores, accuracy.tol, prepared, on_all_rows, whole
+            entry,
+            grid,
+            lams,
+            solutions,
+            np.concatenate(scores, axis=1),
+            accuracy.tol,
+            prepared,
+            on_all_rows,
+            whole,
         )
         return tried if self.widths is None else tried._replace(prepared=None, on_all_rows=[])
 
@@ -393,6 +419,7 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         all_rows: RankingData,
         searched: RankingData,
         folds: list[Fold],
+        scales: list[np.ndarray] | None,
         choice: _Choice,
     ) -> KernelMachine:
         """The best model of all rows, its threshold from held-out scores of its folds."""
@@ -415,10 +442,11 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
             problem = tried.on_all_rows[choice.place // len(tried.lams)]()
             solution = tried.whole[choice.place]
             (learned,) = learned_machines(prepared, problem, [model.lam], [solution], settings)
-        parts = [
-            of_folds.scored(coefficients_of([path[choice.place]]), tested=fold.tested)
-            for path, fold in zip(tried.solutions, folds, strict=True)
-        ]
+        paths, parts = iter(tried.solutions), []
+        for of, some in _sharing_scales(of_folds, searched, width, folds, scales):
+            for fold in some:
+                coefficients = coefficients_of([next(paths)[choice.place]])
+                parts.append(of.scored(coefficients, tested=fold.tested))
         # Scores of training rows are no guide: a held row is a landmark of its own model.
         foresees = settings.accuracy(prepared).foresees
         score = prepared.scored_part if foresees else prepared.scored
@@ -429,6 +457,35 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         if calibration is not None:
             model.calibration_ = calibration
         return model
+
+
+def _sharing_scales(
+    prepared: PreparedRanking,
+    rows: RankingData,
+    width: float,
+    folds: list[Fold],
+    scales: list[np.ndarray] | None,
+) -> Iterator[tuple[PreparedRanking, list[Fold]]]:
+    """Yield prepared rows and the folds that they serve: all, or each with scales of its own."""
+    if scales is None:
+        yield prepared, folds
+        return
+    for fold, own in zip(folds, scales, strict=False):
+        yield prepare(replace(rows, width=width, scales=own), several=True), [fold]
+
+
+def _training_part(target: RankingTarget, held_out: np.ndarray) -> RankingTarget:
+    """Return the target of the rows that a fold does not hold out."""
+    labels, majority = target.labels, np.asarray(target.labels.majority)
+    held, rest = ~held_out[labels.rare], ~held_out[majority]
+    weight = labels.majority_weight
+    part = target.on_part(
+        np.flatnonzero(held),
+        labels.rare_weight[held],
+        np.ones(np.count_nonzero(rest)) if weight is None else weight[rest],
+    )
+    numbers: Any = part.labels._replace(rare=labels.rare[held], majority=majority[rest])
+    return replace(part, labels=numbers)
 
 
 def _better_half(tried: Sequence[_Tried], equal_within: float | None) -> list[_Entry]:
