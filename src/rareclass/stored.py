@@ -8,6 +8,7 @@ own JSON; everything else is a dictionary with the key "/", which names its kind
     {"/": "tuple", "items": [...]}              also "set", "objects" (an array of objects), "dict"
     {"/": "scalar", "dtype": "<f4", "value": 1} a number or text of NumPy; "float" for nan and inf
     {"/": "generator", "state": {...}}          a random generator
+    {"/": "csr array", "state": {...}}          sparse rows; also "csr matrix"
     {"/": "rank_rc", "state": {...}}            an object of a registered class
     {"/": "same", "as": 2}                      the object or array number 2, counted from 0
 
@@ -22,9 +23,8 @@ import json
 import math
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
-from functools import cached_property
 from importlib import import_module
 from operator import attrgetter
 from types import NoneType, UnionType
@@ -44,6 +44,7 @@ from typing import (
 )
 
 import numpy as np
+from scipy import sparse
 
 T = TypeVar("T")
 
@@ -63,64 +64,39 @@ class Storable(Protocol):
         """Return the object that `to_state` described; raise `ValueError` where it is none."""
 
 
-class Codec(NamedTuple):
-    """How objects of a class of somebody else are stored."""
+def _state_of(value: Any) -> dict[str, Any]:
+    """Return what is stored of an object, by name.
 
-    to_state: Callable[[Any], dict[str, Any]]
-    from_state: Callable[[dict[str, Any]], Any]
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """The classes whose objects can be stored, by the names that files have for them.
-
-    `places` says for each kind where its class is, "module:Class"; a module is imported when a file
-    holds an object of its class. An object is stored by the `codecs` entry of its kind if there is
-    one, else by its own `Storable` methods, else by the fields of a dataclass or named tuple, else
-    by its attributes, which come back without a call of ``__init__``.
+    By its own `Storable` methods, else by the fields of a dataclass or named tuple, else by its
+    attributes, which come back without a call of ``__init__``.
     """
-
-    places: Mapping[str, str]
-    codecs: Mapping[str, Codec]
-
-    @cached_property
-    def names(self) -> dict[str, str]:
-        """The kinds by the places of their classes."""
-        return {place: name for name, place in self.places.items()}
-
-    def state_of(self, name: str, value: Any) -> dict[str, Any]:
-        """Return what is stored of an object, by name."""
-        if name in self.codecs:
-            return self.codecs[name].to_state(value)
-        if isinstance(value, Storable):
-            return value.to_state()
-        if is_dataclass(value):
-            return {n.name: attrgetter(n.name)(value) for n in fields(value) if n.init}
-        if isinstance(value, tuple):
-            return dict(value._asdict())  # type: ignore[attr-defined]
-        return dict(vars(value))
-
-    def object_of(self, name: str, state: dict[str, Any]) -> Any:
-        """Return the object that `state_of` described.
-
-        Raises `ValueError` for a kind that is not registered, and whatever its class raises.
-        """
-        if name in self.codecs:
-            return self.codecs[name].from_state(state)
-        if name not in self.places:
-            raise ValueError(f"there is no kind {name!r}")
-        module, _, path = self.places[name].partition(":")
-        cls: Any = attrgetter(path)(import_module(module))
-        if issubclass(cls, Storable):
-            return cls.from_state(state)
-        if is_dataclass(cls) or issubclass(cls, tuple):
-            return cls(**state)
-        made = cls.__new__(cls)
-        made.__dict__.update(state)
-        return made
+    if isinstance(value, Storable):
+        return value.to_state()
+    if is_dataclass(value):
+        return {n.name: attrgetter(n.name)(value) for n in fields(value) if n.init}
+    if isinstance(value, tuple):
+        return dict(value._asdict())  # type: ignore[attr-defined]
+    return dict(vars(value))
 
 
-NO_KINDS = Kinds({}, {})
+def _object_of(place: str, state: dict[str, Any]) -> Any:
+    """Return the object that `_state_of` described; raises whatever its class raises."""
+    module, _, path = place.partition(":")
+    cls: Any = attrgetter(path)(import_module(module))
+    if issubclass(cls, Storable):
+        return cls.from_state(state)
+    if is_dataclass(cls) or issubclass(cls, tuple):
+        return cls(**state)
+    made = cls.__new__(cls)
+    made.__dict__.update(state)
+    return made
+
+
+# Classes whose objects can be stored, "module:Class" by the names that files have for them. A
+# module is imported when a file holds an object of its class.
+Kinds = Mapping[str, str]
+NO_KINDS: Kinds = {}
+_CSR = {"csr array": sparse.csr_array, "csr matrix": sparse.csr_matrix}
 
 
 class Stored(NamedTuple):
@@ -179,7 +155,7 @@ def read_stored(file: IO[bytes]) -> Stored:
 class _TreePacker:
     def __init__(self, kinds: Kinds) -> None:
         self.arrays: dict[str, np.ndarray] = {}
-        self._kinds = kinds
+        self._names = {place: name for name, place in kinds.items()}
         # By id: the object, so that no other takes its id, and its number; None while it is packed.
         self._known: dict[int, tuple[Any, int | None]] = {}
         self._n_known = 0
@@ -233,12 +209,17 @@ class _TreePacker:
                 return _made("array", name=name)
         if isinstance(value, np.random.Generator):  # of PCG64, the only one that this package makes
             return _made("generator", state=self.pack(value.bit_generator.state, where))
-        kind = self._kinds.names.get(f"{type(value).__module__}:{type(value).__qualname__}")
+        for name, of_scipy in _CSR.items():
+            if type(value) is of_scipy:
+                parts = {part: vars(value)[part] for part in ("data", "indices", "indptr")}
+                parts["shape"] = tuple(int(n) for n in value.shape)
+                return _made(name, state=self.pack(parts, where))
+        kind = self._names.get(f"{type(value).__module__}:{type(value).__qualname__}")
         if kind is None:
             raise TypeError(
                 f"cannot store {type(value).__name__}: {where[1:] or 'the value itself'}"
             )
-        return _made(kind, state=self.pack(self._kinds.state_of(kind, value), where))
+        return _made(kind, state=self.pack(_state_of(value), where))
 
 
 class _TreeUnpacker:
@@ -281,7 +262,14 @@ class _TreeUnpacker:
             generator = np.random.Generator(np.random.PCG64())
             generator.bit_generator.state = state
             return generator
-        return self._kinds.object_of(kind, state)
+        if kind in _CSR:
+            parts = (state["data"], state["indices"], state["indptr"])
+            matrix = _CSR[kind](parts, shape=state["shape"])
+            matrix.check_format(full_check=True)
+            return matrix
+        if kind not in self._kinds:
+            raise ValueError(f"there is no kind {kind!r}")
+        return _object_of(self._kinds[kind], state)
 
 
 _PLAIN: dict[str, Callable[[Any], Any]] = {

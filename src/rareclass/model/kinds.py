@@ -5,13 +5,14 @@ no file. A class is listed here only after a look at what building one does: not
 attributes.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from importlib import import_module
+from inspect import isclass
+from pkgutil import walk_packages
 
-from scipy import sparse
+from rareclass.stored import Kinds
 
-from rareclass.stored import Codec, Kinds
-
-_OURS = {
+STORED: Kinds = {
     "beta map": "rareclass.decide.calibration.calibration_map:BetaMap",
     "bounded numbers": "rareclass.encoding.bounded_numbers:BoundedNumbers",
     "calibration": "rareclass.decide.calibration.calibration:Calibration",
@@ -58,43 +59,11 @@ _OURS = {
     "typed columns": "rareclass.encoding.encoders:TypedColumns",
     "which class": "rareclass.ensemble.which_class:WhichClass",
 }
-_SPARSE = {
-    "csr array": "scipy.sparse._csr:csr_array",
-    "csr matrix": "scipy.sparse._csr:csr_matrix",
-}
-
-
-def _csr_state(matrix: Any) -> dict[str, Any]:
-    return {
-        "data": matrix.data,
-        "indices": matrix.indices,
-        "indptr": matrix.indptr,
-        "shape": tuple(int(n) for n in matrix.shape),
-    }
-
-
-def _csr_codec(make: Any) -> Codec:
-    def from_state(state: dict[str, Any]) -> Any:
-        matrix = make((state["data"], state["indices"], state["indptr"]), shape=state["shape"])
-        matrix.check_format(full_check=True)
-        return matrix
-
-    return Codec(_csr_state, from_state)
-
-
-STORED = Kinds(
-    places=_OURS | _SPARSE,
-    codecs={
-        "csr array": _csr_codec(lambda *parts, **shape: sparse.csr_array(*parts, **shape)),
-        "csr matrix": _csr_codec(lambda *parts, **shape: sparse.csr_matrix(*parts, **shape)),
-    },
-)
-"""The kinds of a model file."""
 
 
 def our_types() -> list[str]:
     """Return the full names of this package's classes that a model file may hold."""
-    return [place.replace(":", ".") for place in _OURS.values()]
+    return [place.replace(":", ".") for place in STORED.values()]
 
 
 # Of other packages, which parameters and fitted attributes of ours may be.
@@ -106,101 +75,35 @@ _FOREIGN_TYPES = (
     "sklearn.model_selection._split.KFold",
     "sklearn.model_selection._split.StratifiedKFold",
 )
-# By the module that they stand in. A type is named here only after a look at what building one
-# does: it sets attributes, and calls nothing that a file names.
-_OF_ESTIMATORS = (
-    "rareclass.folds.score_scale.ScoreMap",
-    "rareclass.decide.calibrated_ranker.CalibratedRanker",
-    "rareclass.decide.calibrated_ranker._FoldScorer",
-    "rareclass.decide.calibration.calibration_map.LogisticMap",
-    "rareclass.decide.chosen_threshold.ChosenThreshold",
-    "rareclass.decide.decision_classifier.DecisionClassifier",
-    "rareclass.decide.threshold_rule.ChosenBand",
-    "rareclass.decide.threshold_rule.ReviewBand",
-    "rareclass.decide.constraints.AsManyAsRare",
-    "rareclass.decide.constraints.GreatestFBeta",
-    "rareclass.decide.constraints.LeastCost",
-    "rareclass.decide.alert_budget.AtMostAlerts",
-    "rareclass.decide.alert_budget.AtMostAlertsAPeriod",
-    "rareclass.decide.alert_budget.PeriodBudget",
-    "rareclass.decide.constraints.AtLeastPrecision",
-    "rareclass.decide.constraints.AtLeastRecall",
-    "rareclass.decide.constraints.AtMostFalsePositiveRate",
-    "rareclass.decide.threshold_rule.ThresholdRule",
-    "rareclass.ensemble.members.machines.GaussianOnTails",
-    "rareclass.ensemble.members.machines.LaplaceOnQuantiles",
-    "rareclass.ensemble.members.machines.LogisticOnIndicators",
-    "rareclass.ensemble.members.machines.LogisticOnQuantiles",
-    "rareclass.ensemble.members.machines.MomentMember",
-    "rareclass.ensemble.members.trees.CatBoost",
-    "rareclass.ensemble.members.trees.DeepHistogramBoosting",
-    "rareclass.ensemble.members.trees.ExtraTrees",
-    "rareclass.ensemble.members.trees.HistogramBoosting",
-    "rareclass.ensemble.members.trees.SlowHistogramBoosting",
-    "rareclass.ensemble.rare_classifier.RareClassifier",
-    "rareclass.findings.Finding",
-    "rareclass.folds.splitters.RareGroupKFold",
-    "rareclass.folds.splitters.RareStratifiedKFold",
-    "rareclass.folds.splitters.RareTimeSplit",
-    "rareclass.hyperball.ball.Ball",
-    "rareclass.hyperball.pool.Background",
-    "rareclass.hyperball.problem.InputSpace",
-    "rareclass.hyperball.problem.KernelSpace",
-    "rareclass.hyperball.rach.RACH",
-    "rareclass.hyperball.rach_cv.RACHCV",
-    "rareclass.kernels.expansion.KernelExpansion",
-    "rareclass.kernels.kernels.FeatureScaled",
-    "rareclass.kernels.kernels.Gaussian",
-    "rareclass.kernels.kernels.Laplace",
-    "rareclass.kernels.kernels.Linear",
-    "rareclass.kernels.kernels.Polynomial",
-    "rareclass.metrics.intervals.Interval",
-    "rareclass.moments.mibc.MIBC",
-    "rareclass.moments.mibc_cv.MIBCCV",
-    "rareclass.moments.moments.Moments",
-    "rareclass.moments.solution.Hyperplane",
-    "rareclass.online.opauc.AdaOAM",
-    "rareclass.online.buffers.DenseBuffers",
-    "rareclass.online.buffers.SparseBuffers",
-    "rareclass.online.cbr.CBR",
-    "rareclass.online.cbr.DiagonalState",
-    "rareclass.online.cbr.FullState",
-    "rareclass.online.feature_maps.FourierFeatures",
-    "rareclass.online.mixture.ExpertRecord",
-    "rareclass.online.feature_maps.Ranks",
-    "rareclass.online.univariate.GaussianState",
-    "rareclass.online.univariate.LogisticState",
-    "rareclass.online.univariate.OnlineLogistic",
-    "rareclass.online.mixture.MixtureState",
-    "rareclass.online.mixture.OnlineMixture",
-    "rareclass.online.mixture.Stack",
-    "rareclass.online.opauc.ClassMoments",
-    "rareclass.online.opauc.LowRankState",
-    "rareclass.online.oam.OAM",
-    "rareclass.online.oam.OAMState",
-    "rareclass.online.opauc.MomentState",
-    "rareclass.online.opauc.OPAUC",
-    "rareclass.online.univariate.UniExp",
-    "rareclass.online.univariate.UniExpState",
-    "rareclass.ranking.losses.pnorm_push.PNormPush",
-    "rareclass.ranking.ordinal_rankrc.OrdinalRankRC",
-    "rareclass.ranking.ordinal_rankrc.OrdinalRankRCCV",
-    "rareclass.ranking.rankrc.RankRC",
-    "rareclass.ranking.rankrc.RankSVM",
-    "rareclass.ranking.rankrc_cv.RankRCCV",
-    "rareclass.ranking.running_model.RunningModel",
-    "rareclass.ranking.stochastic_rankrc.StochasticRankRC",
-    "rareclass.ranking.stochastic_rankrc.MiniBatchState",
-    "rareclass.ranking.stochastic_rankrc.WeightedRows",
-    "rareclass.ranking.solvers.newton.Step",
-)
+# Rooms whose classes are estimators, their parameters and what they learn.
+_ROOMS = ("decide", "ensemble", "folds", "hyperball", "kernels", "moments", "online", "ranking")
+# With one of these a class says itself what building, or dropping, an object does.
+_ACTING = ("__reduce__", "__reduce_ex__", "__setstate__", "__del__")
+
+
+def _of_estimators() -> Iterator[str]:
+    """Yield the full names of classes of these rooms whose building only sets attributes."""
+    for room in _ROOMS:
+        package = import_module(f"rareclass.{room}")
+        for found in walk_packages(package.__path__, f"{package.__name__}."):
+            try:
+                module = import_module(found.name)
+            except ImportError:  # of an extra that is not installed
+                continue
+            for name, each in vars(module).items():
+                is_here = isclass(each) and each.__module__ == found.name
+                if is_here and not any(method in vars(each) for method in _ACTING):
+                    yield f"{found.name}.{name}"
+
 
 SKOPS_TRUSTED: tuple[str, ...] = tuple(
     sorted(
         {
             *our_types(),
             *_FOREIGN_TYPES,
-            *_OF_ESTIMATORS,
+            *_of_estimators(),
+            "rareclass.findings.Finding",
+            "rareclass.metrics.intervals.Interval",
         }
     )
 )

@@ -22,30 +22,27 @@ if TYPE_CHECKING:
 
 FORMAT = 6
 KEPT = 2
-KINDS = Kinds(
-    {
-        "stream": "rareclass.stream.checkpoint:SavedStream",
-        "counters": "rareclass.stream.checkpoint:Counters",
-        "learner": "rareclass.stream.checkpoint:SavedLearner",
-        "encoder": "rareclass.encoding.streams:OnlineEncoder",
-        "label names": "rareclass.stream.reading:LabelNames",
-        "waiting rows": "rareclass.stream.reading:WaitingRows",
-        "labels by id": "rareclass.stream.reading:IdLabels",
-        "memory of ids": "rareclass.stream.reading:Memory",
-        "file mark": "rareclass.stream.log:FileMark",
-        "rejected row": "rareclass.tables.batch:Rejected",
-        "window": "rareclass.stream.drift:Window",
-        "best windows": "rareclass.stream.drift:BestWindows",
-        "best window": "rareclass.stream.drift:BestWindow",
-        "column counts": "rareclass.stream.drift:ColumnCounts",
-        "drift alarm": "rareclass.stream.drift:DriftAlarm",
-        "alerts": "rareclass.stream.alerts:SavedAlerts",
-        "alert budget": "rareclass.stream.options:AlertBudget",
-        "moving threshold": "rareclass.stream.alerts:MovingThreshold",
-        "reason weights": "rareclass.stream.alerts:ReasonWeights",
-    },
-    {},
-)
+KINDS: Kinds = {
+    "stream": "rareclass.stream.checkpoint:SavedStream",
+    "counters": "rareclass.stream.checkpoint:Counters",
+    "learner": "rareclass.stream.checkpoint:SavedLearner",
+    "encoder": "rareclass.encoding.streams:OnlineEncoder",
+    "label names": "rareclass.stream.reading:LabelNames",
+    "waiting rows": "rareclass.stream.reading:WaitingRows",
+    "labels by id": "rareclass.stream.reading:IdLabels",
+    "memory of ids": "rareclass.stream.reading:Memory",
+    "file mark": "rareclass.stream.log:FileMark",
+    "rejected row": "rareclass.tables.batch:Rejected",
+    "window": "rareclass.stream.drift:Window",
+    "best windows": "rareclass.stream.drift:BestWindows",
+    "best window": "rareclass.stream.drift:BestWindow",
+    "column counts": "rareclass.stream.drift:ColumnCounts",
+    "drift alarm": "rareclass.stream.drift:DriftAlarm",
+    "alerts": "rareclass.stream.alerts:SavedAlerts",
+    "alert budget": "rareclass.stream.options:AlertBudget",
+    "moving threshold": "rareclass.stream.alerts:MovingThreshold",
+    "reason weights": "rareclass.stream.alerts:ReasonWeights",
+}
 _NAME = re.compile(r"checkpoint-(\d{15})\.npz")
 
 
