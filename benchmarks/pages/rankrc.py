@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import feature_scales
 from benchmarks.markdown import table
 from benchmarks.ordinal import page as ordinal_page
 from benchmarks.pages import charts
@@ -252,25 +251,4 @@ def _ordinal(result: Result) -> Finding:
         "the generated rows",
         f"OrdinalRankRC {mauc['OrdinalRankRC']:.1f} %",
         ", ".join(f"{peer} {mauc[peer]:.1f} %" for peer in ("ridge", "LightGBM regression")),
-    )
-
-
-@page(
-    "feature_scales",
-    "Learned scales of the features",
-    "rankings",
-    "feature_scales",
-    'RankRC with feature_scaling="learned" is compared with RankRC on all features, on generated '
-    "tables whose informative features are known and on real sets.",
-    feature_scales.feature_scales_page,
-    is_headline=True,
-)
-def _feature_scales(result: Result) -> Finding:
-    own = chosen(result["generated"], shape="clusters")
-    auc = mean_of_each(cell["auc"] for cell in own)
-    return Finding(
-        "Generated tables in which exactly the 5 informative features of 50 are found",
-        f"{sum(cell['exactly'] for cell in own)} of {len(own)}, AUC {100 * auc['learned']:.1f} %",
-        f"AUC with all features {100 * auc['plain']:.1f} %, with the 5 alone "
-        f"{100 * auc['alone']:.1f} %",
     )
