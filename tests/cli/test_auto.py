@@ -24,7 +24,8 @@ from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 # One member of each kind of function.
-KINDS = ("--members", "smooth-kernel-on-numbers,Extra trees,logistic regression", "--folds", "2")
+_NAMES = "smooth-kernel-on-logarithms,Extra trees,logistic regression"
+KINDS = ("--members", _NAMES, "--folds", "2")
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +121,7 @@ def test_the_time_and_the_objective_are_taken(
     fit = package.RareClassifier.fit
 
     def watched(self: package.RareClassifier, *given: Any, **named: Any) -> Any:
-        seen.append((self.time_budget, self.objective, self.compact, self.cv))
+        seen.append((self.time_budget, self.objective, self.cv))
         return fit(self, *given, **named)
 
     monkeypatch.setattr(package.RareClassifier, "fit", watched)
@@ -134,14 +135,14 @@ def test_the_time_and_the_objective_are_taken(
         "--overwrite",
     )
     output_of(rareclass(
-        "fit", *words, "--time-budget", "1.5m", "--objective", "roc-auc", "--compact"
+        "fit", *words, "--time-budget", "1.5m", "--objective", "roc-auc"
     ))  # fmt: skip
-    assert seen == [(90.0, "roc_auc", True, 2)]
+    assert seen == [(90.0, "roc_auc", 2)]
     seen.clear()
     output_of(rareclass("fit", *words, "--holdout", "0.2"))
     # Two fits, for the estimate and for the model, share the time.
     half = default_seconds(240) / 2
-    assert seen == [(half, "average_precision", False, 2)] * 2
+    assert seen == [(half, "average_precision", 2)] * 2
 
 
 @pytest.mark.sampled(6)
@@ -170,7 +171,7 @@ def test_wrong_words(
         ("auto", "--width", ("1",), "rankrc", ""),
         ("auto", "--cost", ("1",), "mibc", ""),
         ("auto", "--levels", ("a,b",), "ordinal-rankrc", "--positive"),
-        ("mibc", "--compact", (), "auto", ""),
+        ("mibc", "--members", ("mibc",), "auto", ""),
         ("mibc", "--lam", ("0.1",), "rankrc", "--cost"),
         ("rankrc", "--cost", ("inf",), "mibc", "--lam"),
         ("rankrc", "--covariance", ("full",), "mibc", ""),

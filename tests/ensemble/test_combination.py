@@ -111,7 +111,7 @@ def test_a_part_of_the_weight_is_shared_by_those_near_the_best_and_the_rest_is_v
     y = np.arange(n_rows) % 10 == 0
     members = [candidate(f"good {k}", noisy(y, 2.0, 10 * seed + k)) for k in range(3)]
     members += [candidate("none", noisy(y, 0.0, 9))]
-    combined = combine(members, held_out_rows(y), average_precision, False, 0)
+    combined = combine(members, held_out_rows(y), average_precision, 0)
     rarity = {each.candidate.member.name: each.rarity for each in combined.candidates}
     bounds = {
         name: interval("average_precision", y, each, None, 0.8) for name, each in rarity.items()
@@ -132,22 +132,8 @@ def test_a_part_of_the_weight_is_shared_by_those_near_the_best_and_the_rest_is_v
 def test_some_member_has_weight_where_none_has_much():
     y = np.arange(400) % 10 == 0
     members = [candidate(f"good {k}", noisy(y, 2.0, k)) for k in range(40)]
-    combined = combine(members, held_out_rows(y), average_precision, False, 0)
+    combined = combine(members, held_out_rows(y), average_precision, 0)
     assert combined.weights.sum() == pytest.approx(1.0)
-
-
-def test_the_best_member_is_alone_where_that_loses_no_more_than_it_may():
-    y = np.arange(400) % 10 == 0
-    members = [candidate(f"good {k}", noisy(y, 2.0, k)) for k in range(3)]
-    rows = held_out_rows(y)
-    together = combine(members, rows, average_precision, False, 0)
-    rarity = np.column_stack([each.rarity for each in together.candidates])
-    alone, combined = (average_precision(y, s) for s in (rarity[:, 0], rarity @ together.weights))
-    lost = combined - alone
-    assert lost > combination.COMPACT_LOSS
-    for may_lose, is_alone in ((lost + 1e-9, True), (lost - 1e-9, False), (True, False)):
-        weights = combine(members, rows, average_precision, may_lose, 0).weights
-        np.testing.assert_array_equal(weights, [1, 0, 0] if is_alone else together.weights)
 
 
 def test_by_the_objective_a_member_shares_in_the_weight_or_not():
@@ -158,8 +144,8 @@ def test_by_the_objective_a_member_shares_in_the_weight_or_not():
     assert average_precision(y, top) > average_precision(y, all_over) + 0.1
     assert roc_auc(y, all_over) > roc_auc(y, top) + 0.1
     rows = held_out_rows(y)
-    by_precision = by_name(combine(members, rows, average_precision, False, 0))
-    by_auc = by_name(combine(members, rows, roc_auc, False, 0))
+    by_precision = by_name(combine(members, rows, average_precision, 0))
+    by_auc = by_name(combine(members, rows, roc_auc, 0))
     assert by_precision["top"] > 0.5 > by_precision["all over"]
     assert by_auc["all over"] > 0.5 > by_auc["top"]
 
@@ -184,7 +170,7 @@ def test_where_nobody_errs_no_member_decides_alone():
     y = np.arange(4000) % 40 == 0
     without_errors = [candidate(f"member {k}", noisy(y, 9.0, k)) for k in range(3)]
     behind = candidate("behind", noisy(y, 2.0, 8))
-    combined = combine([*without_errors, behind], held_out_rows(y), average_precision, False, 0)
+    combined = combine([*without_errors, behind], held_out_rows(y), average_precision, 0)
     weights = by_name(combined)
     assert weights.pop("behind") == 0.0
     assert min(weights.values()) > 0.1
@@ -199,7 +185,7 @@ def test_cross_fitted_scores_have_weights_and_scale_of_the_other_folds(seed, n_f
     weight = random.integers(1, 4, 180).astype(float) if is_weighted else None
     members = [candidate(str(k), noisy(y, 1.0 + 0.2 * k, seed % 1000 + k)) for k in range(4)]
     rows = held_out_rows(y, weight, fold)
-    found = cross_fitted_log_rates(members, rows, average_precision, False, 0)
+    found = cross_fitted_log_rates(members, rows, average_precision, 0)
     rarity = {}
     for each in members:
         rarity[each.member.name] = np.empty(180)
@@ -214,7 +200,7 @@ def test_cross_fitted_scores_have_weights_and_scale_of_the_other_folds(seed, n_f
         others = np.flatnonzero(fold != number)
         part = rows._replace(tested=others)
         total = np.zeros(180)
-        for name, share in by_name(combine(members, part, average_precision, False, 0)).items():
+        for name, share in by_name(combine(members, part, average_precision, 0)).items():
             total += share * rarity[name]
         rest = others[~y[others]]
         scale = FalsePositiveRate.of(total[rest], None if weight is None else weight[rest])
@@ -265,7 +251,7 @@ def test_the_estimate_of_members_without_bias_is_that_of_new_rows():
             for k in range(4)
         ]
         rows = held_out_rows(y, None, fold)
-        rates = cross_fitted_log_rates(members, rows, average_precision, False, 0)
+        rates = cross_fitted_log_rates(members, rows, average_precision, 0)
         found.append(average_precision(y, -rates))
         knows = random.normal(size=400) + 1.5 * y
         new.append(average_precision(y, knows + 0.35 * random.normal(size=400)))

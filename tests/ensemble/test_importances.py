@@ -87,7 +87,7 @@ def test_importances_are_losses_of_the_merit_by_hand():
     views = views_of(FRAME[["noise", "decides"]])
     candidate = learned(views)
     held_out = HeldOutRows(Y, None, np.arange(N))
-    combination = combine([candidate], held_out, average_precision, compact=False, seed=0)
+    combination = combine([candidate], held_out, average_precision, seed=0)
     (scaled,) = combination.candidates
 
     found = permutation_importances(
@@ -120,9 +120,7 @@ def test_the_leaderboard_measures_held_out_rows_with_their_weights():
     views = views_of(FRAME, weight=weight)
     good, bad = learned(views), learned(views, "worse")
     bad = Candidate(bad.member, "", -bad.held_out, bad.by_fold, bad.function, 2.5)
-    combined = combine(
-        [bad, good], HeldOutRows(Y, weight, np.arange(N)), roc_auc, compact=False, seed=0
-    )
+    combined = combine([bad, good], HeldOutRows(Y, weight, np.arange(N)), roc_auc, seed=0)
     board = leaderboard(combined, Y, weight)
     assert board["member"].tolist() == ["mean difference", "worse"]
     assert board["seconds"].tolist() == [1.5, 2.5]

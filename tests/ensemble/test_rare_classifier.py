@@ -230,8 +230,6 @@ def test_hard_tables():
         ({"random_state": -1}, "random_state=-1"),
         ({"pos_label": "thief"}, "pos_label='thief'"),
         ({"cv": 1}, "cv=1"),
-        ({"compact": -0.1}, "compact=-0.1 must be True, False or a loss of at least 0"),
-        ({"compact": "yes"}, "compact='yes'"),
     ],
 )
 def test_parameters_are_checked(given, says):
@@ -253,25 +251,6 @@ def test_a_column_that_gives_the_label_away_is_told():
     assert (finding.kind, finding.values["column"]) == (FindingKind.LABEL_LEAK, "refund")
     assert finding.values["roc_auc"] > 0.999
     assert int(np.argmax(model.feature_importances_)) == 4
-
-
-@pytest.mark.sampled(0)
-def test_compact_keeps_the_best_member_where_little_is_lost():
-    members = [MeanDifference(), KERNEL, TREES]
-    whole = quick(members).fit(X, Y)
-    assert len(whole.members_) > 1
-    one = quick(members, compact=1.0).fit(X, Y)
-    (kept,) = one.members_
-    assert kept.weight == 1.0
-    assert kept.name == whole.leaderboard_["member"][0]
-    # What True allows is a hundredth.
-    hundredth = quick(members, compact=0.01).fit(X, Y)
-    for compact in (True, np.True_):
-        model = quick(members, compact=compact).fit(X, Y)
-        assert [each.weight for each in model.members_] == [
-            each.weight for each in hundredth.members_
-        ]
-    assert len(quick(members, compact=1e-9).fit(X, Y).members_) > 1
 
 
 def test_the_objective_is_what_is_maximised():

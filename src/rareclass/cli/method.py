@@ -40,7 +40,6 @@ def _of_auto(method: str) -> dict[str, tuple[str, str]]:
         "time_budget": ("auto", f"{method} has no time limit"),
         "objective": ("auto", f"{method} has a fixed one"),
         "members": ("auto", f"{method} has no members"),
-        "compact": ("auto", f"{method} is a single model"),
     }
 
 
@@ -110,14 +109,6 @@ class MethodOptions:
             help="Ensemble members of auto, separated by commas: kernel, trees, or names that fit "
             "--details prints.",
             show_default="auto",
-        ),
-    ] = None
-    compact: Annotated[
-        bool | None,
-        typer.Option(
-            "--compact",
-            help="Keep only auto's best member if that loses at most 0.01: a smaller file.",
-            show_default=False,
         ),
     ] = None
     lam: Annotated[
@@ -198,7 +189,7 @@ class MethodOptions:
         if self.members is not None:
             names = (name.strip() for name in self.members.split(","))
             asked["members"] = check_members(tuple(name for name in names if name))
-        return AutoMethod(compact=bool(self.compact), **asked)
+        return AutoMethod(**asked)
 
 
 def parse_levels(text: str | None) -> tuple[str, ...] | None:

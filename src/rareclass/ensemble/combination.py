@@ -45,8 +45,6 @@ _SETTINGS_A_MEMBER = 2
 _SHARED, _RARE_ROWS_UNHEARD = 0.3, 50.0
 # Members of less weight than this are left out: new rows would wait for them, and rank no better.
 _LEAST_WEIGHT = 0.05
-# Loss that `compact=True` allows.
-COMPACT_LOSS = 0.01
 
 
 def precision_at_rare(y: np.ndarray, scores: np.ndarray, weight: Any = None) -> float:
@@ -171,21 +169,19 @@ def combine(
     candidates: Sequence["Candidate"],
     held_out: HeldOutRows,
     objective: Scoring,
-    compact: bool | float,
     seed: int,
 ) -> Combination:
     """Choose weights of the candidates by held-out rows, and learn the combination's own scale.
 
     Where no rare row is held out (there is one), the first settings of all members share equally.
     """
-    return _combined(_on_scales(candidates, held_out), held_out, objective, compact, seed)
+    return _combined(_on_scales(candidates, held_out), held_out, objective, seed)
 
 
 def cross_fitted_log_rates(
     candidates: Sequence["Candidate"],
     held_out: HeldOutRows,
     objective: Scoring,
-    compact: bool | float,
     seed: int,
 ) -> np.ndarray:
     """Return ln F of every tested row by weights and scale of the other folds alone, in order.
@@ -202,7 +198,7 @@ def cross_fitted_log_rates(
         within = of_row == number
         others = held_out._replace(tested=held_out.tested[~within])
         of_others = [each._replace(rarity=each.rarity[~within]) for each in scaled]
-        combination = _combined(of_others, others, objective, compact, seed)
+        combination = _combined(of_others, others, objective, seed)
         rarity = np.zeros(np.count_nonzero(within))
         for each, weight in combination.in_use():
             rarity += weight * rarity_of[id(each.candidate)][within]
@@ -225,7 +221,6 @@ def _combined(
     scaled: Sequence[ScaledCandidate],
     held_out: HeldOutRows,
     objective: Scoring,
-    compact: bool | float,
     seed: int,
 ) -> Combination:
     """`combine` of candidates on their scales."""
@@ -236,7 +231,7 @@ def _combined(
         weights = np.full(len(scaled), 1.0 / len(scaled))
     else:
         scaled.sort(key=lambda each: -each.objective)
-        weights = _choose_weights(scaled, held_out, objective, compact, seed)
+        weights = _choose_weights(scaled, held_out, objective, seed)
     rarity = np.column_stack([each.rarity for each in scaled]) @ weights
     return Combination(scaled, weights, _scale(rarity, held_out))
 
@@ -245,29 +240,13 @@ def _choose_weights(
     scaled: Sequence[ScaledCandidate],
     held_out: HeldOutRows,
     objective: Scoring,
-    compact: bool | float,
     seed: int,
 ) -> np.ndarray:
-    """Choose weights of candidates in order of the objective: of the best settings of members."""
+    """Choose weights of candidates in order of the objective: of the best settings of members.
+
+    A part are votes for all of these, and a part is shared equally by those near the best.
+    """
     places, part = _rows_to_weigh_on(scaled, held_out, seed)
-    weights = _voted(scaled, places, part, objective)
-    is_switch = isinstance(compact, (bool, np.bool_))
-    loss = COMPACT_LOSS * compact if is_switch else float(compact)
-    if loss:
-        rarity = np.column_stack([each.rarity[places] for each in scaled])
-        alone, combined = (
-            part.measure(objective, each) for each in (rarity[:, 0], rarity @ weights)
-        )
-        if alone >= combined - loss:
-            weights[:] = 0.0
-            weights[0] = 1.0
-    return weights
-
-
-def _voted(
-    scaled: Sequence[ScaledCandidate], places: np.ndarray, part: HeldOutRows, objective: Scoring
-) -> np.ndarray:
-    """Weights by votes for all members, and a part shared equally by those near the best."""
     chosen = best_settings(scaled, _SETTINGS_A_MEMBER)
     scores = np.column_stack([scaled[k].rarity[places] for k in chosen])
     bounds = [interval_of(objective, part, column) for column in scores.T]

@@ -71,9 +71,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         "auto" is 5. Where there is not time for 5 on all rows it is 3, or, with 1,000 rare rows, 2
         of a tenth of the rows each, so that members learn from more of them. Every row is held out
         once at most.
-    compact : bool or float, default=False
-        Keep the best single member where the objective on held-out rows loses at most 0.01, or
-        the loss given: a smaller, quicker model.
     absolute_time : bool, default=False
         Learn from dates as moments as well. Without it they count by what recurs (hour, weekday,
         day, month, days between two dates): a clock only ever shows new moments.
@@ -198,7 +195,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         objective: Any = "average_precision",
         members: Any = "auto",
         cv: Any = "auto",
-        compact: bool | float = False,
         absolute_time: bool = False,
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -209,7 +205,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         self.objective = objective
         self.members = members
         self.cv = cv
-        self.compact = compact
         self.absolute_time = absolute_time
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -250,8 +245,6 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         started = learning_clock()
         if self.time_budget != "auto":
             check_number("time_budget", self.time_budget, 'a number above 0, or "auto"')
-        if not isinstance(self.compact, (bool, np.bool_)):
-            check_number("compact", self.compact, "True, False or a loss of at least 0", ends="[)")
         seed = 0 if self.random_state is None else self.random_state
         check_whole("random_state", seed, "a whole number or None", 0)
         seed = int(seed)
@@ -265,11 +258,10 @@ class RareClassifier(ClassScorer, FitsRows, BaseEstimator):
         budget = TimeBudget(self.time_budget_, started)
         for_classes = _FOR_CLASSES if self.has_several else 0.0
         within = TimeBudget((1.0 - _AFTERWARDS - for_classes) * budget.seconds, started)
-        how = (objective, self.compact, seed)
         race = self._race(rows, members, objective, within, seed)
         views, held_out = race.views, race.held_out
-        combination = combine(race.candidates, held_out, *how)
-        log_rates = cross_fitted_log_rates(race.candidates, held_out, *how)
+        combination = combine(race.candidates, held_out, objective, seed)
+        log_rates = cross_fitted_log_rates(race.candidates, held_out, objective, seed)
         self.members_ = combination.learned_members()
         self.scale_, self.statistics_ = combination.scale, views.statistics
         classes = None

@@ -190,7 +190,7 @@ def _learn_class(
     held_out = HeldOutRows.of(rows, race.seed)
     inner = Race(views, held_out, TimeBudget(seconds), race.costs, race.seed, race.n_jobs)
     inner.run(_members(race))
-    how = (race.objective, False, race.seed)
+    how = (race.objective, race.seed)
     combination = combine(inner.candidates, held_out, *how)
     scores = -cross_fitted_log_rates(inner.candidates, held_out, *how) / _LN_10
     calibration = learn_calibration(is_class[held_out.tested], scores, held_out.tested_weight)

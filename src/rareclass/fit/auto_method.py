@@ -51,7 +51,6 @@ class AutoMethod(Method[RareClassifier]):
     seconds: float | None = None  # for all trainings together; None: by the number of rows
     objective: str = "average_precision"
     members: tuple[str, ...] = ("auto",)
-    compact: bool = False
     # Of a training before this one: members without weight, as its leaderboard has them, and those
     # that there was no time for, or that their first fold showed to be behind.
     also_tried: tuple[LeaderboardRow, ...] = ()
@@ -76,7 +75,6 @@ class AutoMethod(Method[RareClassifier]):
             objective=self.objective,
             members=members,
             cv="auto" if terms.folds == FOLDS else max(terms.folds, 2),
-            compact=self.compact,
             random_state=terms.seed,
             pos_label=1,
         )
@@ -187,8 +185,8 @@ def method_for(file: TableFile | SvmlightFile, method: Method) -> Method:
     if method != AutoMethod():
         raise InputError(
             f"{file.path} is an svmlight file, which --method auto does not learn from: "
-            f"{RankRCMethod.name} does, and has no --time-budget, --objective, --members and "
-            "--compact.",
+            f"{RankRCMethod.name} does, and has no --time-budget, --objective and "
+            "--members.",
             "Leave them out, or give a table with named columns.",
             ErrorKind.UNSUPPORTED,
         )
