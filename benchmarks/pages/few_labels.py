@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import audit, hunt_hits, rach_prices
+from benchmarks import audit, hunt_hits
 from benchmarks.markdown import table
 from benchmarks.pages import charts
-from benchmarks.pages.page import Finding, Result, chosen, mean_of_each, means_by, page
+from benchmarks.pages.page import Finding, Result, chosen, mean_of_each, page
 from benchmarks.paper_tables import rach_figures, rach_tables
 from benchmarks.paper_tables.rach_methods import PERF
 from benchmarks.paper_tables.rach_protocol import SHARES
@@ -149,40 +149,6 @@ def _rach(result: Result) -> Finding:
         "the best; leads over data sets",
         f"RACHCV {ours.first} (mean F1 {ours.mean:.1f} %)",
         ", ".join(peers),
-    )
-
-
-def _prices_body(result: Result) -> str:
-    """F1 by the price of unlabelled rows: how the default of `RACH` was chosen."""
-    cells = result["cells"]
-    n_fits = sum(len(cell["f1"]) for cell in chosen(cells, C2=cells[0]["C2"]))
-    words = (
-        "F1 in percent of `RACH` with defaults but C2 (and a Gaussian kernel), mean over problems, "
-        f"5, 15 and 25 percent of labels and {result['splits']} splits; in brackets the median of "
-        'rows returned for each rare row that there is. "0.3/kept" is 0.3 over the number of '
-        "unlabelled rows that the filter keeps. The price was chosen on every other problem of "
-        "the RACH page and confirmed on the others. "
-        f"Beyond the share: balls with more than twice the rows that can be rare, of {n_fits}, and "
-        "their mean F1."
-    )
-    return words + "\n\n" + table(rach_prices.HEADER, rach_prices.lines(cells))
-
-
-@page(
-    "rach_prices",
-    "The price of unlabelled rows in RACH",
-    "labels",
-    "rach_prices",
-    "RACH is fitted with nine values of C2, the price of an unlabelled row inside the ball.",
-    _prices_body,
-)
-def _prices(result: Result) -> Finding:
-    cells = [{"C2": str(cell["C2"]), "f1": 100.0 * np.mean(cell["f1"])} for cell in result["cells"]]
-    means = means_by(cells, "C2", "f1")
-    return Finding(
-        "Mean F1 of RACH by C2, the price of unlabelled rows inside the ball",
-        f"no price, the default, {means['0']:.1f} %",
-        f"0.3 over the number of rows kept {means['0.3/kept']:.1f} %, C2 = 1 {means['1']:.1f} %",
     )
 
 

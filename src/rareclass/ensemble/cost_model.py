@@ -9,8 +9,8 @@ from rareclass.ensemble.members.member import Member, Size
 # Fewer majority rows than this, or than so many a rare row, are not thinned further.
 LEAST_ROWS, LEAST_PER_RARE = 20_000, 5
 # Seconds of one core for a unit of each member's `cost`, on a machine that others are measured by:
-# tables of 1,500 x 12 to 20,000 x 20, three folds (`python -m benchmarks.member_costs`); less for
-# forests, which are quicker on indicators, as real tables have them.
+# tables of 1,500 x 12 to 20,000 x 20, three folds; less for extra trees, which are quicker on
+# indicators, as real tables have them.
 _REFERENCE_SECONDS = {
     "histogram boosting": 1e-6,
     "slow histogram boosting": 1e-6,
