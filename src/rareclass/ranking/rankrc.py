@@ -49,18 +49,16 @@ class RankRC(RankScorer, KernelMachine):
         Strength of the regulariser, above 0. Larger is smoother; see `RankRCCV` for choosing.
     landmarks : {"rare", "all", "random"}, (str, int), int or array, default="rare"
         Rows whose kernel functions carry the model. "rare" is RankRC; ("rare", k) takes at most
-        k of the rare rows, spread out by k-means++, for thousands of rare rows, all of which
-        stay in the loss; ("rare", k, "pivoted_cholesky") takes those that span the others best
-        under the kernel; ("rare+majority", k) adds k majority rows drawn at random: for a
-        handful of rare rows. "all" is kernel RankSVM (time and memory grow with the square of the
-        rows); "random" is as many rows drawn from all as there are rare ones; an integer is
-        that many; an array holds row numbers, or points as a matrix.
+        k of the rare rows, spread out by k-means++, and ("rare", k, "pivoted_cholesky") those that
+        span the others best under the kernel, for thousands of rare rows, all of which stay in the
+        loss; ("rare+majority", k) adds k majority rows drawn at random, for a handful of rare rows.
+        "all" is kernel RankSVM; "random" is as many rows drawn from all as there are rare ones; an
+        integer is that many; an array holds row numbers, or points as a matrix.
     loss : str, PairLoss or LabellingLoss, default="smoothed_hinge"
-        "smoothed_hinge" and "squared_hinge" are losses of the score difference of a pair.
-        "pnorm_push" pushes down majority rows that stand above many rare ones, for precision and
-        average precision (`PNormPush`, "power"). "f1", "break_even" and "precision_at_k"
-        (`PrecisionAtK`, "k") are no sums over pairs but upper bounds of one minus these measures,
-        solved by cutting planes (see Notes). The classes are in `rareclass.ranking.losses`.
+        "smoothed_hinge" and "squared_hinge" are losses of the score difference of a pair;
+        "pnorm_push" (`PNormPush`, "power") pushes down majority rows that stand above many rare
+        ones. "f1", "break_even" and "precision_at_k" (`PrecisionAtK`, "k") are upper bounds of one
+        minus these measures (see Notes). The classes are in `rareclass.ranking.losses`.
     eps : float, default=0.5
         Half the width of the quadratic part of the loss, in (0, 0.5]. Smaller is nearer to the
         hinge.
@@ -69,36 +67,29 @@ class RankRC(RankScorer, KernelMachine):
     penalty : {"l2", "l1"}, default="l2"
         "l2" is the formula above. With "l1" the regulariser is
         :math:`\lambda \sum_r k(x_r, x_r)^{1/2} |\beta_r|`: most landmarks drop out, the more the
-        larger lam, and scoring costs as much less. From a :math:`\lambda_{\max}` on, which depends
-        on the data and is below 1 where k(x, x) = 1, no landmark is left; see `RankRCCV`.
+        larger lam, and scoring costs as much less.
     feature_scaling : {None, "learned"}, default=None
-        "learned" finds a scale for every feature inside the kernel, zero for those that do not
-        help to rank, on at most 500 rare and 5,000 other distinct rows, by cross-validation with
-        lams, folds and a smoothed hinge of its own: it does not depend on `lam` or `loss`. For
-        kernels given by name. See ``feature_scales_``.
+        "learned" finds a scale for every feature inside a kernel given by name, zero for those that
+        do not help to rank, by cross-validation on at most 500 rare and 5,000 other distinct rows.
+        It does not depend on `lam` or `loss`. See ``feature_scales_``.
     tol : float or "auto", default="auto"
-        Wanted norm of the gradient, relative to its norm at zero (on many rows that of a part of
-        them); with "l1" the largest violation
-        of the conditions of the minimum, relative to :math:`\lambda_{\max}`; with "f1",
-        "break_even" and "precision_at_k" the gap to a lower bound of the objective, relative to it.
-        Smaller is more exact.
-        "auto" is 1e-6, and with "l2" beyond 20,000 majority rows 1e-3: up to half fewer passes,
-        for an AUC on new rows that is the same to four digits. Beyond 100,000 majority rows "auto"
-        sums over so many of them that their standard error is a quarter of that of the rare rows,
-        and lets two parts of the rows foresee that it is reached, with the standard error of what
-        they tell, in place of one more pass. `offset_` is then learned on a part.
-        With "f1", "break_even" and "precision_at_k" it is 1e-3.
+        Wanted norm of the gradient, relative to its norm at zero; with "l1" the largest violation
+        of the conditions of the minimum, relative to the slope at zero; with "f1", "break_even" and
+        "precision_at_k" the gap to a lower bound of the objective, relative to it.
+        "auto" is 1e-6, for the last three 1e-3, and with "l2" beyond 20,000 majority rows 1e-3,
+        which changes the AUC on new rows in the fifth digit. Beyond 100,000 majority rows "auto"
+        sums over so many of them that their standard error is a quarter of that of the rare rows;
+        parts of the rows tell whether it is reached, and `offset_`.
     max_iter : int, default=200
         Most Newton iterations, or cutting planes.
     memory : str or int, default="2GiB"
-        Bytes that fit may hold: kernel blocks that do not fit are worked out again in each pass,
-        which changes the time and not the result. What cannot be cut (three matrices of
-        landmarks, and the rare rows' kernel) must fit in it as well, or fit refuses.
+        Bytes that fit may hold. Kernel blocks that do not fit are worked out again in each pass:
+        slower, with the same result. Three matrices of landmarks and the rare rows' kernel must
+        fit, or fit refuses.
     kernel_dtype : {"auto", "float32", "float64"}, default="auto"
-        What kernel blocks of float64 rows in memory are worked out in. "auto" is float32 beyond
-        100,000 rows, which halves their time and memory; scores move by about 1e-6. Rows whose
-        values float32 would round by more than 1e-4 of `width` stay in float64, and float32 rows
-        in float32. Sums are in float64 in any case.
+        Type of the kernel blocks of float64 rows. "auto" is float32 beyond 100,000 rows, for half
+        the time and memory; scores move by about 1e-6. Rows whose values float32 would round by
+        more than 1e-4 of `width` stay in float64. Sums are in float64 in any case.
     n_jobs : int or None, default=None
         Threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState or None
@@ -115,34 +106,29 @@ class RankRC(RankScorer, KernelMachine):
     pos_label_ : label
         The rare class.
     landmarks_ : ndarray or CSR of shape (n_landmarks, n_features)
-        The distinct rows that carry the model: equal rows are one landmark. With "l1" those that
-        dropped out are left out here, in ``landmark_rows_``, ``dual_coef_`` and ``whitener_``.
+        The distinct rows that carry the model, in the units of X. With "l1" those that dropped out
+        are left out here, in ``landmark_rows_``, ``dual_coef_`` and ``whitener_``.
     n_landmarks_ : int
-        Landmarks in use, with a coefficient that is not zero: what a row's score costs.
+        Landmarks with a coefficient that is not zero: what a row's score costs.
     landmark_rows_ : ndarray of int or None
         A training row for each; None when points were given.
     dual_coef_ : ndarray of shape (n_landmarks,)
         beta.
     whitener_ : ndarray of shape (n_landmarks, rank)
-        What `transform` multiplies the kernel by. It is kept because eigenvectors of nearly equal
-        eigenvalues come out otherwise on another machine.
+        What `transform` multiplies the kernel by.
     width_ : float
         Sigma.
     feature_scales_ : ndarray of shape (n_features,) or None
         What every feature is multiplied by inside the kernel, with ``feature_scaling="learned"``:
-        0 drops it, larger looks at it more closely. They keep the mean squared distance of rows,
-        so on standardised features the mean of their squares is 1. All are 1 where none were
-        better on held-out rows. ``landmarks_`` stay in the units of X.
+        0 drops it, larger looks at it more closely. They keep the mean squared distance of rows.
+        All are 1 where none were better on held-out rows.
     offset_ : float
-        Score above which a row is called rare: the best balanced accuracy on the training rows
-        (those of a part, with ``tol="auto"`` beyond 100,000 majority rows).
-        With rare landmarks those scores are optimistic for the rare rows; choose the threshold
-        on held-out rows where it matters. With "f1" it is learned with the scores; with
-        "break_even" as many training rows are above it as are rare, with "precision_at_k" k.
-    objective_ : float
-        The minimum found; foreseen where the last step of `history_` is.
-    optimality_ : float
-        What `tol` is about, there.
+        Score above which a row is called rare: the best balanced accuracy on the training rows,
+        which is optimistic where rare rows are landmarks; choose it on held-out rows where it
+        matters. With "f1" it is learned with the scores; with "break_even" as many training rows
+        are above it as are rare, with "precision_at_k" k.
+    objective_, optimality_ : float
+        The minimum found, and what `tol` is about there.
     duality_gap_ : float
         With "l1": no model has an objective lower than ``objective_`` by more than this.
     n_iter_ : int
@@ -151,9 +137,9 @@ class RankRC(RankScorer, KernelMachine):
         "converged", "stopped at rounding error" or "reached max_iter".
     history_ : list of Step
         (iteration, objective, optimality, step, passes, in_memory, foreseen) after each iteration:
-        passes counts readings of the majority (those of a part of the rows by its share), in_memory
-        is the share of the kernel that fits in `memory`, foreseen whether parts of the rows tell
-        objective and optimality, not a sum over all.
+        passes counts readings of the majority, a part of the rows by its share; in_memory is the
+        share of the kernel that fits in `memory`; foreseen is true where parts of the rows tell
+        objective and optimality.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         When the columns have names.
@@ -167,25 +153,15 @@ class RankRC(RankScorer, KernelMachine):
     Notes
     -----
     Time O(rows x landmarks) a pass of the majority, plus O(landmarks^3) once. On many rows the
-    solver starts from a part of them (runs of 1,024 rows) and takes its steps from the part's
-    curvature, which leaves a handful of passes of all rows. Memory: `memory`, up to about 200 MB
-    while a preconditioner is built, and a few numbers a row; arrays are not copied. The kernel is
-    stored in the dtype of X, or in `kernel_dtype`; sums are always in float64. Threads and memory
-    change scores by less than 1e-10 in float64, and by the rounding of the kernel, 1e-4 or less, in
-    float32.
+    solver starts from a part of them and takes its steps from the part's curvature, which leaves a
+    handful of passes. Memory: `memory`, up to about 200 MB for a preconditioner, and a few numbers
+    a row. Threads and memory change scores by less than 1e-10 in float64, and by the rounding of
+    the kernel, 1e-4 or less, in float32.
 
-    With "f1", "break_even" and "precision_at_k" the loss is a maximum over all labellings of the
-    rows,
-
-    .. math:: \min_{f, c, \xi} \; \frac{\lambda}{2} \|f\|^2 + \xi, \qquad
-              \xi \ge \Delta(\bar y) - \sum_{i \in P} u_i (f(x_i) + c)
-              + \sum_{j \in N} v_j (f(x_j) + c) \quad \text{for all } \bar y ,
-
-    :math:`\Delta` being one minus the measure, u and v prices of the rows that :math:`\bar y`
-    labels wrong, and c, for "f1" alone, an intercept that is not regularised: ``offset_`` is -c.
-    The objective is at least one minus the measure on the training rows. Each cutting plane reads
-    the majority once for scores, and the rows of one labelling once more; a score a majority row
-    is held and sorted. Weights are copies; "precision_at_k" with a k takes equal ones only.
+    "f1", "break_even" and "precision_at_k" are solved by cutting planes; see `F1`, `BreakEven` and
+    `PrecisionAtK`. The objective is at least one minus the measure on the training rows. Each
+    cutting plane reads the majority once, and sorts a score of every row. Weights are copies;
+    "precision_at_k" with a k takes equal ones only.
 
     References
     ----------
