@@ -10,7 +10,7 @@ from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.ranking.losses import LOSSES
 from rareclass.ranking.problem import solve
-from rareclass.ranking.solvers import preconditioner
+from rareclass.ranking.solvers import newton
 from rareclass.ranking.solvers.newton import _search
 
 X, Y = rare_mixture(400, 30)
@@ -82,12 +82,12 @@ def test_the_rows_are_ranked_about_as_the_plain_loss_ranks_them(loss):
 @every_loss
 @pytest.mark.parametrize("rare_rows", [7, 4096])
 def test_the_sampled_hessian_of_all_rows_is_the_hessian(loss, rare_rows, monkeypatch):
-    monkeypatch.setattr(preconditioner, "_RARE_ROWS", rare_rows)
+    monkeypatch.setattr(newton, "_RARE_ROWS", rare_rows)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(Y))
     problem = model(loss)._prepare(X, Y, weight).problem(0.01)
     rng = np.random.default_rng(1)
     at = problem.evaluate(0.3 * rng.normal(size=problem.rank))
-    inverse = preconditioner.SampledHessian(problem)(at)
+    inverse = newton.SampledHessian(problem)(at)
     v = rng.normal(size=problem.rank)
     found = inverse(problem.hessian_product(at, v))
     np.testing.assert_allclose(found, v, atol=1e-6 * np.abs(v).max())

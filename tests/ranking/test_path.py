@@ -25,10 +25,9 @@ from rareclass.ranking.problem import (
     solve_in_step,
 )
 from rareclass.ranking.solvers import path as module
-from rareclass.ranking.solvers.newton import minimize
+from rareclass.ranking.solvers.newton import PathSettings, SampledHessian, minimize
 from rareclass.ranking.solvers.part import PartDirection, kernel_is_worth_keeping, part_stride
 from rareclass.ranking.solvers.path import solve_paths
-from rareclass.ranking.solvers.preconditioner import SampledHessian
 from rareclass.rows import ArrayRows, Budget, as_source
 
 LAMS = [2.0**-4, 2.0**2, 2.0**-10]
@@ -257,13 +256,12 @@ def test_a_path_from_a_part_ends_where_the_path_of_all_rows_ends(weighted, at_on
     held_out = np.arange(len(Y)) % 3 == 0
     problem = prepared_problem(weight, held_out)
     reported = []
-    plain = solve_paths([lambda: problem], LAMS, 1e-9, 100)[0]
+    plain = solve_paths([lambda: problem], LAMS, PathSettings(1e-9, 100))[0]
     monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 4)
     found = solve_paths(
         [lambda: problem],
         LAMS,
-        1e-9,
-        100,
+        PathSettings(1e-9, 100),
         at_once,
         lambda _, lam, step: reported.append((lam, step)),
     )[0]
@@ -284,7 +282,10 @@ def test_several_problems_keep_their_order(from_parts):
     shared = [replace(p, rows=rows, expansion=expansion) for p in problems]
     done = []
     found = solve_paths(
-        [lambda p=p: p for p in shared], LAMS, 1e-8, 100, 4, done=lambda: done.append(1)
+        [lambda p=p: p for p in shared],
+        LAMS,
+        PathSettings(1e-8, 100, done=lambda: done.append(1)),
+        4,
     )
     assert len(done) == 9
     for problem, path in zip(problems, found, strict=True):
@@ -375,7 +376,9 @@ def test_a_pass_works_out_a_kernel_block_once(memory, parts, small_blocks, monke
     folds = [np.arange(len(Y)) % 3 == k for k in range(3)]
     monkeypatch.setattr(Gaussian, "block", counted)
     monkeypatch.setattr(ArrayRows, "sum", passes)
-    solve_paths([partial(prepared.problem, 1.0, fold) for fold in folds], LAMS, 1e-6, 50, 4)
+    solve_paths(
+        [partial(prepared.problem, 1.0, fold) for fold in folds], LAMS, PathSettings(1e-6, 50), 4
+    )
     if memory == "1GiB":
         assert seen[0] < 1.5 * len(Y) + 0.1 * seen[1]  # the sample of a preconditioner is extra
     else:
@@ -453,5 +456,5 @@ def test_a_fold_that_holds_out_the_whole_part_is_solved_without_it(from_parts):
     held_out = np.zeros(len(Y), dtype=bool)
     held_out[labels.majority[problem.on_part(4).rows.numbers]] = True
     problem = prepared_problem(held_out=held_out)
-    (solution,) = solve_paths([lambda: problem], [0.01], 1e-8, 50)[0]
+    (solution,) = solve_paths([lambda: problem], [0.01], PathSettings(1e-8, 50))[0]
     assert solution.status is Status.CONVERGED

@@ -12,8 +12,7 @@ from oracles.pairs import ranking_loss, ranking_minimum
 from rareclass import RankRC
 from rareclass.findings import Status
 from rareclass.ranking.problem import solve
-from rareclass.ranking.solvers.newton import minimize
-from rareclass.ranking.solvers.preconditioner import SampledHessian
+from rareclass.ranking.solvers.newton import SampledHessian, minimize
 from rareclass.rows import ArrayRows, Budget, as_source
 
 LAM, EPS = 0.01, 0.25

@@ -18,6 +18,7 @@ from rareclass import RankRC, RankRCCV, RankSVM, rankrc_path
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import LOSSES
 from rareclass.ranking.problem import answer
+from rareclass.ranking.solvers.newton import PathSettings
 from rareclass.ranking.solvers.path import _between, default_lams, sparse_starts, unit_norm
 from rareclass.ranking.solvers.path import solve_paths as paths_of
 from rareclass.ranking.solvers.proximal_newton import (
@@ -106,7 +107,7 @@ def test_every_smooth_loss_is_minimised(name):
     few = np.r_[0:60, np.flatnonzero(Y)[-6:]]
     problem = problem_of(X[few], Y[few], loss=name)
     lam = 0.1 * lam_max(problem)
-    ((solution,),) = solve_paths([lambda: problem], [lam], 1e-8, 300)
+    ((solution,),) = solve_paths([lambda: problem], [lam], PathSettings(1e-8, 300))
     objective = Penalized(problem, lam)
 
     def everywhere(w):
@@ -154,7 +155,7 @@ def test_no_point_is_lower_by_more_than_the_gap(seed, share):
     problem = problem_of(X[:150], Y[:150])
     rng = np.random.default_rng(seed)
     lam = share * lam_max(problem)
-    ((best,),) = solve_paths([lambda: problem], [lam], 1e-9, 100)
+    ((best,),) = solve_paths([lambda: problem], [lam], PathSettings(1e-9, 100))
     w = rng.normal(size=problem.rank) * rng.choice([0.0, 0.1, 3.0])
     near = best.at.w * (1 + 0.1 * rng.normal())
     for point in (w, near, best.at.w):
@@ -185,7 +186,7 @@ def test_from_the_largest_lam_on_no_landmark_is_used():
 def test_along_the_path_the_loss_falls_and_the_penalty_grows():
     problem = problem_of(X, Y)
     lams = [lam_max(problem) * 2.0**-k for k in range(12)]
-    (path,) = solve_paths([lambda: problem], lams, 1e-9, 100)
+    (path,) = solve_paths([lambda: problem], lams, PathSettings(1e-9, 100))
     norms = np.array([np.abs(s.at.w).sum() for s in path])
     values = np.array([s.at.value for s in path])
     losses = values - lams * norms
@@ -195,7 +196,7 @@ def test_along_the_path_the_loss_falls_and_the_penalty_grows():
     sizes = [np.count_nonzero(s.at.w) for s in path]
     assert sizes[0] == 0 < sizes[1] < sizes[-1]
     # The order in which lams are given does not matter, nor does it whether there are others.
-    (again,) = solve_paths([lambda: problem], lams[::-1], 1e-9, 100)
+    (again,) = solve_paths([lambda: problem], lams[::-1], PathSettings(1e-9, 100))
     for a, b in zip(path, again[::-1], strict=True):
         assert a.at.value == pytest.approx(b.at.value, rel=1e-9)
     alone = rankrc_path(X, Y, [lams[7]], penalty="l1", tol=1e-9)[0]
@@ -214,14 +215,12 @@ def test_folds_are_solved_in_step_as_each_alone():
     together = solve_paths(
         [lambda p=p: p for p in problems],
         lams,
-        1e-9,
-        100,
+        PathSettings(1e-9, 100, done=lambda: done.append(1)),
         2,
         lambda *about: told.append(about[:2]),
-        lambda: done.append(1),
     )
     for problem, path in zip(problems, together, strict=True):
-        (alone,) = solve_paths([lambda p=problem: p], lams, 1e-9, 100)
+        (alone,) = solve_paths([lambda p=problem: p], lams, PathSettings(1e-9, 100))
         for a, b in zip(path, alone, strict=True):
             np.testing.assert_allclose(a.at.w, b.at.w, rtol=1e-7, atol=1e-9)
             held_out = problem.whitener.any(axis=1)

@@ -40,6 +40,7 @@ from rareclass.ranking.ranking_data import (
     some_rows,
 )
 from rareclass.ranking.scale_gradients import has_slopes, held_out_gradients
+from rareclass.ranking.solvers.newton import PathSettings
 from rareclass.ranking.solvers.path import solve_paths
 from rareclass.ranking.targets import RankingTarget
 from rareclass.rows import Block, RowSource, rows_of
@@ -317,8 +318,7 @@ class Study:
             solutions = solve_paths(
                 [partial(prepared.problem, 1.0, fold.held_out) for fold in folds],
                 [float(lam) for lam in lams * unit],
-                _TOL,
-                _MAX_ITER,
+                PathSettings(_TOL, _MAX_ITER),
                 prepared.at_once,
             )
         (scores,) = prepared.fold_scores(folds, solutions, self.target.measure)

@@ -24,7 +24,7 @@ from rareclass.ranking.ranking_data import (
     prepare,
     width_of_rows,
 )
-from rareclass.ranking.solvers.newton import Solution, Step
+from rareclass.ranking.solvers.newton import PathSettings, Solution, Step
 from rareclass.ranking.solvers.part import ROWS_TOLD_BY_A_PART
 from rareclass.ranking.solvers.path import (
     Starts,
@@ -84,17 +84,6 @@ def check_penalty(penalty: str, losses: Iterable[Loss]) -> None:
             )
 
 
-class Accuracy(NamedTuple):
-    """Accuracy of solutions on some rows."""
-
-    tol: float
-    # How much smaller than where it starts each of several lams makes the gradient: with a loose
-    # tolerance it would else have the solution of another.
-    cut: float
-    foresees: bool  # whether parts of the rows may stand for all once these have been asked
-    gap: float  # of a loss of labellings
-
-
 @dataclass(frozen=True)
 class SolverSettings:
     """Parameters of the solver, as `RankRC` has them."""
@@ -104,18 +93,19 @@ class SolverSettings:
     max_iter: int
     verbose: bool | str
 
-    def accuracy(self, prepared: PreparedRanking, is_part: bool = False) -> Accuracy:
+    def accuracy(self, prepared: PreparedRanking, is_part: bool = False) -> PathSettings:
         """Accuracy that `tol` means for a problem on these rows; `is_part`: they only choose."""
         if not isinstance(self.tol, str):
-            return Accuracy(self.tol, np.inf, False, self.tol)
+            return PathSettings(self.tol, self.max_iter, gap=self.tol)
         if self.penalty != "l2":
             # A violation that is small beside lambda_max need not be small beside lam.
-            return Accuracy(_EXACT_TOL, np.inf, False, _GAP)
+            return PathSettings(_EXACT_TOL, self.max_iter, gap=_GAP)
         n_rows = len(prepared.target.labels.majority)
         tol = _TOL_OF_MANY_ROWS if n_rows > _MANY_ROWS else _EXACT_TOL
         tol = _TOL_OF_A_PART if is_part else tol
         cut = _CUT if tol > ROUNDING_TOL else np.inf
-        return Accuracy(tol, cut, n_rows > ROWS_TOLD_BY_A_PART, max(tol, _GAP))
+        foresees = n_rows > ROWS_TOLD_BY_A_PART
+        return PathSettings(tol, self.max_iter, cut, foresees, max(tol, _GAP))
 
 
 class LearnedMachine(NamedTuple):
@@ -146,17 +136,9 @@ def fit_path(
         if isinstance(problem, RankingProblem):
             keeps_values = len(lams) == 1 and not accuracy.foresees
             problem = replace(problem, keeps_values=keeps_values)
+        path = accuracy if len(lams) > 1 else accuracy._replace(cut=np.inf)
         (solutions,) = solve_paths(
-            [lambda: problem],
-            lams,
-            accuracy.tol,
-            settings.max_iter,
-            prepared.at_once,
-            report,
-            starts=penalty.starts,
-            cut=accuracy.cut if len(lams) > 1 else np.inf,
-            foresees=accuracy.foresees,
-            gap=accuracy.gap,
+            [lambda: problem], lams, path, prepared.at_once, report, penalty.starts
         )
         return learned_machines(prepared, problem, lams, solutions, settings)
 
@@ -291,8 +273,7 @@ def cross_fit(
         paths = solve_paths(
             [partial(prepared.problem, 1.0, fold.held_out, None, coordinates) for fold in folds],
             lams,
-            _CROSS_FIT_TOL,
-            _CROSS_FIT_MAX_ITER,
+            PathSettings(_CROSS_FIT_TOL, _CROSS_FIT_MAX_ITER),
             prepared.at_once,
             lambda number, lam, step: check(),
         )

@@ -49,7 +49,7 @@ from rareclass.ranking.losses import LossChoice, as_loss_choice, make_loss
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.problem import Problem
 from rareclass.ranking.ranking_data import PreparedRanking, RankingData, coefficients_of, prepare
-from rareclass.ranking.solvers.newton import Solution, Step
+from rareclass.ranking.solvers.newton import PathSettings, Solution, Step
 from rareclass.ranking.solvers.path import solve_paths
 from rareclass.ranking.targets import RankingTarget, aligned
 
@@ -235,15 +235,10 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
                 paths = solve_paths(
                     [make for fold in some for make in problems(of, fold.held_out)],
                     lams,
-                    accuracy.tol,
-                    self.max_iter,
+                    accuracy._replace(done=lambda: advance(1)),
                     of.at_once,
                     report,
-                    lambda: advance(1),
                     penalty.starts,
-                    accuracy.cut,
-                    accuracy.foresees,
-                    accuracy.gap,
                 )
                 each = range(0, len(paths), n_losses)
                 solved = [list(chain(*paths[k : k + n_losses])) for k in each]
@@ -332,11 +327,10 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
                 more = solve_paths(
                     on_all_rows,
                     lams[start : start + _LAMS_AT_ONCE],
-                    tol,
-                    self.max_iter,
+                    PathSettings(tol, self.max_iter),
                     prepared.at_once,
                     lambda _, lam, step: advance(1, f"lam {lam:.3g}, iteration {step.iteration}"),
-                    starts=PENALTIES[self.penalty].starts,
+                    PENALTIES[self.penalty].starts,
                 )
                 paths = [path + solutions for path, solutions in zip(paths, more, strict=True)]
                 # From here on there are only more of them.

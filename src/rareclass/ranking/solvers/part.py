@@ -7,8 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from rareclass.ranking.problem import Evaluation, RankingProblem, Solver, ValueQuestion, answer
-from rareclass.ranking.solvers.newton import Preconditioner, minimize
-from rareclass.ranking.solvers.preconditioner import SampledHessian
+from rareclass.ranking.solvers.newton import Preconditioner, SampledHessian, minimize
 
 # From this stride on two witnesses cost little of the pass that they may save.
 _LEAST_WITNESS_STRIDE = 10

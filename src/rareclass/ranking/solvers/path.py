@@ -21,9 +21,11 @@ from rareclass.ranking.problem import (
 )
 from rareclass.ranking.solvers.cutting_planes import minimize_labellings
 from rareclass.ranking.solvers.newton import (
+    MOST_SAMPLED,
     Path,
     PathSettings,
     Preconditioner,
+    SampledHessian,
     Solution,
     Step,
     minimize,
@@ -34,7 +36,6 @@ from rareclass.ranking.solvers.part import (
     enough_stride,
     part_stride,
 )
-from rareclass.ranking.solvers.preconditioner import MOST_SAMPLED, SampledHessian
 from rareclass.ranking.solvers.proximal_newton import Penalized, largest_lam, minimize_penalized
 
 Report = Callable[[int, float, Step], None]
@@ -66,15 +67,10 @@ Starts = Callable[
 def solve_paths(
     problems: Iterable[Callable[[], Problem]],
     lams: Sequence[float],
-    tol: float,
-    max_iter: int,
+    settings: PathSettings,
     at_once: int = 1,
     report: Report | None = None,
-    done: Callable[[], None] = lambda: None,
     starts: Starts | None = None,
-    cut: float = np.inf,
-    foresees: bool = False,
-    gap: float | None = None,
 ) -> list[list[Solution]]:
     """Minimise the objectives of several problems over the same rows, for every lam.
 
@@ -83,19 +79,14 @@ def solve_paths(
     the next. On many rows every lam is a solver of its own, which starts from the solution on a
     part of the rows; those are found along the path.
 
-    Each of `problems` makes a problem when its turn comes, whose own lam is not used. `tol` is the
-    wanted gradient norm, relative to that at w = 0 (which lam does not change; on many rows that of
-    the part), `max_iter` the most Newton iterations for each lam. At most `at_once` solvers run at
-    the same time; each holds a matrix of rank x rank. `report` is called with (number of the
-    problem, lam, Step) after every iteration, `done` after every solution. Solutions come by
-    problem, in the order of `lams`.
-    `starts` makes other solvers than these, such as `sparse_starts`. Where a lam starts from
-    the solution for the one before, its gradient is also cut to at most `cut` times what it was
-    there: with a large `tol` it would else be the same solution. `foresees`: on many rows parts
-    of them may tell that `tol` is reached, in place of a pass of all (see `Witnesses`).
+    Each of `problems` makes a problem when its turn comes, whose own lam is not used. The tolerance
+    is relative to the gradient at w = 0 (which lam does not change; on many rows that of the part).
+    At most `at_once` solvers run at the same time; each holds a matrix of rank x rank. `report` is
+    called with (number of the problem, lam, Step) after every iteration. `starts` makes other
+    solvers than these, such as `sparse_starts`. Solutions come by problem, in the order of `lams`.
 
     Problems of labellings have a solver of their own (`minimize_labellings`), whose passes are not
-    shared; `gap`, or `tol`, is their gap to a lower bound.
+    shared.
     """
     order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
     path = [(k, float(lams[k])) for k in order]
@@ -104,10 +95,7 @@ def solve_paths(
     def each() -> Iterator[Callable[[int], Solver[Solutions]]]:
         for number, make in enumerate(problems):
             tell = None if report is None else partial(report, number)
-            problem = make()
-            run = PathSettings(
-                tol, max_iter, cut, foresees, tol if gap is None else gap, tell, done
-            )
+            run, problem = settings._replace(tell=tell), make()
             if isinstance(problem, LabellingProblem):
                 its_own: Iterable[Callable[[int], Solver[Solutions]]]
                 its_own = [partial(_labellings, problem, path, run)]
