@@ -123,6 +123,11 @@ def run_cell(cell: Cell, threads: int) -> dict[str, Any]:
 def _outcome(code: int, out: str, error: str, limit: float) -> dict[str, Any]:
     if code == 0:
         return {"status": "ok", **json.loads(out.splitlines()[-1])}
+    return end_of(code, error, limit)
+
+
+def end_of(code: int, error: str, limit: float) -> dict[str, Any]:
+    """Return why a process ended that did not succeed."""
     if code == -signal.SIGALRM:
         return {"status": "stopped", "limit": limit}
     message = next((line for line in reversed(error.splitlines()) if line.strip()), "")

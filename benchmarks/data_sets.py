@@ -7,7 +7,7 @@ many training rows. Training and held-out rows are float32, standardised by the 
 - simulated: the generator of the paper's study with overlap 0.75 and centres of that dimension;
   held-out rows are drawn with another seed and hold the same share of rare ones.
 - kdd: KDD Cup 99 as `paper_tables.intrusion` prepares it (distinct rows; U2R and R2L rare; held out
-  is the file of the later weeks). kdd_u2r: the same with U2R alone rare.
+  is the file of the later weeks).
 - cod_rna: rare rows thinned to 1 percent of all. donors and unsw (backdoor attacks of UNSW-NB15) as
   they come. 30 percent of the rows are held out. Copies of rows stay in, so that some held-out
   rows are copies of training rows: the same ones for every method.
@@ -32,9 +32,6 @@ OVERLAP = 0.75
 HELD_OUT_ROWS = 500_000
 HELD_OUT_SHARE = 0.3
 THINNED_SHARE = 0.01
-U2R = (
-    "buffer_overflow", "httptunnel", "loadmodule", "perl", "ps", "rootkit", "sqlattack", "xterm",
-)  # fmt: skip
 _FILES = {"cod_rna": "cod_rna", "donors": "donors", "unsw": "unsw_nb15_backdoor"}
 _SIMULATED = re.compile(r"simulated-(\d+)x(\d+)-(\d+)(?:-test(\d+))?$")
 _PART = re.compile(r"([a-z0-9_]+)-(\d+)$")
@@ -65,7 +62,7 @@ def is_available(name: str) -> bool:
         return False
     if base in _FILES:
         return (folder / f"{_FILES[base]}.parquet").is_file()
-    return base in ("kdd", "kdd_u2r") and intrusion.is_there(folder)
+    return base == "kdd" and intrusion.is_there(folder)
 
 
 def preparation(name: str, scratch: Path) -> Cell:
@@ -185,22 +182,8 @@ def _kdd(folder: Path) -> DataSet:
     return DataSet(X, train.rare.astype(np.int8), X_test, test.rare.astype(np.int8))
 
 
-def _kdd_u2r(folder: Path) -> DataSet:
-    labels = [
-        pl.read_parquet(folder / name)
-        .unique(maintain_order=True)["attack"]
-        .str.strip_chars(".")
-        .is_in(U2R)
-        .to_numpy()
-        .astype(np.int8)
-        for name in (intrusion.TRAIN_FILE, intrusion.TEST_FILE)
-    ]
-    return _kdd(folder)._replace(y=labels[0], y_test=labels[1])
-
-
 SOURCES: dict[str, Callable[[Path], DataSet]] = {
     "kdd": _kdd,
-    "kdd_u2r": _kdd_u2r,
     "cod_rna": _thinned_cod_rna,
     "donors": _plain_file("donors"),
     "unsw": _plain_file("unsw"),

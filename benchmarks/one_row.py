@@ -2,14 +2,9 @@
 
 A kernel machine of 1,000 landmarks and 40 features, in a process that is up: the row as an array,
 as a polars and a pyarrow table with the encoder of a model file, and by its export in onnxruntime.
-Goal: under 1 ms in the library, half of the times. Beside them the seconds of processor time that a
-fresh process takes which imports what it needs, loads the model, scores a row and ends, and those
-of imports alone: other work on the machine changes these least.
+Goal: under 1 ms in the library, half of the times.
 """
 
-import resource
-import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -30,15 +25,6 @@ from rareclass.model.model_file import save_model
 from rareclass.tables.columns import Column
 
 N_LANDMARKS, N_FEATURES, N_ROWS = 1000, 40, 3000
-_BY_LIBRARY = """
-import rareclass, polars
-rareclass.load({model!r}).score_samples(polars.read_parquet({row!r}))
-"""
-_BY_ONNX = """
-import numpy, onnxruntime
-session = onnxruntime.InferenceSession({model!r})
-session.run(["score"], {{each.name: numpy.zeros((1, 1)) for each in session.get_inputs()}})
-"""
 
 
 def main() -> int:
@@ -48,7 +34,7 @@ def main() -> int:
 
 def _rows(folder: Path, repeats: int) -> list[dict[str, Any]]:
     model = _made(folder)
-    return _warm(folder, model, repeats) + _fresh(folder)
+    return _warm(folder, model, repeats)
 
 
 def _made(folder: Path) -> RankRC:
@@ -97,38 +83,6 @@ def _warm(folder: Path, machine: RankRC, repeats: int) -> list[dict[str, Any]]:
         print(f"{name:40} {median:7.3f} ms   99 in 100 under {high:7.3f} ms")
         rows.append({"what": name, "median_ms": median, "p99_ms": high})
     return rows
-
-
-def _fresh(folder: Path) -> list[dict[str, Any]]:
-    """Median processor seconds of processes that score one row and end, the first one aside."""
-    files = {"row": str(folder / "row.parquet")}
-    programs = {
-        "python -c pass": "pass",
-        "import numpy, scipy.sparse": "import numpy, scipy.sparse",
-        "import sklearn.base": "import sklearn.base",
-        "import numpy, onnxruntime": "import numpy, onnxruntime",
-        "a process: load, score one row": _BY_LIBRARY.format(
-            model=str(folder / "model.rareclass"), **files
-        ),
-        "a process: the same by onnxruntime": _BY_ONNX.format(model=str(folder / "model.onnx")),
-    }
-    rows = []
-    for name, program in programs.items():
-        seconds = []
-        for _ in range(6):
-            before = _processor_seconds()
-            subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
-            seconds.append(_processor_seconds() - before)
-        median = statistics.median(seconds[1:])
-        print(f"{name:40} {median:7.3f} s")
-        rows.append({"what": name, "median_processor_seconds": median})
-    return rows
-
-
-def _processor_seconds() -> float:
-    """Of all processes that were started here and have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

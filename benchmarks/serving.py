@@ -72,8 +72,7 @@ def groups(args: argparse.Namespace) -> list[Group]:
             "make the models",
             "benchmarks.serving:make",
             {"folder": str(folder), "models": args.models},
-            60.0,
-            1800.0,
+            limit=1800.0,
         )
         made.append(Group(what, cells, repeats=1, preparations=[making]))
     return made

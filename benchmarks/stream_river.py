@@ -223,15 +223,6 @@ def grid() -> Iterator[tuple[CBR, str]]:
         yield model, tails
 
 
-def row(name: str, result: dict[str, Any]) -> str:
-    """A line of the table."""
-    return (
-        f"| {name} | {result['rows_per_s']:,.0f} | {result['rows_per_s_without_metric']:,.0f} "
-        f"| {result['auc']:.4f} | {result['average_precision']:.4f} "
-        f"| {result['precision_at_100_a_day']:.4f} |"
-    )
-
-
 def against(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, float]:
     """How we stand to a result of River; the differences are ours less River's."""
     by_day = ours["by_day"] - theirs["by_day"]
@@ -248,7 +239,9 @@ def against(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, float]:
 
 
 def main() -> int:
-    """Try settings, run the stream, print Markdown, write results/stream_river.json."""
+    """Try settings, run the stream, print the page, write results/stream_river.json."""
+    from benchmarks.pages.registry import PAGES
+
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stream_river", description=__doc__)
     parser.add_argument("--rows", type=int, default=600_000, help="of the stream (600000)")
     parser.add_argument("--json", metavar="FILE", help="default: results/stream_river.json")
@@ -259,7 +252,8 @@ def main() -> int:
         return 0
     with threadpool_limits(1):
         body = measure(read(folder / "fraud_stream.parquet").head(args.rows))
-    print(f"wrote {record.write('stream_river', body, args.json)}")
+    path = record.write("stream_river", body, args.json)
+    print(PAGES["stream_river"].body(body), f"\nwritten: {path}")
     return 0
 
 
@@ -285,8 +279,6 @@ def measure(stream: Stream) -> dict[str, Any]:
     at_last = best({way.name: results[way.name] for way in river})
     rivals = dict.fromkeys((river[0].name, theirs, at_last))
     stands = {name: against(results[ours], results[name]) for name in rivals}
-    print(f"Chosen on the first {len(first.fraud):,} rows: {ours}; {theirs}.\n")
-    show(results, ours, stands)
     for result in (tried | tried_river).values():
         del result["by_day"]
     return {
@@ -298,17 +290,6 @@ def measure(stream: Stream) -> dict[str, Any]:
         "tried": tried | tried_river,
         "cores_of_others": others,
     }
-
-
-def show(results: dict[str, Any], ours: str, stands: dict[str, dict[str, float]]) -> None:
-    """Print the results as a Markdown table, and how CBR stands."""
-    print("| | rows/s | without the metric | AUC | average precision | precision at 100 a day |")
-    print("|---|---|---|---|---|---|")
-    for name, result in results.items():
-        print(row(name, result))
-    for name, figures in stands.items():
-        print(f"\n{ours} against {name}:")
-        print(", ".join(f"{what.replace('_', ' ')} {value:.4f}" for what, value in figures.items()))
 
 
 if __name__ == "__main__":

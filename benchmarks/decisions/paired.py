@@ -30,7 +30,6 @@ from rareclass.metrics.paired_evidence import EVIDENCE
 from rareclass.metrics.scored_classes import ScoredPair, split_pair
 
 LEVEL = 0.95
-GOAL_SIZE = 0.05 + 0.015
 # Rare rows -> other rows to each: fewer where there are many, for time.
 RARE_ROWS = {5: 100, 20: 100, 100: 30}
 CUT, COST_MISSED = 2.0, 20.0

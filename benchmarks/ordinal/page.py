@@ -1,7 +1,6 @@
 """The tables of the benchmark: methods by set, and one table for each set."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from benchmarks.markdown import table
@@ -156,8 +155,3 @@ def _cell(line: Line | None, ours: Line | None) -> str:
         value += "\\*"
     verdict = line.against.verdict() if line.against else "level"
     return {"above": f"**{value}**", "below": f"({value})", "level": value}[verdict]
-
-
-SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
-    "ordinal": ("Ordered targets (bounds paper, section 5)", "ordinal", page),
-}

@@ -75,11 +75,6 @@ def load(name: str, folder: Path | None) -> Rows:
     return SETS[name].load(folder or Path())
 
 
-def majority_share(y: np.ndarray) -> float:
-    """Share of the most frequent level."""
-    return float(np.bincount(y).max() / len(y))
-
-
 def _codes(levels: np.ndarray) -> np.ndarray:
     """Whole numbers as positions among the levels that occur."""
     return np.unique(levels, return_inverse=True)[1]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -11,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any
 
-from benchmarks.cells import ROOT, Cell, Group
+from benchmarks.cells import ROOT, Cell, Group, end_of
 from benchmarks.ledger import Ledger, Run
 
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -89,15 +88,7 @@ def outcomes(
             living.discard(process)
         if code != 0 and left:
             errors.seek(0)
-            yield {"split": left[0], **_end(code, errors.read(), cell.limit)}
-
-
-def _end(code: int, error: str, limit: float) -> dict[str, Any]:
-    if code == -signal.SIGALRM:
-        return {"status": "stopped", "limit": limit}
-    message = next((line for line in reversed(error.splitlines()) if line.strip()), "")
-    status = "killed" if code == -signal.SIGKILL else "failed"
-    return {"status": status, "message": message or f"exit code {code}"}
+            yield {"split": left[0], **end_of(code, errors.read(), cell.limit)}
 
 
 def _in_words(run: Run) -> str:
