@@ -21,7 +21,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from benchmarks import markdown, other_work, record
 from benchmarks.ledger import Ledger, Run
-from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.paper_tables.study import print_table
 from benchmarks.tabular import sets
 from benchmarks.tabular.automl import INSTALL, PYTHON, OtherInterpreter
@@ -185,10 +185,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="do all fits anew")
     parser.add_argument("--json", metavar="FILE", help="default: results/anytime.json")
     args = parser.parse_args(argv)
-    folder = data_folder()
-    if folder is None:
-        print("Skipped: no data folder. Name it with the environment variable RARECLASS_DATA.")
-        return 0
+    folder = needed_folder()
     methods = [*PEERS, *(name_of(budget) for budget in args.budgets)]
     if PYTHON.exists():
         methods += [name_of(budget, "AutoGluon") for budget in AUTOGLUON_BUDGETS]

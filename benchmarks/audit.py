@@ -44,7 +44,7 @@ from benchmarks import record
 from benchmarks.hunt_hits import as_usual
 from benchmarks.markdown import table
 from benchmarks.pages.page import mean_of_each
-from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.tabular import sets
 
 CHOOSING = ("vowel0", "spambase", "satellite", "euthyroid", "unsw", "abalone7", "oil")
@@ -403,10 +403,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", metavar="FILE", help="default: results/audit.json")
     parser.add_argument("--again", action="store_true", help="measure anew what the file has")
     args = parser.parse_args(argv)
-    folder = data_folder()
-    if folder is None:
-        print("The tables are not there: RARECLASS_DATA names their folder.")
-        return 0
+    folder = needed_folder()
     if not find_spec("cleanlab"):
         print("cleanlab is left out: it is not installed (pip install cleanlab).")
     path = Path(args.json) if args.json else record.RESULTS / "audit.json"

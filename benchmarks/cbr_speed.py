@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import record
 from benchmarks.paper_tables import cbr_methods, cbr_protocol, cbr_sets
 from benchmarks.paper_tables.cbr_tables import SCALING
-from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.paper_tables.study import print_table
 
 RUN = 0
@@ -108,9 +108,7 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("--seconds", type=float, default=6.0, help="of turns on a set, about")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args(argv)
-    folder = data_folder()
-    if folder is None:
-        sys.exit("Set RARECLASS_DATA to the folder of the data sets.")
+    folder = needed_folder()
     cells: list[dict[str, Any]] = []
     with threadpool_limits(1):
         for study in options.studies:

@@ -43,7 +43,7 @@ from sklearn.svm import OneClassSVM
 
 from benchmarks import record
 from benchmarks.markdown import table
-from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.protocol import needed_folder
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.hunt.case_score import score_unlabelled
 from rareclass.review.table import read_review_table
@@ -305,10 +305,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", metavar="FILE", help="default: results/hunt_hits.json")
     parser.add_argument("--again", action="store_true", help="measure anew what the file has")
     args = parser.parse_args(argv)
-    folder = data_folder()
-    if folder is None:
-        print("The tables are not there: RARECLASS_DATA names their folder.")
-        return 0
+    folder = needed_folder()
     path = Path(args.json) if args.json else record.RESULTS / "hunt_hits.json"
     cells = json.loads(path.read_text())["cells"] if path.exists() and not args.again else []
     for name in args.only or (*CONFIRMING, *CHOOSING):

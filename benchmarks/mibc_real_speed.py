@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import record
 from benchmarks.paper_tables import mibc_sets
 from benchmarks.paper_tables.mibc_methods import COST, SQUARED
-from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.paper_tables.study import print_table
 from rareclass.moments import MIBC
 
@@ -66,9 +66,7 @@ def models(study: str, chosen: Choices, problem: str, split: int) -> dict[str, A
 
 def measure(study: str, chosen: Choices, problem: str, split: int, repeats: int) -> dict[str, Any]:
     """Median milliseconds of every way on one split; the ways take turns."""
-    folder = data_folder()
-    assert folder is not None
-    train = mibc_sets.parts(problem, folder, split).train
+    train = mibc_sets.parts(problem, needed_folder(), split).train
     ways = models(study, chosen, problem, split)
     taken: dict[str, list[float]] = {name: [] for name in ways}
     with warnings.catch_warnings(), threadpool_limits(1):
@@ -130,9 +128,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--choices", type=Path, default=record.RESULTS, help="folder of the fits")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args(argv)
-    folder = data_folder()
-    if folder is None:
-        sys.exit("Set RARECLASS_DATA to the folder of the data sets.")
+    needed_folder()
     file = Path(options.json) if options.json else record.RESULTS / "mibc_real_speed.json"
     old = json.loads(file.read_text())["cells"] if file.is_file() else []
     cells = [cell for cell in old if cell["study"] not in options.studies]

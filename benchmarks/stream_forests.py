@@ -26,7 +26,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks import record, stream_mixture
-from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.paper_tables.study import print_table
 from benchmarks.stream_mixture import MIXTURE, Stream, measured
 from rareclass.online import OnlineMixture
@@ -191,9 +191,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--again", type=lambda t: t.split(","), default=[], metavar="WAYS")
     parser.add_argument("--json", metavar="FILE", help="default: results/stream_forests.json")
     options = parser.parse_args(argv)
-    if data_folder() is None:
-        print("Skipped: set RARECLASS_DATA to the folder of the data sets.")
-        return 0
+    needed_folder()
     file = Path(options.json or record.RESULTS / "stream_forests.json")
     cells: list[dict[str, Any]] = []
     if file.is_file():

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks import record, stream_river
-from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.paper_tables.study import print_table
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import OnlineEncoder
@@ -55,8 +55,7 @@ class Stream(NamedTuple):
 
 def read(name: str, most: int | None) -> Stream:
     """One of the sets, its first rows only where `most` says so."""
-    folder = data_folder()
-    assert folder is not None
+    folder = needed_folder()
     if name == FRAUD:
         found = stream_river.read(folder / f"{FRAUD}.parquet")
         columns = pl.DataFrame(found.columns)
@@ -192,9 +191,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args(argv)
-    if data_folder() is None:
-        print("Skipped: set RARECLASS_DATA to the folder of the data sets.")
-        return 0
+    needed_folder()
     warm = np.random.default_rng(0)
     OnlineMixture().start(2, [0, 1]).test_then_train(
         warm.random((2000, 2)), warm.random(2000) < 0.1

@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks import other_work, record
 from benchmarks.ledger import Ledger, Run
-from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.paper_tables.study import print_table
 from benchmarks.several_classes import figures
 from benchmarks.several_classes.measures import measures
@@ -31,10 +31,7 @@ TEST_SHARE = 1 / 3
 def main(argv: list[str] | None = None) -> int:
     """Run what is not stored yet, print, write results/several_classes.json."""
     args = _options(argv)
-    folder = data_folder()
-    if folder is None:
-        print("Skipped: no data folder. Name it with the environment variable RARECLASS_DATA.")
-        return 0
+    folder = needed_folder()
     ledger = Ledger("several_classes", args.json, {"threads": 1})
     there = [name for name in args.tables if TABLES[name].is_there(folder)]
     pending = [

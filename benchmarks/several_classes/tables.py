@@ -23,7 +23,6 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from benchmarks.data_sets import U2R
 from benchmarks.paper_tables import keel
 
 REST = "rest"
@@ -42,6 +41,9 @@ SHUTTLE_CLASSES = {
 # Overstrain of a product of low, medium and high quality: minutes of wear times torque in Nm.
 OVERSTRAIN = {"L": 11_000.0, "M": 12_000.0, "H": 13_000.0}
 WEAR = {"L": 2.0, "M": 3.0, "H": 5.0}  # minutes that one product adds
+U2R = (
+    "buffer_overflow", "httptunnel", "loadmodule", "perl", "ps", "rootkit", "sqlattack", "xterm",
+)  # fmt: skip
 
 
 class Table(NamedTuple):

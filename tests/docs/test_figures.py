@@ -37,7 +37,6 @@ ALLOWED = {
     },  # constants of the code, options
     "docs/explanation/idea.md": {"99.9", "0.7"},  # made-up examples
     "docs/explanation/scores-to-decisions.md": {"0.3", "0.4", "0.5", "0.6"},  # made-up examples
-    "docs/how-to/databases.md": {"0.5", "2 seconds"},  # constants of the code
     "docs/how-to/kernel-machine.md": {"0.002"},  # default of an option
     "docs/how-to/larger-than-memory.md": {"16 MiB"},  # constant of the code
     "docs/how-to/late-labels-and-drift.md": {"0.25"},  # constant of the code
