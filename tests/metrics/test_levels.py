@@ -1,4 +1,4 @@
-"""VUS against all tuples, and its interval."""
+"""MAUC against all pairs and VUS against all tuples, and their intervals."""
 
 import itertools
 import math
@@ -12,9 +12,32 @@ from hypothesis import strategies as st
 from draws import draws
 from faults import refused
 from oracles.metrics import samples
-from oracles.ordinal import ordinal_samples, vus_by_tuples
+from oracles.ordinal import mauc_by_pairs, ordinal_samples, vus_by_tuples
 from rareclass.errors import ErrorKind
 from rareclass.metrics import interval, mauc, roc_auc, vus
+
+MEASURES = {"mauc": mauc, "vus": vus}
+by_name = pytest.mark.parametrize("name", MEASURES)
+
+
+@pytest.mark.sampled(0)
+@draws(150)
+@given(ordinal_samples(max_rows=40, max_levels=9))
+def test_mauc_is_the_mean_over_pairs(sample):
+    scores, codes, weight, n_levels = sample
+    wanted = mauc_by_pairs(codes, scores, weight)
+    found = mauc(codes, scores, weight, levels=range(n_levels))
+    assert found == pytest.approx(wanted, rel=1e-12, abs=1e-300)
+    assert mauc(codes, -scores, weight) == pytest.approx(1 - wanted, rel=1e-9, abs=1e-12)
+
+
+def test_many_levels_and_ties_agree_with_all_pairs():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 100, 2000)
+    scores = np.round(rng.normal(size=2000) + codes / 50, 1)
+    weight = rng.gamma(0.3, size=2000)
+    wanted = mauc_by_pairs(codes, scores, weight)
+    assert mauc(codes, scores, weight) == pytest.approx(wanted, rel=1e-12)
 
 
 @draws(120)
@@ -36,10 +59,11 @@ def test_long_ties_agree_with_all_tuples():
         assert vus(codes, scores, weight) == pytest.approx(wanted, rel=1e-12)
 
 
-@given(samples())
-def test_two_levels_are_roc_auc(sample):
+@by_name
+@given(sample=samples())
+def test_two_levels_are_roc_auc(name, sample):
     y, scores, weight = sample
-    assert vus(y, scores, weight) == pytest.approx(roc_auc(y, scores, weight), rel=1e-12)
+    assert MEASURES[name](y, scores, weight) == pytest.approx(roc_auc(y, scores, weight), rel=1e-12)
 
 
 @draws(60)
@@ -72,17 +96,19 @@ def test_vus_lies_between_what_neighbouring_levels_allow(sample):
     assert found >= 1 - sum(1 - area for area in areas) - 1e-12
 
 
+@by_name
 @draws(40)
-@given(ordinal_samples(max_rows=15), st.integers(0, 10))
-def test_copies_are_weights_and_only_the_order_of_scores_counts(sample, seed):
+@given(sample=ordinal_samples(max_rows=15), seed=st.integers(0, 10))
+def test_copies_are_weights_and_only_the_order_of_scores_counts(name, sample, seed):
+    of = MEASURES[name]
     scores, codes, weight, n_levels = sample
     copies = np.minimum(np.ceil(weight), 3).astype(int)
     y, s, given = np.repeat(codes, copies), np.repeat(scores, copies), {"levels": range(n_levels)}
-    assert vus(codes, scores, copies, **given) == vus(y, s, **given)
+    assert of(codes, scores, copies, **given) == of(y, s, **given)
     drawn = {**given, "n_draws": 5, "random_state": seed}
-    assert interval("vus", codes, scores, copies, **drawn) == interval("vus", y, s, **drawn)
+    assert interval(name, codes, scores, copies, **drawn) == interval(name, y, s, **drawn)
     ranks = np.unique(scores, return_inverse=True)[1]
-    assert vus(codes, 2.0**ranks, weight, **given) == vus(codes, scores, weight, **given)
+    assert of(codes, 2.0**ranks, weight, **given) == of(codes, scores, weight, **given)
 
 
 @pytest.mark.parametrize("n_levels", [2, 3, 5, 16])
@@ -96,42 +122,68 @@ def test_equal_scores_are_in_order_once_in_all_orders(n_levels):
 
 def test_infinite_scores_and_extreme_weights():
     y, scores = [0, 1, 2, 2], [-np.inf, np.inf, np.inf, 3.0]
+    by_pairs = (1 + 1 + 1 + 0.5 + 0) / 5
+    assert mauc(y, scores) == by_pairs
+    assert mauc(y, scores, [1e300] * 4) == pytest.approx(by_pairs)
+    assert mauc(y, scores, [1e-300] * 4) == pytest.approx(by_pairs)
     assert vus(y, scores) == 0.25
-    assert vus(y, scores, [1e300] * 4) == 0.25
     assert vus(y, scores, [1e308] * 4) == 0.25
     assert vus(y, scores, [1e-300, 1e300, 1.0, 1.0]) == 0.25
 
 
-def test_interval_is_near_that_of_de_long_for_two_levels():
+@pytest.mark.parametrize(("name", "n_draws", "near"), [("mauc", 1000, 0.01), ("vus", 200, 0.02)])
+def test_the_interval_is_near_that_of_de_long_for_two_levels(name, n_draws, near):
     rng = np.random.default_rng(0)
     y = rng.random(2000) < 0.05
     scores = rng.normal(size=2000) + y
-    found, wanted = interval("vus", y, scores), interval("roc_auc", y, scores)
+    found, wanted = interval(name, y, scores, n_draws=n_draws), interval("roc_auc", y, scores)
     assert found.value == pytest.approx(wanted.value)
-    assert found.low == pytest.approx(wanted.low, abs=0.02)
-    assert found.high == pytest.approx(wanted.high, abs=0.02)
+    assert found.low == pytest.approx(wanted.low, abs=near)
+    assert found.high == pytest.approx(wanted.high, abs=near)
 
 
 @pytest.mark.sampled(0)
-@pytest.mark.parametrize("counts", [(300, 12, 8), (300, 20, 12, 8, 8)])
-def test_interval_holds_the_truth_as_often_as_it_says(counts):
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [("mauc", (300, 12, 8)), ("vus", (300, 12, 8)), ("vus", (300, 20, 12, 8, 8))],
+)
+def test_the_interval_holds_the_truth_as_often_as_it_says(name, counts):
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(len(counts)), counts)
-    big = np.repeat(np.arange(len(counts)), 20_000)
-    truth = np.mean([vus(big, rng.normal(size=len(big)) + 0.8 * big) for _ in range(5)])
+    # Endless rows: pairs go by the shares of the levels, tuples do not.
+    big = np.repeat(y, 100) if name == "mauc" else np.repeat(np.arange(len(counts)), 20_000)
+    of = MEASURES[name]
+    truth = np.mean([of(big, rng.normal(size=len(big)) + 0.8 * big) for _ in range(5)])
     held = [
         low <= truth <= high
         for _, low, high in (
-            interval("vus", y, rng.normal(size=len(y)) + 0.8 * y, n_draws=60) for _ in range(200)
+            interval(name, y, rng.normal(size=len(y)) + 0.8 * y, n_draws=60) for _ in range(200)
         )
     ]
     assert 0.9 < np.mean(held) <= 1.0
 
 
-def test_perfect_order_leaves_room_for_doubt():
-    found = interval("vus", [0, 0, 0, 1, 1, 2], [0.0, 0.1, 0.2, 1.0, 1.5, 2.0])
+@pytest.mark.parametrize(
+    ("name", "counts", "low"), [("mauc", (3, 1, 1), 0.025 ** (1 / 2)), ("vus", (3, 2, 1), 0.025)]
+)
+def test_perfect_order_leaves_room_for_doubt(name, counts, low):
+    y = np.repeat([0, 1, 2], counts)
+    found = interval(name, y, np.arange(len(y)) * 0.1)
     assert found.value == found.high == 1.0
-    assert found.low == pytest.approx(0.025)
+    assert found.low == pytest.approx(low)
+
+
+def test_the_draw_is_the_same_each_time_and_wider_at_a_higher_level():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 300)
+    scores = rng.normal(size=300) + y
+    first, second = interval("mauc", y, scores), interval("mauc", y, scores)
+    assert first == second
+    other = interval("mauc", y, scores, random_state=1)
+    assert other != first
+    assert other.low == pytest.approx(first.low, abs=0.02)
+    wide = interval("mauc", y, scores, level=0.99)
+    assert wide.low < first.low < first.value < first.high < wide.high
 
 
 @pytest.mark.parametrize(
@@ -145,7 +197,14 @@ def test_perfect_order_leaves_room_for_doubt():
         (([1, 2], [1.0, 2.0], [1.0, -2.0]), ErrorKind.CELL, {"column": "sample_weight", "row": 1}),
     ],
 )
-def test_bad_columns_are_named(given, kind, place):
-    for measure in (mauc, vus, partial(interval, "vus")):
-        with refused(kind, **place):
-            measure(*given)
+@pytest.mark.parametrize("measure", [mauc, vus, *(partial(interval, name) for name in MEASURES)])
+def test_bad_columns_are_named(measure, given, kind, place):
+    with refused(kind, **place):
+        measure(*given)
+
+
+def test_bad_parameters_are_named():
+    with pytest.raises(ValueError, match="level must lie"):
+        interval("mauc", [0, 1], [0.0, 1.0], level=95)
+    with pytest.raises(ValueError, match="n_draws=1 must be at least 2"):
+        interval("mauc", [0, 1], [0.0, 1.0], n_draws=1)
