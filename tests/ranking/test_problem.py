@@ -144,16 +144,6 @@ def test_newton_finds_the_minimum_that_lbfgs_finds(lam, preconditioned):
     assert all(b <= a * (1 + 1e-12) for a, b in pairwise(objectives))
 
 
-def test_the_sampled_hessian_of_all_rows_is_the_hessian():
-    X, y = rare_mixture(300, 25)
-    prepared, problem = problem_of(X, y, np.random.default_rng(0).uniform(0.5, 2, 300))
-    w = 0.3 * np.random.default_rng(1).normal(size=problem.rank)
-    _, _, hessian = formula(prepared, problem, X, w)
-    inverse = SampledHessian(problem)(problem.evaluate(w))
-    v = np.random.default_rng(2).normal(size=problem.rank)
-    np.testing.assert_allclose(inverse(hessian @ v), v, rtol=1e-6, atol=1e-8)
-
-
 def test_the_preconditioner_saves_passes():
     X, y = rare_mixture(3000, 60)
     _, problem = problem_of(X, y, block_rows=4096)

@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import cross_val_score
 
-from draws import draws
 from made_tables import rare_mixture
 from oracles.pairs import ranking_minimum
 from rareclass import RankRC, RankSVM, rankrc_path
@@ -142,39 +141,6 @@ def test_the_majority_is_not_copied():
     # Row-sized vectors (scores, indices, sorted copies for the threshold), not a copy of the
     # table, which would be 24 MB.
     assert peak < 0.6 * wide.nbytes
-
-
-@draws(15)
-@given(st.integers(0, 10**6))
-def test_weights_are_copies(seed):
-    rng = np.random.default_rng(seed)
-    few = np.r_[0:80, np.flatnonzero(Y)[-8:]]
-    weight = rng.integers(0, 4, len(few))
-    weight[-2:] = 1
-    weight[0:2] = 2
-    copies = np.repeat(few, weight)
-    weighted = RankRC(tol=1e-10, pos_label=1).fit(X[few], Y[few], weight)
-    repeated = RankRC(tol=1e-10, pos_label=1).fit(X[copies], Y[copies])
-    assert weighted.width_ == pytest.approx(repeated.width_, rel=1e-12)
-    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-10)
-    np.testing.assert_allclose(
-        weighted.score_samples(X), repeated.score_samples(X), rtol=1e-5, atol=1e-6
-    )
-    assert weighted.offset_ == pytest.approx(repeated.offset_, abs=1e-5)
-
-
-def test_the_order_of_the_rows_does_not_matter():
-    shuffle = np.random.default_rng(0).permutation(len(X))
-    a = RankRC(tol=1e-10).fit(X, Y)
-    b = RankRC(tol=1e-10).fit(X[shuffle], Y[shuffle])
-    np.testing.assert_allclose(a.score_samples(X), b.score_samples(X), atol=1e-7)
-
-
-def test_memory_and_threads_do_not_matter():
-    wanted = RankRC().fit(X, Y).dual_coef_
-    for memory, n_jobs in [("100kB", 1), ("40 kB", 2), ("1GiB", 5)]:
-        found = RankRC(memory=memory, n_jobs=n_jobs).fit(X, Y).dual_coef_
-        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8)
 
 
 def test_the_path_is_the_fits_one_by_one_in_the_order_asked():
