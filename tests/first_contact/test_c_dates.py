@@ -27,7 +27,7 @@ from first_contact.containers import (
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind
-from rareclass.model.threshold import times_of
+from rareclass.model.times import times_of
 from rareclass.stream.alerts import days_of_cells
 from rareclass.tables.dates import read_written
 from rareclass.tables.reading import read_dates

@@ -28,8 +28,7 @@ from rareclass.hunt.table import HuntTable
 from rareclass.labels.two_classes import label_value
 from rareclass.model.decisions import RareDecision
 from rareclass.model.facts import RareClassFacts
-from rareclass.review.roles import LabelRoles
-from rareclass.review.table import read_review_table
+from rareclass.review.table import LabelRoles, read_review_table
 from rareclass.tables import TableWarning
 
 # Spellings of one label, and another label.

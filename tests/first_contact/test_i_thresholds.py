@@ -23,7 +23,8 @@ from rareclass.decide.constraints import USEFUL_RECALL, sequence_bounds
 from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind
-from rareclass.model.threshold import budget_of, times_of
+from rareclass.model.threshold import budget_of
+from rareclass.model.times import times_of
 from rareclass.report.reading import ReportOptions, read_rows
 
 Rule = ThresholdRule

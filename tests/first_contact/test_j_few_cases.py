@@ -9,8 +9,7 @@ import pytest
 from rareclass.hunt.case_score import score_unlabelled
 from rareclass.hunt.hunting import Hunt, HuntSettings, hunt
 from rareclass.hunt.table import HuntLabels, HuntTable
-from rareclass.review.roles import LabelRoles
-from rareclass.review.table import read_review_table
+from rareclass.review.table import LabelRoles, read_review_table
 
 ROWS, RARE = 800, range(0, 800, 20)  # 40 rare rows
 

@@ -22,7 +22,7 @@ from rareclass.model.columns import ERROR, ColumnTracker
 from rareclass.model.drift import refuse_drift
 from rareclass.model.evaluate import AlertsADay, monitor_file
 from rareclass.model.model_file import load_model
-from rareclass.model.threshold import check_days
+from rareclass.model.times import check_days
 from rareclass.report.page import PageTable
 from rareclass.report.reading import ReportOptions, read_rows
 from rareclass.report.single_rows import single_rows

@@ -12,7 +12,7 @@ from rareclass.encoding.hunt import HuntEncoder
 from rareclass.errors import ErrorKind
 from rareclass.hunt.table import HuntLabels, HuntTable
 from rareclass.review import Verdict, open_journal, read_review_table
-from rareclass.review.roles import HUNT_OPTIONS, LabelRoles
+from rareclass.review.table import HUNT_OPTIONS, LabelRoles
 from rareclass.tables import TableWarning
 
 LABELS = ErrorKind.LABELS

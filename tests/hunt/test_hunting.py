@@ -26,8 +26,7 @@ from rareclass.hunt.hunting import (
 )
 from rareclass.hunt.table import HuntTable
 from rareclass.hyperball.ball import sentence
-from rareclass.review.roles import LabelRoles
-from rareclass.review.table import read_review_table
+from rareclass.review.table import LabelRoles, read_review_table
 
 ASKED = LabelRoles(("bad",), ("good",))
 QUICK = HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3)

@@ -195,8 +195,7 @@ def hunt(
     from rareclass.hunt.hunting import hunt as hunt_in
     from rareclass.hunt.table import HuntTable
     from rareclass.machine import available_memory, track
-    from rareclass.review.roles import HUNT_OPTIONS, LabelRoles
-    from rareclass.review.table import open_journal, read_review_table
+    from rareclass.review.table import HUNT_OPTIONS, LabelRoles, open_journal, read_review_table
 
     character = table.character
     on_this_machine(out, "--out")

@@ -99,7 +99,7 @@ class VerdictOptions:
 
     def read(self, console: Console, journal: "ReviewJournal", rows: "ReviewTable") -> None:
         """Take the verdicts into the journal."""
-        from rareclass.review.sheet import read_verdicts
+        from rareclass.review.reviewing import read_verdicts
 
         if self.verdicts is not None:
             n_new = journal.add(read_verdicts(self.verdicts, self.correct), rows.keys)

@@ -23,8 +23,8 @@ from rareclass.fit.method import (
     Terms,
 )
 from rareclass.fit.rows_on_disk import frames_of
-from rareclass.model.class_probability import class_codes, class_probability
 from rareclass.model.facts import CombinationFacts, LeaderboardRow, RareClassScores, ScoredRows
+from rareclass.model.table_scorer import class_codes, class_probability
 from rareclass.tables.columns import Column, as_learned
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile

@@ -11,7 +11,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import FitsRows
 from rareclass.folds.dealing import dealt_with_both, exactly, most_folds, places
 from rareclass.model.facts import MethodFacts, RareClassScores, ScoredRows
-from rareclass.model.parts import Ranker
+from rareclass.model.table_scorer import Ranker
 from rareclass.model.targets import FoundLabels, Target, rare_target
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.tables.columns import Column

@@ -48,7 +48,8 @@ from rareclass.model.facts import (
 )
 from rareclass.model.model import Model
 from rareclass.model.targets import RareTarget
-from rareclass.model.threshold import DecisionRule, check_days, rules_in_step
+from rareclass.model.threshold import DecisionRule, rules_in_step
+from rareclass.model.times import check_days
 from rareclass.ranking import OrdinalRankRC
 
 # Rare rows that are kept; more are thinned at random.

@@ -26,7 +26,8 @@ from rareclass.fit.copies import distinct_rows
 from rareclass.fit.method import Method, TableSize
 from rareclass.fit.rows_on_disk import RowsOnDisk, equal_rows_on_disk, sample_of
 from rareclass.model.targets import FoundLabels, RareTarget, Target
-from rareclass.model.threshold import DecisionRule, times_of
+from rareclass.model.threshold import DecisionRule
+from rareclass.model.times import times_of
 from rareclass.rows.source import equal_rows
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile

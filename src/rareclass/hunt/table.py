@@ -10,8 +10,7 @@ from rareclass.encoding.target import label_counts
 from rareclass.errors import ErrorKind, InputError
 from rareclass.labels.states import UNKNOWN
 from rareclass.review.journal import ReviewJournal
-from rareclass.review.roles import HUNT_OPTIONS, LabelRoles, codes_of, roles_in
-from rareclass.review.table import ReviewTable
+from rareclass.review.table import HUNT_OPTIONS, LabelRoles, ReviewTable, codes_of, roles_in
 
 
 @dataclass(frozen=True)

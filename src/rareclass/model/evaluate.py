@@ -20,14 +20,8 @@ from rareclass.model.decisions import Confusion, RareDecision
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate, RareClassScores
 from rareclass.model.model import Model
-from rareclass.model.threshold import (
-    budget_of,
-    budget_time,
-    check_days,
-    columns_beside,
-    labelled_scores,
-    times_of,
-)
+from rareclass.model.threshold import budget_of, budget_time, columns_beside, labelled_scores
+from rareclass.model.times import check_days, times_of
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, no_rows, open_table

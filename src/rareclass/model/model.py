@@ -23,8 +23,7 @@ from rareclass.model.drift import InputSummary
 from rareclass.model.facts import (
     RareClassFacts,
 )
-from rareclass.model.parts import Scores
-from rareclass.model.table_scorer import TableScorer
+from rareclass.model.table_scorer import Scores, TableScorer
 from rareclass.tables.table_file import open_rows
 
 

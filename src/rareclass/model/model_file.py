@@ -30,7 +30,7 @@ from rareclass.model.archive import (
 from rareclass.model.facts import RareCases, ScoredRows, facts_as_json, facts_from_json
 from rareclass.model.kinds import STORED
 from rareclass.model.model import Model
-from rareclass.model.parts import Encoder, Ranker
+from rareclass.model.table_scorer import Encoder, Ranker
 from rareclass.stored import Stored, pack, unpack
 
 FORMAT = 5

@@ -1,11 +1,11 @@
 """Parts of a fitted model, and how they score rows: of tables in memory and of files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,6 @@ from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError
 from rareclass.machine import track
 from rareclass.model.archive import naming_file
-from rareclass.model.class_probability import class_probability
 from rareclass.model.columns import ColumnTracker, TrainedColumn, check_columns, trained_columns
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import (
@@ -28,9 +27,65 @@ from rareclass.model.facts import (
     RareClassFacts,
     ScoredRows,
 )
-from rareclass.model.parts import Encoder, Ranker, Scores
+from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, batch_rows_for
+
+
+def class_probability(
+    estimator: Any,
+    calibration: Calibration,
+    scores: NDArray[np.float64],
+    which: NDArray[np.float64],
+    n_classes: int,
+) -> NDArray[np.float64]:
+    """Return P(k | x) = P(rare | score) P(k | rare, x) of shape (n_rows, n_classes).
+
+    `which` are the shares P(k | rare, x) of the classes that the estimator learned. A class without
+    a row among those that it learned from has the probability 0.
+    """
+    probability = np.zeros((len(scores), n_classes))
+    number = [code - 1 for code in class_codes(estimator)]
+    probability[:, number] = calibration(scores)[:, None] * which
+    return probability
+
+
+def class_codes(estimator: Any) -> list[int]:
+    """Return the codes of the rare classes that an estimator learned, from 1 on."""
+    labels = estimator.pos_label_
+    return [int(code) for code in (labels if isinstance(labels, tuple) else (labels,))]
+
+
+Scores = NDArray[np.float64]
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Turns typed rows of a table into what the estimator learned from.
+
+    An `InputError` of a cell has the number of the row among those that were given, from 1.
+    """
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Columns that are learned from; none for sparse rows."""
+
+    def transform(self, rows: Any) -> Any:
+        """Return encoded rows."""
+
+    def count_unseen(self, rows: pl.DataFrame) -> Mapping[str, int]:
+        """Count cells of each category column whose value training did not have."""
+
+    def count_outside(self, rows: pl.DataFrame) -> Mapping[str, int]:
+        """Count cells of each numeric column that lie outside the range of training."""
+
+
+@runtime_checkable
+class Ranker(Protocol):
+    """A fitted estimator: the higher the score, the more like the rare class."""
+
+    def score_samples(self, X: Any) -> Scores:
+        """Return a score for each row."""
 
 
 class ScoredBatch(NamedTuple):

@@ -1,6 +1,5 @@
 """Thresholds of a model: a rule, the columns of times and costs that it needs, and its rows."""
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,144 +24,25 @@ from rareclass.decide.constraints import (
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError
-from rareclass.folds.dealing import read_times
 from rareclass.labels.two_classes import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.intervals import Interval
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
-from rareclass.tables.cells import shown
-from rareclass.tables.columns import reading_of_type
-from rareclass.tables.reading import read_dates
+from rareclass.model.times import check_days, costs_of, times_of
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, no_rows, open_table
-from rareclass.tables.text_columns import CellProfile, reading_of_text
 
 if TYPE_CHECKING:
     from rareclass.model.model import Model
 
 # Name that stands for every rare class.
 EVERY_CLASS = "all"
-# Days a row must share, on average, with others: else the column is no time of days.
-_LEAST_A_DAY = 2.0
-_FEW_DAYS = 20
-# Numbers of days from 1980 to 2059, and names of columns of times.
-_DAYS_SINCE_1970 = 3_652, 32_872
-_TIME_NAME = re.compile(
-    r"(?i:(^|[\W\d_])(t|ts|days?|dates?|times?|timestamp|when|hours?|weeks?|months?|steps?|period)"
-    r"($|[\W\d_]))|[a-z](Day|Date|Time|Timestamp|Hour|Week|Step)"
-)
 # Choices of a threshold, each by the weights at the one before.
 _CHOICES = 20
 # Measures that the checked rows say nothing of.
 _UNKNOWN = Interval(float("nan"), 0.0, 1.0)
-# What comes after seconds (or minutes, where there are none) in a time with a zone.
-_ZONE = r"(:\d{2}(?:[.,]\d+)?)\s*(?:[Zz]|UTC|GMT|[+-]\d{2}(?::?\d{2})?)\s*$"
-
-
-def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray[Any]:
-    """Return when some rows were; dates may be written as those of a table may.
-
-    Times with a zone count by their own clock, as the days of alerts are days of the place where
-    rows come from. `rows` are the numbers of the cells in the file, from 1 on. Raises `InputError`
-    at the first cell that is empty or no time, naming column, row and value.
-    """
-    is_empty, mistake = column.is_null(), ""
-    reading = reading_of_type(column.dtype)
-    if column.dtype == pl.String:
-        column = column.str.replace(_ZONE, "${1}")
-        profile = CellProfile()
-        profile.add(column, 1)
-        reading, mistake = reading_of_text(profile).reading, profile.dates.mistake
-    if reading is not None and reading.reads_as == "date":
-        column = read_dates(column, reading.date_format, 1, reading.zone)
-        is_empty = column.is_null()
-    elif column.dtype == pl.String:
-        is_empty |= column.str.strip_chars() == ""
-    elif column.dtype.is_float():
-        is_empty |= column.is_nan()
-    if is_empty.any():
-        row = int(rows[int(is_empty.arg_max() or 0)])
-        raise InputError(
-            f"{option} {column.name}: the cell at row {row:,} is empty.",
-            "Fill it in, or leave the row out.",
-            ErrorKind.CELL,
-            column=column.name,
-            row=row,
-        )
-    if mistake:
-        row = int(rows[int((column == mistake).arg_max() or 0)])
-        remedy = "Correct it, or leave the row out: the other cells are dates."
-        raise _no_time(option, column.name, mistake, row, remedy)
-    try:
-        return read_times(column, len(column), f"{option} {column.name}")
-    except InputError as error:
-        for row, cell in zip(rows.tolist(), column.to_list(), strict=True):
-            try:
-                read_times([cell], 1)
-            except InputError:
-                raise _no_time(option, column.name, cell, row, error.remedy) from None
-        raise
-
-
-def _no_time(option: str, name: str, cell: Any, row: int, remedy: str) -> InputError:
-    message = f"{option} {name}: {shown(cell)} at row {row:,} is not a time."
-    return InputError(message, remedy, ErrorKind.CELL, column=name, row=row, value=cell)
-
-
-def check_days(time: NDArray[Any], option: str, column: str) -> None:
-    """Refuse times of which hardly two are of one day, as seconds, and numbers that are no days.
-
-    Numbers are days where their column is called so, where they are days since 1970, or where they
-    never fall from row to row. An age is none of these.
-    """
-    n_rows, n_days = len(time), len(np.unique(day_of(time)))
-    if n_rows > _FEW_DAYS and n_rows < _LEAST_A_DAY * n_days:
-        numbers = "" if time.dtype.kind == "M" else " Numbers are taken as days."
-        raise InputError(
-            f"{option}: {n_days:,} different days in {n_rows:,} rows.{numbers}",
-            "Give dates, or a column of days: seconds divided by 86,400.",
-            ErrorKind.SETTING,
-            column=column,
-        )
-    is_named = _TIME_NAME.search(column) is not None
-    if time.dtype.kind == "M" or is_named or n_rows < 2 or (np.diff(time) >= 0).all():
-        return
-    low, high = _DAYS_SINCE_1970
-    if not ((time >= low) & (time < high)).all():
-        raise InputError(
-            f"{option}: its numbers are not days: they rise and fall from row to row, are not "
-            "counted from 1970, and the column is not called a time.",
-            "Give a column of dates, or of days as numbers with the rows in their order.",
-            ErrorKind.SETTING,
-            column=column,
-        )
-
-
-def day_of(time: NDArray[Any]) -> NDArray[Any]:
-    """Return the day of each time, as a date or a whole number."""
-    return time.astype("M8[D]") if time.dtype.kind == "M" else np.floor(time).astype(np.int64)
-
-
-def costs_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray[np.float64]:
-    """Return what some rows cost; `rows` are the numbers of the cells in the file, from 1 on.
-
-    Raises `InputError` at the first cell that is no finite number of at least 0.
-    """
-    costs = column.cast(pl.Float64, strict=False).to_numpy()
-    bad = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))
-    if len(bad):
-        row, cell = int(rows[bad[0]]), column[int(bad[0])]
-        what = "an empty cell" if cell is None or cell == "" else shown(cell)
-        raise InputError(
-            f"{option}: {what} at row {row:,} is not a cost.",
-            "Costs are finite numbers of at least 0.",
-            ErrorKind.CELL,
-            column=column.name,
-            row=row,
-        )
-    return costs
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from rareclass.model.columns import ColumnDrift
 from rareclass.model.drift import drift_of
 from rareclass.model.facts import CombinationFacts, ModelFacts, facts_as_json
 from rareclass.model.model import Model
-from rareclass.model.threshold import budget_of, day_of
+from rareclass.model.threshold import budget_of
+from rareclass.model.times import day_of
 from rareclass.report.columns_section import data_section, features_section
 from rareclass.report.model_card import CardBasis, card_section
 from rareclass.report.page import (

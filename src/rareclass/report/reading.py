@@ -16,13 +16,8 @@ from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores
 from rareclass.model.model import Model
-from rareclass.model.threshold import (
-    budget_time,
-    check_days,
-    columns_beside,
-    costs_of,
-    times_of,
-)
+from rareclass.model.threshold import budget_time, columns_beside
+from rareclass.model.times import check_days, costs_of, times_of
 from rareclass.report.columns_section import CopyCounter
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table

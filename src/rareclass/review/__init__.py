@@ -7,9 +7,8 @@ from rareclass.review.journal import ReviewJournal
 from rareclass.review.records import Header, Listed, Round, Verdict, fingerprint_of
 
 if TYPE_CHECKING:
-    from rareclass.review.reviewing import ReviewList, next_rows, open_list
+    from rareclass.review.reviewing import ReviewList, next_rows, open_list, read_verdicts
     from rareclass.review.selection import Shares
-    from rareclass.review.sheet import read_verdicts
     from rareclass.review.table import ReviewTable, open_journal, read_review_table
 
 __all__ = [
@@ -32,9 +31,8 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        ".reviewing": ["ReviewList", "next_rows", "open_list"],
+        ".reviewing": ["ReviewList", "next_rows", "open_list", "read_verdicts"],
         ".selection": ["Shares"],
-        ".sheet": ["read_verdicts"],
         ".table": ["ReviewTable", "open_journal", "read_review_table"],
     },
 )

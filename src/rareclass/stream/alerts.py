@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Feature
 from rareclass.errors import ErrorKind, InputError, column_hint
-from rareclass.model.threshold import check_days
+from rareclass.model.times import check_days
 from rareclass.online.ranker import OnlineRanker
 from rareclass.stream._threshold_jit import raise_alerts
 from rareclass.stream.log import GrowingFile

@@ -14,7 +14,6 @@ from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.rankings import KernelRanking, LinearRanking
 from rareclass.estimators.search import SearchCV
-from rareclass.model.onnx.functions import expanded
 from rareclass.model.onnx.graph import (
     IR_VERSION,
     ML,
@@ -25,7 +24,7 @@ from rareclass.model.onnx.graph import (
     Tensor,
     on_lines,
 )
-from rareclass.model.onnx.rare_classifier import combined
+from rareclass.model.onnx.rare_classifier import combined, expanded
 from rareclass.moments.mibc import MIBC
 from rareclass.online.ranker import OnlineRanker
 from rareclass.ranking.machine import RanksLevels
