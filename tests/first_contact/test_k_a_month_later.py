@@ -18,7 +18,7 @@ from rareclass.cli.app import app
 from rareclass.cli.door import BAD_INPUT, MOVED_FAR
 from rareclass.errors import ErrorKind, column_hint, command_line, name_hint, nearest_name
 from rareclass.metrics.column_drift import IndexByChance, population_stability_index
-from rareclass.model.columns import ERROR, ColumnTracker
+from rareclass.model.columns import ERROR
 from rareclass.model.drift import refuse_drift
 from rareclass.model.evaluate import AlertsADay, monitor_file
 from rareclass.model.model_file import load_model
@@ -198,19 +198,6 @@ def test_files_are_read_in_blocks_and_blocks_do_not_matter(
     whole = monitor_file(model, folder / "new.csv").as_plain_data()
     monkeypatch.setattr("rareclass.model.table_scorer.batch_rows_for", lambda n: 170)
     assert monitor_file(model, folder / "new.csv").as_plain_data() == whole
-
-
-def test_counts_of_parts_add_up(folder: Path) -> None:
-    model, new = load_model(folder / "m.rareclass"), payments(N, 1)
-    columns = [each.name for each in model.encoder.columns]
-    typed = new.select(pl.col(name).cast(pl.Float64, strict=False) if new[name].dtype.is_numeric()
-                       else pl.col(name) for name in columns)  # fmt: skip
-    whole, first, second = (ColumnTracker(model.trained) for _ in range(3))
-    whole.add(typed)
-    first.add(typed[:700])
-    second.add(typed[700:])
-    first.join(second)
-    assert first.drifts({}) == whole.drifts({})
 
 
 def test_monitor_refuses_what_it_cannot_read(folder: Path, tmp_path: Path) -> None:
