@@ -1,12 +1,39 @@
-"""Checks of numeric parameters.
+"""Numeric parameters: read from text, and checked.
 
 True and False are no numbers here: passing them is a mistake.
 """
 
+import re
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+
+_POWER = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)")
+_RATE = re.compile(r"\s*(\d[\d,_]*)\s*/\s*(hour|day|week|\d[\d,_]*)\s*")
+
+
+def read_number(text: str) -> float:
+    """Read a number, also a power; raises `ValueError` or `OverflowError` for anything else.
+
+    >>> [read_number(text) for text in ("2^-8", "2**-1", "1e-3")]
+    [0.00390625, 0.5, 0.001]
+    """
+    power = _POWER.fullmatch(text)
+    return float(power[1]) ** float(power[2]) if power else float(text)
+
+
+def read_rate(text: str) -> tuple[int, int | str] | None:
+    """Read a number per hour, day or week, or per so many rows; None for anything else.
+
+    >>> read_rate("50/day"), read_rate("5/Hour"), read_rate("50/10,000"), read_rate("50")
+    ((50, 'day'), (5, 'hour'), (50, 10000), None)
+    """
+    found = _RATE.fullmatch(text.lower())
+    if found is None:
+        return None
+    number, per = (re.sub("[,_]", "", part) for part in found.groups())
+    return int(number), per if per.isalpha() else int(per)
 
 
 def is_number(value: Any, low: float = 0.0, high: float = np.inf, ends: str = "()") -> bool:

@@ -84,14 +84,6 @@ class Scratch:
             raise self._unwritable(error) from error
         self.size += memoryview(data).nbytes
 
-    def write_at(self, data: Any, offset: int) -> None:
-        """Write bytes over others, or at the end."""
-        with self._lock:
-            self.file.seek(offset)
-            self.append(data)
-            self.file.seek(0, os.SEEK_END)
-        self.size = self.file.tell()
-
     def read_into(self, buffer: Any, offset: int) -> None:
         """Fill a contiguous array from the byte `offset`; safe in any thread."""
         if self.file.closed:

@@ -9,8 +9,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, TimeSer
 
 from draws import draws
 from faults import refused
-from rareclass.encoding.equal_rows import with_equal_rows_together
-from rareclass.encoding.typed_table import read_table
+from rareclass.encoding.typed_table import read_table, with_equal_rows_together
 from rareclass.ensemble.folds import ALWAYS_LEARNED, fold_numbers
 from rareclass.ensemble.training_rows import FitInput, HeldOutRows, read_training_rows
 from rareclass.errors import ErrorKind, InputError

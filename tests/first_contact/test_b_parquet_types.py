@@ -20,7 +20,7 @@ from rareclass.encoding.training_table import read_training_table
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind
 from rareclass.fit.memory_plan import plan_memory
-from rareclass.tables.databases.drivers import DatabaseAddress, Query
+from rareclass.tables.databases import DatabaseAddress, Query
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_rows, open_table
 

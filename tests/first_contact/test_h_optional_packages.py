@@ -20,7 +20,7 @@ from rareclass.ensemble.race import default_seconds
 from rareclass.errors import ErrorKind
 from rareclass.model.to_onnx import register_onnx_converters
 from rareclass.online import CBR
-from rareclass.tables.databases.drivers import DatabaseAddress, driver_of
+from rareclass.tables.databases import DatabaseAddress, driver_of
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = np.arange(40) % 5 == 0

@@ -19,8 +19,8 @@ from draws import draws
 from rareclass.encoding.training_table import read_training_table
 from rareclass.errors import InputError
 from rareclass.tables import TableWarning
-from rareclass.tables.databases.drivers import DatabaseAddress, Query
-from rareclass.tables.databases.queries import RunningQuery
+from rareclass.tables.databases import DatabaseAddress, Query
+from rareclass.tables.queries import RunningQuery
 from rareclass.tables.table_file import open_table
 
 ROWS = pa.table(

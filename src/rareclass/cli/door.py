@@ -127,7 +127,7 @@ class TableOptions(SeparatorOption):
 
         `what` it is called in the usage, for messages.
         """
-        from rareclass.tables.databases.drivers import DatabaseAddress, Query, is_database
+        from rareclass.tables.databases import DatabaseAddress, Query, is_database
 
         if is_database(given):
             address = DatabaseAddress(given)
@@ -149,7 +149,7 @@ class TableOptions(SeparatorOption):
 
     def words(self, place: "TablePlace") -> list[object]:
         """Return the words that name a table on the command line; no password is among them."""
-        from rareclass.tables.databases.drivers import Query
+        from rareclass.tables.databases import Query
 
         words: list[object] = [place]
         if isinstance(place, Query):

@@ -248,12 +248,13 @@ def parse_number(
     >>> parse_number("--filter", "Yes", {"yes": True, "no": False})
     True
     """
+    from rareclass.parameters import read_number
+
     word = "" if text is None else text.strip().lower()
     if text is None or word in words:
         return words.get(word)
-    power = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)", word)
     try:
-        value = float(power[1]) ** float(power[2]) if power else float(word)
+        value = read_number(word)
     except (ValueError, OverflowError):
         value = float("nan")
     if not 0 < value < inf or (is_whole and not value.is_integer()):

@@ -1,6 +1,5 @@
 """The options that say what a threshold is to keep."""
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -189,20 +188,17 @@ def _confidence(text: str | None) -> float | None:
 
 
 def _alerts(text: str) -> tuple[int, int | str]:
-    """Alerts, and in how many rows, or in which period.
+    """Alerts, and in how many rows, or in which period."""
+    from rareclass.parameters import read_rate
 
-    >>> _alerts("50/day"), _alerts("5/hour"), _alerts("50/10,000")
-    ((50, 'day'), (5, 'hour'), (50, 10000))
-    """
-    found = re.fullmatch(r"\s*([\d,_]+)\s*/\s*(hour|day|week|[\d,_]+)\s*", text.lower())
-    if found is None:
+    rate = read_rate(text)
+    if rate is None:
         raise InputError(
             f"--alerts {text} cannot be read.",
             "Give a number per hour, day or week, such as 50/day, or per rows, such as 50/10000.",
             ErrorKind.SETTING,
         )
-    number, rows = (part.replace(",", "").replace("_", "") for part in found.groups())
-    return int(number), rows if rows.isalpha() else int(rows)
+    return rate
 
 
 def costs_of(text: str) -> dict[str, float | str]:

@@ -243,7 +243,7 @@ def stream(
 
 def _check_source(source: str, follow: bool) -> None:
     """Raise `InputError` for a source of rows that is not there, or cannot be followed."""
-    from rareclass.tables.databases.drivers import DatabaseAddress, is_database
+    from rareclass.tables.databases import DatabaseAddress, is_database
 
     if is_database(source):
         raise InputError(

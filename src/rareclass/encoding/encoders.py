@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rareclass.encoding.dates_and_texts import COMPONENTS
-from rareclass.encoding.equal_rows import with_equal_rows_together
 from rareclass.encoding.label_statistics import side_by_side
 from rareclass.encoding.log_odds import CategoryStatistics
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
-from rareclass.encoding.typed_table import typed_table
+from rareclass.encoding.typed_table import typed_table, with_equal_rows_together
 from rareclass.encoding.views import MOST_VALUES_BOUNDED, CentredColumns, DenseView
 from rareclass.tables.columns import Column
 

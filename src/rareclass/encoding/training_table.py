@@ -9,15 +9,14 @@ from types import MappingProxyType
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, warn
 from rareclass.rows.decoding import MOST_LABELS
-from rareclass.scratch_file import Scratch
 from rareclass.tables import TableWarning
+from rareclass.tables.batch import SpooledTables
 from rareclass.tables.cells import are_plain, is_text_type
 from rareclass.tables.columns import (
     Column,
@@ -282,11 +281,6 @@ def _profile(
     return profiles, types, integers - long
 
 
-# Rows of a text file are an estimate, and the first may be the longest: less than this part of
-# what they foretell is surely too little room.
-_SURE_SHARE = 0.5
-
-
 class TypedScratch:
     """A table on disk of which one batch at a time is in memory.
 
@@ -304,12 +298,11 @@ class TypedScratch:
         narrow: Sequence[str] = (),
         expected_rows: int | None = None,
     ) -> None:
-        self._scratch = Scratch(folder)
+        self._tables = SpooledTables(folder)
         self._expected_rows = expected_rows
         self._narrow = [pl.col(name).cast(pl.Float32) for name in narrow]
         self._wide = [pl.col(name).cast(pl.Float64) for name in narrow]
-        # Where batch k begins, in rows and in bytes; the end of the last one stands last.
-        self._rows, self._bytes = [0], [0]
+        self._rows = [0]  # where each batch begins; the end of the last one stands last
 
     @property
     def n_rows(self) -> int:
@@ -319,21 +312,15 @@ class TypedScratch:
     @property
     def n_bytes(self) -> int:
         """Bytes that they take on disk."""
-        return self._bytes[-1]
+        return self._tables.n_bytes
 
     def append(self, frame: pl.DataFrame) -> None:
         """Write rows at the end; every batch has the same columns."""
-        table: pa.Table = frame.with_columns(self._narrow).to_arrow()
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        content = sink.getvalue()
+        expected = 0.0
         if not self.n_rows and self._expected_rows and frame.height:
-            n_bytes = content.size * max(1.0, self._expected_rows / frame.height)
-            self._scratch.expect(int(n_bytes), _SURE_SHARE)
-        self._scratch.append(content)
+            expected = max(1.0, self._expected_rows / frame.height)
+        self._tables.append(frame.with_columns(self._narrow).to_arrow(), expected)
         self._rows.append(self.n_rows + frame.height)
-        self._bytes.append(self._scratch.size)
 
     def frames(
         self, columns: Sequence[str], rows: NDArray[np.int64]
@@ -355,10 +342,7 @@ class TypedScratch:
             start = stop
 
     def _read(self, batch: int, columns: Sequence[str]) -> pl.DataFrame:
-        content = np.empty(self._bytes[batch + 1] - self._bytes[batch], np.uint8)
-        self._scratch.read_into(content, self._bytes[batch])
-        with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
-            frame = pl.from_arrow(reader.read_all().select(list(columns)))
+        frame = pl.from_arrow(self._tables.read(batch).select(list(columns)))
         assert isinstance(frame, pl.DataFrame)
         wide = [cast for cast in self._wide if cast.meta.output_name() in columns]
         return frame.with_columns(wide)

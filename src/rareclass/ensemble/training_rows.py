@@ -142,8 +142,7 @@ def read_training_rows(
 
     Raises `InputError` and `ValueError` as `RareClassifier.fit`.
     """
-    from rareclass.encoding.equal_rows import with_equal_rows_together
-    from rareclass.encoding.typed_table import read_table
+    from rareclass.encoding.typed_table import read_table, with_equal_rows_together
     from rareclass.ensemble.folds import fold_numbers, parts_of_rows
 
     given = FitInput(given.X, *map(_here, given[1:]))

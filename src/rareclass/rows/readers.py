@@ -26,10 +26,10 @@ from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.source import RowSource
 from rareclass.tables.batch import plain_batch, plain_schema
 from rareclass.tables.csv_file import CsvFile
-from rareclass.tables.databases.drivers import DatabaseAddress, Query, given_connection
-from rareclass.tables.databases.queries import RunningQuery
+from rareclass.tables.databases import DatabaseAddress, Query, given_connection
 from rareclass.tables.folders import FolderPart, find_parts, numbers_of_folders
 from rareclass.tables.parquet import ParquetFile
+from rareclass.tables.queries import RunningQuery
 
 
 def from_parquet(

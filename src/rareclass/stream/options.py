@@ -1,13 +1,13 @@
 """The options of a stream, its learner among them, and which of them must stay the same."""
 
 import inspect
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.parameters import read_number, read_rate
 from rareclass.remote import path_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ _OPTION = {
 }
 _OF_ALERTS = ("alerts", "alert-budget", "time")
 _ALERT_SUFFIXES = (".csv", ".jsonl", ".ndjson")
-_BUDGET = re.compile(r"\s*([\d,_]+)\s*/\s*(day|[\d,_]+)\s*")
 # The paper's C = 1 with no weights is the library's default. In a stream, where rare rows are few
 # and the majority never ends, its large steps use up the variance on the few rare rows that are
 # buffered, and later ones move nothing: small steps, balanced by class, keep it. Steps so small are
@@ -56,7 +55,6 @@ LEARNERS: dict[str, NamedLearner] = {
 DEFAULT = "mixture"
 # A stream is seen once, and its rare class is --positive.
 _NOT_FOR_STREAMS = ("n_epochs", "pos_label")
-_POWER = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)")
 
 
 @dataclass(frozen=True)
@@ -82,15 +80,11 @@ class AlertBudget:
         Raises `InputError` for anything else, and for a budget that lets no row or every row
         through.
         """
-        found = _BUDGET.fullmatch(text)
+        found = read_rate(text)
         remedy = "Give so many a day, 50/day, or in rows, 50/10000."
-        number, rows = (re.sub("[,_]", "", part) for part in found.groups()) if found else ("", "")
-        try:
-            budget = cls(int(number), None if rows == "day" else int(rows))
-        except ValueError:
-            raise InputError(
-                f"--alert-budget {text} cannot be read.", remedy, ErrorKind.SETTING
-            ) from None
+        if found is None or found[1] in ("hour", "week"):
+            raise InputError(f"--alert-budget {text} cannot be read.", remedy, ErrorKind.SETTING)
+        budget = cls(found[0], None if isinstance(found[1], str) else found[1])
         if budget.number < 1:
             raise InputError(
                 f"--alert-budget {text} lets no alert through.", remedy, ErrorKind.SETTING
@@ -315,12 +309,12 @@ def _value(name: str, text: str, default: Any, may_be_none: bool) -> Any:
         return None
     if isinstance(default, str):
         return text
-    power = _POWER.fullmatch(text)
+    is_whole = "^" in text or "**" in text or text.lstrip("+-").isdecimal()
     try:
-        value = float(power[1]) ** float(power[2]) if power else float(text)
+        value = read_number(text)
         if isinstance(default, float):
             return value
-        if value.is_integer() and (power or text.lstrip("+-").isdecimal()):
+        if value.is_integer() and is_whole:
             return int(value)
         if not isinstance(default, int):
             return value

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 
 from rareclass.errors import first_names
 from rareclass.findings import Finding, FindingKind, warn
+from rareclass.scratch_file import Scratch
 from rareclass.tables import TableWarning
 
 TEXT_LIMIT = 500  # characters of a raw row that are kept; such a row may be of any length
@@ -252,3 +254,46 @@ BYTES = (
     pa.types.is_binary_view,
     pa.types.is_fixed_size_binary,
 )
+
+
+# Rows of a text file are an estimate, and the first may be the longest: less than this part of
+# what they foretell is surely too little room.
+_SURE_SHARE = 0.5
+
+
+class SpooledTables:
+    """Arrow tables in a nameless file, read back one at a time.
+
+    `folder` is as in `scratch_folder`. Raises `InputError` where the disk has no room.
+    """
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self._file = Scratch(folder)
+        self._ends = [0]
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk."""
+        return self._ends[-1]
+
+    def append(self, table: pa.Table | pa.RecordBatch, expected: float = 0.0) -> None:
+        """Write a table at the end, where so many of its size are `expected` in all."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write(table)
+        content = sink.getvalue()
+        if expected:
+            self._file.expect(int(content.size * expected), _SURE_SHARE)
+        self._file.append(content)
+        self._ends.append(self._file.size)
+
+    def read(self, place: int) -> pa.Table:
+        """Read a table by its place, from 0 on."""
+        start, end = self._ends[place : place + 2]
+        content = np.empty(end - start, np.uint8)
+        self._file.read_into(content, start)
+        with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
+            return reader.read_all()

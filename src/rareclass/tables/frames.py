@@ -1,7 +1,9 @@
 """Data frames of any make, and arrays, as columns of polars."""
 
 import math
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -14,7 +16,6 @@ from scipy import sparse
 from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.batch import BYTES, is_plain, plain_array, plain_schema, type_in_words
 from rareclass.tables.cells import is_missing, word_of
-from rareclass.tables.forked import check_not_forked
 
 _MADE_FOR_CATEGORIES = (pl.Categorical, pl.Enum)
 _OTHERS = (pl.String, pl.Boolean, pl.Null, pl.Binary)
@@ -234,3 +235,38 @@ def _refuse_twice(names: list[str]) -> None:
             ErrorKind.COLUMN_NAMES,
             column=twice,
         )
+
+
+# A process that was forked from one whose polars had threads: polars waits for them forever.
+_had_threads = _has_lost_threads = False
+
+
+def _look_for_threads() -> None:
+    """Note whether this process, about to be forked, has threads of polars; Linux only."""
+    global _had_threads
+    _had_threads = False
+    for name in Path("/proc/self/task").glob("*/comm"):
+        try:
+            _had_threads |= name.read_text().startswith("polars-0")
+        except OSError:  # a thread that has ended
+            continue
+
+
+def _lose_threads() -> None:
+    global _has_lost_threads
+    _has_lost_threads |= _had_threads
+
+
+def check_not_forked() -> None:
+    """Raise `InputError` in a process that would wait forever for threads left in its parent."""
+    if _has_lost_threads:
+        raise InputError(
+            "This process was forked from one that had worked on tables, whose threads are missing "
+            "here.",
+            "Start processes with loky, spawn or forkserver, or fork before the first table.",
+            ErrorKind.UNSUPPORTED,
+        )
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_look_for_threads, after_in_child=_lose_threads)

@@ -12,8 +12,7 @@ from rareclass.errors import ErrorKind, InputError, column_hint
 from rareclass.remote import path_of
 from rareclass.tables.byte_streams import StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvFile
-from rareclass.tables.databases.drivers import Query
-from rareclass.tables.databases.queries import QueryTable
+from rareclass.tables.databases import Query
 from rareclass.tables.folders import (
     FORMAT_NAMES,
     FolderPart,
@@ -24,6 +23,7 @@ from rareclass.tables.folders import (
 from rareclass.tables.frames import frame_of_arrow, read_frame
 from rareclass.tables.jsonl import JsonLinesFile
 from rareclass.tables.parquet import ParquetFile
+from rareclass.tables.queries import QueryTable
 from rareclass.tables.svmlight_file import SvmlightFile
 
 # Where a table can be.

@@ -6,14 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-import numpy as np
 import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.machine import track
-from rareclass.scratch_file import Scratch
-from rareclass.tables.batch import plain_batch, plain_schema, unique_names
-from rareclass.tables.databases.drivers import DatabaseAddress, Driver, Query, connect
+from rareclass.tables.batch import SpooledTables, plain_batch, plain_schema, unique_names
+from rareclass.tables.databases import DatabaseAddress, Driver, Query, connect
 
 if TYPE_CHECKING:
     import polars as pl
@@ -144,7 +142,7 @@ class QueryTable:
         self._schema = self._running.schema
         self.columns: list[str] = list(self._schema.names)
         self._folder, self._one_pass = scratch, one_pass
-        self._kept: _KeptBatches | None = None
+        self._kept: SpooledTables | None = None
         self._n_rows: int | None = None
 
     @property
@@ -154,7 +152,9 @@ class QueryTable:
 
     def estimate_rows(self) -> int:
         """Return the number of rows, which is exact; 0 while a table for one pass is not read."""
-        return (self._n_rows or 0) if self._one_pass else self._spooled().n_rows
+        if not self._one_pass:
+            self._spooled()
+        return self._n_rows or 0
 
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
@@ -163,8 +163,7 @@ class QueryTable:
         from rareclass.tables.frames import frame_of_arrow
 
         wanted = list(self.columns if columns is None else columns)
-        batches = self._streamed() if self._one_pass else self._spooled().batches()
-        for batch in batches:
+        for batch in self._streamed() if self._one_pass else self._kept_tables():
             chosen = batch.select(wanted)
             for start in range(0, batch.num_rows, batch_rows):
                 yield frame_of_arrow(chosen.slice(start, batch_rows))
@@ -196,40 +195,17 @@ class QueryTable:
             )
         self._n_rows = n_rows
 
-    def _spooled(self) -> "_KeptBatches":
+    def _spooled(self) -> SpooledTables:
         if self._kept is None:
-            kept = _KeptBatches(self._folder)
+            kept, n_rows = SpooledTables(self._folder), 0
             with track(f"Reading {self.path.name}") as advance:
                 for batch in self._take().batches():
                     kept.append(batch)
+                    n_rows += batch.num_rows
                     advance(batch.num_rows)
-            self._kept = kept
+            self._kept, self._n_rows = kept, n_rows
         return self._kept
 
-
-class _KeptBatches:
-    """Arrow batches in a nameless file."""
-
-    def __init__(self, folder: str | Path | None) -> None:
-        self._file = Scratch(folder)
-        self._ends = [0]
-        self.n_rows = 0
-
-    @property
-    def n_bytes(self) -> int:
-        return self._ends[-1]
-
-    def append(self, batch: pa.RecordBatch) -> None:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        self._file.append(sink.getvalue())
-        self._ends.append(self._file.size)
-        self.n_rows += batch.num_rows
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        for start, end in zip(self._ends, self._ends[1:], strict=False):
-            content = np.empty(end - start, np.uint8)
-            self._file.read_into(content, start)
-            with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
-                yield reader.read_next_batch()
+    def _kept_tables(self) -> Iterator[pa.Table]:
+        kept = self._spooled()
+        return map(kept.read, range(len(kept)))

@@ -1,1 +1,0 @@
-"""Tables that are the answer of a database to a query."""
