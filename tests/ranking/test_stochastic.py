@@ -433,7 +433,7 @@ def test_the_sampled_curvature_is_right_on_average():
     H, at, rng = dense_model(F, weights, w)[2], problem.evaluate(w), np.random.default_rng(0)
     # So few pairs are all looked at.
     np.testing.assert_allclose(sampled_curvature(problem, at, 500, rng), H, rtol=1e-8, atol=1e-12)
-    samples = [sampled_curvature(problem, at, 15, rng) for _ in range(600)]
+    samples = [sampled_curvature(problem, at, 20, rng) for _ in range(600)]
     assert np.linalg.norm(samples[0] - H) > 0.05 * np.linalg.norm(H)
     assert np.linalg.norm(np.mean(samples, axis=0) - H) < 0.03 * np.linalg.norm(H)
     assert all(np.linalg.eigvalsh(sample)[0] > -1e-12 for sample in samples[:20])

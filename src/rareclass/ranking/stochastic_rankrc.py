@@ -30,7 +30,7 @@ from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.losses.piecewise_quadratic import PiecewiseQuadratic
 from rareclass.ranking.machine import KernelModel
-from rareclass.ranking.problem import Evaluation, RankingProblem
+from rareclass.ranking.problem import Evaluation, RankingProblem, ValueQuestion, answer
 from rareclass.ranking.ranking_data import (
     KernelSettings,
     PreparedRanking,
@@ -57,10 +57,10 @@ _MOST_STEPS, _SETTLED = 30, 1e-6
 _PASSES_IN_AVERAGE = 2.0
 # Rise of the value of a mini-batch that is taken for its noise, and shares of a step that are tried
 # until there is no other.
-_NOISE, _SHARES = 0.01, 0.25 ** np.arange(12)
-# Rows of either class whose pairs are formed for the curvature: of a batch that stands alone, and
-# of one in an average.
-_ROWS_ALONE, _ROWS_IN_AVERAGE = 2048, 512
+_NOISE, _SHARES = 0.01, 0.25 ** np.arange(1, 13)
+# Rare rows, and half as many majority rows, whose pairs are formed for the curvature: of a batch
+# that stands alone, and of one in an average.
+_ROWS_ALONE, _ROWS_IN_AVERAGE = 4096, 512
 
 
 class WeightedRows(NamedTuple):
@@ -494,11 +494,11 @@ def end_of_step(
     The step comes from batches before this one, which judges it. A rise by the share `noise` of
     its value is taken for noise of the batch.
     """
-    start = problem.evaluate(w)
+    start, at = answer([ValueQuestion(problem, w), ValueQuestion(problem, w + step)])
     for share in _SHARES:
-        at = problem.evaluate(w + share * step)
         if at.value <= (1.0 + noise) * start.value:
             return at
+        at = problem.evaluate(w + share * step)
     return start
 
 
@@ -507,15 +507,15 @@ def sampled_curvature(
 ) -> np.ndarray:
     r"""An unbiased estimate of the Hessian, :math:`F' C F + \lambda I`.
 
-    Of the pairs of at most so many rows of either class: those of the majority that have pairs with
-    curvature, and every so many-th rare one.
+    Of the pairs of at most `n_sampled` rare rows, every so many-th, and half as many majority rows,
+    drawn from those that have pairs with curvature.
     """
     p, n_rare = problem, len(problem.rare_weight)
     curved = np.flatnonzero(p.curved_rows(at))
     regulariser = np.diag(np.full(p.rank, p.lam))
     if not len(curved):
         return regulariser
-    chosen = np.sort(rng.choice(curved, min(n_sampled, len(curved)), replace=False))
+    chosen = np.sort(rng.choice(curved, min(n_sampled // 2, len(curved)), replace=False))
     stride = -(-n_rare // n_sampled)
     which = slice(int(rng.integers(stride)), None, stride)
     K = p.expansion.kernel.block(p.rows.take(chosen), p.expansion.landmarks)
