@@ -14,8 +14,7 @@ glass has 29 positive rows.
 import time
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -23,39 +22,17 @@ from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.paper_tables import cbr_sets
 from benchmarks.paper_tables.cbr_methods import METHODS
-from benchmarks.paper_tables.cbr_sets import Rows
-from benchmarks.paper_tables.protocol import Standardiser
+from benchmarks.paper_tables.fits import Fit, Run
+from benchmarks.paper_tables.protocol import Rows, Standardiser
 from rareclass.metrics import accuracy_at_optroc, roc_auc
 
 FOLDS, CHOICE_FOLDS = 5, 3
 MOST_ROWS, MOST_TEXT_ROWS = 8000, 2000
 LARGEST_POWER = 10  # of the grid 2^-10 .. 2^10
+# Of a run; the step is the distance of the powers of two, 1 in the paper.
+FIELDS = ("set", "method", "scaling", "step", "run")
 
 Scale = Callable[[Any], Any]
-
-
-class Run(NamedTuple):
-    """One run of one learner on one set.
-
-    ``step`` is the distance of the grid's powers of two: 1 is the paper's grid of 21 values.
-    """
-
-    folder: Path
-    set_name: str
-    method: str
-    number: int
-    step: int
-    scaling: str
-
-    def about(self) -> dict[str, Any]:
-        """What tells it from the other runs."""
-        return {
-            "set": self.set_name,
-            "method": self.method,
-            "run": self.number,
-            "step": self.step,
-            "scaling": self.scaling,
-        }
 
 
 def grid(step: int) -> np.ndarray:
@@ -65,15 +42,17 @@ def grid(step: int) -> np.ndarray:
 
 def perform(run: Run) -> dict[str, Any]:
     """Figures of a run: one entry a fold."""
-    rng = np.random.default_rng(run.number)
-    most = MOST_TEXT_ROWS if run.set_name in cbr_sets.TEXT else MOST_ROWS
-    rows = cbr_sets.drawn(cbr_sets.load(run.set_name, run.folder), most, rng)
-    _load_compiled(run.method, sparse.issparse(rows.X))
+    name, method, number = (run.about[field] for field in ("set", "method", "run"))
+    assert run.folder is not None
+    rng = np.random.default_rng(number)
+    most = MOST_TEXT_ROWS if name in cbr_sets.TEXT else MOST_ROWS
+    rows = cbr_sets.drawn(cbr_sets.load(name, run.folder), most, rng)
+    _load_compiled(method, sparse.issparse(rows.X))
     found: dict[str, Any] = {"auc": [], "accuracy": [], "log2_param": [], "fit_ms": []}
     start = time.perf_counter()
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=run.number)
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=number)
     for train, test in folds.split(rows.X, rows.y):
-        fold = _fold(run, rows, rng.permutation(train), test)
+        fold = _fold(run.about, rows, rng.permutation(train), test)
         for key, value in fold.items():
             found[key].append(value)
     return found | {"seconds": round(time.perf_counter() - start, 3)}
@@ -109,11 +88,12 @@ def scores(model: Any, X: Any) -> np.ndarray:
     return found if np.isfinite(found).all() else np.zeros(len(found))
 
 
-def _fold(run: Run, rows: Rows, train: np.ndarray, test: np.ndarray) -> dict[str, float]:
-    scale = scaler(rows.X[train], run.scaling)
+def _fold(about: Fit, rows: Rows, train: np.ndarray, test: np.ndarray) -> dict[str, float]:
+    method, number = about["method"], about["run"]
+    scale = scaler(rows.X[train], about["scaling"])
     X, y = scale(rows.X[train]), rows.y[train]
-    param = choose(run.method, X, y, grid(run.step), run.number)
-    model = METHODS[run.method](param, run.number)
+    param = choose(method, X, y, grid(about["step"]), number)
+    model = METHODS[method](param, number)
     start = time.perf_counter()
     model.fit(X, y)
     seconds = time.perf_counter() - start

@@ -26,7 +26,6 @@ import bz2
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -36,18 +35,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 from benchmarks.paper_tables import keel
+from benchmarks.paper_tables.protocol import Rows
 
 # Least and greatest value of the 13 features of Statlog heart, as published.
 _HEART_LOW = np.array([29, 0, 1, 94, 126, 0, 0, 71, 0, 0, 1, 0, 3], dtype=float)
 _HEART_HIGH = np.array([77, 1, 4, 200, 564, 1, 2, 202, 1, 6.2, 3, 3, 7])
 _LABELS = ("target", "glass_type", "segment_class")  # never features
-
-
-class Rows(NamedTuple):
-    """The rows of a set, dense or CSR, and 1 where a row is positive."""
-
-    X: np.ndarray | sparse.csr_array
-    y: np.ndarray
 
 
 @dataclass(frozen=True)

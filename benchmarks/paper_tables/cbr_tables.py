@@ -17,8 +17,8 @@ from benchmarks import record
 from benchmarks.paper_tables import cbr_figures as figures
 from benchmarks.paper_tables import cbr_methods, cbr_sets
 from benchmarks.paper_tables.cbr_figures import Cell, Cells
-from benchmarks.paper_tables.cbr_protocol import SCALINGS, Run, perform
-from benchmarks.paper_tables.fits import Fits, code_of
+from benchmarks.paper_tables.cbr_protocol import FIELDS, SCALINGS, perform
+from benchmarks.paper_tables.fits import Fits, Run, code_of
 from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.paper_tables.study import JOBS, options
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str], table: str) -> Path | None:
 
 def kept(name: str, file: Path) -> Fits:
     """The fits of a study that are done."""
-    return Fits(name, file, ("set", "method", "scaling", "step", "run"), code_of("online"))
+    return Fits(name, file, FIELDS, code_of("online"))
 
 
 def compared(found: Cells, study: str, measure: str) -> tuple[list[str], list[list[str]]]:
@@ -135,7 +135,10 @@ def _runs(args: Any, folder: Path) -> list[Run]:
         print(f"Skipped, {where}:", ", ".join(missing), file=sys.stderr)
     step = 1 if args.full else SHORT_STEP
     return [
-        Run(folder, name, method, number, step, args.scaling)
+        Run(
+            folder,
+            {"set": name, "method": method, "run": number, "step": step, "scaling": args.scaling},
+        )
         for name in args.sets
         if name not in missing
         for method in args.methods

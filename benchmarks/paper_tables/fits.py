@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import rareclass
 from benchmarks import record
@@ -20,12 +20,11 @@ from benchmarks.paper_tables.study import run_all
 Fit = dict[str, Any]
 
 
-class Run(Protocol):
-    """Something to be done that leaves a fit."""
+class Run(NamedTuple):
+    """Something to be done that leaves a fit: the folder of its data, what tells it from others."""
 
-    def about(self) -> Fit:
-        """What tells this run from the others of its study."""
-        ...
+    folder: Path | None
+    about: Fit
 
 
 class Fits:
@@ -38,7 +37,7 @@ class Fits:
     file : Path
         Written after every fit; need not be there.
     fields : sequence of str
-        Those of ``run.about()``, in the order in which the file is sorted by them.
+        Those of ``run.about``, in the order in which the file is sorted by them.
     code : str
         `code_of` the package that the fits are made by.
     """
@@ -57,17 +56,17 @@ class Fits:
 
     def missing(self, runs: Sequence[Run]) -> list[Any]:
         """Those of the runs that are still to be done."""
-        return [run for run in runs if self._key(run.about()) not in self.of]
+        return [run for run in runs if self._key(run.about) not in self.of]
 
     def found(self, runs: Sequence[Run]) -> list[Fit]:
         """The fits of these runs, as far as they are done."""
-        keys = [self._key(run.about()) for run in runs]
+        keys = [self._key(run.about) for run in runs]
         return [self.of[key] for key in keys if key in self.of]
 
     def add(self, run: Run, figures: dict[str, Any]) -> None:
         """Keep a fit and write the file."""
         self._read()
-        fit = run.about() | figures | {"code": self._code}
+        fit = run.about | figures | {"code": self._code}
         self.of[self._key(fit)] = fit
         head = json.dumps({"benchmark": self.name, **record.environment()}, indent=1)[:-2]
         lines = ",\n".join(

@@ -2,30 +2,17 @@
 
 import time
 from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from benchmarks.paper_tables import mibc_methods, mibc_sets
-from benchmarks.paper_tables.mibc_sets import Parts, Rows
+from benchmarks.paper_tables.fits import Run
+from benchmarks.paper_tables.mibc_sets import Parts
+from benchmarks.paper_tables.protocol import Rows
 
 METHODS = {"dense": mibc_methods.DENSE, "text": mibc_methods.TEXT}
-
-
-class Run(NamedTuple):
-    """One method on one split of one problem of a study, "dense" or "text"."""
-
-    folder: Path
-    study: str
-    problem: str
-    method: str
-    number: int
-
-    def about(self) -> dict[str, Any]:
-        """What tells it from the other runs."""
-        return {"problem": self.problem, "split": self.number, "method": self.method}
 
 
 FIELDS = ("problem", "split", "method")
@@ -33,10 +20,13 @@ FIELDS = ("problem", "split", "method")
 
 def perform(run: Run) -> dict[str, Any]:
     """Test AUC, what was chosen, times, and the size of the training part."""
-    _load_compiled(run.study)
-    parts = mibc_sets.parts(run.problem, run.folder, run.number)
+    problem, number, method = (run.about[field] for field in FIELDS)
+    study = "text" if problem.partition(" ")[0] in mibc_sets.TEXTS else "dense"
+    _load_compiled(study)
+    assert run.folder is not None
+    parts = mibc_sets.parts(problem, run.folder, number)
     start = time.perf_counter()
-    found = METHODS[run.study][run.method](parts, run.number)
+    found = METHODS[study][method](parts, number)
     y = parts.train.y
     return found | {
         "rows": len(y),

@@ -31,7 +31,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.model_selection import train_test_split
 
 from benchmarks.paper_tables import paper, real_sets
-from benchmarks.paper_tables.protocol import Standardiser
+from benchmarks.paper_tables.protocol import Rows, Standardiser
 
 TRAIN_SHARE, VALIDATION_SHARE = 0.5, 0.2
 NEGATIVES_TO_A_POSITIVE = 1000
@@ -43,13 +43,6 @@ TEXTS = {
     "newsgroups20": "newsgroups20.parquet",
 }
 _WEIGHTED = ("sector",)  # comes as TF-IDF
-
-
-class Rows(NamedTuple):
-    """Rows, dense or CSR, and 1 where a row is positive."""
-
-    X: Any
-    y: np.ndarray
 
 
 class Parts(NamedTuple):

@@ -15,10 +15,10 @@ from benchmarks import record
 from benchmarks.paired_test import Paired
 from benchmarks.paper_tables import mibc_figures as figures
 from benchmarks.paper_tables import mibc_sets, paper
-from benchmarks.paper_tables.fits import Fits, code_of
+from benchmarks.paper_tables.fits import Fits, Run, code_of
 from benchmarks.paper_tables.mibc_figures import ByMethod
 from benchmarks.paper_tables.mibc_methods import COST, UNDER
-from benchmarks.paper_tables.mibc_protocol import FIELDS, METHODS, Run, perform
+from benchmarks.paper_tables.mibc_protocol import FIELDS, METHODS, perform
 from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.paper_tables.study import JOBS, figure, options
 
@@ -34,7 +34,7 @@ def main(argv: Sequence[str], table: str) -> Path | None:
     args = _options(argv, study)
     name = f"mibc_{study}"
     fits = kept(name, Path(args.json) if args.json else record.RESULTS / f"{name}.json")
-    return fits.finish(_runs(args, needed_folder(), study), perform, args, ours="MIBC")
+    return fits.finish(_runs(args, needed_folder()), perform, args, ours="MIBC")
 
 
 def kept(name: str, file: Path) -> Fits:
@@ -104,13 +104,13 @@ def _options(argv: Sequence[str], study: str) -> Any:
     return args
 
 
-def _runs(args: Any, folder: Path, study: str) -> list[Run]:
+def _runs(args: Any, folder: Path) -> list[Run]:
     """Problem by problem and split by split: what is compared is run side by side."""
     missing = [name for name in args.sets if not mibc_sets.is_there(name, folder)]
     if missing:
         print("Skipped, not in the data folder:", ", ".join(missing), file=sys.stderr)
     return [
-        Run(folder, study, problem, method, number)
+        Run(folder, {"problem": problem, "split": number, "method": method})
         for name in args.sets
         if name not in missing
         for problem in mibc_sets.problems(name, folder, args.groups)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -11,6 +12,13 @@ from sklearn.metrics import roc_auc_score
 # log2 lam = 10, 8, .., -20: from smooth to rough, so that ranking methods warm-start along it.
 LAMS = 2.0 ** np.arange(10, -21, -2)
 FOLDS = 10
+
+
+class Rows(NamedTuple):
+    """Rows, dense or CSR, and 1 where a row is rare."""
+
+    X: Any
+    y: np.ndarray
 
 
 def data_folder() -> Path | None:

@@ -6,31 +6,17 @@ and is what is guessed: the figure is the F1 of the rare class on those rows.
 """
 
 import time
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.paper_tables import rach_sets
+from benchmarks.paper_tables.fits import Run
 from benchmarks.paper_tables.rach_choice import MAJORITY, RARE, UNLABELLED, Task, f1
 from benchmarks.paper_tables.rach_methods import METHODS
 
 SHARES = (5, 10, 15, 20, 25)
-
-
-class Run(NamedTuple):
-    """One method on one problem with a share of labels, over all splits."""
-
-    folder: Path | None
-    problem: str
-    share: int
-    method: str
-    splits: int
-
-    def about(self) -> dict[str, Any]:
-        """What tells it from the other runs."""
-        return {name: getattr(self, name) for name in FIELDS}
 
 
 FIELDS = ("problem", "share", "method", "splits")
@@ -38,16 +24,17 @@ FIELDS = ("problem", "share", "method", "splits")
 
 def perform(run: Run) -> dict[str, Any]:
     """F1 of every split, what was chosen, the number of rows, the mean seconds."""
-    X, y = rach_sets.load(run.problem, run.folder)
+    problem, share, method, splits = (run.about[field] for field in FIELDS)
+    X, y = rach_sets.load(problem, run.folder)
     found, chosen = [], []
     start = time.perf_counter()
-    for split in range(run.splits):
-        task = labelled(X, y, run.share, split)
+    for split in range(splits):
+        task = labelled(X, y, share, split)
         with threadpool_limits(1):
-            guess, best = METHODS[run.method](task, split)
+            guess, best = METHODS[method](task, split)
         found.append(round(f1(y[task.unknown], guess[task.unknown]), 6))
         chosen.append(best)
-    seconds = (time.perf_counter() - start) / run.splits
+    seconds = (time.perf_counter() - start) / splits
     return {
         "f1": found,
         "chosen": chosen,

@@ -32,7 +32,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from benchmarks.paper_tables.protocol import Standardiser
+from benchmarks.paper_tables.protocol import Rows, Standardiser
 
 SYNTHETIC = "synthetic"
 MAJORITY_ROWS = 3000
@@ -56,13 +56,6 @@ class Pair(NamedTuple):
     majority: tuple[str, ...]
     rare: tuple[str, ...]
     most: tuple[int, int] = (2300, 2300)
-
-
-class Rows(NamedTuple):
-    """Rows and 1 where a row is rare."""
-
-    X: np.ndarray
-    y: np.ndarray
 
 
 # The label column of a set; every other column that has to do with labels is named as well.

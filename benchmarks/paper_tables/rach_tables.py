@@ -18,11 +18,11 @@ import numpy as np
 from benchmarks import record
 from benchmarks.paper_tables import rach_figures as figures
 from benchmarks.paper_tables import rach_sets
-from benchmarks.paper_tables.fits import Fit, Fits, code_of
+from benchmarks.paper_tables.fits import Fit, Fits, Run, code_of
 from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.paper_tables.rach_figures import Cell, Key
 from benchmarks.paper_tables.rach_methods import METHODS, RACH
-from benchmarks.paper_tables.rach_protocol import FIELDS, SHARES, Run, perform
+from benchmarks.paper_tables.rach_protocol import FIELDS, SHARES, perform
 from benchmarks.paper_tables.study import JOBS, options
 
 NAME = "rach"
@@ -123,7 +123,7 @@ def _runs(args: Any, folder: Path | None) -> list[Run]:
         print("Skipped, not in the data folder:", ", ".join(missing), file=sys.stderr)
         print("Name the folder with the environment variable RARECLASS_DATA.", file=sys.stderr)
     return [
-        Run(folder, problem, int(share), method, args.splits)
+        Run(folder, dict(zip(FIELDS, (problem, int(share), method, args.splits), strict=True)))
         for name in args.sets
         if name not in missing
         for problem in rach_sets.problems(name)

@@ -36,6 +36,7 @@ from benchmarks.paper_tables import (
     table4,
     transductive_svm,
 )
+from benchmarks.paper_tables.fits import Run
 from benchmarks.paper_tables.mibc_methods import COST, SQUARED, UNDER
 from benchmarks.paper_tables.mibc_sets import Parts
 from benchmarks.paper_tables.rach_methods import METHODS, RACH
@@ -75,7 +76,8 @@ def test_every_online_learner_ranks_within_the_protocol(method, as_text, monkeyp
     X, y = overlapping(150, 3)
     rows = cbr_sets.Rows(sparse.csr_array(X) if as_text else X, y)
     monkeypatch.setattr(cbr_sets, "load", lambda name, folder: rows)
-    found = cbr_protocol.perform(cbr_protocol.Run(FOLDER, "heart", method, 0, 5, "range"))
+    about = {"set": "heart", "method": method, "run": 0, "step": 5, "scaling": "range"}
+    found = cbr_protocol.perform(Run(FOLDER, about))
     assert np.mean(found["auc"]) > 0.8
     assert np.mean(found["accuracy"]) > 0.75
     assert {len(found[k]) for k in ("auc", "accuracy", "fit_ms", "log2_param")} == {5}
