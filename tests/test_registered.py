@@ -13,10 +13,8 @@ from sklearn.base import BaseEstimator
 
 import rareclass
 from expected_failures import TABLE
-from hyperball.test_ball_solver import SOLVERS as SOLVERS_WITH_ORACLES
 from moments.mibc_cases import COVARIANCES
 from oracles.pairs import PENALTY_MINIMA
-from rareclass.hyperball.solver import SOLVERS
 from rareclass.moments.covariance import make_covariance
 from rareclass.online import OnlineRanker
 from rareclass.ranking.fitting import PENALTIES
@@ -75,10 +73,6 @@ def test_every_online_learner_is_held_to_the_contract_of_streams():
 
 def test_every_penalty_has_its_oracle():
     assert PENALTIES.keys() == PENALTY_MINIMA.keys()
-
-
-def test_every_solver_of_balls_has_its_oracle():
-    assert {*SOLVERS.values()} == {*SOLVERS_WITH_ORACLES}
 
 
 def test_every_covariance_is_tried():

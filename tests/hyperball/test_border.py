@@ -102,20 +102,6 @@ def test_each_category_may_have_its_own_border():
     assert model.balls_[1].squared_radius == shared.balls_[1].squared_radius != two
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("kernel", [None, "gaussian"])
-@pytest.mark.parametrize("margin", [0.0, 0.3])
-def test_the_papers_loop_leads_to_the_same_ball(kernel, margin):
-    X, y, _ = hidden_cluster(seed=2)
-    options = {"kernel": kernel, "margin": margin, "C2": 0.02}
-    direct = ball_of(X, y, **options)
-    loop = ball_of(X, y, **options, solver="convex_concave")
-    assert loop.objective_path_[-1] == pytest.approx(direct.objective_path_[-1], rel=1e-4)
-    assert len(loop.objective_path_) > 2
-    assert (np.diff(loop.objective_path_) <= 0).all()
-    assert loop.radius_ == pytest.approx(direct.radius_, rel=0.05)
-
-
 def test_a_row_on_the_sphere_is_inside_whatever_rounding_makes_of_its_distance():
     X, y, _ = hidden_cluster()
     ball = ball_of(X, y, C1=0.01, C2=0.1).balls_[0]

@@ -110,7 +110,6 @@ def test_before_fitting(model):
         ({"radius": "wide"}, "^radius='wide' must be 'solved' or 'share', or a dict"),
         ({"radius": {1: "wide"}}, "^radius={1: 'wide'} must be"),
         ({"radius": {9: "share"}}, "^radius=.* names 9, which is not a rare label"),
-        ({"solver": "guess"}, r"^solver='guess' is not one of \['convex_concave', 'direct'\]"),
         ({"kernel": "round"}, "^kernel='round' is not one of .*'gaussian'"),
         ({"kernel": 3}, "^kernel=3 is not one of"),
         ({"pos_label": 7}, r"^pos_label=7 has no row: the labels are \[0, 1\]"),

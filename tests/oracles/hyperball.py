@@ -89,17 +89,6 @@ def problem_1_on_a_grid(problem, half_width, n_grid=41, n_zooms=12):
     return best, middle
 
 
-def problem_2_value(problem, tangent_point, center, squared_radius):
-    """The objective of Problem 2, as the paper has it."""
-    points, signs, price = problem
-    X, ct, soft = points.features, tangent_point, np.isfinite(price)
-    squares = (X**2).sum(axis=1) + points.residual
-    tangents = squares - ct @ ct + 2 * (ct - X) @ center
-    reach = np.where(signs > 0, squares - 2 * X @ center + center @ center, tangents)
-    over = np.maximum(signs * (reach - squared_radius), 0.0)
-    return squared_radius + price[soft] @ over[soft]
-
-
 def problem_2_by_slsqp(problem, tangent_point):
     """Problem 2 with its slacks, by sequential quadratic programming."""
     points, signs, price = problem

@@ -10,7 +10,7 @@ from rareclass.findings import Finding, FindingKind, Status
 from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Background, Pool, spread_of
 from rareclass.hyperball.problem import BallProblem, BallSpace, InputSpace, Points
 from rareclass.hyperball.settings import SHARE, RACHSettings
-from rareclass.hyperball.solver import SOLVERS, BallSolution, one_class_center
+from rareclass.hyperball.solver import BallSolution, one_class_center, solve_ball
 from rareclass.labels.partial_labels import PartialLabels
 from rareclass.labels.two_classes import plain
 
@@ -35,8 +35,7 @@ class Ball(NamedTuple):
     price: np.ndarray  # their upper bounds
     distances: np.ndarray  # squared, of the rows to the centre
     objective_path: tuple  # Problem 1 (with a margin, as `fit_ball` has it) after each outer step
-    # relative duality gap: of Problem 1, or with "convex_concave" of the last linearised problem
-    gap: float
+    gap: float  # relative duality gap of Problem 1
     n_outer: int  # steps of the two loops
     n_inner: int
     status: Status
@@ -145,7 +144,7 @@ def _solve(
     there = np.flatnonzero(price > 0.0)
     signs = np.where(pool.kinds[there] == MAJORITY, -1.0, 1.0)
     seen = points if len(there) == points.n_rows else points.take(there)
-    solution = SOLVERS[settings.solver](
+    solution = solve_ball(
         BallProblem(seen, signs, price[there]),
         center,
         multipliers[there],

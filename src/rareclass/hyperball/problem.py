@@ -182,7 +182,7 @@ def best_radius(reach: np.ndarray, signs: np.ndarray, price: np.ndarray) -> Prim
     The cost is convex and piecewise linear in :math:`R^2`, its slope 1 + (prices of the majority
     inside) - (prices of the others outside), and :math:`R^2` is not below the distance of any row
     of infinite price. Of several minimisers the smallest is taken. `reach` holds squared distances
-    (n,); in the paper's convex problem, for the majority, their tangents. Time O(n log n).
+    (n,). Time O(n log n).
 
     >>> best_radius(np.array([1.0, 2.0, 9.0]), np.ones(3), np.full(3, 0.6)).squared_radius
     2.0
@@ -261,7 +261,6 @@ class DualIterate(NamedTuple):
 
     multipliers: np.ndarray
     V: np.ndarray  # (p,): sum of signs l z', with z' seen from the middle of the dual
-    S: float  # what V is divided by to get the centre
     inner: np.ndarray  # (n,): z'_i . V
 
     def beyond(self, last: "DualIterate", share: float) -> "DualIterate":
@@ -269,7 +268,6 @@ class DualIterate(NamedTuple):
         return DualIterate(
             self.multipliers + share * (self.multipliers - last.multipliers),
             self.V + share * (self.V - last.V),
-            self.S + share * (self.S - last.S),
             self.inner + share * (self.inner - last.inner),
         )
 
@@ -307,7 +305,7 @@ class BallDual:
         """Compute the sums for these multipliers: two products with the rows."""
         weights = self.rows.signs * multipliers
         V = self.rows.Z.T @ weights - weights.sum() * self.middle
-        return DualIterate(multipliers, V, self.total(multipliers), self.inner(V))
+        return DualIterate(multipliers, V, self.inner(V))
 
     def feasible(self, multipliers: np.ndarray) -> np.ndarray:
         """Return the nearest multipliers in the box whose signed sum is 1."""
@@ -320,17 +318,13 @@ class BallDual:
         wrong = (rows.signs * (self.squares - radius) > 0.0) & np.isfinite(rows.price)
         return self.feasible(np.where(wrong, rows.price, 0.0))
 
-    def total(self, multipliers: np.ndarray) -> float:
-        """Return S, by which the sum V is divided to get the centre."""
-        return 1.0
-
     def inner(self, way: np.ndarray) -> np.ndarray:
         """Return inner products of the rows, seen from the middle, with a direction."""
         return self.rows.Z @ way - self.middle @ way
 
     def center(self, iterate: DualIterate) -> np.ndarray:
         """Return the centre of an iterate, from the origin of the rows."""
-        return self.middle + iterate.V / iterate.S
+        return self.middle + iterate.V
 
     def reach(self, iterate: DualIterate) -> np.ndarray:
         """Return squared distances from the centre: signs times these are the gradient."""

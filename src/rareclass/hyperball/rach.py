@@ -276,12 +276,8 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
     n_balls : int or "auto", default=1
         Balls for each rare category, one for each k-means group of its rows. "auto": as few as
         make every ball narrower than the spread of the other rows.
-    solver : {"direct", "convex_concave"}, default="direct"
-        "direct" solves Problem 1 at once (docs/decisions/0019). "convex_concave" is the paper's
-        loop of linearised problems (Algorithm 4); it leads to the same ball in more time.
     tol : float, default=1e-6
-        Relative duality gap to stop at; with "convex_concave" that of the linearised problems, and
-        the outer loop's last decrease.
+        Relative duality gap to stop at.
     max_outer : int, default=50
         Most outer steps.
     max_inner : int, default=5000
@@ -364,7 +360,6 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
         filter: Any = True,
         max_kept: int = 20_000,
         n_balls: Any = 1,
-        solver: str = "direct",
         tol: float = 1e-6,
         max_outer: int = 50,
         max_inner: int = 5000,
@@ -384,7 +379,6 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
         self.filter = filter
         self.max_kept = max_kept
         self.n_balls = n_balls
-        self.solver = solver
         self.tol = tol
         self.max_outer = max_outer
         self.max_inner = max_inner

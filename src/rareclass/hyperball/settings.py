@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from rareclass.hyperball.solver import SOLVERS
 from rareclass.labels.two_classes import plain
 from rareclass.parameters import check_number, check_whole, is_number, is_whole
 
@@ -31,7 +30,6 @@ class RACHSettings:
     filter: Any
     max_kept: int
     n_balls: Any
-    solver: str
     tol: float
     max_outer: int
     max_inner: int
@@ -45,8 +43,6 @@ class RACHSettings:
         check_number("tol", self.tol)
         for name in ("max_outer", "max_inner", "n_landmarks", "max_kept"):
             check_whole(name, vars(self)[name])
-        if not isinstance(self.solver, str) or self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r} is not one of {sorted(SOLVERS)}.")
         if not (isinstance(self.n_balls, str) and self.n_balls == "auto") and not is_whole(
             self.n_balls
         ):

@@ -1,11 +1,10 @@
 """The best ball by its dual: accelerated projected gradient, then the second stage.
 
 `solve_ball` solves Problem 1 at once; `one_class_center` gives the ball of one class, where the
-search begins. `convex_concave` is the paper's own loop of linearised problems: it leads to the same
-ball in more steps and is kept for comparison.
+search begins. The paper's own loop of linearised problems (Algorithm 4) leads to the same ball in
+more steps (docs/decisions/0019).
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -197,7 +196,7 @@ def ascend(
     r"""Climb from feasible multipliers until the relative gap, seen every 10 steps, is tol or less.
 
     1. Project :math:`y + t \nabla D(y)` on the box and the hyperplane: the knapsack.
-    2. The dual lies below its tangent at y by exactly :math:`S \|c - c_y\|^2`, the c being centres.
+    2. The dual lies below its tangent at y by exactly :math:`\|c - c_y\|^2`, the c being centres.
        Where that is more than :math:`\|l - y\|^2 / 2 t`, the step was too long: again, with half of
        it or less. Otherwise the next one may be a tenth longer.
     3. y goes beyond l by Nesterov's share, which starts anew whenever the step turned back.
@@ -223,8 +222,6 @@ def ascend(
         before = 1.0 if turned > 0.0 else momentum
         momentum = 0.5 + np.sqrt(0.25 + before**2)
         ahead = here.beyond(last, (before - 1.0) / momentum)
-        if ahead.S < 0.5 * here.S:  # too far out for the linearised dual, which needs S > 0
-            momentum, ahead = 1.0, here
         if n_steps % _LOOK == 0 or n_steps == most_steps:
             now = dual.optimality(here)
             if now.gap < worth.gap:
@@ -253,93 +250,7 @@ def _stepped(
 
 def _longest_step(dual: BallDual, a: DualIterate, b: DualIterate) -> float:
     """Return the longest step that keeps the dual at b above the parabola at a, to rounding."""
-    way, turn = b.multipliers - a.multipliers, b.V / b.S - a.V / a.S
+    way, turn = b.multipliers - a.multipliers, b.V - a.V
     blur = _EPS**2 * float(b.multipliers.sum()) * float(b.multipliers @ dual.squares)
-    fall = 2.0 * b.S * (float(turn @ turn) - blur / b.S**2)
+    fall = 2.0 * (float(turn @ turn) - blur)
     return float(way @ way) / fall if fall > 0.0 else np.inf
-
-
-class LinearisedDual(BallDual):
-    r"""Problem 3 of the paper, the dual of Problem 2: the majority's distances become tangents.
-
-    Seen from the middle, where the tangents touch:
-
-    .. math::
-        reach_k = \|x'_k - c'\|^2 \ (+), \qquad reach_i = \|x'_i\|^2 - 2 z'_i c' \ (-)
-
-        D(l) = \sum_i s_i l_i \|x'_i\|^2 - \|V\|^2 / S, \quad V = \sum_i s_i l_i z'_i, \quad
-        S = \sum_{+} l_i, \quad c' = V / S
-    """
-
-    def total(self, multipliers: np.ndarray) -> float:
-        """Return S, the sum over the rows of sign +1."""
-        return float(multipliers[self.rows.plus].sum())
-
-    def reach(self, iterate: DualIterate) -> np.ndarray:
-        """Return squared distances and tangents; signs times these are the gradient."""
-        shift = iterate.V / iterate.S
-        reach = self.squares - (2.0 / iterate.S) * iterate.inner
-        reach[self.rows.plus] += shift @ shift
-        return reach
-
-
-def convex_concave(
-    problem: BallProblem,
-    start_center: np.ndarray,
-    start_multipliers: np.ndarray | None = None,
-    *,
-    tol: float = 1e-6,
-    max_outer: int = 50,
-    max_inner: int = 5000,
-) -> BallSolution:
-    """Find the ball as the paper does (Algorithm 4), for comparison: `solve_ball` is better.
-
-    1. Solve the problem linearised at the centre, by accelerated projected gradient.
-    2. Its centre is the next one, unless Problem 1 is worse there; which rounding alone does.
-    3. From 1 again, until Problem 1 falls by less than tol of itself.
-
-    It can stop far from the best ball where prices of majority rows are high, and cannot know: its
-    gap is that of the last convex problem, which says nothing about Problem 1.
-    """
-    rows = ShiftedRows(problem)
-    center = np.asarray(start_center, np.float64) - rows.origin
-    value = rows.value(center)
-    path, multipliers, step = [value.objective], start_multipliers, None
-    last: Ascent | None = None
-    n_inner, converged = 0, False
-    while len(path) <= max_outer and not converged:
-        # 1.
-        dual = LinearisedDual(rows, center)
-        start = dual.first_multipliers() if multipliers is None else dual.feasible(multipliers)
-        found = ascend(dual, start, tol, max_inner, step)
-        n_inner, step = n_inner + found.n_steps, found.step
-        # 2.
-        new_value = rows.value(dual.center(found.iterate))
-        fall = value.objective - new_value.objective
-        if fall >= 0.0:
-            center, value = dual.center(found.iterate), new_value
-        if fall >= 0.0 or last is None:
-            last, multipliers = found, found.iterate.multipliers
-        # 3.
-        path.append(value.objective)
-        converged = fall <= tol * abs(value.objective)
-    assert last is not None
-    done = converged and last.optimality.gap <= tol
-    return BallSolution(
-        rows.origin + center,
-        value.squared_radius,
-        last.iterate.multipliers,
-        value.objective,
-        tuple(path),
-        last.optimality.gap,
-        len(path) - 1,
-        n_inner,
-        Status.CONVERGED if done else Status.MAX_ITER,
-    )
-
-
-# Ways to the ball by the name of the parameter `solver`: at once, or as in the paper.
-SOLVERS: dict[str, Callable[..., BallSolution]] = {
-    "direct": solve_ball,
-    "convex_concave": convex_concave,
-}
