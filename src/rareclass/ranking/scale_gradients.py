@@ -193,10 +193,9 @@ def held_out_gradients(
 ) -> np.ndarray:
     """Derivative of every fold's held-out loss by the squared scales.
 
-    The shape is (n_folds, n_features). `prepared` has a `FeatureScaled` kernel, and a loss without
-    unknowns of its own; `rare_rows` are not scaled; `weights` are the solution of each fold at
-    `lam`, in whitened coordinates. `residual` is that of the linear system for v; smaller is more
-    exact.
+    The shape is (n_folds, n_features). `prepared` has a `FeatureScaled` kernel; `rare_rows` are not
+    scaled; `weights` are the solution of each fold at `lam`, in whitened coordinates. `residual` is
+    that of the linear system for v; smaller is more exact.
 
     Cost: up to 100 Hessian products, which the folds share passes for, and one pass that costs
     as much as the kernel, twice for each fold.
