@@ -185,6 +185,17 @@ def column_hint(name: str, columns: Iterable[str], option: str) -> str:
     return name_hint(name, known)
 
 
+def no_column(where: str, name: str, columns: Iterable[str], option: str = "") -> InputError:
+    """Return the error of a column that is not there; `where` ends in "has" or "there is".
+
+    >>> str(no_column("--time: there is", "dya", ["day"], "--time"))
+    "--time: there is no column 'dya'. Did you mean 'day'?"
+    """
+    hint = column_hint(name, columns, option) if option else name_hint(name, columns)
+    message = f"{where} no column {name!r}."
+    return InputError(message, hint, ErrorKind.MISSING_COLUMN, column=name)
+
+
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """Known name that `name` may be a slip of; None where none is close.
 

@@ -16,7 +16,7 @@ from rareclass.encoding.target import (
     labels_as_text,
     rare_class_among,
 )
-from rareclass.errors import ErrorKind, InputError, counted, name_hint
+from rareclass.errors import ErrorKind, InputError, counted, name_hint, no_column
 from rareclass.labels.two_classes import label_value
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks
 from rareclass.tables.table_file import TablePlace, named_columns, open_table
@@ -221,7 +221,7 @@ def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:
 def _ids(table: ScoreTable, name: str) -> pl.Series:
     """Ids as text, each once."""
     if not table.has(name):
-        raise _no_column(f"--id: {table.path} has", name, table.frame.columns)
+        raise no_column(f"--id: {table.path} has", name, table.frame.columns)
     ids = labels_as_text(table.frame[name])
     if ids.null_count():
         row = int(ids.is_null().arg_max() or 0) + 1
@@ -338,7 +338,7 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
     Raises `InputError` naming file, column, row and value.
     """
     if not table.has(name):
-        raise _no_column(f"--score: {table.path} has", name, table.frame.columns)
+        raise no_column(f"--score: {table.path} has", name, table.frame.columns)
     cells = table.frame[name]
     if is_text_type(cells.dtype):
         cells = without_empty_marks(cells.cast(pl.String))
@@ -378,11 +378,6 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
             value=float(values[0]),
         )
     return values
-
-
-def _no_column(where: str, name: str, known: Sequence[str]) -> InputError:
-    hint = name_hint(name, known)
-    return InputError(f"{where} no column {name!r}.", hint, ErrorKind.MISSING_COLUMN, column=name)
 
 
 def _empty_cell(table: ScoreTable, name: str, row: int) -> InputError:

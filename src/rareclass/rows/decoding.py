@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, no_column
 from rareclass.files import Location
 from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.scratch_rows import ScratchRows
@@ -76,12 +76,7 @@ def select_columns(
     option_of = dict.fromkeys(features, "columns=") | {weight: "weight=", target: "target="}
     for name in chosen.all:
         if name not in known:
-            raise InputError(
-                f"{path}: {option_of[name]} there is no column {name!r}.",
-                name_hint(name, known),
-                ErrorKind.MISSING_COLUMN,
-                column=name,
-            )
+            raise no_column(f"{path}: {option_of[name]} there is", name, known)
         if list(known).count(name) > 1:
             raise InputError(
                 f"{path} has two columns {name!r}.",

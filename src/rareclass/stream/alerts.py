@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Feature
-from rareclass.errors import ErrorKind, InputError, column_hint
+from rareclass.errors import ErrorKind, InputError, no_column
 from rareclass.model.times import check_days
 from rareclass.online.ranker import OnlineRanker
 from rareclass.stream._threshold_jit import raise_alerts
@@ -378,9 +378,7 @@ def _day(cell: Any) -> int:
 def check_times(first: Batch, column: str) -> None:
     """Raise `InputError` where the first rows lack the column, hold no times, or count seconds."""
     if column not in first.columns:
-        hint = column_hint(column, first.columns, "--time")
-        message = f"{first.file} has no column {column!r}."
-        raise InputError(message, hint, ErrorKind.MISSING_COLUMN, column=column)
+        raise no_column(f"{first.file} has", column, first.columns, "--time")
     cells = first.columns[column]
     days = days_of_cells(cells)
     for row in np.flatnonzero(days == NO_DAY).tolist():

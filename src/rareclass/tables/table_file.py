@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, column_hint
+from rareclass.errors import ErrorKind, InputError, no_column
 from rareclass.remote import path_of
 from rareclass.tables.byte_streams import StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvFile
@@ -261,12 +261,7 @@ def named_columns(
     for name in names:
         if name not in file.columns:
             where = f"{option}: there is" if option else f"{file.path} has"
-            raise InputError(
-                f"{where} no column {name!r}.",
-                column_hint(name, file.columns, option),
-                ErrorKind.MISSING_COLUMN,
-                column=name,
-            )
+            raise no_column(where, name, file.columns, option)
     return file
 
 
