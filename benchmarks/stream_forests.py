@@ -8,15 +8,13 @@ it is learned. Every way has its defaults and reads the same standardised column
 left out where it is not installed (`pip install vowpalwabbit`), and the table says so.
 
 River's forests see a few hundred rows a second: every stream is stored when it is done, and a run
-goes on where its file stops (`--minutes` ends it before the next stream). `--again` measures some
-ways anew, of the streams that the file has.
+goes on where its file stops.
 """
 
 import argparse
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -116,14 +114,13 @@ def vowpal_wabbit(stream: Stream) -> np.ndarray:
     return scores
 
 
-def measure(name: str, drift: str, most: int, only: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """All ways through one stream, or some of them."""
+def measure(name: str, drift: str, most: int) -> list[dict[str, Any]]:
+    """All ways through one stream."""
     stream = drifted(stream_mixture.read(name, most), drift)
     facts = {"set": name, "drift": drift, "rows": len(stream.X), "rare": int(stream.rare.sum())}
     return [
         {**facts, "way": way, **measured(stream, lambda run=run: run(stream))}
         for way, run in ways().items()
-        if not only or way in only
     ]
 
 
@@ -135,48 +132,23 @@ def lines(cells: list[dict[str, Any]]) -> list[list[str]]:
     """
     rows = []
     for drift in dict.fromkeys(cell["drift"] for cell in cells):
-        of_drift = [cell for cell in cells if cell["drift"] == drift]
-        found = {(cell["set"], cell["way"]): cell for cell in of_drift}
-        sets = list(dict.fromkeys(name for name, _ in found))
-        everywhere = dict.fromkeys(way for _, way in found)
-        names = [way for way in everywhere if all((name, way) in found for name in sets)]
-
-        def figures(
-            measure: str,
-            found: dict[tuple[str, str], Any] = found,
-            grid: tuple[list[str], list[str]] = (sets, names),
-        ) -> np.ndarray:
-            return np.array([[found[s, way][measure] for way in grid[1]] for s in grid[0]])
-
-        values = [figures(measure) for measure in MEASURES]
-        ranks = [rankdata(-table, axis=1).mean(axis=0) for table in values]
-        rates = figures("rows_per_s")
+        found = {(cell["set"], cell["way"]): cell for cell in cells if cell["drift"] == drift}
+        sets, ways = (list(dict.fromkeys(key[k] for key in found)) for k in (0, 1))
+        ways = [way for way in ways if all((name, way) in found for name in sets)]
+        values = {
+            measure: np.array([[found[name, way][measure] for way in ways] for name in sets])
+            for measure in (*MEASURES, "rows_per_s")
+        }
+        rates = values.pop("rows_per_s")
         times = np.exp(np.log(rates[:, :1] / rates).mean(axis=0))
-        for k, way in enumerate(names):
+        ranks = [rankdata(-table, axis=1).mean(axis=0) for table in values.values()]
+        for k, way in enumerate(ways):
             shown = [
                 f"{rank[k]:.1f}, {table[:, k].mean():.3f}"
-                for rank, table in zip(ranks, values, strict=True)
+                for rank, table in zip(ranks, values.values(), strict=True)
             ]
             rows.append([drift, way, str(len(sets)), *shown, f"{times[k]:.3g}"])
     return rows
-
-
-def left(done: list[dict[str, Any]], sets: list[str], drifts: list[str]) -> Iterator[list[str]]:
-    """The streams that have no figures yet, those without drift first."""
-    there = {(cell["set"], cell["drift"]) for cell in done}
-    for drift, name in product(drifts, sets):
-        if (name, drift) not in there:
-            yield [name, drift]
-
-
-def replaced(cells: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The cells with those of the same stream and way exchanged for new ones."""
-
-    def name(cell: dict[str, Any]) -> tuple[str, str, str]:
-        return cell["set"], cell["drift"], cell["way"]
-
-    found = {name(cell): cell for cell in new}
-    return [found.get(name(cell), cell) for cell in cells]
 
 
 def main(argv: list[str]) -> int:
@@ -187,8 +159,6 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--sets", type=lambda t: t.split(","), default=list(stream_mixture.SETS))
     parser.add_argument("--drifts", type=lambda t: t.split(","), default=list(DRIFTS))
     parser.add_argument("--rows", type=int, default=30_000, help="of each stream (30000)")
-    parser.add_argument("--minutes", type=float, default=np.inf, help="begin no stream after")
-    parser.add_argument("--again", type=lambda t: t.split(","), default=[], metavar="WAYS")
     parser.add_argument("--json", metavar="FILE", help="default: results/stream_forests.json")
     options = parser.parse_args(argv)
     needed_folder()
@@ -201,16 +171,11 @@ def main(argv: list[str]) -> int:
         cells = before["cells"]
     rng = np.random.default_rng(0)
     mixture(Stream(rng.random((2000, 2)), rng.random(2000) < 0.1, np.zeros(2000)))  # compiles
-    end = time.monotonic() + 60.0 * options.minutes
-    for name, drift in dict.fromkeys((cell["set"], cell["drift"]) for cell in cells):
-        if options.again and name in options.sets and drift in options.drifts:
-            cells = replaced(cells, measure(name, drift, options.rows, options.again))
+    there = {(cell["set"], cell["drift"]) for cell in cells}
+    for drift, name in product(options.drifts, options.sets):
+        if (name, drift) not in there:
+            cells += measure(name, drift, options.rows)
             record.write("stream_forests", {"most_rows": options.rows, "cells": cells}, file)
-    for name, drift in left(cells, options.sets, options.drifts):
-        if time.monotonic() > end:
-            break
-        cells += measure(name, drift, options.rows)
-        record.write("stream_forests", {"most_rows": options.rows, "cells": cells}, file)
     print_table(HEADER, lines(cells))
     if not any(cell["way"] == "Vowpal Wabbit" for cell in cells):
         print("Vowpal Wabbit is not installed: left out.")

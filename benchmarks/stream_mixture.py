@@ -11,7 +11,6 @@ rows, on fraud_stream of every day.
 """
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -147,10 +146,10 @@ def measured(stream: Stream, run: Callable[[], np.ndarray]) -> dict[str, float]:
     }
 
 
-def measure(name: str, most: int | None, with_river: bool) -> list[dict[str, Any]]:
+def measure(name: str, most: int | None) -> list[dict[str, Any]]:
     """All ways through one set."""
     stream = read(name, most)
-    ways = [*ours(stream), *(river(stream) if with_river else ())]
+    ways = [*ours(stream), *river(stream)]
     facts = {"set": name, "rows": len(stream.X), "rare": int(stream.rare.sum())}
     return [{**facts, "way": way, **measured(stream, run)} for way, run in ways]
 
@@ -185,10 +184,6 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(SETS))
     parser.add_argument("--rows", type=int, help="of each set, at most")
-    parser.add_argument("--without-river", action="store_true")
-    parser.add_argument(
-        "--keep-river", action="store_true", help="River's figures stay as the file has them"
-    )
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args(argv)
     needed_folder()
@@ -196,15 +191,7 @@ def main(argv: list[str]) -> int:
     OnlineMixture().start(2, [0, 1]).test_then_train(
         warm.random((2000, 2)), warm.random(2000) < 0.1
     )
-    before = []
-    if options.keep_river:
-        file = Path(options.json or record.RESULTS / "stream_mixture.json")
-        before = json.loads(file.read_text())["cells"]
-    with_river = not (options.without_river or options.keep_river)
-    cells = []
-    for name in options.sets:
-        cells += measure(name, options.rows, with_river)
-        cells += [c for c in before if c["set"] == name and c["way"].startswith("River")]
+    cells = [cell for name in options.sets for cell in measure(name, options.rows)]
     print_table(HEADER, lines(cells))
     print(f"wrote {record.write('stream_mixture', {'cells': cells}, options.json)}")
     return 0
