@@ -16,7 +16,7 @@ from rareclass import (
 )
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.estimators.estimator import learn_calibration
-from rareclass.model.kinds import our_types
+from rareclass.model.model_file import our_types
 
 X, Y = make_classification(500, n_features=5, n_redundant=0, weights=[0.9], random_state=0)
 CALIBRATED = [

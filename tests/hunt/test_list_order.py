@@ -9,7 +9,7 @@ from rareclass.hunt import sureness as order_of_hunt
 from rareclass.hunt.case_score import CaseScore, ScoredUnlabelled, score_unlabelled
 from rareclass.hunt.sureness import CumulativeCounts, ListOrder, sureness
 from rareclass.hunt.table import HuntLabels
-from rareclass.model.kinds import STORED
+from rareclass.model.model_file import STORED
 from rareclass.stored import pack, unpack
 
 

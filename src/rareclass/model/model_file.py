@@ -28,10 +28,9 @@ from rareclass.model.archive import (
     write_archive,
 )
 from rareclass.model.facts import RareCases, ScoredRows, facts_as_json, facts_from_json
-from rareclass.model.kinds import STORED
 from rareclass.model.model import Model
 from rareclass.model.table_scorer import Encoder, Ranker
-from rareclass.stored import Stored, pack, unpack
+from rareclass.stored import Kinds, Stored, pack, unpack
 
 FORMAT = 5
 # Files that the folder of a hunt holds: its summary, and the score of its list as a model file.
@@ -46,6 +45,60 @@ _MAY_BE_NAN = {
 }
 _OPAQUE = (str, bytes, int, bool, np.dtype, type)
 _MOST_PARTS = 5_000_000
+# Kinds of the objects in a model file: moving a class changes this table and no file. A class is
+# listed here only after a look at what building one does: nothing but setting attributes.
+STORED: Kinds = {
+    "beta map": "rareclass.decide.calibration.calibration_map:BetaMap",
+    "bounded numbers": "rareclass.encoding.bounded_numbers:BoundedNumbers",
+    "calibration": "rareclass.decide.calibration.calibration:Calibration",
+    "case score": "rareclass.hunt.case_score:CaseScore",
+    "category statistics": "rareclass.encoding.log_odds:CategoryStatistics",
+    "class ranking": "rareclass.ensemble.which_class:ClassRanking",
+    "column": "rareclass.tables.columns:Column",
+    "combination": "rareclass.ensemble.combined_ranking:CombinedRanking",
+    "coordinate": "rareclass.encoding.hunt:Coordinate",
+    "cumulative counts": "rareclass.hunt.sureness:CumulativeCounts",
+    "dense view": "rareclass.encoding.views:DenseView",
+    "false-positive rate": "rareclass.ensemble.score_functions:FalsePositiveRate",
+    "hunt encoder": "rareclass.encoding.hunt:HuntEncoder",
+    "isotonic map": "rareclass.decide.calibration.isotonic:IsotonicMap",
+    "isotonic map of parts": "rareclass.decide.calibration.isotonic:IsotonicOfParts",
+    "kernel function": "rareclass.ensemble.score_functions:KernelFunction",
+    "kernel ranking": "rareclass.estimators.rankings:KernelRanking",
+    "known codes": "rareclass.encoding.known_levels:KnownCodes",
+    "known words": "rareclass.encoding.known_levels:KnownWords",
+    "label block": "rareclass.encoding.views:LabelBlock",
+    "label statistics": "rareclass.encoding.label_statistics:LabelStatistics",
+    "level odds": "rareclass.encoding.encoders:LevelOdds",
+    "level calibration": "rareclass.decide.calibration.calibration:LevelCalibration",
+    "linear function": "rareclass.ensemble.score_functions:LinearFunction",
+    "linear ranking": "rareclass.estimators.rankings:LinearRanking",
+    "list order": "rareclass.hunt.sureness:ListOrder",
+    "mean function": "rareclass.ensemble.score_functions:MeanFunction",
+    "member": "rareclass.ensemble.score_functions:LearnedMember",
+    "pair statistics": "rareclass.encoding.log_odds:PairStatistics",
+    "pooled map": "rareclass.decide.calibration.calibration:PooledMap",
+    "rare cases": "rareclass.model.facts:RareCases",
+    "rare class scores": "rareclass.model.facts:RareClassScores",
+    "recurring dates": "rareclass.encoding.dates_and_texts:RecurringDates",
+    "scaled columns": "rareclass.encoding.views:CentredColumns",
+    "score scale": "rareclass.decide.calibration.calibration_map:ScoreScale",
+    "scored rows": "rareclass.model.facts:ScoredRows",
+    "share of cases": "rareclass.hunt.sureness:ShareOfCases",
+    "sparse encoder": "rareclass.encoding.encoders:SparseEncoder",
+    "sparse view": "rareclass.encoding.views:SparseView",
+    "table encoder": "rareclass.encoding.encoders:TableEncoder",
+    "table statistics": "rareclass.encoding.table_statistics:TableStatistics",
+    "text components": "rareclass.encoding.dates_and_texts:TextComponents",
+    "tree sum": "rareclass.ensemble.tree_sum:TreeSum",
+    "typed columns": "rareclass.encoding.encoders:TypedColumns",
+    "which class": "rareclass.ensemble.which_class:WhichClass",
+}
+
+
+def our_types() -> list[str]:
+    """Return the full names of this package's classes that a model file may hold."""
+    return [place.replace(":", ".") for place in STORED.values()]
 
 
 def save_model(path: Path, model: Model) -> None:
