@@ -43,7 +43,6 @@ ALLOWED = {
     "docs/how-to/monitor.md": {"0.1", "0.25"},  # constants of the code
     "docs/how-to/ordered-classes.md": {"0.167"},  # 1 / 3!
     "docs/how-to/serve.md": {"16 MiB"},  # default of an option
-    "docs/how-to/train.md": {"0.01"},  # constant of the code
     "docs/method/rankrc.md": {"4 MiB"},  # constant of the code
     "docs/reference/glossary.md": {"0.1", "0.25"},  # constants of the code
     "docs/reference/http.md": {"0.25"},  # constant of the code
