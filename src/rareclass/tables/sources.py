@@ -280,7 +280,7 @@ class FolderSource:
                 if path.stat().st_size != size:
                     raise InputError(
                         f"{path} was changed after it had been read.",
-                        "Write new rows to a new file; only the last file of a folder may grow.",
+                        "Write new rows to a new file of the folder.",
                         ErrorKind.ROWS,
                     )
 
