@@ -1,7 +1,6 @@
 """Displays in scikit-learn's convention: what is drawn is what scikit-learn's curves have."""
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +11,8 @@ from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
-from rareclass.hyperball.description import BallPicture
 from rareclass.report import (
     AlertsDisplay,
-    BallDisplay,
     CostDisplay,
     GainsDisplay,
     PrecisionRecallDisplay,
@@ -125,18 +122,6 @@ def test_what_has_no_scores_is_refused(rows) -> None:
         ReliabilityDisplay.from_estimator(KMeans(), X, y)
     with pytest.raises(ValueError, match="inconsistent numbers"):
         RocDisplay.from_predictions(y, np.zeros(3))
-
-
-def test_a_ball_in_a_new_figure_and_on_axes_that_are_given() -> None:
-    picture = BallPicture(
-        np.array([[0.1, 0.0], [3.0, 1.0]]), np.array(["labelled rare", "unlabelled, outside"]),
-        1.0, np.array([3.3]), np.array([0.1]), ("first", "second"), "fraud",
-    )  # fmt: skip
-    hunt = SimpleNamespace(picture=lambda ball: picture)
-    assert BallDisplay.from_estimator(hunt).ax_.shape == (2,)
-    _, ax = pyplot.subplots()
-    assert BallDisplay(picture).plot(ax=ax).ax_ is ax
-    assert ax.get_xlabel() == "first"
 
 
 def test_scores_of_an_outlier_detector_are_turned(rows) -> None:

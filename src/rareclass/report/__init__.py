@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rareclass.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from rareclass.report.ball_display import BallDisplay, draw_ball
+    from rareclass.report.ball_display import draw_ball
     from rareclass.report.drawing import RankingDisplay
     from rareclass.report.ranking_section import GainsDisplay, PrecisionRecallDisplay, RocDisplay
     from rareclass.report.scores_section import (
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlertsDisplay",
-    "BallDisplay",
     "CostDisplay",
     "GainsDisplay",
     "PrecisionRecallDisplay",
@@ -41,7 +40,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        ".ball_display": ["BallDisplay", "draw_ball"],
+        ".ball_display": ["draw_ball"],
         ".drawing": ["RankingDisplay"],
         ".ranking_section": ["GainsDisplay", "PrecisionRecallDisplay", "RocDisplay"],
         ".scores_section": [

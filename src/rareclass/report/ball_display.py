@@ -1,10 +1,9 @@
 """Display of a ball around a rare class: the rows around it, and their distances to its centre."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rareclass.errors import needed_for
 from rareclass.hyperball.description import (
     LABELLED_MAJORITY,
     LABELLED_RARE,
@@ -52,62 +51,6 @@ _LOOKS = {
     LABELLED_MAJORITY: _Look("s", BLUE, 20.0, "white", 1.0, False),
     LABELLED_RARE: _Look("*", VERMILLION, 150.0, BLACK, 1.0, False),
 }
-
-
-class BallDisplay:
-    """A ball in two panels: a plane through its centre, and the distances to its centre.
-
-    `draw_ball` describes them. On axes that are given only the plane is drawn.
-
-    Parameters
-    ----------
-    picture : BallPicture
-        As `RACH.picture` returns it.
-
-    Attributes
-    ----------
-    ax_ : matplotlib.axes.Axes or ndarray of two
-    figure_ : matplotlib.figure.Figure
-        Both are set by `plot`.
-
-    Examples
-    --------
-    >>> picture = BallPicture(
-    ...     np.array([[0.1, 0.0], [3.0, 1.0]]),
-    ...     np.array(["labelled rare", "unlabelled, outside"]),
-    ...     radius=1.0,
-    ...     distances=np.array([3.3]),
-    ...     rare_distances=np.array([0.1]),
-    ...     axis_names=("first", "second"),
-    ...     title="fraud",
-    ... )
-    >>> BallDisplay(picture).plot().ax_.shape
-    (2,)
-    """
-
-    def __init__(self, picture: BallPicture) -> None:
-        self.picture = picture
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, ball: int = 0, ax: Any = None) -> Self:
-        """Draw a ball of a fitted `RACH` or `RACHCV`; `ball` is its number.
-
-        Raises `ValueError` where there is no such ball, `ImportError` without matplotlib.
-        """
-        return cls(estimator.picture(ball)).plot(ax=ax)
-
-    def plot(self, ax: Any = None) -> Self:
-        """Draw both panels in a new figure of pyplot, or the plane on axes that are given."""
-        if ax is not None:
-            self.ax_, self.figure_ = ax, ax.get_figure()
-            _draw_plane(ax, self.picture)
-            ax.legend(loc="best", frameon=False)
-            return self
-        with needed_for("A plot", "rareclass[cli]"):
-            from matplotlib import pyplot
-        self.figure_ = pyplot.figure(figsize=_SIZE, layout="constrained")
-        self.ax_ = _draw_panels(self.figure_, self.picture)
-        return self
 
 
 def draw_ball(picture: BallPicture) -> "Figure":
