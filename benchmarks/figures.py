@@ -141,7 +141,7 @@ def _one_row(results: Results) -> str:
     return table(["one row", "median, ms", "99th percentile, ms"], lines)
 
 
-_BOOSTERS = (*peer_table.TREES, "balanced_forest", "rankrc_top")
+_BOOSTERS = (*peer_table.TREES, "balanced_forest", "rankrc_part")
 FIGURES: dict[str, Figure] = {
     "table.tabular": lambda results: headline.headline_table(_tables(results)),
     "table.how-good": how_good,

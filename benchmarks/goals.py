@@ -65,7 +65,7 @@ def _boosters(field: str) -> Figure:
 
     def found(runs: Runs) -> float | None:
         own = summaries(runs.get("boosters", []))
-        ours = peer_table.best(own, WIDE, ("rankrc_top",))
+        ours = peer_table.best(own, WIDE, ("rankrc_part",))
         peer = peer_table.best(own, WIDE, peer_table.LIGHTGBM)
         return ours[field] / peer[field] if ours and peer else None
 

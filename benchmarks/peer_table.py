@@ -48,7 +48,6 @@ XGBOOST = ("xgboost", "xgboost_weighted", "xgboost_child_weight", "xgboost_tuned
 TREES = (*LIGHTGBM, *XGBOOST)
 FAST = (*TREES, "linear_svc", "nystroem_sgd", "balanced_forest")
 COMBINED = ("rare_classifier", "rare_classifier_20")
-ON_A_PART = ("rankrc_part", "rankrc_top")
 BESIDE_LIBSVM = ("rankrc", "rankrc_matched", "rankrc_least", "rankrc_part", "lightgbm", "libsvm")
 REAL = ("kdd", "cod_rna", "donors", "unsw")
 
@@ -106,7 +105,7 @@ def tasks(args: argparse.Namespace) -> Iterator[Task]:
         options = fixed | {"memory": simulated_fits.budget("all", args.rows, rare)}
         yield Task(
             name,
-            ("rankrc", "rankrc_path", "rankrc_wide", *ON_A_PART, *COMBINED, *FAST),
+            ("rankrc", "rankrc_path", "rankrc_wide", "rankrc_part", *COMBINED, *FAST),
             options,
             args.rows,
             features,
@@ -120,7 +119,7 @@ def tasks(args: argparse.Namespace) -> Iterator[Task]:
              "unsw": (66_730, 196)}  # fmt: skip
     for name in REAL:
         own = {"landmarks": LANDMARKS}
-        yield Task(name, ("rankrc", "rankrc_cv", *ON_A_PART, *FAST), own, *sizes[name])
+        yield Task(name, ("rankrc", "rankrc_cv", "rankrc_part", *FAST), own, *sizes[name])
         part = f"{name}-{PART_ROWS}"
         yield Task(part, BESIDE_LIBSVM, own, PART_ROWS, sizes[name][1])
 
@@ -152,7 +151,7 @@ def render(runs: list[Run]) -> str:
 
 
 COLUMNS = {
-    "RankRCCV": ("rankrc_top",),
+    "RankRCCV": ("rankrc_part",),
     "LightGBM": LIGHTGBM,
     "XGBoost": XGBOOST,
     "balanced forest": ("balanced_forest",),

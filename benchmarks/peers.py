@@ -40,12 +40,6 @@ SEARCH = {
     "cv": 2,
 }
 SEARCH_WIDE = {"widths": [0.35, 0.5, 0.7, 1.0, 1.4], "search_rows": 20_000, "cv": 10}
-SEARCH_TOP = {
-    **SEARCH,
-    "widths": [0.5, 0.7, 1.0],
-    "losses": ["smoothed_hinge", "pnorm_push"],
-    "scoring": "average_precision",
-}
 
 
 @dataclass(frozen=True)
@@ -289,10 +283,6 @@ METHODS: dict[str, tuple[str, Method]] = {
     "rankrc_wide": (
         "RankRCCV, 5 widths, 16 lams and 10 folds on 20,000 rows",
         partial(cross_validated, **SEARCH_WIDE),
-    ),
-    "rankrc_top": (
-        "RankRCCV, width, lam and loss on 20,000 rows by average precision",
-        partial(cross_validated, **SEARCH_TOP),
     ),
     "rare_classifier": ("RareClassifier", rare_classifier),
     "rare_classifier_20": ("RareClassifier, 20 s", partial(rare_classifier, time_budget=20.0)),

@@ -207,6 +207,6 @@ def _boosters(result: Result) -> Finding:
     return Finding(
         "1,000,000 x 40 generated rows, 1,000 rare, peers at their best setting by the held-out "
         "rows",
-        f"RankRCCV, chosen on the training rows, {shown(('rankrc_top',))}",
+        f"RankRCCV, chosen on the training rows, {shown(('rankrc_part',))}",
         f"LightGBM {shown(peer_table.LIGHTGBM)}, XGBoost {shown(peer_table.XGBOOST)}",
     )
