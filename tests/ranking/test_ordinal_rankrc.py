@@ -248,6 +248,7 @@ def test_progress_is_told(monkeypatch):
     assert told[0] == "OrdinalRankRC, 80 rows outside the majority"
     assert len(told) == 1 + model.n_iter_
     assert "iteration 1, optimality" in told[1]
+    assert told[1].endswith("100% of the kernel in memory")
 
 
 @pytest.mark.parametrize(

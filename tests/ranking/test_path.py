@@ -1,7 +1,6 @@
 """Paths of solutions: in step or one by one, from a part of the rows or from the one before."""
 
 import tracemalloc
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +14,6 @@ from rareclass.findings import Status
 from rareclass.kernels import expansion
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian
-from rareclass.ranking import fitting
 from rareclass.ranking.problem import (
     Evaluation,
     ProductQuestion,
@@ -144,15 +142,6 @@ def test_solvers_that_ask_nothing_are_done():
 
     assert solve_in_step([lambda _, k=k: silent(k) for k in range(5)], 2) == [0, 1, 2, 3, 4]
     assert solve_in_step([], 2) == []
-
-
-def test_a_tilt_adds_a_linear_function():
-    problem = prepared_problem()
-    rng = np.random.default_rng(0)
-    w, tilt = rng.normal(size=(2, problem.rank))
-    plain, tilted = problem.evaluate(w), problem.tilted(tilt).evaluate(w)
-    assert tilted.value == pytest.approx(plain.value + tilt @ w, rel=1e-12)
-    np.testing.assert_allclose(tilted.gradient, plain.gradient + tilt, rtol=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -383,19 +372,6 @@ def test_a_pass_works_out_a_kernel_block_once(memory, parts, small_blocks, monke
         assert seen[0] < 1.5 * len(Y) + 0.1 * seen[1]  # the sample of a preconditioner is extra
     else:
         assert seen[0] <= 1.1 * seen[1]
-
-
-def test_the_progress_line_says_what_is_in_memory(monkeypatch):
-    notes = []
-
-    @contextmanager
-    def track(*_):
-        yield lambda _, note: notes.append(note)
-
-    monkeypatch.setattr(fitting, "track", track)
-    RankRC().fit(X, Y)
-    assert all(note.endswith("100% of the kernel in memory") for note in notes)
-    assert notes
 
 
 @pytest.mark.sampled(0)

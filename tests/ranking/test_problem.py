@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from made_tables import rare_mixture
 from oracles.pairs import ranking_loss, ranking_minimum
@@ -101,15 +100,6 @@ def test_a_hessian_product_belongs_to_its_point_after_other_evaluations():
     before = problem.hessian_product(at, v)
     problem.evaluate(3 * w)
     np.testing.assert_allclose(problem.hessian_product(at, v), before, rtol=1e-12)
-
-
-def test_sparse_and_dense_rows_have_the_same_minimum():
-    X, y = rare_mixture(200, 20)
-    X[np.abs(X) < 0.5] = 0
-    dense = RankRC(tol=1e-10).fit(X, y)
-    thin = RankRC(tol=1e-10).fit(sparse.csr_array(X), y)
-    assert thin.objective_ == pytest.approx(dense.objective_, rel=1e-10)
-    np.testing.assert_allclose(thin.score_samples(X), dense.score_samples(X), atol=1e-6)
 
 
 @pytest.mark.sampled(2)

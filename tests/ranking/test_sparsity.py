@@ -229,22 +229,6 @@ def test_folds_are_solved_in_step_as_each_alone():
     assert set(told) == {(k, lam) for k in range(3) for lam in lams}
 
 
-@draws(15)
-@given(st.integers(0, 10**6))
-def test_weights_are_copies(seed):
-    rng = np.random.default_rng(seed)
-    few = np.r_[0:80, np.flatnonzero(Y)[-8:]]
-    weight = rng.integers(0, 4, len(few))
-    weight[-8:] = np.maximum(weight[-8:], 1)
-    common = {"penalty": "l1", "lam": 0.01, "width": 2.0, "tol": 1e-9}
-    weighted = RankRC(**common).fit(X[few], Y[few], weight)
-    copies = RankRC(**common).fit(np.repeat(X[few], weight, 0), np.repeat(Y[few], weight))
-    assert weighted.objective_ == pytest.approx(copies.objective_, rel=1e-9)
-    np.testing.assert_array_equal(weighted.landmarks_, copies.landmarks_)
-    np.testing.assert_allclose(weighted.score_samples(X), copies.score_samples(X), atol=1e-6)
-    assert weighted.offset_ == pytest.approx(copies.offset_, abs=1e-6)
-
-
 class Counting:
     """A kernel that keeps the number of entries it has worked out."""
 
