@@ -12,10 +12,11 @@ from scipy import sparse, stats
 from sklearn.model_selection import StratifiedKFold
 
 from draws import draws
-from oracles.pairs import pair_loss
+from oracles.ordinal import cost_matrix, ordinal_loss, pair_weights
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
+from rareclass.labels.levels import read_levels
 from rareclass.labels.two_classes import read_labels
 from rareclass.ranking import feature_scaling as learning
 from rareclass.ranking.feature_scaling import (
@@ -29,7 +30,7 @@ from rareclass.ranking.feature_scaling import (
 )
 from rareclass.ranking.ranking_data import KernelSettings
 from rareclass.ranking.scale_gradients import KernelSlopes, held_out_gradients
-from rareclass.ranking.targets import TwoClasses
+from rareclass.ranking.targets import OrderedLevels, TwoClasses
 from rareclass.rows import ArrayRows, as_source, from_arrays, from_parquet
 
 SETTINGS = KernelSettings("gaussian", "mean", "rare", "2GiB", None, None)
@@ -135,35 +136,51 @@ def test_slopes_are_the_derivative_of_the_kernel(kernel, is_sparse, seed):
         np.testing.assert_allclose(found[:, d], wanted, rtol=1e-5, atol=1e-6)
 
 
-def study(X, y, kernel="gaussian", width=4.0, weight=None):
-    source = as_source(X)
-    target = TwoClasses(read_labels(y, weight, 1, len(y)))
-    rows, distinct = distinct_rows(source, target, 500, lambda n: 20_000)
-    return Study(rows, distinct, kernel, width, 0.5, "1GiB", 1, 3)
+def study(X, y, kernel="gaussian", weight=None, has_levels=False):
+    if has_levels:
+        levels = read_levels(y, weight, None, len(y))
+        target = OrderedLevels(levels, cost_matrix(len(levels.levels), "distance"))
+    else:
+        target = TwoClasses(read_labels(y, weight, 1, len(y)))
+    rows, distinct = distinct_rows(as_source(X), target, 500, lambda n: 20_000)
+    return Study(rows, distinct, kernel, 4.0, 0.5, "1GiB", 1, 3)
 
 
-def held_out_losses(trials, labels):
+def held_out_losses(trials, target):
     """Mean loss of the held-out pairs of every fold, all of them formed."""
-    losses = []
+    losses, costs, labels = [], getattr(target, "costs", np.ones((2, 2))), target.labels
     for fold, path in zip(trials.folds, trials.weights, strict=True):
         problem = trials.prepared.problem(1.0, fold.held_out)
         coefficients = (problem.whitener @ path[0])[:, None]
         scored = trials.prepared.scored(coefficients, tested=fold.tested)
-        rare, rest = scored.held[:, 0], scored.majority[:, 0]
         u = labels.rare_weight[fold.tested[labels.rare]]
         v = labels.majority_weight[fold.tested[labels.majority]]
-        losses.append(u @ pair_loss(rare[:, None] - rest, 0.5) @ v / (u.sum() * v.sum()))
+        codes, weight = scored.y.astype(int), np.concatenate([u, v])
+        value = ordinal_loss(scored.scores[:, 0], codes, weight, costs, 0.5)[0]
+        losses.append(value / pair_weights(codes, weight, costs).sum())
     return np.array(losses)
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "polynomial", "linear"])
-def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, monkeypatch):
+@pytest.mark.parametrize(
+    ("kernel", "has_levels"),
+    [
+        ("gaussian", False),
+        ("gaussian", True),
+        ("laplace", False),
+        ("polynomial", False),
+        ("linear", False),
+        pytest.param("laplace", True, marks=pytest.mark.thorough),
+    ],
+)
+def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, has_levels, monkeypatch):
     monkeypatch.setattr("rareclass.ranking.feature_scaling._TOL", 1e-11)
     X, y = rare_cores(150, 30, 4, seed=1)
+    if has_levels:
+        y = np.where(y == 1, 2 * (np.arange(150) % 2), 1)
     X[0] = X[1]
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    made = study(X, y, kernel, weight=weight)
+    made = study(X, y, kernel, weight, has_levels)
     squares = np.array([1.5, 0.7, 1.0, 0.4])
     # Few landmarks for their coordinates: with one for each coordinate K is easily singular.
     lams = np.array([0.05])
@@ -181,7 +198,7 @@ def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, monkeypatch
         ends = []
         for at in (squares + e, squares - e):
             moved = made.attempt(at, lams * trial.unit / unit(made, at), made.folds(0))
-            ends.append(held_out_losses(moved, made.target.labels))
+            ends.append(held_out_losses(moved, made.target))
         wanted = (ends[0] - ends[1]) / 2e-4
         np.testing.assert_allclose(found[:, d], wanted, rtol=2e-2, atol=2e-5)
 

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from draws import draws
 from oracles.ordinal import cost_matrix, mauc_by_pairs, ordinal_loss, pair_weights
-from ranking.test_sparsity import split_minimum
+from oracles.pairs import split_minimum
+from ranking.test_feature_scales import study
 from rareclass import OrdinalRankRC, OrdinalRankRCCV, RankRC
 from rareclass.labels.levels import read_levels
 from rareclass.labels.two_classes import read_labels
 from rareclass.ranking import feature_scaling as learning
-from rareclass.ranking.feature_scaling import Study, distinct_rows
+from rareclass.ranking.feature_scaling import distinct_rows
 from rareclass.ranking.ranking_data import KernelSettings
-from rareclass.ranking.scale_gradients import held_out_gradients
 from rareclass.ranking.solvers.proximal_newton import violations
 from rareclass.ranking.targets import OrderedLevels, TwoClasses
 from rareclass.rows import as_source
@@ -88,68 +88,6 @@ def test_fewer_landmarks_are_found_by_cross_validation():
         OrdinalRankRCCV(max_landmarks=4).fit(X, y)
 
 
-def study(X, y, weight=None, kernel="gaussian"):
-    labels = read_levels(y, weight, None, len(y))
-    target = OrderedLevels(labels, cost_matrix(len(labels.levels), "distance"))
-    rows, distinct = distinct_rows(as_source(X), target, 500, lambda n: 20_000)
-    return Study(rows, distinct, kernel, 4.0, 0.5, "1GiB", 1, 3)
-
-
-@pytest.mark.sampled(0)
-@pytest.mark.parametrize(
-    "kernel", ["gaussian", pytest.param("laplace", marks=pytest.mark.thorough)]
-)
-def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, monkeypatch):
-    monkeypatch.setattr("rareclass.ranking.feature_scaling._TOL", 1e-11)
-    X, y = levels_table(5, 150, 4)
-    y[np.flatnonzero(y == 1)[:18]] = np.resize([0, 2, 3], 18)
-    X[0] = X[1]
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    made = study(X, y, weight, kernel)
-    squares = np.array([1.5, 0.7, 1.0, 0.4])
-    lams, folds = np.array([0.05]), made.folds(0)
-    trial = made.attempt(squares, lams, folds)
-    found = held_out_gradients(
-        trial.prepared,
-        made.source.take(made.target.labels.rare),
-        trial.folds,
-        [path[0] for path in trial.weights],
-        0.05 * trial.unit,
-        residual=1e-10,
-    )
-    unit = trial.unit
-
-    def losses(changed):
-        moved = made.attempt(changed, lams * unit / _unit_of(made, changed), folds)
-        return np.array([_held_out_loss(made, moved, k) for k in range(len(folds))])
-
-    for d in range(4):
-        e = 1e-4 * (np.arange(4) == d)
-        wanted = (losses(squares + e) - losses(squares - e)) / 2e-4
-        np.testing.assert_allclose(found[:, d], wanted, rtol=2e-3, atol=2e-6)
-
-
-def _unit_of(made, squares):
-    return made.attempt(squares, np.array([1.0]), made.folds(0)[:1]).unit
-
-
-def _held_out_loss(made, trial, k):
-    """Mean loss of the held-out pairs of a fold, all of them formed."""
-    fold, labels = trial.folds[k], made.target.labels
-    problem = trial.prepared.problem(1.0, fold.held_out)
-    scored = trial.prepared.scored(
-        (problem.whitener @ trial.weights[k][0])[:, None], None, fold.tested
-    )
-    weight = np.concatenate(
-        [
-            labels.rare_weight[fold.tested[labels.rare]],
-            labels.majority_weight[fold.tested[labels.majority]],
-        ]
-    )
-    value = ordinal_loss(scored.scores[:, 0], scored.y, weight, made.target.costs, 0.5)[0]
-    return value / pair_weights(scored.y, weight, made.target.costs).sum()
-
-
 def test_equal_rows_of_different_levels_stay_apart():
     X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [2.0], [2.0]])
     y = np.array([0, 0, 2, 2, 1, 1, 1])
@@ -164,7 +102,7 @@ def test_equal_rows_of_different_levels_stay_apart():
 def test_levels_of_few_rows_are_spread_over_the_folds():
     y = np.repeat([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], [40] + 11 * [1])
     rng = np.random.default_rng(0)
-    made = study(rng.normal(size=(len(y), 2)), y)
+    made = study(rng.normal(size=(len(y), 2)), y, has_levels=True)
     labels = made.target.labels
     for fold in made.folds(0):
         assert fold.tested[labels.rare].any()
