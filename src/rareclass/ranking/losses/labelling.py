@@ -52,11 +52,7 @@ class RankedClass:
         # Weight and total score of the first 0, 1, ..., n rows.
         self.ends = np.concatenate([[0.0], np.cumsum(ranked_weight)])
         self._sums = np.concatenate([[0.0], np.cumsum(ranked_weight * self.ranked)])
-
-    @property
-    def total(self) -> float:
-        """Weight of all rows."""
-        return float(self.ends[-1])
+        self.total = float(self.ends[-1])  # weight of all rows
 
     def highest(self, weight: np.ndarray) -> np.ndarray:
         """Total score of so much of the highest-scored weight."""
@@ -115,8 +111,7 @@ class F1(LabellingLoss):
     and the sum of the b highest scores both being so: its slope changes sign once, in one cell of
     the ranked majority, where the best b has a closed form. For one b the value is convex in a
     while a moves within one rare row's weight, so that the best a is at the end of a row. So m+ + 1
-    values of a are tried, and a bisection finds b for each. Where weights have a unit, b is the
-    better of the multiples around that: the best of all labellings of copies.
+    values of a are tried, and a bisection finds b for each.
 
     Examples
     --------

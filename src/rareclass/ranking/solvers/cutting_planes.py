@@ -38,7 +38,7 @@ from scipy.optimize import minimize_scalar
 from rareclass.findings import Status
 from rareclass.kernels.expansion import KernelExpansion, block_scores, expand, pull_back
 from rareclass.ranking.losses.labelling import Labelling, RankedClass
-from rareclass.ranking.problem import Evaluation, LabellingProblem
+from rareclass.ranking.problem import Evaluation, LabellingProblem, Solver
 from rareclass.ranking.solvers.newton import Path, PathSettings, Solution, Step
 from rareclass.rows import Block, RowValues, Token
 
@@ -142,13 +142,14 @@ def _pull_of_block(
 
 
 def minimize_labellings(
-    problem: LabellingProblem, path: Path, run: PathSettings
-) -> list[tuple[int, Solution]]:
+    problem: LabellingProblem, path: Path, run: PathSettings, slot: int
+) -> Solver[list[tuple[int, Solution]]]:
     """Minimise F for decreasing lams, by their numbers; each starts from the one before.
 
     The wanted gap to the lower bound, relative to F, is `run.gap`; `run.max_iter` are the most cuts
-    of a lam.
+    of a lam. It asks the rows itself: no pass is shared, and no `slot` used.
     """
+    yield from ()
     objective, found = LabellingObjective(problem), []
     start = objective.start
     for k, lam in path:

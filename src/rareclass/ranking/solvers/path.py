@@ -97,11 +97,10 @@ def solve_paths(
             tell = None if report is None else partial(report, number)
             run, problem = settings._replace(tell=tell), make()
             if isinstance(problem, LabellingProblem):
-                its_own: Iterable[Callable[[int], Solver[Solutions]]]
-                its_own = [partial(_labellings, problem, path, run)]
-            else:
-                its_own = (starts or _starts)(problem, path, run)
-            for start in its_own:
+                numbers.append(number)
+                yield partial(minimize_labellings, problem, path, run)
+                continue
+            for start in (starts or _starts)(problem, path, run):
                 numbers.append(number)
                 yield start
 
@@ -122,14 +121,6 @@ def _starts(
     ends = _PartEnds(problem, stride, run.foresees)
     for k, lam in path:
         yield partial(_from_part, ends, k, lam, run)
-
-
-def _labellings(
-    problem: LabellingProblem, path: Path, run: PathSettings, slot: int
-) -> Solver[Solutions]:
-    """Every lam from the cuts of the one before; it asks the rows itself."""
-    yield from ()
-    return minimize_labellings(problem, path, run)
 
 
 def _minimize(
