@@ -314,37 +314,6 @@ def test_estimators_from_parts_are_those_without(parameters, small_blocks, monke
     )
 
 
-# float32 kernels of other shapes are rounded otherwise: 1e-4 of a score is what that may come to.
-@pytest.mark.parametrize(
-    ("parts", "dtype", "tolerance"),
-    [
-        (True, np.float64, 1e-10),
-        (False, np.float32, 1e-4),
-        pytest.param(False, np.float64, 1e-10, marks=pytest.mark.thorough),
-        pytest.param(True, np.float32, 1e-4, marks=pytest.mark.thorough),
-    ],
-)
-@pytest.mark.thorough
-def test_memory_and_threads_do_not_change_estimators(
-    parts, dtype, tolerance, small_blocks, monkeypatch
-):
-    monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 4 if parts else None)
-    rows, y = X[FEW].astype(dtype), Y[FEW]
-    first, shares = None, []
-    for memory, n_jobs in [("1GiB", 1), ("1GiB", 2), ("140kB", 1), ("70 kB", 3)]:
-        models = rankrc_path(rows, y, LAMS, memory=memory, n_jobs=n_jobs)
-        search = RankRCCV(LAMS, cv=3, memory=memory, n_jobs=n_jobs).fit(rows, y)
-        found = [model.score_samples(rows) for model in models]
-        found += [[model.offset_] for model in models] + [[search.offset_]]
-        found.append(search.cv_results_["mean_test_score"])
-        found = np.concatenate(found)
-        first = found if first is None else first
-        np.testing.assert_allclose(found, first, rtol=tolerance, atol=tolerance)
-        shares.append(models[0].history_[-1].in_memory)
-    assert shares[:2] == [1.0, 1.0]
-    assert 0.0 <= shares[3] < shares[2] < 1.0
-
-
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("parts", [False, True])
 @pytest.mark.parametrize("memory", quick(1, ["200kB", "1GiB"]))

@@ -1,15 +1,19 @@
 """The objective in whitened coordinates against its formula, wherever its blocks live."""
 
+import traceback
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import rareclass
 from made_tables import rare_mixture
 from oracles.pairs import ranking_loss, ranking_minimum
 from rareclass import RankRC
 from rareclass.findings import Status
+from rareclass.kernels.kernels import Gaussian
 from rareclass.ranking.problem import solve
 from rareclass.ranking.solvers.newton import SampledHessian, minimize
 from rareclass.rows import ArrayRows, Budget, as_source
@@ -152,3 +156,24 @@ def test_a_tiny_lam_from_zero_converges_though_no_pair_has_curvature_there(eps):
     model = RankRC(lam=2.0**-18, eps=eps).fit(X, y)
     assert model.status_ == "converged"
     assert model.history_[-1].passes < 1000
+
+
+def test_few_functions_and_files_lie_between_fit_and_the_kernel(monkeypatch):
+    """For a reader: in a pass of the rows."""
+    ways = []
+    original = Gaussian.block
+
+    def block(*args):
+        package = str(Path(rareclass.__file__).parent)
+        stack = [frame for frame in traceback.extract_stack() if frame.filename.startswith(package)]
+        ways.append([(frame.filename, frame.name) for frame in stack])
+        return original(*args)
+
+    monkeypatch.setattr(Gaussian, "block", block)
+    rng = np.random.default_rng(0)
+    # So many rows that a pass works out its kernel anew: none lies in memory.
+    RankRC(n_jobs=1, memory="64KiB").fit(rng.normal(size=(4000, 3)), np.arange(4000) < 20)
+    passes = [way for way in ways if any(name == "answer" for _, name in way)]
+    assert passes
+    assert max(len(way) for way in passes) <= 10
+    assert max(len({file for file, _ in way}) for way in passes) <= 6

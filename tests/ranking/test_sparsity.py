@@ -1,6 +1,5 @@
 """penalty="l1" against all pairs, its certificate, and what a sparse model promises."""
 
-import pickle
 from dataclasses import replace
 from functools import partial
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from draws import draws
@@ -29,7 +27,6 @@ from rareclass.ranking.solvers.proximal_newton import (
     largest_lam,
     violations,
 )
-from rareclass.rows import from_arrays
 
 X, Y = rare_mixture(400, 30)
 solve_paths = partial(paths_of, starts=sparse_starts)
@@ -261,25 +258,6 @@ def test_scoring_costs_what_the_landmarks_in_use_cost():
         at_landmarks = model.transform(model.landmarks_)
         np.testing.assert_allclose(at_landmarks @ at_landmarks.T, K, atol=1e-6)
     assert cost["l1", 0.03] < cost["l1", 0.001] < cost["l2", 0.01] == 400 * 30
-
-
-def test_every_container_threads_and_memory_give_the_same_model():
-    common = {"penalty": "l1", "lam": 0.005, "tol": 1e-9}
-    wanted = RankRC(**common).fit(X, Y)
-    assert 0 < wanted.n_landmarks_ < 30
-    scores = wanted.score_samples(X)
-    kinds = {
-        "csr": RankRC(**common).fit(sparse.csr_array(X), Y),
-        "rows": RankRC(**common).fit_rows(from_arrays(X, Y)),
-        "little memory": RankRC(memory="120kB", n_jobs=3, **common).fit(X, Y),
-        "float32": RankRC(**common).fit(X.astype(np.float32), Y),
-        "pickled": pickle.loads(pickle.dumps(wanted)),
-    }
-    for kind, model in kinds.items():
-        tolerance = 1e-3 if kind == "float32" else 1e-7
-        np.testing.assert_allclose(model.score_samples(X), scores, atol=tolerance, err_msg=kind)
-        assert model.n_landmarks_ == wanted.n_landmarks_
-        assert model.duality_gap_ < 1e-6
 
 
 def test_a_solver_cut_short_says_so():

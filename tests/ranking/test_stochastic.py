@@ -9,8 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +22,6 @@ from oracles.pairs import pair_loss, ranking_loss
 from rareclass import RankRC, StochasticRankRC
 from rareclass.ranking.running_model import Expansion, RunningModel
 from rareclass.ranking.stochastic_rankrc import CAPACITY, end_of_step, sampled_curvature
-from rareclass.rows import from_arrays, from_parquet
 
 X, Y = rare_mixture(400, 30)
 WIDE, WIDE_Y = rare_mixture(6000, 120, seed=1)
@@ -241,21 +238,6 @@ def test_threads_and_containers_do_not_change_the_model(container):
     rows = container(X)
     other = StochasticRankRC(**kwargs).fit(rows, Y)
     np.testing.assert_allclose(other.score_samples(rows), one.score_samples(X), rtol=1e-6)
-
-
-@quiet
-def test_rows_on_disk_give_the_model_of_rows_in_memory(tmp_path):
-    names = [f"x{k}" for k in range(X.shape[1])]
-    table = pa.table({**dict(zip(names, X.T, strict=True)), "y": Y})
-    pq.write_table(table, tmp_path / "rows.parquet")
-    kwargs = {"lam": 0.003, "random_state": 4, "n_jobs": 1}
-    with from_parquet(tmp_path / "rows.parquet", target="y") as rows:
-        disk = StochasticRankRC(**kwargs, max_iter=3).fit_rows(rows)
-    memory = StochasticRankRC(**kwargs, max_iter=3).fit(X, Y)
-    np.testing.assert_array_equal(disk.dual_coef_, memory.dual_coef_)
-    assert disk.offset_ == memory.offset_
-    assert list(disk.feature_names_in_) == names
-    assert_same(StochasticRankRC(**kwargs, max_iter=3).fit_rows(from_arrays(X, Y)), memory)
 
 
 @quiet
