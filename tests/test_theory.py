@@ -9,13 +9,36 @@ from sklearn.exceptions import NotFittedError
 
 from draws import draws
 from made_tables import rare_mixture, small_table
-from oracles.newton import minimise
 from oracles.pairs import pair_curvature, pair_loss, pair_slope, ranking_loss
 from rareclass import RankRC, RankSVM
 from rareclass.rows import from_arrays
 from rareclass.theory import kernel_perturbation_bound, nystrom_svm_bound, subset_bound
 
 EPS = 0.05  # near the hinge; the bounds hold for every convex loss of slopes from -1 to 0
+
+
+def minimise(loss, A, lam):
+    """Minimum of a smooth loss by Newton's method with whole matrices.
+
+    On loss(A b) + lam/2 b'b from b = 0, with steps of least norm.
+    """
+    b = np.zeros(A.shape[1])
+
+    def value(b):
+        return loss(A @ b)[0] + lam / 2 * b @ b
+
+    for _ in range(200):
+        _, by_score, by_scores = loss(A @ b)
+        gradient = A.T @ by_score + lam * b
+        hessian = A.T @ by_scores @ A + lam * np.eye(len(b))
+        step = -np.linalg.lstsq(hessian, gradient, rcond=1e-11)[0]
+        size, start = 1.0, value(b)
+        while value(b + size * step) > start and size > 1e-12:
+            size /= 2
+        b = b + size * step
+        if np.linalg.norm(step) < 1e-11 * (1 + np.linalg.norm(b)):
+            break
+    return b
 
 
 def solve(loss, K, lam):
@@ -25,7 +48,7 @@ def solve(loss, K, lam):
     """
     values, vectors = np.linalg.eigh(K)
     F = vectors * np.sqrt(np.maximum(values, 0))
-    w = minimise(loss, F, np.eye(len(K)), lam)
+    w = minimise(loss, F, lam)
     gradient = F.T @ loss(F @ w)[1] + lam * w
     error = np.linalg.norm(gradient) / lam * np.sqrt(K.diagonal().max())
     assert error <= 1e-4 / min(lam, 1)

@@ -14,11 +14,11 @@ from rareclass.ranking.losses.ordinal import OrdinalLoss
 class Split:
     """A sample cut into held rows and a majority, which comes in blocks."""
 
-    def __init__(self, sample, majority_level, cost, eps=0.5, n_blocks=2):
+    def __init__(self, sample, majority_level, cost, pair_loss, n_blocks=2):
         self.scores, self.codes, self.weight, _ = sample
         self.held = np.flatnonzero(self.codes != majority_level)
         self.majority = np.flatnonzero(self.codes == majority_level)
-        self.loss = OrdinalLoss(SmoothedHinge(eps), self.codes[self.held], majority_level, cost)
+        self.loss = OrdinalLoss(pair_loss, self.codes[self.held], majority_level, cost)
         self.blocks = np.array_split(self.majority, n_blocks)
         self.side = self.loss.rare(self.scores[self.held], self.weight[self.held])
         self.terms = [
@@ -65,7 +65,11 @@ def splits(draw, off_the_corners=False):
     assume((codes != majority_level).any())
     return (
         Split(
-            (scores, codes, weight, n_levels), majority_level, cost, eps, draw(st.integers(1, 3))
+            (scores, codes, weight, n_levels),
+            majority_level,
+            cost,
+            SmoothedHinge(eps),
+            draw(st.integers(1, 3)),
         ),
         cost,
         eps,
@@ -77,7 +81,7 @@ def weightless_majority():
     cost = np.zeros((5, 5))
     cost[1, 3] = 1.0
     codes, weight = np.array([1, 0, 3]), np.array([0.5, 0.5, 0.0])
-    return Split((np.zeros(3), codes, weight, 5), 3, cost), cost, 0.5
+    return Split((np.zeros(3), codes, weight, 5), 3, cost, SmoothedHinge()), cost, 0.5
 
 
 @example(weightless_majority())
@@ -130,7 +134,7 @@ def test_the_majority_level_changes_nothing(data):
     )
     for level in np.unique(split.codes):
         sample = split.scores, split.codes, split.weight, len(cost)
-        other = Split(sample, level, cost, eps)
+        other = Split(sample, level, cost, SmoothedHinge(eps))
         other_value, other_gradient = other.value_and_gradient()
         assert other_value == pytest.approx(value, rel=1e-10, abs=1e-10 * scale)
         np.testing.assert_allclose(other_gradient, gradient, rtol=1e-10, atol=1e-10 * scale)
@@ -154,60 +158,30 @@ def test_two_levels_are_the_two_class_loss(sign):
     assert loss.pair_weight(w_rare, 7.0) == plain.pair_weight(w_rare, 7.0)
 
 
-class Losses:
-    """Any pair loss over rows of four levels, the second the majority."""
-
-    def __init__(self, name):
-        rng = np.random.default_rng(0)
-        self.base = make_loss(name, 0.3)
-        self.codes = rng.choice(4, 60, p=[0.15, 0.6, 0.15, 0.1])
-        self.held, self.majority = self.codes != 1, self.codes == 1
-        self.weight = rng.uniform(0.2, 2, 60)
-        self.costs = rng.uniform(0.5, 2, (4, 4))
-        self.loss = OrdinalLoss(self.base, self.codes[self.held], 1, self.costs)
-        self.point = rng.normal(size=60) + 0.3 * self.codes
-        self.direction = rng.normal(size=60)
-
-    def terms(self, scores):
-        """Value, gradient, and what a Hessian product needs."""
-        side = self.loss.rare(scores[self.held], self.weight[self.held])
-        terms = self.loss.block(side, scores[self.majority], self.weight[self.majority])
-        of_held, gradient = self.loss.finish(side, terms.sums), np.empty(60)
-        gradient[self.held], gradient[self.majority] = of_held.gradient, terms.gradient
-        return terms.value + of_held.value, gradient, side, terms.zone
-
-    def product(self, scores, d):
-        _, _, side, zone = self.terms(scores)
-        prefix, product = self.loss.rare_direction(side, d[self.held]), np.empty(60)
-        product[self.majority], sums = self.loss.curvature(
-            side, prefix, zone, d[self.majority], self.weight[self.majority]
-        )
-        product[self.held] = self.loss.finish_curvature(side, prefix, d[self.held], sums)
-        return product
-
-    def by_problems(self, scores):
-        """The value as a sum over two-class problems, each put together by hand."""
-        total = 0.0
-        # One level below the majority, two above it, which make a pair of their own, as 0 and 2, 3.
-        for summed, *held in [(1, 2, 3), (1, 0), (0, 2, 3), (2, 3)]:
-            sign = 1.0 if held[0] > summed else -1.0
-            rows, others = np.isin(self.codes, held), self.codes == summed
-            low = np.minimum(self.codes[rows], summed)
-            cost = self.costs[low, np.maximum(self.codes[rows], summed)]
-            side = self.base.rare(sign * scores[rows], self.weight[rows] * cost)
-            terms = self.base.block(side, sign * scores[others], self.weight[others])
-            total += terms.value + self.base.finish(side, terms.sums).value
-        return total
-
-
 @pytest.mark.parametrize("name", sorted(LOSSES))
 def test_any_pair_loss_is_taken_of_every_two_class_problem(name):
-    of = Losses(name)
-    value, gradient, _, _ = of.terms(of.point)
-    assert value == pytest.approx(of.by_problems(of.point), rel=1e-10)
-    h = 1e-5
-    forward, back = of.terms(of.point + h * of.direction), of.terms(of.point - h * of.direction)
-    slope = gradient @ of.direction
+    """Rows of four levels, the second the majority; each problem put together by hand."""
+    rng, base = np.random.default_rng(0), make_loss(name, 0.3)
+    codes = rng.choice(4, 60, p=[0.15, 0.6, 0.15, 0.1])
+    weight, costs = rng.uniform(0.2, 2, 60), rng.uniform(0.5, 2, (4, 4))
+    point, direction = rng.normal(size=60) + 0.3 * codes, rng.normal(size=60)
+
+    def at(scores):
+        return Split((scores, codes, weight, 4), 1, costs, base, n_blocks=1)
+
+    wanted = 0.0
+    # One level below the majority, two above it, which make a pair of their own, as 0 and 2, 3.
+    for summed, *held in [(1, 2, 3), (1, 0), (0, 2, 3), (2, 3)]:
+        sign = 1.0 if held[0] > summed else -1.0
+        rows, others = np.isin(codes, held), codes == summed
+        cost = costs[np.minimum(codes[rows], summed), np.maximum(codes[rows], summed)]
+        side = base.rare(sign * point[rows], weight[rows] * cost)
+        terms = base.block(side, sign * point[others], weight[others])
+        wanted += terms.value + base.finish(side, terms.sums).value
+    value, gradient = at(point).value_and_gradient()
+    assert value == pytest.approx(wanted, rel=1e-10)
+    h, slope = 1e-5, gradient @ direction
+    forward, back = (at(point + step * direction).value_and_gradient() for step in (h, -h))
     assert slope == pytest.approx((forward[0] - back[0]) / (2 * h), rel=1e-4, abs=1e-6 * abs(value))
-    change, product = (forward[1] - back[1]) / (2 * h), of.product(of.point, of.direction)
+    change, product = (forward[1] - back[1]) / (2 * h), at(point).product(direction)
     np.testing.assert_allclose(product, change, rtol=2e-2, atol=2e-3 * np.abs(change).max())

@@ -87,7 +87,7 @@ def minimize_penalized(
     r"""Minimise the smooth part of a problem plus lam times the sum of absolute weights.
 
     1. Stop when the optimality, the largest violation of the conditions of the minimum (see
-       `certificate`) over `reference`, is at most `tol`. Each evaluation gives the violations of
+       `violations`) over `reference`, is at most `tol`. Each evaluation gives the violations of
        all unknowns, so that none is screened out unseen.
     2. Working set: the unknowns that are not zero, and those zeros whose condition is violated
        most. The Hessian among them is one pass, and the minimum of the model
