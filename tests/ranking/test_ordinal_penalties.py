@@ -2,12 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from draws import draws
-from oracles.ordinal import cost_matrix, mauc_by_pairs, ordinal_loss, pair_weights
-from oracles.pairs import split_minimum
+from oracles.ordinal import mauc_by_pairs
 from ranking.test_feature_scales import study
 from rareclass import OrdinalRankRC, OrdinalRankRCCV, RankRC
 from rareclass.labels.levels import read_levels
@@ -15,7 +11,6 @@ from rareclass.labels.two_classes import read_labels
 from rareclass.ranking import feature_scaling as learning
 from rareclass.ranking.feature_scaling import distinct_rows
 from rareclass.ranking.ranking_data import KernelSettings
-from rareclass.ranking.solvers.proximal_newton import violations
 from rareclass.ranking.targets import OrderedLevels, TwoClasses
 from rareclass.rows import as_source
 
@@ -28,53 +23,6 @@ def levels_table(seed, n_rows=50, n_features=3, rounded=False):
     y[held] = np.resize([0, 2, 3], 12)
     X = rng.normal(size=(n_rows, n_features)) + 0.7 * y[:, None]
     return (np.round(X) if rounded else X), y
-
-
-@draws(20)
-@given(
-    seed=st.integers(0, 10**6),
-    share=st.sampled_from([0.9, 0.3, 0.05]),
-    kernel=st.sampled_from(["gaussian", "linear"]),
-    pair_cost=st.sampled_from([None, "distance"]),
-    rounded=st.booleans(),
-    weighted=st.booleans(),
-)
-def test_the_sparse_model_is_the_minimum_over_all_pairs(
-    seed, share, kernel, pair_cost, rounded, weighted
-):
-    X, y = levels_table(seed, rounded=rounded)
-    rng = np.random.default_rng(seed + 1)
-    weight = rng.integers(1, 5, len(y)).astype(float) if weighted else np.ones(len(y))
-    common = {"kernel": kernel, "width": 2.0, "pair_cost": pair_cost, "penalty": "l1"}
-    first = OrdinalRankRC(lam=1e9, **common)
-    with pytest.warns(UserWarning, match="leaves no landmark"):
-        first.fit(X, y, weight)
-    prepared = first._prepare(X, y, weight)
-    points, k = prepared.landmarks.points, prepared.expansion.kernel.block
-    sizes = np.sqrt(np.diag(k(points, points)))
-    K, costs = k(X, points), cost_matrix(4, pair_cost)
-    scale = 1.0 / pair_weights(y, weight, costs).sum()
-
-    def objective(beta):
-        value, by_row, _ = ordinal_loss(K @ beta, y, weight, costs, 0.5)
-        penalty = lam * float(sizes @ np.abs(beta))
-        return scale * value + penalty, scale * (K.T @ by_row)
-
-    lam = 0.0
-    slopes = objective(np.zeros(len(points)))[1] / np.where(sizes > 0, sizes, 1)
-    lam = share * float(np.abs(slopes).max())
-    model = OrdinalRankRC(lam=lam, tol=1e-9, **common).fit(X, y, weight)
-    wanted = split_minimum(objective, lam * sizes, len(points))
-    assert model.objective_ <= wanted + 1e-7 * abs(wanted)
-    beta = np.zeros(len(points))
-    for point, coefficient in zip(model.landmarks_, model.dual_coef_, strict=True):
-        beta[np.flatnonzero((points == point).all(axis=1))] = coefficient
-    value, gradient = objective(beta)
-    assert model.objective_ == pytest.approx(value, rel=1e-9)
-    scaled = gradient / np.where(sizes > 0, sizes, 1)
-    worst = violations(beta * sizes, scaled, lam)
-    assert worst.max() <= 1e-8 * lam / share
-    assert value - wanted - 1e-9 * abs(value) <= model.duality_gap_ < 1e-5 * value / share
 
 
 def test_fewer_landmarks_are_found_by_cross_validation():

@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from draws import draws
 from made_tables import rare_mixture
-from oracles.pairs import ranking_loss, split_minimum
-from rareclass import RankRC, RankRCCV, RankSVM, rankrc_path
+from oracles.ordinal import cost_matrix, ordinal_loss, pair_weights
+from oracles.pairs import split_minimum
+from rareclass import OrdinalRankRC, RankRC, RankRCCV, RankSVM, rankrc_path
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import LOSSES
 from rareclass.ranking.problem import answer
@@ -42,25 +43,10 @@ def lam_max(problem):
     return largest_lam(at.gradient)
 
 
-def all_pairs(K, y, weight, eps, sizes, lam):
-    """The whole objective and its smooth gradient, every pair formed."""
-    rare, majority = np.flatnonzero(y), np.flatnonzero(y == 0)
-    scale = 1 / (weight[rare].sum() * weight[majority].sum())
-
-    def objective(beta):
-        f = K @ beta
-        value, by_rare, by_majority, _ = ranking_loss(
-            f[rare], f[majority], weight[rare], weight[majority], eps
-        )
-        gradient = scale * (K[rare].T @ by_rare + K[majority].T @ by_majority)
-        return scale * value + lam * sizes @ np.abs(beta), gradient
-
-    return objective
-
-
 @draws(25)
 @given(
     seed=st.integers(0, 10**6),
+    pair_cost=st.sampled_from(["two classes", None, "distance"]),
     eps=st.sampled_from([0.5, 0.25, 0.02]),
     share=st.sampled_from([0.9, 0.3, 0.05, 0.003]),
     kernel=st.sampled_from(["gaussian", "linear", "polynomial"]),
@@ -69,21 +55,32 @@ def all_pairs(K, y, weight, eps, sizes, lam):
     weighted=st.booleans(),
 )
 def test_the_model_is_the_minimum_over_all_pairs(
-    seed, eps, share, kernel, landmarks, rounded, weighted
+    seed, pair_cost, eps, share, kernel, landmarks, rounded, weighted
 ):
+    """Of two classes, or of four levels of which the second is frequent."""
     rng = np.random.default_rng(seed)
-    y = np.zeros(50, dtype=int)
-    y[rng.choice(50, 9, replace=False)] = 1
+    common = {"kernel": kernel, "landmarks": landmarks, "width": 2.0, "eps": eps}
+    if pair_cost == "two classes":
+        y, costs, machine = np.zeros(50, dtype=int), cost_matrix(2), partial(RankRC, **common)
+        y[rng.choice(50, 9, replace=False)] = 1
+    else:
+        y, costs = np.ones(50, dtype=int), cost_matrix(4, pair_cost)
+        y[rng.choice(50, 12, replace=False)] = np.resize([0, 2, 3], 12)
+        machine = partial(OrdinalRankRC, pair_cost=pair_cost, **common)
     rows = rng.normal(size=(50, 3)) + 0.8 * y[:, None]
     rows = np.round(rows) if rounded else rows  # ties and repeated rows
     weight = rng.integers(1, 5, 50).astype(float) if weighted else np.ones(50)
-    common = {"kernel": kernel, "landmarks": landmarks, "width": 2.0, "eps": eps}
-    lam = share * lam_max(problem_of(rows, y, weight, **common))
-    model = RankRC(penalty="l1", lam=lam, tol=1e-9, **common).fit(rows, y, weight)
-    points = RankRC(**common)._prepare(rows, y, weight).landmarks.points
-    k = RankRC(**common).fit(rows, y)._expansion().kernel.block
-    sizes = np.sqrt(np.diag(k(points, points)))
-    objective = all_pairs(k(rows, points), y, weight, eps, sizes, lam)
+    prepared = machine()._prepare(rows, y, weight)
+    points, k = prepared.landmarks.points, prepared.expansion.kernel.block
+    smooth = replace(prepared.problem(1.0, coordinates=unit_norm), lam=0.0)
+    K, sizes, lam = k(rows, points), np.sqrt(np.diag(k(points, points))), share * lam_max(smooth)
+    scale = 1.0 / pair_weights(y, weight, costs).sum()
+
+    def objective(beta):
+        value, by_row, _ = ordinal_loss(K @ beta, y, weight, costs, eps)
+        return scale * value + lam * sizes @ np.abs(beta), scale * (K.T @ by_row)
+
+    model = machine(penalty="l1", lam=lam, tol=1e-9).fit(rows, y, weight)
     wanted = split_minimum(objective, lam * sizes, len(points))
     assert model.objective_ <= wanted + 1e-7 * abs(wanted)
     # What the model says of itself is so.
