@@ -12,8 +12,8 @@ from scipy import sparse, stats
 from sklearn.model_selection import StratifiedKFold
 
 from draws import draws
-from oracles.ordinal import cost_matrix, ordinal_loss, pair_weights
-from rareclass import RankRC, RankRCCV, rankrc_path
+from oracles.ordinal import cost_matrix, mauc_by_pairs, ordinal_loss, pair_weights
+from rareclass import OrdinalRankRC, RankRC, RankRCCV, rankrc_path
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
 from rareclass.labels.levels import read_levels
@@ -489,3 +489,57 @@ def test_what_all_scales_gain_together_moves_none():
         wanted = mean / (ways.std(axis=0, ddof=1) / np.sqrt(3)) / learning._AGREEMENT
         found = learning._step(folds, squares, None)
         np.testing.assert_allclose(found, np.clip(wanted, -1.0, 1.0), rtol=1e-12)
+
+
+def test_equal_rows_of_different_levels_stay_apart():
+    X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [2.0], [2.0]])
+    y = np.array([0, 0, 2, 2, 1, 1, 1])
+    rows, target = distinct_rows(
+        as_source(X), OrderedLevels(read_levels(y), np.ones((3, 3))), 9, lambda n: 9
+    )
+    held = rows.take(slice(None))[: len(target.labels.rare), 0]
+    pairs = sorted(zip(held, target.labels.rare_codes, target.labels.rare_weight, strict=True))
+    assert pairs == [(0.0, 0, 2.0), (0.0, 2, 1.0), (1.0, 2, 1.0)]
+
+
+def test_levels_of_few_rows_are_spread_over_the_folds():
+    y = np.repeat([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], [40] + 11 * [1])
+    rng = np.random.default_rng(0)
+    made = study(rng.normal(size=(len(y), 2)), y, has_levels=True)
+    labels = made.target.labels
+    for fold in made.folds(0):
+        assert fold.tested[labels.rare].any()
+        assert fold.tested[labels.majority].any()
+
+
+@pytest.mark.thorough
+def test_scales_find_the_features_that_order_the_levels():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [480, 70, 50])
+    X = rng.normal(size=(600, 8))
+    # The higher the level, the nearer to the middle of two features: the means say nothing.
+    X[:, :2] *= np.array([1.0, 0.3, 0.05])[y][:, None]
+    order = rng.permutation(600)
+    X, y = X[order], y[order]
+    plain = OrdinalRankRC(lam=0.05, random_state=0).fit(X[::2], y[::2])
+    model = OrdinalRankRC(lam=0.05, feature_scaling="learned", random_state=0).fit(X[::2], y[::2])
+    assert set(np.flatnonzero(model.feature_scales_)) <= {0, 1}
+    found, before = (
+        mauc_by_pairs(y[1::2], one.score_samples(X[1::2]), np.ones(300)) for one in (model, plain)
+    )
+    assert found > before
+    assert plain.feature_scales_ is None
+
+
+def test_two_levels_learn_what_two_classes_learn():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(200, 5)), np.arange(200) < 30
+    X[:30, 0] += 2.0
+    settings = KernelSettings("gaussian", "mean", "rare", "1GiB", 1, 0)
+    levels = OrderedLevels(read_levels(y.astype(int)), np.ones((2, 2)))
+    classes = TwoClasses(read_labels(y, None, True, 200))
+    one, other = (
+        learning.learn_feature_scales(settings, as_source(X), target, 3.0, 0.5, False).scales
+        for target in (levels, classes)
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-6)

@@ -15,7 +15,7 @@ class WeightedRate(NamedTuple):
     """Weight of the rows above a threshold, or above each of several, and of all rows.
 
     The `unit` of a class is the number of rows that one drawn row stands for, apart from its
-    duplicates: 1 of all rows, 10 where one row in 10 was drawn (`row_unit`). Weights are therefore
+    duplicates: 1 of all rows, 10 where one row in 10 was drawn (`row_units`). Weights are therefore
     copies of drawn rows: k rows of weight 1 and one row of weight k give the same interval.
     """
 
