@@ -102,23 +102,6 @@ def test_the_numbers_at_the_top():
     assert (summary.ball, summary.name, summary.status) == (0, "1", "converged")
 
 
-def test_the_nearest_rows():
-    X, y, _ = hidden_cluster()
-    model = fitted(X, y)
-    description = model.describe()
-    apart = np.linalg.norm(X - model.center_, axis=1)
-    for found, wanted in (
-        (description.nearest_labelled, y != UNKNOWN),
-        (description.nearest_unlabelled, y == UNKNOWN),
-    ):
-        rows = np.intersect1d(model.rows_, np.flatnonzero(wanted))
-        assert [one.row for one in found] == rows[np.argsort(apart[rows])[:5]].tolist()
-        for one in found:
-            assert one.distance == pytest.approx(apart[one.row])
-            assert one.label == (None if y[one.row] == UNKNOWN else y[one.row])
-            assert one.ball == 0
-
-
 def test_a_constant_column_and_a_single_row_inside():
     X, y, _ = hidden_cluster(n_rare=1)
     X[:, 1] = 7.0
@@ -155,7 +138,6 @@ def test_nothing_outside():
         assert row["overlap"] == 0.0
     (summary,) = description.summaries
     assert (summary.n_rare, summary.n_inside, summary.n_kept) == (2, 0, 0)
-    assert description.nearest_unlabelled == []
     assert str(description)
 
 
@@ -277,10 +259,6 @@ def test_the_words():
         f"{first['outside_high']:.3g}",
         f"{first['overlap']:.0%}",
     ]
-    near = description.nearest_unlabelled[0]
-    words = " ".join(" ".join(lines).split())
-    said = f"nearest unlabelled rows (distance): {near.row} ({near.distance:.3g}), "
-    assert said in words
 
 
 # -- the picture ---------------------------------------------------------------------------------

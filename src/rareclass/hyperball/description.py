@@ -1,4 +1,4 @@
-"""Description of a ball: features that set its rows apart, the rows nearest to it, a picture."""
+"""Description of a ball: features that set its rows apart, and a picture."""
 
 from dataclasses import dataclass
 from textwrap import wrap
@@ -17,7 +17,6 @@ _LOW, _HIGH = 0.05, 0.95
 # Features that are described, those whose means differ most.
 _MOST_FEATURES = 100
 _SHOWN = 10
-_NEAREST = 5
 _WIDTH = 80
 # Power iterations for the second axis of a picture, which needs no digits.
 _ITERATIONS = 50
@@ -38,15 +37,6 @@ class FittedBalls(Protocol):
     def names_of(self, columns: Any) -> list[str]:
         """Return the names of columns."""
         ...
-
-
-class Neighbour(NamedTuple):
-    """A row near the centre of a ball: its number, label (None: unlabelled) and distance."""
-
-    ball: int
-    row: int
-    label: Any
-    distance: float
 
 
 class BallOverlap(NamedTuple):
@@ -84,15 +74,12 @@ class Description:
         kernel the mean of the inside), ``inside_low`` and ``inside_high`` (middle nine tenths of
         the rows inside, labelled rare ones included), ``outside_low`` and ``outside_high`` (of the
         other rows), ``overlap`` (share of the other rows that lie in the inside's range).
-    nearest_labelled, nearest_unlabelled : list of Neighbour
     overlaps : list of BallOverlap
         Pairs of balls that meet.
     """
 
     summaries: tuple[BallSummary, ...]
     table: list[dict[str, Any]]
-    nearest_labelled: list[Neighbour]
-    nearest_unlabelled: list[Neighbour]
     overlaps: list[BallOverlap]
 
     def __str__(self) -> str:
@@ -111,12 +98,6 @@ class Description:
             *_table([row for row in self.table if row["ball"] == ball][:_SHOWN]),
             "",
         ]
-        nearest = {"labelled": self.nearest_labelled, "unlabelled": self.nearest_unlabelled}
-        for name, rows in nearest.items():
-            near = [f"{row.row} ({row.distance:.3g})" for row in rows if row.ball == ball]
-            if near:
-                lines += _wrapped(f"nearest {name} rows (distance): {', '.join(near)}")
-        lines.append("")
         meeting = [pair for pair in self.overlaps if ball in (pair.first, pair.second)]
         for pair in meeting:
             other = pair.second if pair.first == ball else pair.first
@@ -155,8 +136,6 @@ def describe(model: FittedBalls) -> Description:
     background = model.background_
     summaries: list[BallSummary] = []
     table: list[dict[str, Any]] = []
-    labelled: list[Neighbour] = []
-    unlabelled: list[Neighbour] = []
     for number, ball in enumerate(model.balls_):
         depth = ball.depth(background.X) if len(background.rows) else np.zeros(0)
         summaries.append(
@@ -172,9 +151,7 @@ def describe(model: FittedBalls) -> Description:
             )
         )
         table += _features(model, number, background.X[np.flatnonzero(depth < 0.0)])
-        labelled += _nearest(model, number, ball.kinds != UNLABELLED)
-        unlabelled += _nearest(model, number, ball.kinds == UNLABELLED)
-    return Description(tuple(summaries), table, labelled, unlabelled, overlaps(model))
+    return Description(tuple(summaries), table, overlaps(model))
 
 
 def overlaps(model: FittedBalls) -> list[BallOverlap]:
@@ -214,21 +191,6 @@ def _ball_name(model: FittedBalls, number: int) -> str:
     same = [k for k, other in enumerate(model.balls_) if other.label == label]
     which = f", ball {same.index(number) + 1} of {len(same)}" if len(same) > 1 else ""
     return f"{plain(label)}{which}"
-
-
-def _nearest(model: FittedBalls, number: int, wanted: np.ndarray) -> list[Neighbour]:
-    """Return the rows nearest to the centre, of those wanted."""
-    ball, positions = model.balls_[number], np.flatnonzero(wanted)
-    order = positions[np.argsort(ball.distances[positions], kind="stable")[:_NEAREST]]
-    return [
-        Neighbour(
-            number,
-            int(ball.rows[k]),
-            None if ball.kinds[k] == UNLABELLED else plain(model.transduction_[ball.rows[k]]),
-            float(np.sqrt(ball.distances[k])),
-        )
-        for k in order
-    ]
 
 
 def _features(model: FittedBalls, number: int, outside: Any) -> list[dict[str, Any]]:

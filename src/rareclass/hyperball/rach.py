@@ -106,13 +106,12 @@ class BallClassifier(ClassifierMixin):
         return float(np.mean(of_each))
 
     def describe(self) -> Description:
-        """Describe what is typical of the inside, and the rows nearest to the centre.
+        """Describe what is typical of the inside.
 
         Returns
         -------
         Description
-            ``print`` shows it; ``.table``, ``.nearest_labelled``, ``.nearest_unlabelled`` and
-            ``.overlaps`` hold the figures.
+            ``print`` shows it; ``.summaries``, ``.table`` and ``.overlaps`` hold the figures.
         """
         check_is_fitted(self, "balls_")
         return describe(self)
