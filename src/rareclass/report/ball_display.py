@@ -58,8 +58,8 @@ def draw_ball(picture: BallPicture) -> "Figure":
 
     On the left the disc of radius R with the rows of every kind; their numbers stand in the
     legend. On the right a histogram of the distances of the unlabelled rows, with R as a line and
-    the labelled rare rows as ticks. Where most rows are many radii away both panels zoom on the
-    ball, say how many rows they leave out, and show the whole in an inset.
+    the labelled rare rows as stars. Where most rows are many radii away both panels zoom on the
+    ball and say how many rows they leave out.
 
     Parameters
     ----------
@@ -96,13 +96,7 @@ def draw_ball(picture: BallPicture) -> "Figure":
     2
     """
     figure = new_figure(_SIZE, "draw_ball")
-    _draw_panels(figure, picture)
-    return figure
-
-
-def _draw_panels(figure: "Figure", picture: BallPicture) -> np.ndarray:
-    """Draw the plane, the distances and the legend; return the axes of both panels."""
-    plane, histogram = panels = figure.subplots(1, 2, width_ratios=(1.0, 1.0))
+    plane, histogram = figure.subplots(1, 2)
     _draw_plane(plane, picture)
     _draw_distances(histogram, picture)
     figure.suptitle(picture.title, parse_math=False)
@@ -111,7 +105,7 @@ def _draw_panels(figure: "Figure", picture: BallPicture) -> np.ndarray:
     )
     for handle in legend.legend_handles:
         handle.set_sizes([45.0])  # type: ignore[union-attr]
-    return np.asarray(panels)
+    return figure
 
 
 def _draw_plane(axes: "Axes", picture: BallPicture) -> None:
@@ -119,9 +113,9 @@ def _draw_plane(axes: "Axes", picture: BallPicture) -> None:
     from matplotlib.patches import Circle
 
     across = np.abs(picture.coordinates).max(axis=1, initial=0.0)
-    reach, zooms = _reach(across, picture.radius, picture.kinds == UNLABELLED_OUTSIDE)
+    reach = _reach(across, picture.radius, picture.kinds == UNLABELLED_OUTSIDE)
     n_seen = int((across <= reach).sum())
-    _scatter(axes, picture, 1.0 if n_seen > _CROWD else 2.0)
+    _scatter(axes, picture, is_crowd=n_seen > _CROWD)
     disc = Circle((0.0, 0.0), picture.radius, fill=False, linewidth=1.8, color=BLACK, zorder=6)
     axes.add_patch(disc)
     axes.plot(0.0, 0.0, "+", color=BLACK, markersize=10, markeredgewidth=1.5, zorder=7)
@@ -133,17 +127,9 @@ def _draw_plane(axes: "Axes", picture: BallPicture) -> None:
     title = f"Rows around the centre (+), disc of R = {picture.radius:.3g}"
     title += _beyond(len(across) - n_seen) + _over_the_disc(picture)
     axes.set_title(title, fontsize=10)
-    if zooms:
-        inset = _inset(axes, _emptiest_corner(picture.coordinates / reach))
-        _scatter(inset, picture, 0.3)
-        whole = float(across.max()) * 1.05
-        inset.set_xlim(-whole, whole)
-        inset.set_ylim(-whole, whole)
-        inset.set_aspect("equal", adjustable="box")
-        inset.set_xticks([])
 
 
-def _scatter(axes: "Axes", picture: BallPicture, size: float) -> None:
+def _scatter(axes: "Axes", picture: BallPicture, is_crowd: bool) -> None:
     """Draw the rows kind by kind."""
     for layer, (kind, look) in enumerate(_LOOKS.items()):
         places = picture.coordinates[picture.kinds == kind]
@@ -156,7 +142,7 @@ def _scatter(axes: "Axes", picture: BallPicture, size: float) -> None:
         axes.scatter(
             places[:, 0],
             places[:, 1],
-            s=look.size * (size if look.may_grow else min(size, 1.0)),
+            s=look.size * (2.0 if look.may_grow and not is_crowd else 1.0),
             marker=look.marker,
             color=look.color,
             edgecolors=look.edge,
@@ -182,9 +168,8 @@ def _draw_distances(axes: "Axes", picture: BallPicture) -> None:
     radius, distances = picture.radius, picture.distances
     farthest = float(max(distances.max(initial=0.0), picture.rare_distances.max(initial=0.0)))
     everything = np.append(distances, farthest)
-    reach, zooms = _reach(everything, radius, everything > radius)
-    # Room above the bars for the inset.
-    _bars(axes, distances, radius, reach, headroom=1.1 if zooms else 0.2)
+    reach = _reach(everything, radius, everything > radius)
+    _bars(axes, distances, radius, reach)
     axes.axvline(radius, color=BLACK, linewidth=1.8)
     n_inside = int((distances <= radius).sum())
     axes.annotate(
@@ -207,18 +192,9 @@ def _draw_distances(axes: "Axes", picture: BallPicture) -> None:
     axes.set_ylabel("unlabelled rows" + (" (log scale)" if axes.get_yscale() == "log" else ""))
     title = "Distances of the unlabelled rows"
     axes.set_title(title + _beyond(int((distances > reach).sum())), fontsize=10)
-    if zooms:
-        inset = _inset(axes, (0.62, 0.56))
-        _bars(inset, distances, radius, farthest * 1.02, headroom=0.1)
-        inset.set_yticks([])
-        inset.minorticks_off()
-        inset.axvline(radius, color=BLACK, linewidth=1.0)
-        inset.set_xlim(0.0, farthest * 1.02)
 
 
-def _bars(
-    axes: "Axes", distances: np.ndarray, radius: float, reach: float, headroom: float
-) -> None:
+def _bars(axes: "Axes", distances: np.ndarray, radius: float, reach: float) -> None:
     """Draw a histogram of which one edge is R; few rows beside many get a logarithmic axis."""
     from matplotlib.ticker import MaxNLocator
 
@@ -231,9 +207,9 @@ def _bars(
     highest_inside = float(counts[inside].max(initial=0))
     if 0.0 < highest_inside < _LOW_BAR * highest or highest > _TALL_BAR:
         axes.set_yscale("log")
-        axes.set_ylim(0.6, (2.0 * highest) ** (1.0 + 0.5 * headroom))
+        axes.set_ylim(0.6, (2.0 * highest) ** 1.1)
         return
-    axes.set_ylim(0.0, max(highest, 1.0) * (1.0 + headroom))
+    axes.set_ylim(0.0, 1.2 * max(highest, 1.0))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -247,42 +223,21 @@ def _edges(radius: float, reach: float) -> np.ndarray:
     return np.concatenate([within, np.linspace(radius, reach, _N_BINS - n_inside + 1)[1:]])
 
 
-def _reach(sizes: np.ndarray, radius: float, outside: np.ndarray) -> tuple[float, bool]:
-    """Reach of a panel, and whether it zooms and so leaves rows out."""
+def _reach(sizes: np.ndarray, radius: float, outside: np.ndarray) -> float:
+    """Reach of a panel; where most rows are far away it leaves these out."""
     far = float(sizes.max(initial=0.0))
     if far <= _FAR * radius or far == 0.0:
-        return (max(far, radius) or 1.0) * 1.08, False
+        return (max(far, radius) or 1.0) * 1.08
     # The nearest rows from outside are what the ball must be seen against.
     nearest = np.sort(sizes[outside])
     for n_seen in _LEAST_SEEN:
         reach = max(_ZOOM * radius, 1.05 * float(nearest[:n_seen].max(initial=0.0)))
         if 0.0 < reach < 0.5 * far:
-            return reach, True
-    return far * 1.05, False
+            return reach
+    return far * 1.05
 
 
 def _beyond(n_rows: int) -> str:
     if not n_rows:
         return ""
-    return f"\n({n_rows:,} {'row is' if n_rows == 1 else 'rows are'} farther out: inset)"
-
-
-def _emptiest_corner(places: np.ndarray) -> tuple[float, float]:
-    """Corner where an inset hides the fewest rows, given places of which [-1, 1] is seen."""
-    near, far = 0.02, 0.66
-    seen = places[(np.abs(places) <= 1.0).all(axis=1)]
-    corners = {
-        (right, up): int(((seen[:, 0] > 0.25) if right else (seen[:, 0] < -0.25)).astype(int)
-                         @ ((seen[:, 1] > 0.25) if up else (seen[:, 1] < -0.25)).astype(int))
-        for right in (True, False)
-        for up in (True, False)
-    }  # fmt: skip
-    right, up = min(corners, key=lambda corner: corners[corner])
-    return far if right else near, far if up else near
-
-
-def _inset(axes: "Axes", corner: tuple[float, float]) -> "Axes":
-    inset = axes.inset_axes((*corner, 0.32, 0.32), zorder=10)
-    inset.tick_params(labelsize=7)
-    inset.set_yticks([])
-    return inset
+    return f"\n({n_rows:,} {'row is' if n_rows == 1 else 'rows are'} farther out)"
