@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -14,7 +14,6 @@ from hyperball.rach_cases import (
     QUIET,
     RARE,
     UNKNOWN,
-    ball_of,
     hidden_cluster,
     several_clusters,
     unwarned,
@@ -33,11 +32,6 @@ def found_by(model, X, y, weight=None):
     assert all(__file__ == warning.filename for warning in caught)  # the line of the user
     assert [finding_of(warning.message) for warning in caught] == model.findings_
     return {finding.kind: (finding.values, finding.remedy) for finding in model.findings_}
-
-
-def share_found(model, y):
-    kept = np.intersect1d(model.rows_, np.flatnonzero(y == UNKNOWN))
-    return np.mean(model.transduction_[kept] == RARE)
 
 
 def test_nothing_is_said_of_an_ordinary_ball():
@@ -177,8 +171,6 @@ def test_a_border_by_share_beyond_the_rows_that_were_kept():
     [
         ({"filter": 0.01}, "Pass a larger filter= (3.0 is the paper's), or filter=False."),
         ({"max_kept": 5}, "A larger max_kept= takes in more; predict classifies all rows."),
-        ({"C2": 100.0}, " C2=100 is too large. C2="),
-        ({"C2": 1e-6}, " C2=1e-06 is too small. C2="),
         (
             {"radius": "share", "rare_share": 0.9, "max_kept": 50},
             "or radius='solved', a larger max_kept= or a larger filter=.",
@@ -192,51 +184,22 @@ def test_remedies_are_worded_as_parameters(options, said):
     assert any(said in message for message in messages)
 
 
-# -- C2 ------------------------------------------------------------------------------------------
-
-RANDOM_TABLES = {
-    "seed": st.integers(0, 10**6),
-    "n": st.integers(60, 250),
-    "p": st.integers(1, 6),
-    "C1": st.sampled_from([0.01, 0.1, 1.0]),
-    "kernel": st.sampled_from([None, "gaussian"]),
-}
-
-
-def assert_advice_lands_between(model, X, y, kind, n_kept):
+@pytest.mark.parametrize(
+    ("C2", "kind", "change"),
+    [(100.0, FindingKind.ALL_INSIDE, "smaller"), (1e-6, FindingKind.NONE_INSIDE, "larger")],
+)
+@pytest.mark.parametrize("kernel", [None, "gaussian"])
+def test_a_price_at_which_all_or_none_are_inside(C2, kind, change, kernel):
+    X, y, _ = hidden_cluster(n_rare=1)
+    model = RACH(C2=C2, kernel=kernel)
     values, remedy = found_by(model, X, y)[kind]
-    assert values == {"label": RARE, "n_unlabelled": n_kept, "C2": model.C2}
-    with unwarned():
-        model.set_params(C2=remedy["C2"]).fit(X, y)
-    assert 0.05 <= share_found(model, y) <= 0.95
+    kept = np.intersect1d(model.rows_, np.flatnonzero(y == UNKNOWN))
+    assert values == {"label": RARE, "n_unlabelled": len(kept)}
+    assert remedy == {"C2": change}
+    assert (model.transduction_[kept] == RARE).all() == (change == "smaller")
 
 
-@given(**RANDOM_TABLES, n_rare=st.integers(1, 8))
-@settings(draws(30), derandomize=True)  # advice is a rule of thumb
-def test_the_price_advised_where_all_are_inside_halves_them(seed, n, p, C1, n_rare, kernel):
-    X, y, _ = hidden_cluster(n, n // 4, p, n_rare, 10, seed)
-    # Cases that are far apart hold all others between them whatever these cost.
-    free = ball_of(X, y, C1=C1, C2=0.0, kernel=kernel)
-    n_kept = len(np.intersect1d(free.rows_, np.flatnonzero(y == UNKNOWN)))
-    assume(n_kept > 20)
-    assume(share_found(free, y) < 0.5)
-    model = RACH(C1=C1, C2=100.0, kernel=kernel)
-    assert_advice_lands_between(model, X, y, FindingKind.ALL_INSIDE, n_kept)
-
-
-@given(**RANDOM_TABLES)
-@example(seed=0, n=249, p=1, C1=10.0, kernel=None)  # what is dear inside counts
-@example(seed=2, n=154, p=1, C1=0.01, kernel=None)
-@settings(draws(30), derandomize=True)  # advice is a rule of thumb
-def test_the_price_advised_where_none_is_inside_takes_some_in(seed, n, p, C1, kernel):
-    X, y, _ = hidden_cluster(n, n // 4, p, 1, 10, seed)
-    model = RACH(C1=C1, C2=1e-6, kernel=kernel)
-    with unwarned():
-        model.fit(X, y)
-    n_kept = len(np.intersect1d(model.rows_, np.flatnonzero(y == UNKNOWN)))
-    assume(n_kept > 20)
-    assume(not len(model.balls_[0].inside))  # a row may lie on the only case, to rounding
-    assert_advice_lands_between(model, X, y, FindingKind.NONE_INSIDE, n_kept)
+# -- several balls, weights ------------------------------------------------------------------------
 
 
 def test_each_ball_speaks_for_itself():

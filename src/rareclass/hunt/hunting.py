@@ -424,8 +424,8 @@ def in_options(name: str, change: Any) -> str:
 
     >>> in_options("n_balls", "auto"), in_options("filter", "larger"), in_options("filter", False)
     ('--balls auto', 'a larger --filter', '--filter no')
-    >>> in_options("radius", "solved"), in_options("C2", 0.5), in_options("max_kept", "larger")
-    ('no --share', '--c2 0.5', '')
+    >>> in_options("radius", "solved"), in_options("max_kept", "larger")
+    ('no --share', '')
     """
     if name == "radius":  # a hunt sets the border by share just where it is given one
         return "no --share"
@@ -436,7 +436,7 @@ def in_options(name: str, change: Any) -> str:
         return f"a {change} {option}"
     if isinstance(change, bool):
         return f"{option} {'yes' if change else 'no'}"
-    return f"{option} {change:.3g}" if isinstance(change, float) else f"{option} {change}"
+    return f"{option} {change}"
 
 
 def of_balls(finding: Finding) -> Finding | None:

@@ -217,8 +217,8 @@ Words = Callable[[str, Any], str]
 def in_parameters(name: str, change: Any) -> str:
     """Word a parameter and its change as Python users write them.
 
-    >>> in_parameters("C2", 0.5), in_parameters("filter", "larger"), in_parameters("C1", None)
-    ('C2=0.5', 'a larger filter=', 'C1')
+    >>> in_parameters("filter", False), in_parameters("filter", "larger"), in_parameters("C1", None)
+    ('filter=False', 'a larger filter=', 'C1')
     """
     # C1 is told from the words around it; "filter" would not be.
     alone = name if name[0].isupper() else f"{name}="
@@ -226,7 +226,7 @@ def in_parameters(name: str, change: Any) -> str:
         return alone
     if change in ("larger", "smaller"):
         return f"a {change} {alone}"
-    return f"{name}={change:.3g}" if type(change) is float else f"{name}={change!r}"
+    return f"{name}={change!r}"
 
 
 def ball_findings(
@@ -254,7 +254,7 @@ def ball_findings(
         found.append(
             _finding(ball.label, FindingKind.ROWS_LEFT_ASIDE, values, {"max_kept": "larger"})
         )
-    found += _extreme_price(ball, pool)
+    found += _extreme_price(ball)
     if not by_share and not {one.kind for one in found} & _TOO_LARGE:
         found += _beyond_share(ball, pool)
     return found
@@ -321,26 +321,16 @@ def _beyond_share(ball: Ball, pool: Pool) -> list[Finding]:
     return [_finding(ball.label, FindingKind.BEYOND_SHARE, values, remedy)]
 
 
-def _extreme_price(ball: Ball, pool: Pool) -> list[Finding]:
-    """Report a C2 so large that every unlabelled row is inside, or so small that none is.
-
-    A ball about the same centre would hold half of these rows with the C2 at which
-    ``1 + C1 (majority rows inside) = C2 (unlabelled rows outside)``, in weights.
-    """
+def _extreme_price(ball: Ball) -> list[Finding]:
+    """Report a C2 so large that every unlabelled row is inside, or so small that none is."""
     unlabelled = ball.kinds == UNLABELLED
     n_unlabelled, n_inside = int(np.count_nonzero(unlabelled)), len(ball.inside)
-    if n_unlabelled < 2 or 0 < n_inside < n_unlabelled:
+    if n_unlabelled < 2 or 0 < n_inside < n_unlabelled or not ball.price[unlabelled].any():
         return []
-    C2 = float((ball.price[unlabelled] / pool.weight[unlabelled]).max())
-    if C2 == 0.0:
-        return []
-    reach = np.median(ball.distances[unlabelled])
-    pulled = 1.0 + float(ball.price[(ball.kinds == MAJORITY) & (ball.distances < reach)].sum())
-    half = 2.0 * pulled / float(pool.weight[unlabelled].sum())
-    advised = min(half, C2 / 2) if n_inside else max(half, C2 * 2)
-    kind = FindingKind.ALL_INSIDE if n_inside else FindingKind.NONE_INSIDE
-    values = {"n_unlabelled": n_unlabelled, "C2": C2}
-    return [_finding(ball.label, kind, values, {"C2": float(f"{advised:.2g}")})]
+    kind, change = FindingKind.NONE_INSIDE, "larger"
+    if n_inside:
+        kind, change = FindingKind.ALL_INSIDE, "smaller"
+    return [_finding(ball.label, kind, {"n_unlabelled": n_unlabelled}, {"C2": change})]
 
 
 _SENTENCES = {
@@ -375,12 +365,12 @@ _SENTENCES = {
         "{ball} was fitted to the nearest {v[max_kept]:,} of {v[n_rows]:,} {which} rows. {more}"
     ),
     FindingKind.ALL_INSIDE: (
-        "{ball} holds all {v[n_unlabelled]:,} unlabelled rows that were kept, because {C2} is too "
-        "large. {to[C2]} would leave out about half."
+        "{ball} holds all {v[n_unlabelled]:,} unlabelled rows that were kept: {to[C2]} leaves some "
+        "out."
     ),
     FindingKind.NONE_INSIDE: (
-        "{ball} holds none of the {v[n_unlabelled]:,} unlabelled rows that were kept, because {C2} "
-        "is too small. {to[C2]} would take in about half."
+        "{ball} holds none of the {v[n_unlabelled]:,} unlabelled rows that were kept: {to[C2]} "
+        "takes some in."
     ),
     FindingKind.STOPPED_SHORT: (
         "{ball} {v[status]} after {v[n_outer]} outer and {v[n_inner]} inner steps (relative gap "
@@ -416,8 +406,6 @@ def sentence(finding: Finding, words: Words = in_parameters) -> str:
             parts["more"] = "All rows are ranked."
             if larger:
                 parts["more"] = f"A{larger[1:]} takes in more; predict classifies all rows."
-        case FindingKind.ALL_INSIDE | FindingKind.NONE_INSIDE:
-            parts["C2"] = words("C2", values["C2"])
         case FindingKind.STOPPED_SHORT:
             limits = _or(words(name, None) for name in finding.remedy)
             parts["advice"] = "Take the ball as an approximation"
