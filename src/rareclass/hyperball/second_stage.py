@@ -8,15 +8,11 @@ from scipy.linalg.lapack import dpstrf
 from rareclass.hyperball.problem import BallDual, DualIterate, Optimality, ShiftedRows
 from rareclass.moments.box_qp import BoxQP, interior_point
 
-# Nanoseconds: of a product in all factorisations together; of a product with the rows; of a row in
-# a step of the ascent; of such a step, and of an interior point, however small.
-_FACTORISE, _PRODUCT, _ROW = 2.0, 0.6, 60.0
-_STEP, _INTERIOR = 1e5, 5e6
-# Rows of the interior point: so many in any case, and so many for a coordinate, within a limit on
-# the products of a factorisation; all rows where these are few.
-_ROWS, _TIMES, _MOST_PRODUCTS, _FEW_PRODUCTS = 500, 4, 5e8, 3e6
-# Products that exactness is worth where the gap is small already.
-_WORTH = 1e8
+# Rows of the interior point: so many in any case, so many for a coordinate, and as many as these
+# products of a factorisation allow.
+_ROWS, _TIMES, _FEW_PRODUCTS = 500, 4, 3e6
+# Steps of the ascent that cost as much as the interior point, factorisations apart.
+_STEPS = 30
 # Relative error of a signed sum of multipliers beyond rounding.
 _SUM_ERROR = 1e-10
 _POLISHED = 3
@@ -36,16 +32,16 @@ class SecondStage:
         self._rows = rows
         n, p = rows.Z.shape
         r = max(min(n, p), 1)
-        wanted = max(_ROWS, min(_TIMES * (r + 1), _MOST_PRODUCTS / r**2), _FEW_PRODUCTS / r**2)
-        self._most = int(min(n, wanted))
+        self._most = min(n, max(_ROWS, _TIMES * (r + 1), int(_FEW_PRODUCTS / r**2)))
         self._at_bounds, self._in_vain = False, np.inf
 
     def most_steps(self) -> int:
-        """Return the number of ascent steps that cost as much as the interior point."""
-        rows = self._rows
-        numbers = rows.Z.nnz if sparse.issparse(rows.Z) else rows.Z.size
-        step = _STEP + _ROW * len(rows.signs) + 2.0 * _PRODUCT * numbers
-        return int((_INTERIOR + _FACTORISE * self._products(self._most)) / step) + 1
+        """Return the number of ascent steps that cost about as much as the interior point.
+
+        A step takes two products with all n rows, the factorisations some 2 m r^2 multiplications.
+        """
+        n, p = self._rows.Z.shape
+        return _STEPS + min(n, p) * self._most // n
 
     def _products(self, n_rows: int) -> float:
         """Return the number of multiplications to factorise so many rows."""
@@ -70,8 +66,7 @@ class SecondStage:
             moved, n_steps = solve_part(part, max_steps)
         else:
             chosen = free_rows(dual, multipliers)
-            most = _WORTH if worth.gap <= tol else self._products(self._most)
-            if not 0.0 < self._products(len(chosen)) <= most:
+            if not 0.0 < self._products(len(chosen)) <= self._products(self._most):
                 return iterate, worth, 0
             part, moved = part_of(dual, iterate, multipliers, chosen), multipliers[chosen]
         # 2.
@@ -269,7 +264,7 @@ def polished_center(dual: BallDual, iterate: DualIterate) -> np.ndarray:
     """
     rows, center = dual.rows, dual.center(iterate)
     free = free_rows(dual, iterate.multipliers)
-    if not 0 < len(free) <= _ROWS + rows.Z.shape[1] or len(free) > _TIMES * _ROWS:
+    if not 0 < len(free) <= min(_ROWS + rows.Z.shape[1], _TIMES * _ROWS):
         return center
     nothing = np.zeros(len(free))
     for _ in range(_POLISHED):
