@@ -149,15 +149,6 @@ def test_the_papers_loop_leads_to_the_same_ball(seed):
     assert (np.diff(path) <= 1e-6 * path[0]).all()
 
 
-@draws(60)
-@given(problem=problems())
-def test_the_objective_is_that_of_the_ball_and_never_goes_up(problem):
-    found = solve_ball(problem, start_of(problem), max_outer=15)
-    assert (np.diff(found.objective_path) <= 0).all()
-    value = problem_1_value(problem, found.center, found.squared_radius)
-    assert abs(value - found.objective) <= 1e-8 * value + blur(problem, found)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_start_does_not_matter(seed):
     problem = random_problem(seed)
@@ -256,42 +247,6 @@ def test_interior_point_on_some_rows_leads_there_too(p, thin, monkeypatch):
     np.testing.assert_allclose(solution.objective, wanted.objective, rtol=1e-9)
 
 
-@pytest.mark.parametrize("thin", [False, True])
-@pytest.mark.parametrize("p", [3, 60])
-def test_part_is_the_dual_with_other_rows_held(p, thin):
-    """In fewer columns than there are rows, and in no more than there are, where p is above m."""
-    problem = random_problem(1, n=50, p=p)
-    if thin:
-        problem = problem._replace(
-            points=Points(sparse.csr_array(problem.points.features), np.zeros(50))
-        )
-    dual = BallDual(ShiftedRows(problem), np.full(p, 0.3))
-    rng = np.random.default_rng(0)
-    place = dual.at(dual.feasible(rng.exponential(size=50)))
-    chosen = np.sort(rng.permutation(50)[:20])
-    part = second_stage.part_of(dual, place, place.multipliers, chosen)
-    signs, start = part.signs, place.multipliers[chosen]
-    assert part.Z.shape == (20, min(p, 20))
-    assert abs(signs @ start - part.total) < 1e-12
-
-    def value_of_part(multipliers):
-        u = part.combined(multipliers)
-        return multipliers @ part.b - 0.5 * u @ u
-
-    def value(multipliers):
-        everywhere = place.multipliers.copy()
-        everywhere[chosen] = multipliers
-        at = dual.at(everywhere)
-        return (problem.signs * everywhere) @ dual.squares - at.V @ at.V
-
-    rises = []
-    for _ in range(3):
-        other = start + signs * (w := rng.normal(size=20)) - signs * w.mean()
-        rises.append((value(other) - value(start)) / (value_of_part(other) - value_of_part(start)))
-    np.testing.assert_allclose(rises, rises[0], rtol=1e-9)  # but for the size of the rows
-    assert rises[0] > 0
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_like_rows_on_both_sides_of_the_sphere_at_high_prices(seed):
     """Their multipliers could grow together for ever."""
@@ -313,30 +268,6 @@ def test_ascent_starts_anew_where_it_has_turned():
     dual = BallDual(ShiftedRows(problem), np.zeros(20))
     found = ascend(dual, dual.first_multipliers(), 1e-10, 700)
     assert found.optimality.gap <= 1e-10
-
-
-def test_ascent_alone_leads_there_too():
-    problem = random_problem(0)
-    wanted = solve_ball(problem, start_of(problem), tol=1e-10)
-    rows = ShiftedRows(problem)
-    dual = BallDual(rows, np.zeros(5))
-    found = ascend(dual, dual.first_multipliers(), 1e-8, 5000)
-    assert found.optimality.gap <= 1e-8
-    np.testing.assert_allclose(found.optimality.objective, wanted.objective, rtol=1e-7)
-
-
-def test_interior_point_alone_is_right_to_many_digits():
-    problem = random_problem(0)
-    rows = ShiftedRows(problem)
-    dual = BallDual(rows, np.zeros(5))
-    start = dual.at(dual.first_multipliers())
-    part = second_stage.part_of(dual, start, start.multipliers, np.arange(120))
-    multipliers, n_steps = second_stage.solve_part(part)
-    assert n_steps < 30
-    place = dual.at(dual.feasible(multipliers))
-    assert dual.optimality(place).gap <= 1e-8
-    exact = dual.at(second_stage.to_face(part, multipliers))
-    assert dual.optimality(exact).gap <= 1e-13
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])

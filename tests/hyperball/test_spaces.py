@@ -65,17 +65,6 @@ def test_distances_are_sums_of_kernel_values(seed, name, n, n_landmarks, n_copie
     np.testing.assert_allclose(by_points, expected, atol=scale)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_with_all_rows_as_landmarks_nothing_is_left_out(name):
-    X = np.random.default_rng(0).normal(size=(15, 3))
-    space = kernel_space(make_kernel(name, 2.0), X, np.array([0]), n_landmarks=15)
-    points = space.points(X)
-    assert points.residual.max() < 1e-6
-    np.testing.assert_allclose(
-        points.features @ points.features.T, kernel_by_loop(name, 2.0, X, X), atol=1e-6
-    )
-
-
 def test_landmarks_hold_the_rows_asked_for():
     X = np.random.default_rng(1).normal(size=(60, 2))
     first = np.array([7, 3, 50])
