@@ -19,8 +19,7 @@ from benchmarks.paper_tables.rach_choice import RARE, Task, f1, folds
 from rareclass import RACH
 from rareclass.estimators.estimator import read_features, settings_of
 from rareclass.hyperball.choice import BallCandidate, CandidateBalls, held_out_choices
-from rareclass.hyperball.pool import survey
-from rareclass.hyperball.settings import RACHSettings
+from rareclass.hyperball.pool import RACHSettings, survey
 from rareclass.labels.partial_labels import read_partial_labels
 
 C1S, C2S, WIDTHS = (1.0, 0.1, 10.0), (1.0, 0.1, 10.0), (1.0, 1.0 / 3.0, 3.0)

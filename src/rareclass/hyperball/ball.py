@@ -7,9 +7,17 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from rareclass.findings import Finding, FindingKind, Status
-from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Background, Pool, spread_of
+from rareclass.hyperball.pool import (
+    MAJORITY,
+    RARE,
+    SHARE,
+    UNLABELLED,
+    Background,
+    Pool,
+    RACHSettings,
+    spread_of,
+)
 from rareclass.hyperball.problem import BallProblem, BallSpace, InputSpace, Points
-from rareclass.hyperball.settings import SHARE, RACHSettings
 from rareclass.hyperball.solver import BallSolution, one_class_center, solve_ball
 from rareclass.labels.partial_labels import PartialLabels
 from rareclass.labels.two_classes import plain

@@ -16,9 +16,18 @@ from scipy import sparse
 from scipy.stats import binomtest
 
 from rareclass.hyperball.ball import Ball, fit_ball, one_class_start
-from rareclass.hyperball.pool import RARE, UNLABELLED, Grouping, Pool, Survey, make_space
+from rareclass.hyperball.pool import (
+    RARE,
+    SHARE,
+    SOLVED,
+    UNLABELLED,
+    Grouping,
+    Pool,
+    RACHSettings,
+    Survey,
+    make_space,
+)
 from rareclass.hyperball.problem import BallSpace, Points
-from rareclass.hyperball.settings import SHARE, SOLVED, RACHSettings
 from rareclass.kernels.kernels import make_kernel, needs_width
 
 # The first of each is what a single rare label, which allows no choice, is left with. Where the

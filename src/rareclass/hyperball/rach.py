@@ -20,9 +20,8 @@ from rareclass.hyperball.ball import (
     transduced,
 )
 from rareclass.hyperball.description import BallPicture, Description, describe, take_picture
-from rareclass.hyperball.pool import Survey, make_space, survey
+from rareclass.hyperball.pool import SHARE, RACHSettings, Survey, make_space, survey
 from rareclass.hyperball.problem import KernelSpace
-from rareclass.hyperball.settings import SHARE, RACHSettings
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
 from rareclass.rows import ArrayRows, Block

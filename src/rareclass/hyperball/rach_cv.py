@@ -31,9 +31,8 @@ from rareclass.hyperball.choice import (
     read_grid,
     unlabelled_inside,
 )
-from rareclass.hyperball.pool import survey, with_balls
+from rareclass.hyperball.pool import SHARE, SOLVED, RACHSettings, survey, with_balls
 from rareclass.hyperball.rach import RACH, BallClassifier
-from rareclass.hyperball.settings import SHARE, SOLVED, RACHSettings
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
 from rareclass.machine import track
