@@ -8,6 +8,7 @@ from rareclass.compiling import njit
 from rareclass.online._vectors_jit import (
     LANES,
     aligned,
+    column,
     load,
     minus,
     plus,
@@ -22,6 +23,8 @@ from rareclass.online._vectors_jit import (
 _ROUNDING = 1e-11
 # Pairs that are worked out together. More share less: of four, no sum leaves its register.
 _TOGETHER = 4
+# With fewer features leaving out the pairs without a step costs more than it saves.
+_FEW_FEATURES = 16
 # Rate of the moving mean of the share of pairs that take steps: one row tells little of the next.
 _SHARE_RATE = 1.0 / 16
 _LEAST_V = 1e-300  # where a pair's variance is smaller no step is made: nothing can overflow
@@ -65,7 +68,7 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
         if filled == 0:
             variance = _dot(x, x)  # S is the identity still
         elif share[0] > busy:
-            steps = _against_all(x, y, size, phi, mu, covariance, rows, filled, Z, W)
+            steps = _against_all(x, y, size, phi, mu, covariance, rows, filled, Z, W, z, w)
             _product(covariance, x, s, len(s))
             variance = _dot(s, x)
         else:
@@ -84,25 +87,27 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _against_all(x, y, size, phi, mean, covariance, rows, filled, Z, W):
+def _against_all(x, y, size, phi, mean, covariance, rows, filled, Z, W, z, w):
     """All pairs of x with the buffered rows, O(d^2) each; returns how many took a step.
 
     Four pairs share a sweep over S for ``W = S Z`` and another for their steps. What a step does to
     the pairs behind it, ``m_j += alpha y w.z_j`` and ``w_j -= beta (w.z_j) w``, follows from the
     ten products ``g_kj = z_k' S z_j``: an elimination of numbers that stay in registers. Shapes:
-    Z, W (4, width).
+    Z, W (4, width), and z and w (width,) for products that overflow.
     """
-    steps, b, alone = 0, 0, 0
-    while b < filled:
-        stop = min(b + (1 if b < alone else _TOGETHER), filled)
-        _differences(x, rows, b, stop, Z)
+    steps = 0
+    for b in range(0, filled, _TOGETHER):
+        if b + _TOGETHER <= filled and len(x) >= LANES:
+            _differences(x, rows, b, Z)
+        else:
+            _last_differences(x, rows, b, filled, Z)
         _products(covariance, Z, W)
         (g00, g01, g02, g03, g11, g12, g13, g22, g23, g33), margins = _gram(Z, W, mean)
         all_of_them = g00 + g01 + g02 + g03 + g11 + g12 + g13 + g22 + g23 + g33
-        if not abs(all_of_them) < math.inf and stop > b + 1:
-            alone = stop  # one pair that overflows leaves the others alone
+        if not abs(all_of_them) < math.inf:  # one pair that overflows leaves the others alone
+            stop = min(b + _TOGETHER, filled)
+            steps += _one_by_one(x, y, size, phi, mean, covariance, rows, b, stop, z, w)
             continue
-        b = stop
         m0, m1, m2, m3 = margins
         t0, beta0 = _step_sizes(y * m0, g00, size, phi)
         t0 *= y
@@ -126,16 +131,47 @@ def _against_all(x, y, size, phi, mean, covariance, rows, filled, Z, W):
                 W, mean, t0, t1, t2, t3, math.sqrt(beta0), math.sqrt(beta1), math.sqrt(beta2),
                 math.sqrt(beta3), c01, c02, c03, c12, c13, c23,
             )  # fmt: skip
-            _shrink(covariance, W)
+            if n > 2 or len(x) < _FEW_FEATURES:
+                _shrink(covariance, W)
+            else:
+                first = 0 if t0 != 0.0 else 1 if t1 != 0.0 else 2 if t2 != 0.0 else 3
+                last = 3 if t3 != 0.0 else 2 if t2 != 0.0 else 1 if t1 != 0.0 else 0
+                _shrink_by_two(covariance, W, first, last if n == 2 else (first + 1) % 4)
     return steps
 
 
 @njit(cache=True, nogil=True)
-def _differences(x, rows, first, stop, Z):
-    """``Z_k = x - x_b`` of four buffered rows from the first on: 0, no step, from `stop` on."""
+def _one_by_one(x, y, size, phi, mean, covariance, rows, start, stop, z, w):
+    """The pairs with the buffered rows from start to stop, each by itself."""
+    steps = 0
+    for b in range(start, stop):
+        _difference_and_product(x, rows, b, covariance, z, w)
+        alpha, beta = _step_sizes(y * _dot(mean, z), _dot(z, w), size, phi)
+        if alpha > 0.0:
+            steps += 1
+            _step(alpha * y, beta, w, mean, covariance)
+    return steps
+
+
+@njit(cache=True, nogil=True)
+def _differences(x, rows, first, Z):
+    """``Z_k = x - x_b`` of four buffered rows from the first on, by vectors."""
+    one = spread(1.0)
+    for start in range(0, len(x), LANES):
+        i = min(start, len(x) - LANES)
+        part = load(x, i)
+        store(Z, (0, i), minus(part, one, column(rows, (i, first))))
+        store(Z, (1, i), minus(part, one, column(rows, (i, first + 1))))
+        store(Z, (2, i), minus(part, one, column(rows, (i, first + 2))))
+        store(Z, (3, i), minus(part, one, column(rows, (i, first + 3))))
+
+
+@njit(cache=True, nogil=True)
+def _last_differences(x, rows, first, filled, Z):
+    """The same one by one: 0, which makes no step, beyond the last row."""
     for i in range(len(x)):
         for k in range(_TOGETHER):
-            Z[k, i] = x[i] - rows[i, first + k] if first + k < stop else 0.0
+            Z[k, i] = x[i] - rows[i, first + k] if first + k < filled else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -208,6 +244,16 @@ def _shrink(S, W):
             store(S, (i, j), minus(s, spread(W[3, i]), e))
 
 
+@njit(cache=True, nogil=True)
+def _shrink_by_two(S, W, k, m):
+    """The same with two pairs, where the others take no step."""
+    for j in range(0, S.shape[1], LANES):
+        a, b = load(W, (k, j)), load(W, (m, j))
+        for i in range(S.shape[0]):
+            s = minus(load(S, (i, j)), spread(W[k, i]), a)
+            store(S, (i, j), minus(s, spread(W[m, i]), b))
+
+
 @njit(cache=True, nogil=True, inline="always")
 def _against_bounds(
     x, y, size, phi, mean, covariance, rows, bound, filled, s, z, w, along_mean, along_s, along_w
@@ -229,9 +275,7 @@ def _against_bounds(
     slack = _ROUNDING * variance
     b = _next_violated(0, filled, y, score, variance + slack, along_mean, along_s, bound, phi)
     while b < filled:
-        for i in range(len(x)):
-            z[i] = x[i] - rows[i, b]
-        _product(covariance, z, w, len(w))
+        _difference_and_product(x, rows, b, covariance, z, w)
         v = _dot(z, w)
         bound[b] = v - variance + 2.0 * along_s[b] + slack
         alpha, beta = _step_sizes(y * _dot(mean, z), v, size, phi)
@@ -298,6 +342,20 @@ def _step_sizes(m, v, size, phi):
     return (alpha if due else 0.0), (beta if due else 0.0)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _difference_and_product(x, rows, b, covariance, z, w):
+    """``z = x - x_b`` and ``w = S z``; by few features where most agree, as indicators do."""
+    d = len(x)
+    differing = 0
+    for i in range(d):
+        z[i] = x[i] - rows[i, b]
+        differing += z[i] != 0.0
+    if 2 * differing < d:
+        _product_of_few(covariance, z, w)
+    else:
+        _product(covariance, z, w, len(w))
+
+
 @njit(cache=True, nogil=True)
 def _product(rows, coefficients, out, n):
     """``out[:n] = sum_i coefficients[i] rows[i, :n]``, four rows at a time.
@@ -337,6 +395,18 @@ def _narrow_product(rows, coefficients, out, n):
         out[j] = 0.0
         for i in range(rows.shape[0]):
             out[j] += coefficients[i] * rows[i, j]
+
+
+@njit(cache=True, nogil=True)
+def _product_of_few(S, z, w):
+    """``w = S z`` where many of z are 0."""
+    for j in range(0, len(w), LANES):
+        store(w, j, spread(0.0))
+    for i in range(S.shape[0]):
+        if z[i] != 0.0:
+            of_i = spread(z[i])
+            for j in range(0, len(w), LANES):
+                store(w, j, plus(load(w, j), of_i, load(S, (i, j))))
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
