@@ -330,7 +330,7 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
     if is_wide:
         table.add_column(f"{comparison.level:.0%} interval", no_wrap=True)
     table.add_column("", overflow="fold")
-    add_numbers(table, *(("AUC", "Seconds", "MiB") if is_wide else ("Seconds",)))
+    add_numbers(table, *(("AUC", "Seconds") if is_wide else ("Seconds",)))
     for run in board.runs:
         if not run.is_judged:
             continue
