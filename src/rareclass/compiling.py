@@ -1,11 +1,6 @@
-"""numba's compiler: imported for the first call, without a cache where none can be written, timed.
-
-Importing numba and reading compiled code takes about half a second, in which NumPy scores some
-hundred rows: code that has a plain form beside the compiled one asks `pays` which of them to call.
-"""
+"""The compiler numba: imported at the first call, without a cache where none can be written."""
 
 import hashlib
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -25,21 +20,9 @@ _EVERY_RUN = (
 )
 # What is compiled sooner is not worth a line.
 _LONG_SECONDS = 1.0
-# Steps of about 10 ns that take as long as to import numba and to read compiled code.
-_STEPS_OF_AN_IMPORT = 20_000_000
 # False where `njit` found no folder to write to.
 _is_cached = True
 _lock = threading.RLock()
-
-
-def pays(steps: float) -> bool:
-    """Return whether compiled code is quicker than so many steps of NumPy, its import included."""
-    return steps > _STEPS_OF_AN_IMPORT or "numba" in sys.modules
-
-
-def compile_now() -> None:
-    """Have `pays` answer yes from now on: what compiles does so at the start, not in a request."""
-    _imported()
 
 
 def njit(**options: Any) -> Callable[[Callable], Any]:

@@ -207,8 +207,8 @@ NOT_TO_SCORE = [
 ]
 
 
-# Models of every method score few rows of numbers, and of categories, by NumPy alone.
-NOT_FOR_A_ROW = ("sklearn", "skrub", "pandas", "numba", "joblib", "scipy.stats", "scipy.optimize")
+# Models of every method score rows of numbers, and of categories, without these.
+NOT_FOR_A_ROW = ("sklearn", "skrub", "pandas", "joblib", "scipy.stats", "scipy.optimize")
 MEMBERS = "extra trees,logistic regression,kernel on quantiles,smooth kernel on logarithms,mibc"
 QUICKLY = {
     "auto": ("--members", MEMBERS, "--folds", "2"),
@@ -220,7 +220,7 @@ SCORES_BY = {"auto": "rareclass.ensemble.tree_sum", "mibc": "rareclass.estimator
 
 
 @pytest.mark.parametrize("method", [method.value for method in MethodName])
-def test_a_row_is_scored_without_scikit_learn_pandas_and_numba(
+def test_a_row_is_scored_without_scikit_learn_and_pandas(
     tmp_path: Path, rareclass: Run, method: str
 ) -> None:
     table = purchases().select("amount", "items", "country", "fraud")

@@ -1,7 +1,5 @@
 """Kernels, products of their blocks, whitening and the mean width."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +12,6 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from draws import draws
 from rareclass import RankRC
 from rareclass.findings import FindingKind, finding_of
-from rareclass.kernels import expansion, kernels
 from rareclass.kernels.expansion import expand, orthonormalise, pull_back, whiten
 from rareclass.kernels.kernels import (
     KERNELS,
@@ -66,27 +63,16 @@ def test_gaussian_in_float32_is_exact_to_its_last_digits():
     assert (Gaussian(1e30).block(X, Z) == 1.0).all()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kernel", [Gaussian(1.7), Laplace(2.0)], ids=repr)
-@draws(40)
+@pytest.mark.parametrize("kernel", KINDS, ids=repr)
+@draws(20)
 @given(matrix)
-def test_numpy_makes_the_same_kernel_and_products(kernel, dtype, X):
-    X = X.astype(dtype)
-    coefficients = np.linspace(-1.0, 1.0, 2 * len(X)).reshape(len(X), 2)
-    with (
-        mock.patch.object(kernels, "pays", return_value=True),
-        mock.patch.object(expansion, "pays", return_value=True),
-    ):
-        compiled = kernel.block(X, X)
-        scores = expand(compiled, coefficients)
-    with (
-        mock.patch.object(kernels, "pays", return_value=False),
-        mock.patch.object(expansion, "pays", return_value=False),
-    ):
-        plain = kernel.block(X, X)
-        assert plain.dtype == dtype
-        np.testing.assert_allclose(plain, compiled, rtol=4 * np.finfo(dtype).eps, atol=1e-37)
-        np.testing.assert_allclose(expand(compiled, coefficients), scores, rtol=0, atol=1e-14)
+def test_a_row_has_the_same_kernel_alone_as_among_many(kernel, X):
+    many = kernel.block(X, X)
+    # As below: sqrt turns a rounding error e of a squared distance into sqrt(e).
+    digits = 1e-6 if isinstance(kernel, Laplace) else 1e-9
+    for k in range(len(X)):
+        alone = kernel.block(X[k : k + 1], X)[0]
+        np.testing.assert_allclose(alone, many[k], rtol=1e-7, atol=digits * np.abs(many).max())
 
 
 @pytest.mark.parametrize("kernel", KINDS, ids=repr)

@@ -104,20 +104,6 @@ def _slope(rise, width):
     return slope if abs(slope) <= _STEEPEST else 0.0
 
 
-def interpolate_plainly(columns, knots, heights, starts, mean, scale, out):
-    """Do the same by NumPy, to the last digit."""
-    for j, x in enumerate(columns):
-        own = slice(starts[j], starts[j + 1])
-        at, base = knots[own], (heights[own] - mean[j]) / scale[j]
-        inside = np.clip(x, at[0], at[-1])
-        low = np.clip(np.searchsorted(at, inside, side="right") - 1, 0, len(at) - 1)
-        high = np.minimum(low + 1, len(at) - 1)
-        with np.errstate(all="ignore"):
-            slope = (base[high] - base[low]) / (at[high] - at[low])
-        slope = np.where(np.abs(slope) <= _STEEPEST, slope, 0.0)
-        out[:, j] = base[low] + (inside - at[low]) * slope
-
-
 @njit(cache=True, nogil=True)
 def _lay_grid(at, first):
     """Put the first knot to look at for each even cell over the knots; return how many to look at.

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rareclass.compiling import pays
-from rareclass.encoding._numbers_jit import interpolate_columns, interpolate_plainly
+from rareclass.encoding._numbers_jit import interpolate_columns
 
 How = Literal["quantiles", "asinh", "clipped"]
 HOWS: tuple[How, ...] = ("quantiles", "asinh", "clipped")
@@ -18,7 +17,6 @@ MOST_KNOTS = 512
 _RANK_MARGIN = 0.005
 _IQR_OF_NORMAL = 1.3489795003921634
 _BLOCK_ROWS = 4096
-_STEPS_A_NUMBER = 10  # of interpolation by NumPy
 # Deviations: a number of which few rows have another value does not outweigh all others.
 _FARTHEST = 5.0
 
@@ -238,10 +236,7 @@ class BoundedNumbers:
         out = np.empty(X.shape)
         if self.how == "quantiles":
             knots = (self.knots_, self.heights_, self.starts_)
-            interpolate = (
-                interpolate_columns if pays(X.size * _STEPS_A_NUMBER) else interpolate_plainly
-            )
-            interpolate(X.T, *knots, self.mean_, self.scale_, out)
+            interpolate_columns(X.T, *knots, self.mean_, self.scale_, out)
             return out
         for begin in range(0, len(X), _BLOCK_ROWS):
             rows = slice(begin, begin + _BLOCK_ROWS)

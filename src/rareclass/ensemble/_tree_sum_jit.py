@@ -256,21 +256,6 @@ def walk_down(X, feature, threshold, left, right, missing_left, value, start, sc
             scores_out[i] += value[~node]
 
 
-def walk_down_plainly(X, feature, threshold, left, right, missing_left, value, start, scores_out):
-    """Do the same by NumPy, to the last digit: all rows go down all trees at once, by levels."""
-    node = np.tile(start[:-1], len(X))
-    row = np.repeat(np.arange(len(X)), len(start) - 1)
-    going = np.arange(len(node))
-    while len(going):
-        at = node[going]
-        x = X[row[going], feature[at]]
-        goes_left = np.where(np.isnan(x), missing_left[at], x <= threshold[at])
-        node[going] = np.where(goes_left, left[at], right[at])
-        going = going[node[going] >= 0]
-    values = value[~node].reshape(len(X), -1)
-    scores_out[:] = np.cumsum(np.column_stack([scores_out, values]), axis=1)[:, -1]
-
-
 # -- preparing ---------------------------------------------------------------------------------
 
 

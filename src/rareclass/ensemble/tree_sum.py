@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from rareclass.compiling import pays
 from rareclass.ensemble._tree_sum_jit import (
     LARGE,
     LEVEL,
@@ -27,7 +26,6 @@ from rareclass.ensemble._tree_sum_jit import (
     lay_groups,
     lay_out,
     walk_down,
-    walk_down_plainly,
 )
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.protocol import Block
@@ -37,7 +35,6 @@ _BLOCK_ROWS = 4096
 # Preparing a tree takes as long as so many rows, and so many more a split, take to walk down it.
 _ROWS_A_TREE, _ROWS_A_SPLIT = 500, 10
 _FEW_ROWS = 32  # walk down in the time that a tile takes
-_STEPS_A_TREE = 50  # of a row that NumPy walks down one
 # A tile of rows stays in the second cache.
 _TILE_BYTES = 2**18
 _MOST_TILES = 16
@@ -244,8 +241,7 @@ class TreeSum:
 
     def _add_walked(self, X: np.ndarray, scores_out: np.ndarray) -> None:
         tree = self.feature, self.threshold, self.left, self.right
-        walk = walk_down if pays(_STEPS_A_TREE * self.n_trees * len(X)) else walk_down_plainly
-        walk(X, *tree, self.missing_goes_left, self.value, self.start, scores_out)
+        walk_down(X, *tree, self.missing_goes_left, self.value, self.start, scores_out)
 
     def _ends_of_parts(self) -> list[int]:
         """Cut the trees where 16 bits could not number features, or the thresholds of one."""

@@ -46,13 +46,6 @@ def _to_squared_distances(P, x, z, scale):
             P[i, j] = zero if distance < noise * total else scale * distance
 
 
-def _to_squared_distances_plainly(P, x, z, scale):
-    """Do the same by NumPy."""
-    total = x[:, None] + z
-    distance = total - 2 * P
-    P[:] = np.where(distance < 8.0 * np.finfo(P.dtype).eps * total, 0.0, scale * distance)
-
-
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _to_gaussian(P, x, z, scale):
     """P = exp(scale (x + z - 2 P)) in place, in float32, for `scale` below zero.
@@ -76,12 +69,6 @@ def _to_gaussian(P, x, z, scale):
             # n is added to the exponent of y.
             bits = np.int32(y.view(np.int32) + (shifted.view(np.int32) << _MANTISSA_BITS))
             P[i, j] = zero if exponent < _LEAST else bits.view(np.float32)
-
-
-def _to_gaussian_plainly(P, x, z, scale):
-    """Do the same by NumPy, to within rounding."""
-    _to_squared_distances_plainly(P, x, z, scale)
-    P[:] = np.where(P < _LEAST, np.float32(0.0), np.exp(P))
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})

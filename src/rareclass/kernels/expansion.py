@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rareclass.compiling import pays
 from rareclass.kernels import _kernels_jit as jit
 from rareclass.kernels.kernels import (
     CentredPoints,
@@ -110,7 +109,7 @@ class KernelExpansion(SentOnce):
 def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """Values ``K @ coefficients`` in float64; coefficients may have several columns."""
     many_columns = coefficients.size > _FEW_COLUMNS * len(coefficients)
-    if K.dtype == np.float64 or many_columns or not pays(K.size):
+    if K.dtype == np.float64 or many_columns:
         return K.astype(np.float64, copy=False) @ coefficients
     columns, fours = _in_fours(np.atleast_2d(coefficients.T))
     values = np.empty((len(columns), K.shape[0]))

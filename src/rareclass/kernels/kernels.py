@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from rareclass.compiling import pays
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.kernels import _kernels_jit as jit
 from rareclass.parameters import is_number
@@ -91,12 +90,6 @@ class DistanceKernel:
         return np.ones(X.shape[0])
 
 
-def _to_squared_distances(P: np.ndarray, x: np.ndarray, z: np.ndarray, scale: Any) -> None:
-    """Make scaled squared distances, in place, of inner products and squared norms."""
-    fill = jit._to_squared_distances if pays(P.size) else jit._to_squared_distances_plainly
-    fill(P, x, z, scale)
-
-
 class Gaussian(DistanceKernel):
     r"""The Gaussian kernel :math:`k(u, v) = \exp(-\|u - v\|^2 / \sigma^2)`.
 
@@ -120,10 +113,9 @@ class Gaussian(DistanceKernel):
         """Exponentials of the squared distances."""
         scale = P.dtype.type(-1.0 / self.width**2)
         if P.dtype == np.float32 and scale < 0.0:
-            to_gaussian = jit._to_gaussian if pays(P.size) else jit._to_gaussian_plainly
-            to_gaussian(P, x, z, scale)
+            jit._to_gaussian(P, x, z, scale)
             return
-        _to_squared_distances(P, x, z, scale)
+        jit._to_squared_distances(P, x, z, scale)
         np.exp(P, out=P)
 
 
@@ -141,7 +133,7 @@ class Laplace(DistanceKernel):
 
     def from_products(self, P: np.ndarray, x: np.ndarray, z: np.ndarray) -> None:
         """Exponentials of the distances."""
-        _to_squared_distances(P, x, z, P.dtype.type(1.0))
+        jit._to_squared_distances(P, x, z, P.dtype.type(1.0))
         np.sqrt(P, out=P)
         P *= -1.0 / self.width
         np.exp(P, out=P)

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.compiling import compile_now
 from rareclass.encoding.encoders import TypedColumns
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.encoding.training_table import read_as_trained
@@ -252,7 +251,6 @@ class ServedModel:
         Raises `InputError` where the model fails, or gives scores that are no numbers.
         What the model compiles is compiled here, before a request waits for it.
         """
-        compile_now()
         cells = {name: [cell] * _MANY_ROWS for name, cell in self.example.items()}
         typed = read_as_trained(pl.DataFrame(cells), self.columns, 1)
         for rows in (typed.head(1), typed.head(3), typed):
