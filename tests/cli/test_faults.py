@@ -87,7 +87,7 @@ def with_cell(column: str, row: int, text: str) -> Change:
             (None, ("--method", "mibc", f"--cost={cost}"), [f"--cost {cost} is not a", "or inf"])
             for cost in ("none", "-1", "0", "nan", "-inf", "2^5000")
         ),
-        (None, ("--method", "mibc", "--covariance", "round"), ["sparse-inverse"]),
+        (None, ("--method", "mibc", "--covariance", "round"), ["factor"]),
         (None, ("--method", "magic"), ["rankrc"]),
         (
             None,

@@ -338,6 +338,7 @@ class StochasticRankRC(RankScorer, KernelModel):
             found = f"an estimated relative gap of {self.optimality_:.1e}, wanted {self.tol:.1e}"
             how = f"lam={self.lam:.3g}: {self.status_} after {self.n_iter_} passes with {found}."
             warn(f"{how} Raise max_iter, tol or lam, or scale the features.", ConvergenceWarning)
+        _ = self.offset_  # kept now, so that `predict` changes nothing
         return self
 
     @in_one_thread
@@ -463,8 +464,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         """Return the number of mini-batches of a pass of so many rows."""
         size = self.batch_size
         if size == "auto":
-            is_small = n_rows <= _MOST_BATCH
-            size = n_rows if is_small else min(n_rows // _BATCHES_A_PASS, _MOST_BATCH)
+            size = n_rows if n_rows <= _MOST_BATCH else min(n_rows // _BATCHES_A_PASS, _MOST_BATCH)
         n_runs = -(-n_rows // RUN_ROWS)
         return int(min(max(n_rows // int(size), 1), n_runs))
 
