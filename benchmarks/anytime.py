@@ -1,10 +1,11 @@
 """Average precision against seconds: `python -m benchmarks.anytime`.
 
-`RareClassifier` and AutoGluon (best quality) with one time budget after the other, CatBoost with
-more and more trees, and LightGBM, on the first split of 12 sets of `benchmarks.tabular`; one thread
-each. Seconds are those of fit and scores by the wall clock, in a process that has learned a small
-table before. AutoGluon has an environment of its own (`make automl-env`): its seconds are those of
-the fit alone. Fits are stored as they come and not done again.
+`RareClassifier` with each effort, AutoGluon (best quality) with one time budget after the other,
+CatBoost with more and more trees, and LightGBM, on the first split of 12 sets of
+`benchmarks.tabular`; one thread each. Seconds are those of fit and scores by the wall clock, in a
+process that has learned a small table before. AutoGluon has an environment of its own
+(`make automl-env`): its seconds are those of the fit alone. Fits are stored as they come and not
+done again.
 """
 
 import argparse
@@ -26,21 +27,16 @@ from benchmarks.paper_tables.study import print_table
 from benchmarks.tabular import sets
 from benchmarks.tabular.automl import INSTALL, PYTHON, OtherInterpreter
 from benchmarks.tabular.preparation import NativeCategories, TextCategories
+from rareclass.ensemble.members.registry import EFFORTS
 
 SETS = (
     "abalone7", "mammograph", "coil", "euthyroid", "bank_marketing", "cod_rna",
     "wine4", "satellite", "spambase", "give_me_some_credit", "shuttle", "kdd",
 )  # fmt: skip
-BUDGETS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 AUTOGLUON_BUDGETS = (30.0, 60.0)  # with 10 it can end without a model
 CATBOOST_TREES = (100, 300, 1000)
 THREADS = 1
 HEADER = ["fit", "sets", "average precision", "AUC", "median seconds", "most"]
-
-
-def name_of(budget: float, library: str = "RareClassifier") -> str:
-    """The fit with a budget, as it is stored and shown."""
-    return f"{library}, {budget:g} s"
 
 
 PEERS = (
@@ -58,12 +54,11 @@ class Judged(NamedTuple):
 
 
 def rare_classifier(given: str, X: Any, y: np.ndarray, new: Any) -> Judged:
-    """Fit and scores of `RareClassifier` with a budget such as "10 s"."""
+    """Fit and scores of `RareClassifier` with an effort such as "quick"."""
     from rareclass import RareClassifier
 
     start = time.perf_counter()
-    budget = float(given.removesuffix(" s"))
-    model = RareClassifier(budget, random_state=0, n_jobs=THREADS, verbose=False)
+    model = RareClassifier(given, random_state=0, n_jobs=THREADS, verbose=False)
     scores = model.fit(X, y).score_samples(new)
     return Judged(scores, time.perf_counter() - start)
 
@@ -167,7 +162,7 @@ def anytime_page(result: dict[str, Any]) -> str:
         for s in SETS
     ]
     return (
-        "What a budget of seconds buys: one split of each set, one thread, means in percent, "
+        "What effort and seconds buy: one split of each set, one thread, means in percent, "
         "seconds of fit and scores by the wall clock (of AutoGluon, of the fit alone). A dash "
         "stands where a library ended without a model; such sets are left out of the means.\n\n"
         + markdown.table(HEADER, lines(result["runs"]))
@@ -180,15 +175,14 @@ def main(argv: list[str] | None = None) -> int:
     """Run what is not stored yet, print, write results/anytime.json."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.anytime", description=__doc__)
     parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", default=list(SETS))
-    parser.add_argument("--budgets", nargs="+", type=float, default=list(BUDGETS))
     parser.add_argument("--libraries", nargs="+", choices=LIBRARIES, help="default: all")
     parser.add_argument("--again", action="store_true", help="do all fits anew")
     parser.add_argument("--json", metavar="FILE", help="default: results/anytime.json")
     args = parser.parse_args(argv)
     folder = needed_folder()
-    methods = [*PEERS, *(name_of(budget) for budget in args.budgets)]
+    methods = [*PEERS, *(f"RareClassifier, {effort}" for effort in EFFORTS)]
     if PYTHON.exists():
-        methods += [name_of(budget, "AutoGluon") for budget in AUTOGLUON_BUDGETS]
+        methods += [f"AutoGluon, {seconds:g} s" for seconds in AUTOGLUON_BUDGETS]
     else:
         print(f"AutoGluon is left out: its environment is missing (`{INSTALL}`).")
     if args.libraries:
@@ -202,7 +196,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.again or not ledger.has(f"{name} / {method}", 0)
     ]
     if pending:
-        for each in (name_of(20.0), *PEERS):
+        for each in ("RareClassifier, quick", *PEERS):
             measure("abalone7", each, folder)
     for name, method in pending:
         key = f"{name} / {method}"

@@ -172,12 +172,12 @@ def rare_classifier(split: Split, seed: int) -> Iterator[Difference]:
     """Own estimate less new rows, and fold by fold less a refit from outside."""
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(split.y, split.y))
     settings = {"members": list(MEMBERS), "random_state": seed, "n_jobs": 1, "verbose": False}
-    own = RareClassifier(600, cv=folds, **settings).fit(split.X, split.y)
+    own = RareClassifier(cv=folds, **settings).fit(split.X, split.y)
     inside = _held_out(own, len(split.y))
     yield "RareClassifier", _less(_of_held_out(own), _of_new(own, split.X_new, split.y_new))
     differences = []
     for learned, tested in folds[:2]:
-        other = RareClassifier(600, **settings).fit(split.X[learned], split.y[learned])
+        other = RareClassifier(**settings).fit(split.X[learned], split.y[learned])
         y = split.y[tested]
         of_fold = figures(y, inside[tested], own.offset_, own.calibration_(inside[tested]))
         differences.append(_less(of_fold, _of_new(other, split.X[tested], y)))
@@ -196,7 +196,7 @@ def audited(split: Split, seed: int) -> Iterator[Difference]:
 
 def compared(split: Split, seed: int) -> Iterator[Difference]:
     """Average precision and AUC of `compare`, less those of the method on new rows."""
-    method = RareClassifier(600, members=list(MEMBERS), random_state=seed, n_jobs=1, verbose=False)
+    method = RareClassifier(members=list(MEMBERS), random_state=seed, n_jobs=1, verbose=False)
     found = compare_methods(
         split.X, split.y, {"own": method}, cv=FOLDS, random_state=seed, isolate=False
     )

@@ -122,7 +122,6 @@ def cross_validated(X: np.ndarray, y: np.ndarray, task: Task, **search: Any) -> 
     details = _details(model.best_estimator_)
     details["log2_lam"] = float(np.log2(model.best_lam_))
     details["width"] = model.best_width_
-    details["loss"] = model.best_loss_
     if "search_rows" not in search:
         of_folds = float(FOLDS * np.sum(model.cv_results_["mean_passes"]))
         details["passes"] = details["passes"] + of_folds

@@ -15,7 +15,7 @@ from rareclass import (
     RareClassifier,
 )
 from rareclass.decide import DecisionClassifier
-from rareclass.ensemble.members.machines import GaussianOnTails
+from rareclass.ensemble.members.machines import LaplaceOnQuantiles
 from rareclass.ensemble.members.trees import ExtraTrees
 from rareclass.online import OnlineRanker
 
@@ -36,7 +36,7 @@ OWN_THRESHOLD = (
 )
 IN_WORDS_OF_TABLES = "tables have columns, not features: errors of them name those, and the remedy"
 ROWS_BY_NUMBER = "landmarks and bootstraps are drawn by number, as are splits: copies draw others"
-DRAWN_BY_NUMBER = [GaussianOnTails(lams=(2.0**-4,)), ExtraTrees(trees=5)]
+DRAWN_BY_NUMBER = [LaplaceOnQuantiles(lams=(2.0**-4,)), ExtraTrees(trees=5)]
 
 OWN_THRESHOLD = "predict goes by the threshold chosen, which is no probability of one half"
 

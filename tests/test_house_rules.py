@@ -27,34 +27,34 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one, in the same commit, with its reason here.
 MOST_CODE = {
-    "cli": 4024,
-    "compare": 1474,
+    "cli": 4027,
+    "compare": 1443,
     "decide": 2075,
-    "encoding": 2976,
-    "ensemble": 3272,
-    "estimators": 426,
+    "encoding": 2961,
+    "ensemble": 3076,
+    "estimators": 423,
     "explain": 378,
-    "fit": 1964,
+    "fit": 1979,  # 16 from ensemble: a fit tells its plan before it trains
     "folds": 499,
     "hunt": 831,
     "hyperball": 2122,
     "kernels": 590,
     "labels": 776,
     "metrics": 1981,
-    "model": 3974,
+    "model": 3967,
     "moments": 1603,
     "online": 2718,
-    "ranking": 4481,
-    "report": 3512,
-    "review": 1114,
+    "ranking": 4166,
+    "report": 3513,  # 1 from ensemble: effort and plan in the report
+    "review": 1111,
     "rows": 1855,
     "serving": 1511,
-    "single files": 1763,
+    "single files": 1766,  # 3 from ensemble: the plan is told in Python as well
     "stream": 2067,
     "tables": 4267,
 }
-MOST_LINES = {"src/rareclass": 79_372, "tests": 59_173, "benchmarks": 19_475}
-MOST_FILES = 319
+MOST_LINES = {"src/rareclass": 78_564, "tests": 58_665, "benchmarks": 19_452}
+MOST_FILES = 318
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

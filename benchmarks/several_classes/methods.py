@@ -4,17 +4,13 @@ Classes are whole numbers, 0 for the rest. Peers get native categories, CatBoost
 indicators and codes (`benchmarks.tabular.preparation`).
 """
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
-from unittest import mock
 
 import numpy as np
 import polars as pl
 
 from benchmarks.tabular.preparation import NativeCategories, Preparation, TextCategories, codes
-from rareclass.ensemble import race
 
 # Trees of a forest of all classes, and of one for each class (the default of the library).
 FOREST_TREES, FOREST_TREES_OF_EACH = 500, 100
@@ -54,16 +50,6 @@ class Probabilities(NamedTuple):
 Fit = Callable[[Any, np.ndarray, Any], np.ndarray]
 
 
-@contextmanager
-def budget_of_process_seconds() -> Iterator[None]:
-    """Count the time budget of `RareClassifier` in CPU seconds of this process.
-
-    With one thread these are the seconds of a machine that does nothing else.
-    """
-    with mock.patch.object(race, "learning_clock", time.process_time):
-        yield
-
-
 def rare_classifier(problem: Problem) -> Probabilities:
     """`RareClassifier` with its defaults."""
     return Probabilities.of(_rare_classifier(problem, problem.y))
@@ -84,8 +70,7 @@ def _rare_classifier(problem: Problem, y: np.ndarray) -> np.ndarray:
         n_jobs=1,
         verbose=False,
     )
-    with budget_of_process_seconds():
-        return model.fit(problem.X, y).predict_proba(problem.new)
+    return model.fit(problem.X, y).predict_proba(problem.new)
 
 
 def lightgbm(problem: Problem, **settings: Any) -> Probabilities:

@@ -110,7 +110,10 @@ FINDINGS: dict[F, Entry] = {
     ),
     F.INTERRUPTED: Entry("Ctrl-C ended the training; the model is the best so far."),
     F.MEMBER_FAILED: Entry("A member failed and is left out."),
-    F.ONE_MEMBER: Entry("There was time for one member only.", "Give a larger `time_budget`."),
+    F.TIME_LIMIT: Entry(
+        "The time limit left out members or rows: the model depends on the speed of the machine.",
+        "Give a larger `time_budget`, or None.",
+    ),
     F.USELESS_RADIUS: Entry(
         "The ball is uselessly large.", "Give each group of cases a ball, or change C1 or C2."
     ),

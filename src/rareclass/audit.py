@@ -125,7 +125,7 @@ def audit(
     pos_label: Any = None,
     top: int = 50,
     n_repeats: int = 2,
-    time_budget: float | str = "auto",
+    effort: str = "standard",
     members: Any = "auto",
     n_reasons: int = 3,
     n_cases: int = 3,
@@ -152,8 +152,8 @@ def audit(
         Rows to list of each kind.
     n_repeats : int, default=2
         Models with different folds, whose scores are averaged: more are steadier.
-    time_budget : float or "auto", default="auto"
-        Seconds for each model.
+    effort : {"quick", "standard", "thorough"}, default="standard"
+        Of each model, as for `RareClassifier`.
     members : str or list, default="auto"
         As for `RareClassifier`.
     n_reasons, n_cases : int, default=3
@@ -189,7 +189,7 @@ def audit(
     """
     for name, value in (("top", top), ("n_cases", n_cases), ("n_reasons", n_reasons)):
         check_whole(name, value)
-    settings = {"pos_label": pos_label, "time_budget": time_budget, "members": members}
+    settings = {"pos_label": pos_label, "effort": effort, "members": members}
     settings |= {"random_state": random_state, "n_jobs": n_jobs, "verbose": verbose}
     rows = score_out_of_fold(X, y, n_repeats, sample_weight, **settings)
     model, asked = rows.models[0], (int(top), int(n_reasons), int(n_cases))

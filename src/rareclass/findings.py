@@ -48,7 +48,7 @@ class FindingKind(StrEnum):
     LEARNED_BY_VALUE = "learned value by value"
     INTERRUPTED = "interrupted"
     MEMBER_FAILED = "member failed"
-    ONE_MEMBER = "one member"
+    TIME_LIMIT = "time limit"
     # balls of RACH
     USELESS_RADIUS = "useless radius"
     NO_MAJORITY = "no majority"

@@ -192,6 +192,15 @@ def hush(is_hushed: bool) -> None:
     _hushed = is_hushed
 
 
+def announce(line: str, enabled: bool | str = "auto") -> None:
+    """Print a line before long work in Python where `track` shows a bar; commands have their own.
+
+    True prints it anywhere.
+    """
+    if enabled is True or (enabled == "auto" and _hushed is None and sys.stderr.isatty()):
+        print(line, file=sys.stderr, flush=True)
+
+
 def tell(line: str) -> None:
     """Print a line on standard error in a command that is not quiet; in Python beside a bar."""
     if _hushed is False or (_hushed is None and _n_bars):

@@ -33,7 +33,7 @@ def main(folder: Path) -> None:
     np.testing.assert_array_equal(model.score_samples(table), scores)
     np.testing.assert_array_equal(model.score_samples(table.to_arrow()), scores)
     assert model.predict_proba(table).shape == (len(scores), 2)
-    learned = [name for name in sys.modules if name.startswith("rareclass.ensemble.race")]
+    learned = [name for name in sys.modules if name.startswith("rareclass.ensemble.cross_fitting")]
     assert not learned, "what members are learned by was imported"
     print(f"imported and loaded in {loaded - begun:.2f} s; {len(scores)} rows scored as they were")
 

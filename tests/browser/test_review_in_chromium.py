@@ -64,7 +64,7 @@ def page(chromium: Chromium, tmp_path: Path) -> Iterator[Page]:
     journal = open_journal(path, table, None, "yes", ["no"])
 
     def more() -> object:
-        return next_rows(table, journal, budget=5, time_budget=1)
+        return next_rows(table, journal, budget=5)
 
     app = review_app(journal, more(), more)  # type: ignore[arg-type]
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))

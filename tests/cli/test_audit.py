@@ -64,7 +64,6 @@ def test_the_list_names_rows_and_the_summary_has_the_estimates(
         ("", (), ErrorKind.LABELS, "--target"),
         (None, ("--id", "ordre"), ErrorKind.MISSING_COLUMN, "ordre"),
         (None, ("--members", "forest of one"), ErrorKind.SETTING, "forest of one"),
-        (None, ("--time-budget", "never"), ErrorKind.SETTING, "never"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_written(

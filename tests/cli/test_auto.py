@@ -17,14 +17,13 @@ from faults import refusal
 from made_tables import skimmed_shops
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.ensemble.members.machines import LogisticOnQuantiles
-from rareclass.ensemble.race import default_seconds
 from rareclass.errors import ErrorKind
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 # One member of each kind of function.
-_NAMES = "smooth-kernel-on-logarithms,Extra trees,logistic regression"
+_NAMES = "kernel-on-quantiles,Extra trees,logistic regression"
 KINDS = ("--members", _NAMES, "--folds", "2")
 
 
@@ -61,7 +60,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
         assert each in words, each
     threshold = load_model(auto / "model.rareclass").threshold
     assert f"Threshold {threshold:.4g}" in words
-    assert all(name in words for name in ("extra trees", "smooth kernel on logarithms"))
+    assert all(name in words for name in ("extra trees", "kernel on quantiles"))
     assert "Warning" not in said
     assert "inverse" not in said
 
@@ -72,7 +71,7 @@ def test_the_leaderboard_is_plain_data(auto: Path) -> None:
     assert metadata["method"] == "auto"
     board = metadata["leaderboard"]
     assert sum(row["weight"] for row in board) == pytest.approx(1.0)
-    known = {"extra trees", "smooth kernel on logarithms", "logistic regression"}
+    known = {"extra trees", "kernel on quantiles", "logistic regression"}
     named = [row["member"] for row in board] + [row["member"] for row in metadata["also_tried"]]
     assert set(named) == known
     for row in board:
@@ -121,7 +120,7 @@ def test_the_time_and_the_objective_are_taken(
     fit = package.RareClassifier.fit
 
     def watched(self: package.RareClassifier, *given: Any, **named: Any) -> Any:
-        seen.append((self.time_budget, self.objective, self.cv))
+        seen.append((self.effort, self.time_budget, self.objective, self.cv))
         return fit(self, *given, **named)
 
     monkeypatch.setattr(package.RareClassifier, "fit", watched)
@@ -135,14 +134,16 @@ def test_the_time_and_the_objective_are_taken(
         "--overwrite",
     )
     output_of(rareclass(
-        "fit", *words, "--time-budget", "1.5m", "--objective", "roc-auc"
+        "fit", *words, "--time-budget", "1.5m", "--objective", "roc-auc", "--effort", "quick"
     ))  # fmt: skip
-    assert seen == [(90.0, "roc_auc", 2)]
+    assert seen == [("quick", 90.0, "roc_auc", 2)]
     seen.clear()
     output_of(rareclass("fit", *words, "--holdout", "0.2"))
+    assert seen == [("standard", None, "average_precision", 2)] * 2
+    seen.clear()
+    output_of(rareclass("fit", *words, "--holdout", "0.2", "--time-budget", "90"))
     # Two fits, for the estimate and for the model, share the time.
-    half = default_seconds(240) / 2
-    assert seen == [(half, "average_precision", 2)] * 2
+    assert seen == [("standard", 45.0, "average_precision", 2)] * 2
 
 
 @pytest.mark.sampled(6)
@@ -233,7 +234,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, least_rows: int = 0) -> None:
     monkeypatch.setattr(LogisticOnQuantiles, "cross_fit", watched)
 
 
-TWO = ("--members", "smooth kernel on logarithms,logistic regression", "--folds", "2")
+TWO = ("--members", "kernel on quantiles,logistic regression", "--folds", "2")
 
 
 def test_one_ctrl_c_saves_what_was_learned(
@@ -245,11 +246,11 @@ def test_one_ctrl_c_saves_what_was_learned(
         rareclass("fit", train_csv, "-t", "fraud", *TWO, "--holdout", "0.25", "-o", out)
     )
     assert "Note: stopped by Ctrl-C" in said
-    assert said.count("smooth kernel on logarithms") >= 2  # in the note, and among the members
+    assert said.count("kernel on quantiles") >= 2  # in the note, and among the members
     metadata = facts_as_json(load_model(out).facts)
     assert metadata["interrupted"] is True
     assert metadata["trained_on_all_rows"] is False
-    assert {row["member"] for row in metadata["leaderboard"]} == {"smooth kernel on logarithms"}
+    assert {row["member"] for row in metadata["leaderboard"]} == {"kernel on quantiles"}
 
 
 def test_ctrl_c_without_rows_held_out_saves_what_was_learned_of_all_rows(
@@ -278,12 +279,11 @@ def test_ctrl_c_in_the_training_on_all_rows_keeps_the_first(
 def test_where_time_ends_in_the_training_on_all_rows_the_estimated_model_is_saved(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def model(*trained: str, behind: tuple[str, ...] = ()) -> Any:
-        return SimpleNamespace(leaderboard_={"member": np.array(trained)}, behind_=behind)
+    def model(*trained: str) -> Any:
+        return SimpleNamespace(leaderboard_={"member": np.array(trained)})
 
     method = AutoMethod(members=("extra trees", "mibc"))
     assert method.is_whole(model("extra trees", "extra trees", "mibc"))
-    assert method.is_whole(model("mibc", behind=("extra trees",)))
     assert not method.is_whole(model("mibc"))
     monkeypatch.setattr(AutoMethod, "is_whole", lambda *_: False)
     out = train_csv.parent / "m.rareclass"

@@ -21,7 +21,7 @@ def unlabelled(tmp_path):
 
 def review(rareclass, table, *more, model=()):
     words = ["-t", "fraud", "--id", "order", "--journal", table.parent / "j.jsonl"]
-    return rareclass("review", *model, table, *words, "--time-budget", 2, *more)
+    return rareclass("review", *model, table, *words, *more)
 
 
 def filled(path, **changed):
@@ -150,7 +150,7 @@ def test_a_slip_in_the_name_of_the_target_is_refused(rareclass, unlabelled, tmp_
 
 
 def test_rows_without_labels_need_a_model_or_a_named_label(rareclass, unlabelled, tmp_path):
-    words = ["--journal", tmp_path / "j.jsonl", "--time-budget", 2, "--budget", 5]
+    words = ["--journal", tmp_path / "j.jsonl", "--budget", 5]
     result = rareclass("review", unlabelled, "-t", "is_theft", *words)
     refusal(result, ErrorKind.MISSING_COLUMN)
     result = rareclass("review", unlabelled, "-t", "is_theft", *words, "--positive", "yes")

@@ -126,7 +126,7 @@ NOT_BEFORE_FIT = [
         )
     ),
     *(f"rareclass.{room}" for room in ("kernels", "ranking", "moments", "hyperball", "splits")),
-    "rareclass.ensemble.race",
+    "rareclass.ensemble.cross_fitting",
     "rareclass.ensemble.members.registry",
 ]  # fmt: skip
 
@@ -189,7 +189,7 @@ WITH_ALL_ESTIMATORS = [
     "sklearn.gaussian_process",
 ]
 NOT_TO_SCORE = [
-    "rareclass.ensemble.race",
+    "rareclass.ensemble.cross_fitting",
     "matplotlib",
     "skrub",
     "river",
@@ -209,7 +209,7 @@ NOT_TO_SCORE = [
 
 # Models of every method score rows of numbers, and of categories, without these.
 NOT_FOR_A_ROW = ("sklearn", "skrub", "pandas", "joblib", "scipy.stats", "scipy.optimize")
-MEMBERS = "extra trees,logistic regression,kernel on quantiles,smooth kernel on logarithms,mibc"
+MEMBERS = "extra trees,logistic regression,kernel on quantiles,kernel on quantiles,mibc"
 QUICKLY = {
     "auto": ("--members", MEMBERS, "--folds", "2"),
     "rankrc": ("--lam", "0.1"),

@@ -298,7 +298,6 @@ def test_many_columns_are_summed_up(tmp_path: Path, rareclass: Run) -> None:
 def test_demo_runs_all_of_it(
     tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.fit.demo.SECONDS", 1)
     few = PaymentSettings(n_days=16, payments_a_day=100, n_cards=100, n_shops=20)
     monkeypatch.setattr("rareclass.fit.demo.PAYMENTS", few)
     folder = tmp_path / "demo"

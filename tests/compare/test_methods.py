@@ -19,7 +19,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from faults import refused
 from rareclass import RankRC
 from rareclass.compare import compare_methods, compare_scores, out_of_fold
-from rareclass.compare import methods as methods_module
 from rareclass.compare.out_of_fold import fit_on, take_rows
 from rareclass.errors import ErrorKind
 
@@ -152,24 +151,12 @@ def test_a_method_stops_when_its_folds_foretell_too_much(limit, seconds, is_stop
     assert bool(out_of_fold.why_stopped(limit, seconds, 5)) == is_stopped
 
 
-def test_quick_methods_leave_their_time_to_those_that_follow():
-    times = methods_module._Times.of(["a", "b", "c", "d"], {"b": 7.0}, 60.0)
-    shares = []
-    for name, n_left, spent in (("a", 4, 0.0), ("b", 3, 30.0), ("c", 2, 7.0), ("d", 1, 18.0)):
-        shares.append(times.limit(name, n_left))
-        times.spend(spent)
-    assert shares == [15.0, 7.0, 15.0, 23.0]
-    assert times.limit("e", 1) == 5.0
-    times.spend(5.0)
-    assert times.limit("f", 1) == pytest.approx(1.2)  # too late: a little is left to each
-
-
 def test_each_method_is_told_as_it_ends():
     X, y = rows()
     told = []
     methods = {"bayes": GaussianNB(), "wrong": Wrong()}
     found = compare_methods(
-        X, y, methods, measures=["average_precision"], total_time=60.0, progress=False,
+        X, y, methods, measures=["average_precision"], progress=False,
         report=lambda run, value: told.append((run.name, run.status, value)),
     )  # fmt: skip
     best = found.comparison.by("average precision").best

@@ -211,7 +211,7 @@ _STREAM = (
 )  # fmt: skip
 _REVIEW = (
     "review", "@open.csv", "-t", "fraud", "--id", "order", "--journal", "@j.jsonl", "--budget",
-    "12", "--time-budget", "60",  # a limit that no load reaches: both members are learned
+    "12",
 )  # fmt: skip
 _AGAIN = ("--overwrite",)
 _STREAMED = {"run": stream_of, "alerts.jsonl": lines_of}

@@ -90,7 +90,7 @@ def test_code_of_a_page_runs(page, title, code, tmp_path, monkeypatch):
         write_stream()
     with threadpool_limits(1):  # threads of boosters wait for each other beside other tests
         for block in code:
-            exec(compile(shortened(block), f"{page}.md", "exec"), names)
+            exec(compile(block, f"{page}.md", "exec"), names)
 
 
 def test_the_function_for_spark_scores_each_frame(tmp_path, monkeypatch):
@@ -107,11 +107,6 @@ def test_the_function_for_spark_scores_each_frame(tmp_path, monkeypatch):
     model = names["rareclass"].load("payments.rareclass")
     np.testing.assert_allclose(scores, model.score_samples(frame), rtol=1e-12)
     assert [*parts[0].columns] == [*frame.columns, "score"]
-
-
-def shortened(block):
-    """The block with a budget for a test; nothing else is changed."""
-    return block.replace("time_budget=60", "time_budget=2")
 
 
 N_ROWS = 240

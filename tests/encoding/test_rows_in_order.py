@@ -129,7 +129,7 @@ def test_it_is_said_and_folds_by_time_are_not_looked_at():
     rng = np.random.default_rng(0)
     rare |= (rng.random(N_CARDS) < 0.15)[card] & (rng.random(N) < 0.4)
     frame = pd.DataFrame({"card": [f"c{k}" for k in card], "amount": rng.random(N)})
-    model = RareClassifier(600, members=["logistic regression"], n_jobs=1)
+    model = RareClassifier(members=["logistic regression"], n_jobs=1)
     with pytest.warns(UserWarning, match="rare rows of one card stand close together") as told:
         model.fit(frame, rare)
     (finding,) = [finding_of(each.message) for each in told]
@@ -143,7 +143,7 @@ def test_codes_that_are_none_beyond_their_half_are_left_out_and_told():
     """Out of the halves no card tells more than its bin: it has no feature at all."""
     card, rare, _ = payments()
     frame = pd.DataFrame({"card": card, "amount": np.random.default_rng(1).random(N)})
-    model = RareClassifier(600, members=["logistic regression"], n_jobs=1)
+    model = RareClassifier(members=["logistic regression"], n_jobs=1)
     with pytest.warns(UserWarning, match="card is not used") as told:
         model.fit(frame, rare)
     (finding,) = [finding_of(each.message) for each in told]

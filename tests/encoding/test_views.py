@@ -205,7 +205,7 @@ def test_codes_and_pairs_that_tell_something_are_features(paired):
     assert known["a & b: log-odds"] == 1
     assert known["c: log-odds"] == known["a"] == -1
     assert view.transform(table).shape == X.shape
-    bounded = DenseView("asinh")
+    bounded = DenseView("quantiles")
     bounded.fit_transform(encoded, y, statistics=statistics)
     # A code stays a number, whatever its values say one by one.
     assert {"c", "c: log-odds", "a & b: log-odds"} <= set(bounded.feature_names_)

@@ -47,7 +47,7 @@ class MeanDifference(FoldByFold):
 
 
 class Clock:
-    """Stands in for the clock of the race: seconds go by when somebody says so."""
+    """Stands in for the clock of a time limit: seconds go by when somebody says so."""
 
     def __init__(self):
         self.now = 1000.0
@@ -62,7 +62,7 @@ class Slow(MeanDifference):
     """Takes so many seconds of a clock for a fold and a row, and may be interrupted in one."""
 
     clock: Clock | None = None
-    seconds: float = 0.0
+    takes: float = 0.0
     interrupted_in: int | None = None
     units: float = 1.0
     seconds_a_row: float = 0.0
@@ -77,7 +77,7 @@ class Slow(MeanDifference):
         for number, tested in rows.each_fold():
             if number == self.interrupted_in:
                 raise KeyboardInterrupt
-            self.clock.now += self.seconds
+            self.clock.now += self.takes
             train = np.flatnonzero(~tested)
             X = rows.part(number, train)
             function = self.learn(X, rows.is_rare[train], rows.weights(train), 0, 1)

@@ -19,7 +19,6 @@ QUICK = {
     "extra trees": {"trees": 20},
     "catboost": {"rounds": 25},
     "kernel on quantiles": {"lams": (2.0**-2, 2.0**-6), "n_majority": 80},
-    "smooth kernel on logarithms": {"lams": (2.0**-2, 2.0**-6), "n_majority": 80},
     "logistic regression": {"strengths": (0.1,)},
     "logistic regression on indicators": {"strengths": (0.1,)},
 }

@@ -10,6 +10,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, TimeSer
 from draws import draws
 from faults import refused
 from rareclass.encoding.typed_table import read_table, with_equal_rows_together
+from rareclass.ensemble import plan
 from rareclass.ensemble.folds import ALWAYS_LEARNED, fold_numbers
 from rareclass.ensemble.training_rows import FitInput, HeldOutRows, read_training_rows
 from rareclass.errors import ErrorKind, InputError
@@ -235,21 +236,23 @@ def test_rows_that_stand_for_copies_are_held_out_with_their_like(is_weighted):
     X[1] = X[0]  # a majority row that equals a rare one
     weight = np.where(np.arange(100) == 1, 3000.0, 1.0) if is_weighted else None
     rows = [read_training_rows(FitInput(X, y, weight), "auto", None, seed)[0] for seed in range(8)]
-    together = [row.fold[0] == row.fold[1] for row in rows]
-    fewer = [row.fewer_folds[0] == row.fewer_folds[1] for row in rows]
-    assert all(together + fewer) == is_weighted
+    assert all(row.fold[0] == row.fold[1] for row in rows) == is_weighted
     for row in rows:
         assert np.bincount(row.fold[y]).tolist() == [2] * 5
 
 
 @pytest.mark.parametrize(("n_rare", "is_in_tenths"), [(999, False), (1000, True)])
-def test_of_many_rare_rows_two_tenths_are_held_out_where_time_is_short(n_rare, is_in_tenths):
+def test_of_many_rare_rows_two_tenths_of_many_rows_are_held_out(
+    n_rare: int, is_in_tenths: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     y = np.arange(4000) < n_rare
     X = np.random.default_rng(0).normal(size=(4000, 2))
-    rows = read_training_rows(FitInput(X, y), "auto", None, 0)[0]
+    given = FitInput(X, y)
+    rows = read_training_rows(given, "auto", None, 0)[0]
     assert rows.n_folds == 5
     assert rows.held_out_fold is rows.fold
-    few = rows.with_fewer_folds()
+    monkeypatch.setattr(plan, "_MANY_ROWS", 4000)
+    few = read_training_rows(given, "auto", None, 0)[0]
     if not is_in_tenths:
         assert np.unique(few.held_out_fold).tolist() == [0, 1, 2]
         return
@@ -262,9 +265,4 @@ def test_of_many_rare_rows_two_tenths_are_held_out_where_time_is_short(n_rare, i
     np.testing.assert_array_equal(held_out.tested, np.flatnonzero(few.fold < 2))
     part = few.part(np.arange(0, 4000, 2), None)
     assert part.n_held_out == 2
-
-
-def test_folds_that_the_user_chose_are_no_fewer():
-    X, y = np.random.default_rng(0).normal(size=(3000, 2)), np.arange(3000) < 1200
-    rows = read_training_rows(FitInput(X, y), 4, None, 0)[0]
-    assert rows.with_fewer_folds() is rows
+    assert read_training_rows(given, 4, None, 0)[0].n_folds == 4  # as the user chose

@@ -18,7 +18,7 @@ N = 3000
 
 def fitted(X: Any, y: Any) -> RareClassifier:
     """A model of boosted trees, which make most of what an encoding gives away."""
-    return RareClassifier(600, members=["histogram boosting"], n_jobs=1, verbose=False).fit(X, y)
+    return RareClassifier(members=["histogram boosting"], n_jobs=1, verbose=False).fit(X, y)
 
 
 def test_words_that_know_nothing_of_the_labels_are_worth_nothing() -> None:

@@ -9,7 +9,6 @@ from made_tables import skimmed_shops
 from rareclass import RareClassifier
 from rareclass.encoding.known_levels import holds_nearby_only
 from rareclass.ensemble.identifiers import _Trial, columns_by_value, without_identifiers
-from rareclass.ensemble.race import TimeBudget
 from rareclass.ensemble.training_rows import FitInput, TrainingViews, read_training_rows
 from rareclass.findings import FindingKind, finding_of
 
@@ -19,7 +18,7 @@ def tried(table, rare):
     rows, _ = read_training_rows(FitInput(table, rare), "auto", None, 0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        views = without_identifiers(TrainingViews(rows), False, TimeBudget(600), 0)
+        views = without_identifiers(TrainingViews(rows), False, 0)
         columns = columns_by_value(views)
     return columns, [found for each in caught if (found := finding_of(each.message))]
 
@@ -45,13 +44,6 @@ def test_values_that_tell_nothing_are_no_matter():
     assert all(each.is_used for each in columns)
 
 
-def test_without_time_nothing_is_tried():
-    table, rare = skimmed_shops()
-    rows, _ = read_training_rows(FitInput(table, rare), "auto", None, 0)
-    views = TrainingViews(rows)
-    assert without_identifiers(views, False, TimeBudget(1e-9), 0) is views
-
-
 def test_each_fold_decides_by_the_rows_that_it_learns_from():
     table, rare = skimmed_shops(n=2400)  # too few rows for most folds to be sure
     rows, _ = read_training_rows(FitInput(table, rare), "auto", None, 0)
@@ -60,7 +52,7 @@ def test_each_fold_decides_by_the_rows_that_it_learns_from():
     assert {tuple(names) for names in suspects} == {(), ("shop",)}
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the column is used
-        views = without_identifiers(before, False, TimeBudget(600), 0)
+        views = without_identifiers(before, False, 0)
     assert [list(names) for names in views.left_out] == suspects
     assert [each.is_used for each in views.rows.table.remembered] == [True, True]
     names = [name for name, _ in views.statistics.columns_]
@@ -85,7 +77,7 @@ def test_the_trial_is_of_the_first_and_the_last_third(n_rows):
 
 def test_the_model_does_without_the_column():
     table, rare = skimmed_shops()
-    model = RareClassifier(600, members=["logistic regression"], n_jobs=1)
+    model = RareClassifier(members=["logistic regression"], n_jobs=1)
     with pytest.warns(UserWarning, match="other rows rank as well without it"):
         model.fit(table, rare)
     assert [each.is_used for each in model.columns_] == [True, False]

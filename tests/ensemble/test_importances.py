@@ -10,6 +10,7 @@ from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.encoding.typed_table import read_table
 from rareclass.ensemble.combination import combine
+from rareclass.ensemble.cross_fitting import Candidate
 from rareclass.ensemble.importances import (
     leaderboard,
     permutation_importances,
@@ -17,7 +18,6 @@ from rareclass.ensemble.importances import (
     with_features_of,
 )
 from rareclass.ensemble.members.machines import LogisticOnIndicators
-from rareclass.ensemble.race import Candidate
 from rareclass.ensemble.training_rows import FoldedRows, HeldOutRows, TrainingViews
 from rareclass.findings import finding_of
 from rareclass.metrics import average_precision, interval, roc_auc
@@ -90,16 +90,10 @@ def test_importances_are_losses_of_the_merit_by_hand():
     combination = combine([candidate], held_out, average_precision, seed=0)
     (scaled,) = combination.candidates
 
-    found = permutation_importances(
-        views, held_out, combination, average_precision, 3, 1, lambda: True
-    )
+    found = permutation_importances(views, held_out, combination, average_precision, 3, 1)
     whole = average_precision(Y, scaled.rarity)
     assert found[1] == pytest.approx(whole - Y.mean(), abs=0.1)  # what is left is chance
     assert abs(found[0]) < 0.05
-    none = permutation_importances(
-        views, held_out, combination, average_precision, 3, 1, lambda: False
-    )
-    assert np.isnan(none).all()
 
 
 def test_features_of_two_columns_belong_to_both():

@@ -18,9 +18,7 @@ from rareclass import MIBC, RareClassifier
 from rareclass.ensemble.members import machines, registry
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
-from rareclass.ensemble.score_functions import KernelFunction
 from rareclass.errors import MissingPackageError
-from rareclass.metrics import average_precision
 
 # As much of each as takes no time; whoever has no entry is tried as it is.
 QUICK = {
@@ -30,7 +28,6 @@ QUICK = {
     "extra trees": {"trees": 4},
     "catboost": {"rounds": 4},
     "kernel on quantiles": {"lams": (0.1, 0.01), "n_majority": 20, "most_rare": 3},
-    "smooth kernel on logarithms": {"lams": (0.1,), "n_majority": 5},
     "logistic regression": {"strengths": (0.1,)},
     "logistic regression on indicators": {"strengths": (0.1,)},
 }
@@ -83,7 +80,7 @@ def test_hard_tables(member, table):
     assert np.isfinite(scores).all()
     assert np.isnan(model.held_out_score_) == (y.sum() == 1)
     assert model.predict(frame).shape == y.shape
-    assert model.without_time_ == {}
+    assert model.without_time_ == []
     nowhere = frame.assign(**{name: np.nan for name in frame.columns if "word" not in name})
     assert np.isfinite(model.score_samples(nowhere)).all()
     for each in model.members_:
@@ -199,45 +196,6 @@ def test_linear_members_are_their_machines():
         np.testing.assert_allclose(moments.functions[k].weights, np.ravel(alone.coef_), rtol=1e-6)
 
 
-def test_a_learned_metric_follows_what_decides():
-    random = np.random.default_rng(0)
-    is_rare = np.arange(240) % 8 == 0
-    X = random.normal(size=(240, 6))
-    X[is_rare, 2] *= 0.1  # in the middle of one feature: no mean tells
-    rows = EncodedFolds(X, is_rare, None, np.arange(240) // 8 % 3, seed=0, n_jobs=1)
-    member = MEMBERS["kernel on quantiles"](lams=(2.0**-4, 2.0**-7), n_majority=100)
-    *plain, smoother, learned = member.cross_fit(rows)
-    assert smoother.setting == "learned metric, lam 2^-4"
-    assert learned.setting == "learned metric, lam 2^-7"
-    best = max(average_precision(is_rare, each.held_out) for each in plain)
-    assert average_precision(is_rare, learned.held_out) > best
-    # Functions of the folds are in metrics of their own, those of new rows in one of all folds.
-    assert len({id(each.scales) for each in learned.functions}) == 3
-    common = learned.for_new[0].scales
-    assert all(each.scales is common for each in learned.for_new)
-    for scales in (common, *(each.scales for each in learned.functions)):
-        assert int(np.argmax(scales)) == 2
-    assert common[2] > 1.2 * np.delete(common, 2).max()
-    # The metric of all folds knows the labels of each: held-out scores are those of another one.
-    tested = rows.fold == 0
-    of_fold, of_all = (each[0].scores(X[tested]) for each in (learned.functions, learned.for_new))
-    np.testing.assert_allclose(of_fold, learned.held_out[tested], atol=1e-3)
-    assert not np.allclose(of_all, learned.held_out[tested], atol=1e-3)
-    # A tenth as like the landmarks as any training row is to the others.
-    for each in (plain[0].functions[0], learned.functions[0], learned.for_new[0]):
-        lowest = each.with_similarity(X)[:, 1].min()
-        assert 0.1 * (lowest - 1.0) <= each.least <= 0.1 * lowest
-    # New rows are scored by one function in one metric: that of `for_new`, not of the folds.
-    mean = rows.mean_of(learned)
-    assert isinstance(mean, KernelFunction)
-    assert mean.scales is common
-    np.testing.assert_array_equal(mean.scores(X), KernelFunction.mean_of(learned.for_new).scores(X))
-    assert plain[0].for_new is None
-    np.testing.assert_array_equal(
-        rows.mean_of(plain[0]).scores(X), KernelFunction.mean_of(plain[0].functions).scores(X)
-    )
-
-
 def test_a_view_that_holds_nothing_ranks_nothing():
     rows = encoded()
     for each in MEMBERS["logistic regression on indicators"]().cross_fit(
@@ -266,20 +224,19 @@ def apart(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(("n_rows", "dtype"), [(9, np.float64), (10, np.float32)])
-@pytest.mark.parametrize("scales", [None, np.array([1.0, 2.0])])
-def test_only_many_rows_are_of_single_precision(n_rows, dtype, scales, monkeypatch):
+def test_only_many_rows_are_of_single_precision(n_rows, dtype, monkeypatch):
     monkeypatch.setattr(machines, "_SINGLE_PRECISION_ROWS", 10)
     X = np.arange(2.0 * n_rows).reshape(-1, 2)
-    source = machines._source(SimpleNamespace(X=X, fold=np.zeros(n_rows)), scales)
+    source = machines._source(SimpleNamespace(X=X, fold=np.zeros(n_rows)))
     held = source.take(slice(None))
     assert held.dtype == dtype
-    np.testing.assert_array_equal(held, X if scales is None else X * scales)
+    np.testing.assert_array_equal(held, X)
 
 
 def test_new_rare_rows_are_not_taken_for_rows_like_nothing():
     X, is_rare = apart(300, 0)
     fold = np.random.default_rng(0).permutation(300) % 3
-    found = MEMBERS["smooth kernel on logarithms"](lams=(0.01,)).cross_fit(
+    found = MEMBERS["kernel on quantiles"](lams=(0.01,)).cross_fit(
         EncodedFolds(X, is_rare, None, fold, seed=0, n_jobs=1)
     )
     function = found[0].functions[0]

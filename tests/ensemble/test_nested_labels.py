@@ -23,12 +23,11 @@ from rareclass.encoding.views import VIEWS
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.identifiers import without_identifiers
 from rareclass.ensemble.members.machines import (
-    GaussianOnTails,
+    LaplaceOnQuantiles,
     LogisticOnIndicators,
     LogisticOnQuantiles,
 )
 from rareclass.ensemble.members.trees import ExtraTrees
-from rareclass.ensemble.race import TimeBudget
 from rareclass.ensemble.score_functions import LinearFunction, MeanFunction
 from rareclass.ensemble.training_rows import (
     FitInput,
@@ -126,7 +125,7 @@ def test_features_are_centred_by_the_rows_that_the_fold_learns_from():
     shop = np.where((fold == 0) & (rng.random(n) < 0.5), 0, rng.integers(0, 40, n))
     table = read_table(pd.DataFrame({"shop": [f"s{k}" for k in shop]}))
     made = TrainingViews(FoldedRows(table, y, weight, fold, np.arange(n)))
-    for name in ("quantiles", "asinh"):
+    for name in ("quantiles",):
         folds, view = made.folds(name, 0, 1), made.views[name]
         for number in range(3):
             of_labels = view.labels_of_[folds.features_of(number)] == number
@@ -203,7 +202,7 @@ def test_what_a_fold_leaves_out_is_decided_by_its_own_rows():
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        one, other = (without_identifiers(each, False, TimeBudget(600), 0) for each in views_of)
+        one, other = (without_identifiers(each, False, 0) for each in views_of)
     assert one.left_out[2] == other.left_out[2] == ("shop",)
     for name in VIEWS:
         every = np.arange(0, 2400, 7)
@@ -268,7 +267,7 @@ KINDS = [
     (LogisticOnQuantiles(strengths=(0.1,)), LinearFunction, 1e-9),
     (LogisticOnIndicators(strengths=(0.1,)), LinearFunction, 1e-9),
     (ExtraTrees(trees=3), TreeSum, 1e-9),
-    (GaussianOnTails(lams=(2.0**-6,), n_majority=40, most_rare=40), MeanFunction, 1e-4),
+    (LaplaceOnQuantiles(lams=(2.0**-6,), n_majority=40, most_rare=40), MeanFunction, 1e-4),
 ]
 
 

@@ -18,7 +18,7 @@ from faults import refused
 from rareclass import RareClassifier
 from rareclass.encoding import typed_table as table_reading
 from rareclass.ensemble import combined_ranking, training_rows
-from rareclass.ensemble.members.machines import GaussianOnTails, LaplaceOnQuantiles
+from rareclass.ensemble.members.machines import LaplaceOnQuantiles
 from rareclass.ensemble.members.trees import ExtraTrees
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, finding_of
@@ -27,7 +27,7 @@ from rareclass.rows import from_arrays, from_parquet
 
 N = 120
 SPLITS = [(np.flatnonzero(np.arange(N) % 3 != k), np.arange(k, N, 3)) for k in range(3)]
-KERNEL = GaussianOnTails(lams=(2.0**-4,))
+KERNEL = LaplaceOnQuantiles(lams=(2.0**-4,))
 TREES = ExtraTrees(trees=10)
 
 
@@ -69,7 +69,7 @@ def test_what_is_learned_is_told():
     assert sum(member.weight for member in model.members_) == pytest.approx(1.0)
     assert set(model.views_) == {member.view for member in model.members_}
     board = pd.DataFrame(model.leaderboard_)
-    assert set(board["member"]) == {"mean difference", "smooth kernel on logarithms", "extra trees"}
+    assert set(board["member"]) == {"mean difference", "kernel on quantiles", "extra trees"}
     assert board["objective"].is_monotonic_decreasing
     assert (board["average_precision_low"] <= board["average_precision"]).all()
     assert (board["average_precision"] <= board["average_precision_high"]).all()
@@ -151,7 +151,7 @@ def test_the_same_seed_gives_the_same_model_in_any_number_of_threads(cv, kernel)
 
 
 def test_a_weight_is_so_many_copies_and_none_is_absence():
-    members = [MeanDifference(), GaussianOnTails(lams=(2.0**-4,), n_majority=N)]
+    members = [MeanDifference(), LaplaceOnQuantiles(lams=(2.0**-4,), n_majority=N)]
     weight = np.random.default_rng(0).integers(0, 4, N).astype(float)
     weight[:12] = 1.0
     copies = np.repeat(np.arange(N), weight.astype(int))

@@ -27,21 +27,18 @@ from rareclass.kernels.kernels import make_kernel
 
 @st.composite
 def expansions(draw):
-    """A kernel function's parts, with scales or without, and rows to score."""
+    """A kernel function's parts, and rows to score."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_landmarks, n_features = draw(st.integers(1, 12)), draw(st.integers(1, 5))
     kernel = draw(st.sampled_from(["gaussian", "laplace"]))
     width = float(random.uniform(0.5, 3.0))
     landmarks = random.normal(size=(n_landmarks, n_features))
     coefficients = random.normal(size=(2, n_landmarks)) * 10.0 ** random.integers(-3, 4)
-    scales = random.uniform(0.1, 2.0, n_features) if draw(st.booleans()) else None
     X = random.normal(size=(draw(st.integers(0, 300)), n_features))
-    return kernel, width, landmarks, coefficients, scales, X
+    return kernel, width, landmarks, coefficients, X
 
 
-def plain(kernel, width, landmarks, coefficients, scales, X):
-    if scales is not None:
-        X = X * scales
+def plain(kernel, width, landmarks, coefficients, X):
     return make_kernel(kernel, width).block(X, landmarks.astype(np.float32).astype(float)) @ (
         coefficients
     )
@@ -50,10 +47,10 @@ def plain(kernel, width, landmarks, coefficients, scales, X):
 @given(expansions())
 @draws(30)
 def test_settings_of_one_member_share_their_kernel_matrix(parts):
-    kernel, width, landmarks, coefficients, scales, X = parts
-    one, other = (KernelFunction(kernel, width, landmarks, each, scales) for each in coefficients)
+    kernel, width, landmarks, coefficients, X = parts
+    one, other = (KernelFunction(kernel, width, landmarks, each) for each in coefficients)
     other.least, other.most = 1.0, 0.0
-    apart = KernelFunction(kernel, 2.0 * width, landmarks, coefficients[0], scales)
+    apart = KernelFunction(kernel, 2.0 * width, landmarks, coefficients[0])
     line = LinearFunction(np.ones(X.shape[1]))
     functions = [one, line, other, apart]
     with mock.patch.object(
@@ -69,9 +66,9 @@ def test_settings_of_one_member_share_their_kernel_matrix(parts):
 @given(expansions())
 @draws(60)
 def test_a_kernel_function_is_its_expansion(parts):
-    kernel, width, landmarks, (coefficients, _), scales, X = parts
-    function = KernelFunction(kernel, width, landmarks, coefficients, scales)
-    expected = plain(kernel, width, landmarks, coefficients, scales, X)
+    kernel, width, landmarks, (coefficients, _), X = parts
+    function = KernelFunction(kernel, width, landmarks, coefficients)
+    expected = plain(kernel, width, landmarks, coefficients, X)
     # Beside a landmark the root of a squared distance that cancels has half of the digits.
     atol = (1e-5 if kernel == "gaussian" else 2e-3) * np.abs(coefficients).sum()
     scores = function.scores(X)
@@ -89,9 +86,9 @@ def test_threads_change_no_score():
 @given(expansions(), st.booleans())
 @draws(40)
 def test_the_mean_of_kernel_functions_is_one(parts, same_landmarks):
-    kernel, width, landmarks, coefficients, scales, X = parts
-    first = KernelFunction(kernel, width, landmarks, coefficients[0], scales)
-    second = KernelFunction(kernel, width, landmarks[::-1], coefficients[1], scales)
+    kernel, width, landmarks, coefficients, X = parts
+    first = KernelFunction(kernel, width, landmarks, coefficients[0])
+    second = KernelFunction(kernel, width, landmarks[::-1], coefficients[1])
     if same_landmarks:
         second = copy.copy(first)
         second.coefficients = coefficients[1]
@@ -103,11 +100,10 @@ def test_the_mean_of_kernel_functions_is_one(parts, same_landmarks):
     np.testing.assert_array_equal(alone.scores(X), first.scores(X))
 
 
-def test_kernel_functions_of_different_metrics_have_no_mean():
+def test_functions_of_different_kernels_have_no_mean():
     one = KernelFunction("gaussian", 1.0, np.eye(2), np.ones(2))
     for other in (
         KernelFunction("gaussian", 2.0, np.eye(2), np.ones(2)),
-        KernelFunction("gaussian", 1.0, np.eye(2), np.ones(2), np.ones(2)),
         KernelFunction("laplace", 1.0, np.eye(2), np.ones(2)),
     ):
         with pytest.raises(ValueError, match="no common expansion"):
@@ -129,16 +125,11 @@ def functions_of(kind, n_features, random):
         trees = [random_tree(random, 5) for _ in range(6)]
         trees = [each._replace(feature=each.feature % n_features) for each in trees]
         return [TreeSum.of(trees[:3], 0.3), TreeSum.of(trees[3:])]
-    scales = [random.uniform(0.5, 2, n_features) if kind == "metrics" else None for _ in range(2)]
-    return [
-        KernelFunction(
-            "laplace", 1.0, random.normal(size=(4, n_features)), random.normal(size=4), each, 0.1
-        )
-        for each in scales
-    ]
+    landmarks = (random.normal(size=(4, n_features)) for _ in range(2))
+    return [KernelFunction("laplace", 1.0, Z, random.normal(size=4), 0.1) for Z in landmarks]
 
 
-@given(st.sampled_from(["linear", "trees", "kernel", "metrics"]), st.integers(0, 2**32))
+@given(st.sampled_from(["linear", "trees", "kernel"]), st.integers(0, 2**32))
 @draws(60)
 def test_a_function_at_some_features_of_rows_of_more(kind, seed):
     """By a function of the features alone, whatever the others are."""
@@ -158,7 +149,7 @@ def test_a_function_at_some_features_of_rows_of_more(kind, seed):
         function.check_parts()
     # The mean of functions at other features, and such a mean at features of yet wider rows.
     mean = mean_function(within)
-    assert isinstance(mean, MeanFunction) == (kind in ("kernel", "metrics"))
+    assert isinstance(mean, MeanFunction) == (kind == "kernel")
     np.testing.assert_allclose(mean.scores(X), np.mean(expected, axis=0), rtol=1e-5, atol=1e-6)
     for function, scores in zip(within, scores_of(within, X), strict=True):
         np.testing.assert_allclose(scores, function.scores(X), rtol=1e-6)
@@ -191,7 +182,7 @@ def test_a_row_that_is_far_from_all_landmarks_scores_no_more_than_the_majority()
     assert function.scores(np.array([[1.9]]))[0] < -0.9
     mean = KernelFunction.mean_of([function, copy.copy(function)])
     np.testing.assert_allclose(mean.scores(far), -0.9)
-    apart = KernelFunction("gaussian", 0.5, landmarks, np.array([-1.0, -1.0]), None, 0.5, -0.7)
+    apart = KernelFunction("gaussian", 0.5, landmarks, np.array([-1.0, -1.0]), 0.5, -0.7)
     np.testing.assert_allclose(KernelFunction.mean_of([function, apart]).scores(far), -0.8)
 
 
@@ -216,8 +207,6 @@ def test_a_linear_function_takes_dense_and_sparse_rows():
         ("coefficients", np.ones(3), True),
         ("coefficients", np.ones(2), False),
         ("coefficients", np.ones(3, int), False),
-        ("scales", np.ones(2), True),
-        ("scales", np.ones(3), False),
         ("features", np.array([4, 0]), True),
         ("features", np.array([1, 0, 2]), False),
     ],

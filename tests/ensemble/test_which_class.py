@@ -13,7 +13,7 @@ from sklearn.base import clone
 from ensemble.quick_members import MeanDifference
 from rareclass import RareClassifier
 from rareclass.decide.class_thresholds import called_class
-from rareclass.ensemble import combination, which_class
+from rareclass.ensemble import which_class
 from rareclass.ensemble.members.trees import ExtraTrees
 from rareclass.ensemble.which_class import shares
 from rareclass.errors import ErrorKind, InputError
@@ -64,26 +64,6 @@ def test_probabilities_are_those_of_any_rare_class_divided():
     np.testing.assert_allclose(found[:, :3], rare[:, None] * which, rtol=1e-12)
     np.testing.assert_allclose(found[:, 3], 1.0 - rare, rtol=1e-12)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
-
-
-@pytest.mark.parametrize(("taken", "left"), [(10.0, 78.0), (95.0, 20.0)])
-def test_classes_have_all_that_is_left_or_a_fifth_of_the_time(taken, left, monkeypatch):
-    now, given = [0.0], []
-    combine, learn_classes = combination.combine, which_class.learn_classes
-
-    def combine_late(*rows):
-        now[0] = taken
-        return combine(*rows)
-
-    def learn(race, n_classes, seconds_left):
-        given.append(seconds_left())
-        return learn_classes(race, n_classes, seconds_left)
-
-    monkeypatch.setattr("rareclass.ensemble.race.learning_clock", lambda: now[0])
-    monkeypatch.setattr(combination, "combine", combine_late)
-    monkeypatch.setattr(which_class, "learn_classes", learn)
-    quick(time_budget=100.0, members=[MeanDifference()]).fit(X, Y)
-    assert given == [pytest.approx(left)]
 
 
 def test_the_score_is_that_of_two_classes():

@@ -14,9 +14,7 @@ from numba.core import event
 from ensemble.quick_members import Clock, MeanDifference, Slow
 from rareclass import RareClassifier, compiling, machine
 from rareclass.compiling import compiled_seconds
-from rareclass.ensemble import race
-from rareclass.ensemble.race import TimeBudget
-from rareclass.findings import FindingKind, finding_of
+from rareclass.ensemble.time_limit import TimeLimit
 
 RNG = np.random.default_rng(3)
 Y = np.repeat([1, 0], [30, 170])
@@ -29,20 +27,20 @@ class Compiling(MeanDifference):
 
     clock: Clock | None = None
     compiles: float = 0.0
-    seconds: float = 0.1
+    takes: float = 0.1
 
     def learn(self, X, is_rare, weight, seed, n_jobs):
         if not self.clock.rows:
             self.clock.rows.append(len(X))
             with event.trigger_event("numba:compiler_lock"):
                 self.clock.now += self.compiles
-        self.clock.now += self.seconds
+        self.clock.now += self.takes
         return super().learn(X, is_rare, weight, seed, n_jobs)
 
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands for the one that the compiler and the race read."""
+    """A clock that stands for the one that the compiler and the time limit read."""
     one = Clock()
     monkeypatch.setattr(time, "perf_counter", one.perf_counter)
     return one
@@ -52,7 +50,7 @@ def clock(monkeypatch):
 def test_compiling_takes_nothing_of_the_budget(clock, compiles):
     first = Compiling(clock=clock, compiles=compiles)
     others = [Slow(name, clock, 0.2) for name in ("second", "third")]
-    model = RareClassifier(20.0, members=[first, *others], cv=3, n_jobs=1).fit(X, Y)
+    model = RareClassifier(time_budget=20.0, members=[first, *others], cv=3, n_jobs=1).fit(X, Y)
     assert set(model.leaderboard_["member"]) == {first.name, "second", "third"}
     assert not model.without_time_
     assert max(model.leaderboard_["seconds"]) < 1.0
@@ -60,7 +58,7 @@ def test_compiling_takes_nothing_of_the_budget(clock, compiles):
 
 @pytest.mark.parametrize("depth", [1, 2, 5])
 def test_compiling_within_compiling_counts_once(clock, depth):
-    budget, before = TimeBudget(10.0), compiled_seconds()
+    limit, before = TimeLimit.from_now(10.0), compiled_seconds()
     events = [event.trigger_event("numba:compiler_lock") for _ in range(depth)]
     for each in events:
         each.__enter__()
@@ -70,7 +68,7 @@ def test_compiling_within_compiling_counts_once(clock, depth):
         each.__exit__(None, None, None)
     clock.now += 3.0
     assert compiled_seconds() - before == pytest.approx(depth)
-    assert budget.left == pytest.approx(7.0)
+    assert limit.left == pytest.approx(7.0)
 
 
 @pytest.fixture
@@ -132,46 +130,6 @@ def test_a_process_that_reads_compiled_code_does_not_tell_that_it_compiles(tmp_p
     assert [len(lines) for lines in told] == [1, 0]
 
 
-def test_who_is_only_guessed_to_be_slow_is_measured_before_it_is_left_out(monkeypatch):
-    one = Clock()
-    monkeypatch.setattr(race, "learning_clock", one.perf_counter)
-
-    class Unlucky(Slow):
-        """Takes eight seconds at first, as where libraries are read, then nothing."""
-
-        name = "logistic regression"
-
-        def cross_fit(self, rows):
-            one.now += 8.0 if not one.rows else 0.0
-            return super().cross_fit(rows)
-
-    unlucky = Unlucky("logistic regression", one, 0.01, units=2e5)
-    quick = [
-        Slow(name, one, 0.01, units=2e5)
-        for name in ("catboost", "extra trees", "histogram boosting")
-    ]
-    model = RareClassifier(30.0, members=[unlucky, *quick], cv=3, n_jobs=1).fit(X, Y)
-    assert set(model.leaderboard_["member"]) == {each.name for each in (unlucky, *quick)}
-
-
-def test_who_fails_on_the_piece_is_named_and_the_others_go_on(monkeypatch):
-    one = Clock()
-    monkeypatch.setattr(race, "learning_clock", one.perf_counter)
-
-    class Failing(Slow):
-        def cross_fit(self, rows):
-            raise ValueError("no such luck")
-
-    long = Slow("logistic regression", one, 8.0 / 3.0, units=2e5)
-    failing = Failing("extra trees", one, 0.01, units=2e5)
-    with pytest.warns(UserWarning, match="failed") as caught:
-        model = RareClassifier(30.0, members=[long, failing], cv=3, n_jobs=1).fit(X, Y)
-    kinds = [finding_of(each.message).kind for each in caught]
-    assert FindingKind.MEMBER_FAILED in kinds
-    assert "extra trees" not in model.without_time_
-    assert set(model.leaderboard_["member"]) == {"logistic regression"}
-
-
 FIT = """
 import json, sys
 import numpy as np
@@ -179,7 +137,7 @@ from rareclass import RareClassifier
 rng = np.random.default_rng(0)
 y = rng.random(1500) < 0.05
 X = rng.normal(size=(1500, 5)) + y[:, None]
-model = RareClassifier(60.0, random_state=0, verbose=False).fit(X, y)
+model = RareClassifier(random_state=0, verbose=False).fit(X, y)
 print(json.dumps([sorted(set(model.leaderboard_["member"])), sorted(model.without_time_)]))
 """
 

@@ -16,7 +16,6 @@ from rareclass import RACHCV, RankRC, RareClassifier, rows, to_onnx
 from rareclass.cli.app import app
 from rareclass.cli.rule import _confidence
 from rareclass.compare import leaderboard
-from rareclass.ensemble.race import default_seconds
 from rareclass.errors import ErrorKind
 from rareclass.model.to_onnx import register_onnx_converters
 from rareclass.online import CBR
@@ -143,17 +142,13 @@ def test_what_is_to_be_installed_is_said(use: str, without: Callable[..., None])
 # -- printed defaults ----------------------------------------------------------------------------
 
 SHOWN = {
-    ("fit", "time_budget"): lambda: (
-        f"{default_seconds(3_000):.0f} s for up to 3,000 rows, "
-        f"{default_seconds(50_000):.0f} s for 50,000, at most {default_seconds(10**9):.0f} s"
-    ),
+    ("fit", "effort"): lambda: RareClassifier().effort,
+    ("fit", "time_budget"): lambda: str(RareClassifier().time_budget).lower(),
     ("fit", "objective"): lambda: RareClassifier().objective.replace("_", "-"),
     ("fit", "members"): lambda: RareClassifier().members,
     ("fit", "confidence"): lambda: f"{_confidence(None):g}",
     ("threshold", "confidence"): lambda: f"{_confidence(None):g}",
-    ("compare", "time_budget"): lambda: (
-        f"{leaderboard.DEFAULT_SECONDS:g} s for all methods together"
-    ),
+    ("compare", "time_budget"): lambda: str(leaderboard.CompareSettings("y", ()).seconds).lower(),
     ("hunt", "c2"): lambda: f"{c2_that_are_tried()[0]:g}",
 }
 

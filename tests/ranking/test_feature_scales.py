@@ -20,16 +20,15 @@ from rareclass.labels.levels import read_levels
 from rareclass.labels.two_classes import read_labels
 from rareclass.ranking import feature_scaling as learning
 from rareclass.ranking.feature_scaling import (
-    LearnedScales,
+    DescentRound,
     Study,
-    clearly_better,
+    clear_gain,
     distinct_rows,
+    held_out_gradients,
     learn_feature_scales,
-    row_hashes,
-    smallest_as_good,
+    slope_sums,
 )
 from rareclass.ranking.ranking_data import KernelSettings
-from rareclass.ranking.scale_gradients import KernelSlopes, held_out_gradients
 from rareclass.ranking.targets import OrderedLevels, TwoClasses
 from rareclass.rows import ArrayRows, as_source, from_arrays, from_parquet
 
@@ -63,10 +62,9 @@ def test_a_lam_of_the_grid_has_its_neighbours():
 def quick():
     """Fewer rounds, lams and folds: enough for these data."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning, "_N_ROUNDS", 3)
-        patch.setattr(learning, "_FULL_RATE_ROUNDS", 1)
+        patch.setattr(learning, "_N_ROUNDS", 5)
+        patch.setattr(learning, "_FULL_RATE_ROUNDS", 3)
         patch.setattr(learning, "_LAMS", np.array([2.0**-2, 2.0**-6]))
-        patch.setattr(learning, "_FOLD_SETS", (1001,))
         yield
 
 
@@ -129,7 +127,8 @@ def test_slopes_are_the_derivative_of_the_kernel(kernel, is_sparse, seed):
 
     scaled = FeatureScaled(kernel, np.sqrt(squares))
     rows, points = (sparse.csr_array(X), sparse.csr_array(Z)) if is_sparse else (X, Z)
-    found = KernelSlopes(scaled, points).sums(rows, scaled.block(X, Z), by_row, by_landmark)
+    K = scaled.block(X, Z)
+    found = slope_sums(KernelExpansion(scaled, points), rows, K, by_row, by_landmark)
     for d in range(4):
         e = 1e-5 * (np.arange(4) == d)
         wanted = (total(squares + e) - total(squares - e)) / 2e-5
@@ -142,16 +141,16 @@ def study(X, y, kernel="gaussian", weight=None, has_levels=False):
         target = OrderedLevels(levels, cost_matrix(len(levels.levels), "distance"))
     else:
         target = TwoClasses(read_labels(y, weight, 1, len(y)))
-    rows, distinct = distinct_rows(as_source(X), target, 500, lambda n: 20_000)
+    rows, distinct = distinct_rows(as_source(X), target, 20_000, 0)
     return Study(rows, distinct, kernel, 4.0, 0.5, "1GiB", 1, 3)
 
 
 def held_out_losses(trials, target):
     """Mean loss of the held-out pairs of every fold, all of them formed."""
     losses, costs, labels = [], getattr(target, "costs", np.ones((2, 2))), target.labels
-    for fold, path in zip(trials.folds, trials.weights, strict=True):
+    for fold, w in zip(trials.folds, trials.weights, strict=True):
         problem = trials.prepared.problem(1.0, fold.held_out)
-        coefficients = (problem.whitener @ path[0])[:, None]
+        coefficients = (problem.whitener @ w)[:, None]
         scored = trials.prepared.scored(coefficients, tested=fold.tested)
         u = labels.rare_weight[fold.tested[labels.rare]]
         v = labels.majority_weight[fold.tested[labels.majority]]
@@ -189,7 +188,7 @@ def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, has_levels,
         trial.prepared,
         made.source.take(made.target.labels.rare),
         trial.folds,
-        [path[0] for path in trial.weights],
+        trial.weights,
         0.05 * trial.unit,
         residual=1e-10,
     )
@@ -197,30 +196,12 @@ def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, has_levels,
         e = 1e-4 * (np.arange(4) == d)
         ends = []
         for at in (squares + e, squares - e):
-            moved = made.attempt(at, lams * trial.unit / unit(made, at), made.folds(0))
+            # What lams are relative to depends on the scales for inner products.
+            unit = made.attempt(at, lams, made.folds(0)).unit
+            moved = made.attempt(at, lams * trial.unit / unit, made.folds(0))
             ends.append(held_out_losses(moved, made.target))
         wanted = (ends[0] - ends[1]) / 2e-4
         np.testing.assert_allclose(found[:, d], wanted, rtol=2e-2, atol=2e-5)
-
-
-def unit(made, squares):
-    """What lams are relative to; it depends on the scales for inner products."""
-    return made.attempt(squares, np.array([100.0]), made.folds(0)).unit
-
-
-def test_hashes_depend_on_values_alone():
-    rng = np.random.default_rng(0)
-    X = (rng.normal(size=(50, 7)) * (rng.random((50, 7)) < 0.5)).astype(np.float32)
-    X[3] = X[40]
-    X[5, 0], X[6] = -0.0, X[5]
-    X[6, 0] = 0.0
-    found = row_hashes(X)
-    for other in (X.astype(np.float64), sparse.csr_array(X), sparse.csr_array(X.astype(float))):
-        np.testing.assert_array_equal(row_hashes(other), found)
-    assert found[3] == found[40]
-    assert found[5] == found[6]
-    assert len(np.unique(found)) == 48
-    assert row_hashes(np.eye(6)).shape == np.unique(row_hashes(np.eye(6))).shape
 
 
 @draws(20)
@@ -230,38 +211,30 @@ def test_distinct_rows_do_not_depend_on_order_or_copies(seed, is_sparse):
     X, y = rng.integers(0, 3, (40, 3)).astype(float), np.arange(40) % 4 == 0
     weight = rng.integers(1, 4, 40)
     copies = rng.permutation(np.repeat(np.arange(40), weight))
-    first = distinct_rows(
-        as_source(X), TwoClasses(read_labels(y, weight, True, 40)), 6, lambda n: 15
+    to = sparse.csr_array if is_sparse else np.asarray
+    once = TwoClasses(read_labels(y, weight, True, 40))
+    repeated = TwoClasses(read_labels(y[copies], None, True, len(copies)))
+    first = distinct_rows(as_source(to(X)), once, 1000, 0)
+    second = distinct_rows(as_source(to(X[copies])), repeated, 1000, 0)
+    one, other = (
+        rows.take(slice(None)).toarray() if is_sparse else rows.take(slice(None))
+        for rows, _ in (first, second)
     )
-    rows = sparse.csr_array(X[copies]) if is_sparse else X[copies]
-    second = distinct_rows(
-        as_source(rows),
-        TwoClasses(read_labels(y[copies], None, True, len(copies))),
-        6,
-        lambda n: 15,
-    )
-    taken = second[0].take(slice(None))
-    np.testing.assert_array_equal(
-        first[0].take(slice(None)), taken.toarray() if is_sparse else taken
-    )
-    for name in ("rare", "majority", "rare_weight", "majority_weight"):
-        one, other = (getattr(target.labels, name) for _, target in (first, second))
-        # Weights are only relative to each other.
-        np.testing.assert_allclose(one / one.sum(), other / other.sum(), rtol=1e-12)
-        # The rows that are kept weigh what their whole class does.
-        kept = first[1].labels.rare_weight.sum() / first[1].labels.majority_weight.sum()
-        assert kept == pytest.approx(weight[y].sum() / weight[~y].sum(), rel=1e-12)
-    assert len(first[1].labels.rare) <= 6
-    assert len(first[1].labels.majority) <= 15
+    np.testing.assert_array_equal(one, other)
+    for rows, of_class in ((first[1].labels.rare, y), (first[1].labels.majority, ~y)):
+        wanted = np.unique(X[of_class], axis=0)
+        np.testing.assert_array_equal(np.unique(one[rows], axis=0), wanted)
+        assert len(rows) == len(wanted)
+    for name in ("rare_weight", "majority_weight"):
+        a, b = (getattr(target.labels, name) for _, target in (first, second))
+        np.testing.assert_allclose(a / a.sum(), b / b.sum(), rtol=1e-12)  # relative to each other
 
 
-def test_the_smallest_within_the_spread_is_taken():
-    rng = np.random.default_rng(0)
-    noise = rng.normal(size=(3, 10))
-    low, near, best = 0.7 + 0.01 * noise[0], 0.9 + 0.02 * noise[1], 0.9 + 0.02 * noise[2]
-    best += 0.003 + near.mean() - best.mean()
-    assert smallest_as_good([low, near, best]) == 1
-    assert smallest_as_good([best]) == 0
+def test_rows_beyond_the_limit_are_drawn_and_weigh_what_their_class_does():
+    rows, target = distinct_rows(as_source(X), TwoClasses(read_labels(Y, None, 1, len(Y))), 20, 0)
+    assert (len(target.labels.rare), len(target.labels.majority), rows.n_rows) == (20, 20, 40)
+    assert target.labels.rare_weight.sum() == pytest.approx(50.0)
+    assert target.labels.majority_weight.sum() == pytest.approx(310.0)
 
 
 @pytest.fixture(scope="module")
@@ -360,7 +333,7 @@ def test_constant_features_are_dropped_and_few_rows_are_told():
 def test_scales_leave_rows_as_far_apart_in_any_units(units):
     X, y = rare_cores(150, 30, 4, seed=1)
     made = study(units * X, y)
-    for squares in (np.array([1.5, 0.7, 1.0, 0.0]), made.equal_squares(np.array([1, 3]))):
+    for squares in (np.array([1.5, 0.7, 1.0, 0.0]), np.array([0.0, 1.0, 0.0, 1.0])):
         apart = made.normalised(squares) @ made.variance
         assert apart == pytest.approx(made.variance.sum(), rel=1e-12)
     np.testing.assert_array_equal(made.normalised(np.zeros(4)), 0.0)
@@ -388,7 +361,7 @@ def test_a_fold_learns_its_scales_without_the_rows_that_it_holds_out(monkeypatch
     def learn(settings, source, target, *others):
         labels = target.labels
         seen.append((labels.rare, np.asarray(labels.majority), labels.rare_weight))
-        return LearnedScales(scales[len(seen) % 4 - 1], [], {}, {})
+        return scales[len(seen) % 4 - 1]
 
     monkeypatch.setattr("rareclass.ranking.machine.learn_feature_scales", learn)
     monkeypatch.setattr("rareclass.ranking.search.learn_feature_scales", learn)
@@ -424,39 +397,42 @@ def test_the_cross_validated_model_and_the_path_learn_too(learned):
 
 @pytest.mark.thorough
 def test_rows_that_nothing_was_learned_from_decide():
-    # Many features of noise and few rare rows: folds that chose the scales are sure of a gain.
+    # Many features of noise and few rare rows: folds that learned the scales are sure of a gain.
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(300, 25)), np.arange(300) < 25
-    labels = read_labels(y, None, True, len(y))
-    found = learn_feature_scales(SETTINGS, as_source(X), TwoClasses(labels), 7.0, 0.5, False)
-    assert found.candidates["selected"].mean() > found.candidates["plain"].mean() + 0.1
-    np.testing.assert_array_equal(found.scales, 1.0)
+    _, rounds = learning._descend(study(X, y, Gaussian(7.0)), lambda *_: None)
+    assert rounds[-1].auc > rounds[0].auc + 0.05
+    labels = TwoClasses(read_labels(y, None, True, len(y)))
+    found = learn_feature_scales(SETTINGS, as_source(X), labels, 7.0, 0.5, False)
+    np.testing.assert_array_equal(found, 1.0)
 
 
-@given(st.integers(0, 10**6), st.integers(1, 4))
-def test_a_clear_gain_is_that_of_the_corrected_paired_test(seed, n_compared):
-    rng = np.random.default_rng(seed)
-    gain = rng.normal(1.0, 1.0, 5)
-    plain = rng.normal(size=5)
-    # The paired t test has the error sd / sqrt(n); the correction is sqrt(1 + n / 4) times that.
-    t = stats.ttest_rel(plain + gain, plain).statistic / np.sqrt(1.0 + 5 / 4)
-    wanted = stats.t.sf(t, 4) < 0.05 / n_compared
-    assert clearly_better(plain + gain, plain, n_compared) == wanted
+@given(st.integers(0, 10**6))
+def test_a_clear_gain_is_that_of_the_corrected_paired_test(seed):
+    gain = np.random.default_rng(seed).normal(1.0, 1.0, 5)
+    # The t test has the error sd / sqrt(n); the correction is sqrt(1 + n / 4) times that.
+    t = stats.ttest_1samp(gain, 0.0).statistic / np.sqrt(1.0 + 5 / 4)
+    assert clear_gain(gain) == (stats.t.sf(t, 4) < 0.05)
 
 
 def test_equal_scores_are_no_gain():
-    assert not clearly_better(np.full(5, 0.7), np.full(5, 0.7))
-    assert clearly_better(np.full(5, 0.75), np.full(5, 0.5))
+    assert not clear_gain(np.zeros(5))
+    assert clear_gain(np.full(5, 0.25))
 
 
-def test_only_what_clearly_gains_is_chosen():
-    plain = np.array([0.70, 0.74, 0.70, 0.72, 0.75])
-    noisy = plain + np.array([0.09, -0.05, 0.08, -0.04, 0.05])
-    steady = plain + np.array([0.03, 0.04, 0.03, 0.04, 0.03])
-    # The noisy one is simpler and as good as the best, but may be worse than plain.
-    assert learning._clear_gain({"plain": plain, "selected": noisy}) == "plain"
-    three = {"plain": plain, "selected": noisy, "roots": steady}
-    assert learning._clear_gain(three) == "roots"
+def test_scales_that_do_not_gain_on_their_own_rows_are_not_tried_on_others(monkeypatch):
+    descents = []
+
+    def descend(study, advance):
+        descents.append(study)
+        return np.full(3, 2.0), [DescentRound(0.7, 0.1), DescentRound(0.7, 0.1)]
+
+    monkeypatch.setattr(learning, "_descend", descend)
+    rows, y = rare_cores(120, 20, 3)
+    labels = TwoClasses(read_labels(y, None, 1, len(y)))
+    found = learn_feature_scales(SETTINGS, as_source(rows), labels, 4.0, 0.5, False)
+    assert len(descents) == 1
+    np.testing.assert_array_equal(found, 1.0)
 
 
 def test_dense_rows_to_learn_from_take_an_eighth_of_the_memory():
@@ -465,16 +441,6 @@ def test_dense_rows_to_learn_from_take_an_eighth_of_the_memory():
     assert learning._fitting_rows(1, source) == learning._LEAST_ROWS
     of_sparse = learning._fitting_rows(1, as_source(sparse.csr_array((2, 16))))  # no limit
     assert of_sparse >= learning._MAJORITY_A_RARE_ROW * learning._MOST_RARE
-
-
-def test_scales_that_do_not_gain_on_their_own_rows_are_not_tried_on_others(monkeypatch):
-    monkeypatch.setattr(learning, "_held_out_scores", lambda *_: np.full(5, 0.7))
-    rows, y = rare_cores(120, 20, 3)
-    labels = TwoClasses(read_labels(y, None, 1, len(y)))
-    found = learn_feature_scales(SETTINGS, as_source(rows), labels, 4.0, 0.5, False)
-    assert found.candidates
-    assert not found.unseen
-    np.testing.assert_array_equal(found.scales, 1.0)
 
 
 def test_what_all_scales_gain_together_moves_none():
@@ -494,9 +460,8 @@ def test_what_all_scales_gain_together_moves_none():
 def test_equal_rows_of_different_levels_stay_apart():
     X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [2.0], [2.0]])
     y = np.array([0, 0, 2, 2, 1, 1, 1])
-    rows, target = distinct_rows(
-        as_source(X), OrderedLevels(read_levels(y), np.ones((3, 3))), 9, lambda n: 9
-    )
+    levels = OrderedLevels(read_levels(y), np.ones((3, 3)))
+    rows, target = distinct_rows(as_source(X), levels, 9, 0)
     held = rows.take(slice(None))[: len(target.labels.rare), 0]
     pairs = sorted(zip(held, target.labels.rare_codes, target.labels.rare_weight, strict=True))
     assert pairs == [(0.0, 0, 2.0), (0.0, 2, 1.0), (1.0, 2, 1.0)]
@@ -539,7 +504,7 @@ def test_two_levels_learn_what_two_classes_learn():
     levels = OrderedLevels(read_levels(y.astype(int)), np.ones((2, 2)))
     classes = TwoClasses(read_labels(y, None, True, 200))
     one, other = (
-        learning.learn_feature_scales(settings, as_source(X), target, 3.0, 0.5, False).scales
+        learning.learn_feature_scales(settings, as_source(X), target, 3.0, 0.5, False)
         for target in (levels, classes)
     )
     np.testing.assert_allclose(one, other, rtol=1e-6)

@@ -229,34 +229,6 @@ def test_a_fold_without_landmarks_and_folds_that_stop_short_are_told():
         RankRCCV(LAMS, cv=None).fit(X, Y)
 
 
-def test_losses_are_chosen_together_with_lam():
-    X, y = rare_mixture(200, 20)
-    tried = ["smoothed_hinge", SmoothedHinge(0.1), ("smoothed_hinge", {"eps": 0.25})]
-    model = RankRCCV(LAMS, cv=3, losses=tried, random_state=0).fit(X, y)
-    each = [
-        RankRCCV(LAMS, cv=3, random_state=0, eps=eps).fit(X, y).cv_results_
-        for eps in (0.5, 0.1, 0.25)
-    ]
-    for name in ("mean_test_score", "lam"):
-        joined = np.concatenate([results[name] for results in each])
-        np.testing.assert_allclose(model.cv_results_[name], joined, rtol=1e-7)
-    assert model.cv_results_["loss"].tolist() == [
-        text
-        for text in ("smoothed_hinge", "SmoothedHinge(eps=0.1)", "smoothed_hinge, eps=0.25")
-        for _ in LAMS
-    ]
-    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
-    number = model.best_index_ // len(LAMS)
-    assert (model.best_loss_, model.best_loss_params_) in [
-        ("smoothed_hinge", None),
-        (tried[1], None),
-        tried[2],
-    ]
-    eps = (0.5, 0.1, 0.25)[number]
-    own = RankRC(lam=model.best_lam_, eps=eps).fit(X, y)
-    np.testing.assert_allclose(model.score_samples(X), own.score_samples(X), rtol=1e-8)
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
 
 from made_tables import rare_mixture
 from rareclass import OrdinalRankRCCV, RankRC, RankRCCV
 from rareclass.labels.two_classes import read_labels
-from rareclass.ranking import fitting, search
-from rareclass.ranking.losses import LossChoice
+from rareclass.ranking import fitting
 from rareclass.ranking.ranking_data import RankingData
-from rareclass.ranking.solvers.path import solve_paths
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import as_source
 
@@ -88,65 +84,6 @@ def test_what_is_drawn_weighs_what_all_did(most, rare, rest, weighted):
         place = {tuple(row): k for k, row in enumerate(X)}
         own = weight[[place[tuple(row)] for row in drawn]]
         assert np.ptp(labels.majority_weight / own) < 1e-9
-
-
-def test_a_first_round_leaves_the_better_half_of_the_widths_and_the_lams_near_their_best(
-    monkeypatch,
-):
-    solved = []
-
-    def count(problems, lams, *rest):
-        problems = list(problems)
-        solved.append((len(problems), len(lams)))
-        return solve_paths(problems, lams, *rest)
-
-    monkeypatch.setattr(search, "solve_paths", count)
-    lams, factors = [2.0**-k for k in range(0, 18, 2)], [0.2, 0.5, 1.0, 2.0, 4.0]
-    model = RankRCCV(lams, widths=factors, search_rows=300, cv=4, random_state=0).fit(X, Y)
-    # Every second of nine lams in two folds; then three at most of two widths in all four.
-    assert solved[:5] == 5 * [(2, 5)]
-    assert len(solved) == 7
-    assert all(folds == 4 and n_lams <= 3 for folds, n_lams in solved[5:])
-    assert model.n_splits_ == 4
-    widths = np.unique(model.cv_results_["width"] / mean_width())
-    assert len(widths) == 2
-    assert {round(width, 6) for width in widths} <= set(factors)
-
-
-@given(st.data())
-def test_the_best_of_the_first_round_go_on_with_the_lams_beside_theirs(data):
-    n_widths, n_losses = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 3))
-    within = data.draw(st.sampled_from([None, 0.0, 0.3, 2.0]))
-    grid = [2.0**-k for k in range(data.draw(st.integers(1, 9)))]
-    tried, losses = grid[::2], [LossChoice(f"loss {k}", None) for k in range(n_losses)]
-    shape = (n_widths, 2, 2, n_losses, len(tried))  # measures and folds in the middle
-    scores = np.random.default_rng(data.draw(st.integers(0, 99))).random(shape)
-    order = data.draw(st.permutations(grid))
-    first = [
-        search._Tried(
-            search._Entry(float(width), losses), order, tried, [], of_width, 1e-2, None, [], None
-        )
-        for width, of_width in enumerate(scores.reshape(n_widths, 2, 2, -1))
-    ]
-    kept = search._better_half(first, within)
-    means = scores.mean(axis=2)
-    half = min(n_widths * n_losses, max(2, n_widths * n_losses // 2))
-    wanted: dict[int, dict[int, int]] = {}
-    for _ in range(
-        half
-    ):  # the best of those that are left, by its AUC or what decides among equals
-        top = np.nanmax(means[:, 0])
-        near = means[:, 0] >= top - (within or 0.0)
-        by = means[:, 0] if within is None else means[:, 1]
-        place = np.unravel_index(np.nanargmax(np.where(near, by, -1.0)), by.shape)
-        wanted.setdefault(int(place[0]), {})[int(place[1])] = 2 * int(place[2])
-        means[place[0], :, place[1]] = np.nan
-    assert {int(e.width): e.losses for e in kept} == {
-        width: [losses[k] for k in sorted(of_loss)] for width, of_loss in wanted.items()
-    }
-    for entry in kept:
-        near = {k + step for k in wanted[int(entry.width)].values() for step in (-1, 0, 1)}
-        assert (entry.lams, entry.lam_stride) == ([v for k, v in enumerate(grid) if k in near], 1)
 
 
 def test_folds_of_all_rows_are_those_of_the_part():

@@ -54,7 +54,7 @@ def test_lists_go_from_no_case_to_a_model(tmp_path):
     table, journal = started(tmp_path)
     by, found = [], []
     for _ in range(4):
-        listed = next_rows(table, journal, budget=20, time_budget=2)
+        listed = next_rows(table, journal, budget=20)
         answer(table, journal, listed)
         by.append(listed.scored_by)
         found.append(sum(verdict.label == "fraud" for verdict in journal.verdicts.values()))
@@ -71,7 +71,7 @@ def test_lists_go_from_no_case_to_a_model(tmp_path):
 def test_a_list_says_why_and_has_the_cells(tmp_path):
     cases, others = np.flatnonzero(RARE)[:LEAST_RARE], np.flatnonzero(~RARE)[:LEAST_OTHERS]
     table, journal = started(tmp_path, (*cases, *others))
-    listed = next_rows(table, journal, budget=10, shares=Shares(0.2, 0.3), time_budget=2)
+    listed = next_rows(table, journal, budget=10, shares=Shares(0.2, 0.3))
     assert listed.scored_by == "verdicts"
     rows = listed.rows
     assert rows["review reason"].to_list() == ["score"] * 5 + ["teaches"] * 2 + ["random"] * 3

@@ -21,7 +21,7 @@ def value_of(formula: Callable[[Tensor], Tensor], X: np.ndarray) -> np.ndarray:
     return answers(finished(inputs, outputs, X.shape[1]), X)["score"]
 
 
-@pytest.mark.parametrize("how", ["quantiles", "asinh", "clipped"])
+@pytest.mark.parametrize("how", ["quantiles", "clipped"])
 def test_numbers_are_bounded_as_the_library_bounds_them(how: str) -> None:
     random = np.random.default_rng(0)
     X = random.standard_cauchy(size=(200, 3)) * [1.0, 1e3, 1e-3] + [0.0, 5.0, -1.0]

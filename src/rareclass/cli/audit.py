@@ -19,7 +19,7 @@ from rareclass.cli.door import (
     seed_option,
 )
 from rareclass.cli.fit_text import print_data
-from rareclass.cli.method import parse_seconds
+from rareclass.cli.method import EFFORT_HELP, EffortName
 from rareclass.cli.screen import add_numbers, file_text, new_table, output, print_notes
 from rareclass.errors import counted
 
@@ -63,13 +63,9 @@ def audit(
             help="Ensemble members, separated by commas, as for rareclass fit.", show_default="auto"
         ),
     ] = None,
-    time_budget: Annotated[
-        str | None,
-        typer.Option(
-            help="Time limit of each model: seconds, 5m or 1h.",
-            show_default="that of rareclass fit",
-        ),
-    ] = None,
+    effort: Annotated[
+        EffortName, typer.Option(metavar="EFFORT", help=EFFORT_HELP)
+    ] = EffortName.standard,
     seed: Annotated[int, seed_option("Same seed, same rows.")] = 0,
     written: OutputOptions,
     table: TableOptions,
@@ -91,7 +87,6 @@ def audit(
     place = table.place(given, "DATA")
     check_output(out, "--out", written.overwrite, {"the file to be read": place})
     written.check({"the file to be read": place, "--out": out}, written.overwrite)
-    seconds = None if time_budget is None else parse_seconds("--time-budget", time_budget)
     named = check_members(tuple(each.strip() for each in (members or "auto").split(",")))
     file = named_columns(open_table(place, table.character))
     settings = FitSettings(
@@ -115,7 +110,7 @@ def audit(
             pos_label=1,
             top=top,
             n_repeats=repeats,
-            time_budget="auto" if seconds is None else seconds,
+            effort=effort.value,
             members=list(named),
             random_state=seed,
         )

@@ -106,8 +106,8 @@ def compare(
     time_budget: Annotated[
         str | None,
         typer.Option(
-            help="Time for each method, all folds together: seconds, or one such as 5m.",
-            show_default="40 s for all methods together",
+            help="Stop a method that takes longer, all folds together: seconds, or one such as 5m.",
+            show_default="none",
         ),
     ] = None,
     k: Annotated[

@@ -96,7 +96,7 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
     """The first two steps, as the command line does them."""
     from rareclass.decide.threshold_rule import ThresholdRule
     from rareclass.fit.auto_method import AutoMethod
-    from rareclass.fit.demo import ALERTS_A_DAY, MODEL_NAME, PAYMENTS, SCORES_NAME, SECONDS, TARGET
+    from rareclass.fit.demo import ALERTS_A_DAY, MODEL_NAME, PAYMENTS, SCORES_NAME, TARGET
     from rareclass.fit.training_set import FitSettings
     from rareclass.model.model_file import load_model
     from rareclass.model.score_file import ScoreSettings, score_rows
@@ -104,10 +104,10 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
     from rareclass.tables.table_file import open_table
 
     model, scores, per_day = out / MODEL_NAME, out / SCORES_NAME, PAYMENTS.payments_a_day
-    words = ("--target", TARGET, "--alerts", f"{ALERTS_A_DAY}/{per_day}", "--time-budget", SECONDS)
+    words = ("--target", TARGET, "--alerts", f"{ALERTS_A_DAY}/{per_day}")
     _print_step(console, "1. Train", command_line("fit", weeks.train, *words, "--out", model))
     rule = DecisionRule(ThresholdRule.max_alerts(ALERTS_A_DAY, rows=per_day))
-    settings = FitSettings(target=TARGET, method=AutoMethod(seconds=SECONDS), seed=seed, rule=rule)
+    settings = FitSettings(target=TARGET, method=AutoMethod(), seed=seed, rule=rule)
     fit_and_save(console, open_table(weeks.train), model, settings)
     _print_step(console, "2. Score", command_line("score", model, weeks.test, "--out", scores))
     scoring = score_rows(load_model(model), weeks.test, scores, ScoreSettings())

@@ -271,21 +271,17 @@ def _print_combination(
     """Print the members of a combination, the columns that matter, and what a score means."""
     if details:
         print_leaderboard(console, method.leaderboard, method.also_tried, trained.estimate)
-        if method.behind:
-            behind = ", ".join(method.behind)
-            console.print(f"Far behind on the first fold, so not trained on the others: {behind}")
     else:
         console.print(f"Ensemble members by weight: {_weights(method.leaderboard)}")
-    untried = list(dict.fromkeys([*method.not_tried, *method.without_time]))
-    if untried:
+    if untried := method.without_time:
         names = ", ".join(untried) if details else counted(len(untried), "member")
-        console.print(f"Not trained, time budget used up: {names} (--time-budget gives more)")
+        console.print(f"Not trained, for the time limit: {names} (--time-budget gives more)")
     if matter := _columns_that_matter(method.importances):
         console.print(f"Columns by permutation importance: {matter}")
-        n_columns = sum(column.is_used for column in trained.content.facts.columns)
+        n_left = sum(column.is_used for column in trained.content.facts.columns)
+        n_left -= len(method.importances)
+        left = f"; {counted(n_left, 'column')} not shuffled" if n_left else ""
         if details:
-            n_left = n_columns - len(method.importances)
-            left = f"; {counted(n_left, 'column')} not tested, for lack of time" if n_left else ""
             console.print(
                 f"  (in brackets: loss of {method.objective} if the column is shuffled{left})"
             )

@@ -27,6 +27,20 @@ class MethodName(StrEnum):
     ordinal_rankrc = "ordinal-rankrc"
 
 
+class EffortName(StrEnum):
+    """Plans of auto: how much work a training is."""
+
+    quick = "quick"
+    standard = "standard"
+    thorough = "thorough"
+
+
+EFFORT_HELP = (
+    "Plan of auto: quick (a third of the time), standard, or thorough (more folds and rows). The "
+    "same rows, seed and effort give the same model."
+)
+
+
 class Covariance(StrEnum):
     """Forms of the covariance of the majority that MIBC keeps."""
 
@@ -37,6 +51,7 @@ class Covariance(StrEnum):
 
 def _of_auto(method: str) -> dict[str, tuple[str, str]]:
     return {
+        "effort": ("auto", f"{method} has one"),
         "time_budget": ("auto", f"{method} has no time limit"),
         "objective": ("auto", f"{method} has a fixed one"),
         "members": ("auto", f"{method} has no members"),
@@ -87,12 +102,16 @@ class MethodOptions:
             "large tables. ordinal-rankrc: a kernel machine for ordered levels, such as grades.",
         ),
     ] = MethodName.auto
+    effort: Annotated[
+        EffortName | None,
+        typer.Option(metavar="EFFORT", help=EFFORT_HELP, show_default="standard"),
+    ] = None
     time_budget: Annotated[
         str | None,
         typer.Option(
-            help="Time limit of training with auto: seconds, 5m or 1h. Ctrl-C ends it earlier and "
-            "keeps the best model so far.",
-            show_default="10 s for up to 3,000 rows, 41 s for 50,000, at most 60 s",
+            help="Time limit of training with auto: seconds, 5m or 1h. It cuts the plan, and the "
+            "model then depends on the speed of the machine. Ctrl-C keeps the members so far.",
+            show_default="none",
         ),
     ] = None
     objective: Annotated[
@@ -182,6 +201,8 @@ class MethodOptions:
         from rareclass.fit.auto_method import AutoMethod, check_members, check_objective
 
         asked: dict[str, Any] = {}
+        if self.effort is not None:
+            asked["effort"] = self.effort.value
         if self.time_budget is not None:
             asked["seconds"] = parse_seconds("--time-budget", self.time_budget)
         if self.objective is not None:

@@ -53,9 +53,6 @@ class ListOptions:
     random: Annotated[
         float, typer.Option(help="Share of rows drawn at random, by known chances.")
     ] = 0.1
-    time_budget: Annotated[
-        float, typer.Option(min=0.5, help="Seconds for training on the verdicts.")
-    ] = 10.0
     seed: Annotated[int, seed_option("Same seed, same list.")] = 0
     skip_open: Annotated[
         bool,
@@ -186,7 +183,7 @@ def review(
     said.read(console, kept, read)
 
     def more() -> "ReviewList":
-        return next_rows(read, kept, model, how.budget, shares, how.time_budget, how.seed)
+        return next_rows(read, kept, model, how.budget, shares, how.seed)
 
     if sheet is not None or page or (said.verdicts is None and labelled is None):
         listed = (None if how.skip_open else open_list(read, kept)) or more()

@@ -7,7 +7,7 @@ import numpy as np
 
 from rareclass.compare.methods import MethodComparison, Report, compare_methods
 from rareclass.compare.out_of_fold import MethodRun
-from rareclass.compare.peers import PEERS, PeerSettings, prepared, why_not
+from rareclass.compare.peers import PeerSettings, prepared, why_not
 from rareclass.compare.score_columns import Standings
 from rareclass.encoding.target import Positive
 from rareclass.errors import ErrorKind, InputError, counted
@@ -23,13 +23,7 @@ from rareclass.metrics import average_precision
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 
-# Of learning, for all methods together, where no time for each was given: about a minute with the
-# start of their processes. The second is the share of a method that keeps a time by itself.
-DEFAULT_SECONDS, _OWN_SHARE = 40.0, 0.4
-# Methods that keep a time by themselves may take this many times as long.
-_GRACE = 1.5
 ORDERED_BY = "average_precision"
-_LEAST_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -45,25 +39,17 @@ class CompareSettings:
     groups: str | None = None
     time: str | None = None
     folds: int = 5
-    seconds: float | None = None  # for a method, all folds together; None: all in DEFAULT_SECONDS
+    seconds: float | None = None  # a method that takes longer, all folds together, is stopped
     seed: int = 0
     ks: tuple[float, ...] = ()  # beside the number of rare rows
-
-    @property
-    def own_seconds(self) -> float:
-        """Return the seconds of a method that keeps a time by itself, all folds together."""
-        return _OWN_SHARE * DEFAULT_SECONDS if self.seconds is None else self.seconds
 
     def plan(self) -> str:
         """Return what is going to be done, and how long it may take."""
         names = [name for name in self.methods if not why_not(name)]
         what = f"Plan: {counted(len(names), 'method')} on the same {self.folds} folds"
-        if self.seconds is None:
-            return (
-                f"{what}, {DEFAULT_SECONDS:g} s of learning in all; a method that needs more than "
-                f"its share is stopped. {', '.join(names)}."
-            )
-        return f"{what}, up to {self.seconds:g} s each. {', '.join(names)}."
+        if self.seconds is not None:
+            what += f", each stopped after {self.seconds:g} s"
+        return f"{what}. {', '.join(names)}."
 
 
 @dataclass(frozen=True)
@@ -193,7 +179,6 @@ def compare_on(
     setting = PeerSettings(
         tuple(column for column in data.columns if column.is_used),
         settings.seed,
-        max(settings.own_seconds / settings.folds, _LEAST_SECONDS),
         available_memory() // 4,
         data.zero_based,
     )
@@ -222,8 +207,7 @@ def compare_on(
         sample_weight=data.weight,
         k=[None, *sorted(settings.ks)],
         pos_label=1,
-        time_budget=_limits(list(methods), settings),
-        total_time=DEFAULT_SECONDS if settings.seconds is None else None,
+        time_budget=settings.seconds,
         report=report,
         isolate=isolate,
         random_state=settings.seed,
@@ -254,12 +238,6 @@ def of_classes(found: MethodComparison, data: TrainingSet) -> dict[str, dict[str
                 ap = average_precision(which[rows] == k, rates[rows], weight[rows])
                 by_method[method][name] = float(ap)
     return by_method
-
-
-def _limits(methods: list[str], settings: CompareSettings) -> dict[str, float]:
-    """Return the seconds of each method that has a limit of its own."""
-    own = {name: _GRACE * settings.own_seconds for name in methods if PEERS[name].has_budget}
-    return own if settings.seconds is None else dict.fromkeys(methods, settings.seconds) | own
 
 
 def _reasons(runs: list[MethodRun]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,8 +28,6 @@ from rareclass.machine import track
 from rareclass.metrics import average_precision
 from rareclass.parameters import check_number, check_whole, is_whole
 
-# A method may always take this share of the total time.
-_LEAST_SHARE = 0.02
 Run = Callable[[Any, float | None, Advance], MethodOutcome]
 Report = Callable[[MethodRun, float | None], None]
 
@@ -99,7 +97,6 @@ def compare_methods(
     k: float | Sequence[float | None] | None = None,
     pos_label: Any = None,
     time_budget: float | Mapping[str, float] | None = None,
-    total_time: float | None = None,
     report: Report | None = None,
     isolate: bool = False,
     level: float = 0.95,
@@ -145,10 +142,6 @@ def compare_methods(
     time_budget : float or mapping of names to float, optional
         Seconds for each method, all folds together: one that needs more is stopped and has no
         place. With ``isolate=False`` only between folds.
-    total_time : float, optional
-        Seconds of learning for all methods together: each may take an equal share of what is left,
-        unless `time_budget` names it, and is stopped as soon as its first fold shows that it needs
-        half as much again. Quick methods first leave more to slow ones.
     report : callable, optional
         Called after each method with its `MethodRun` and the average precision of its out-of-fold
         scores, None where it has none.
@@ -193,7 +186,7 @@ def compare_methods(
         raise InputError(
             "methods= is empty.", "Give a mapping of names to estimators.", ErrorKind.SHAPE
         )
-    times = _Times.of(methods, time_budget, total_time)
+    limits = _limits(methods, time_budget)
     check_whole("random_state", random_state, "a whole number of at least 0", 0)
     rows, words = _fold_rows(X, y, cv, groups, time, sample_weight, pos_label, random_state)
     tested = np.concatenate([test for _, test in rows.folds])
@@ -212,7 +205,7 @@ def compare_methods(
             report(outcome.run(name), found)
 
     with _runner(rows, isolate) as run:
-        outcomes = _outcomes(methods, run, times, len(rows.folds), progress, done)
+        outcomes = _outcomes(methods, run, limits, len(rows.folds), progress, done)
     statuses = {outcome.status for outcome in outcomes.values()}
     if "interrupted" in statuses and "ok" not in statuses:
         raise KeyboardInterrupt
@@ -313,40 +306,21 @@ def _runner(rows: FoldRows, isolate: bool) -> Iterator[Run]:
     )
 
 
-class _Times:
-    """Seconds that each method may take, in the order in which they ask."""
-
-    def __init__(self, limits: Mapping[str, float], total: float | None) -> None:
-        self._limits, self._total, self._spent = limits, total, 0.0
-
-    @classmethod
-    def of(
-        cls, names: Iterable[str], each: float | Mapping[str, float] | None, total: float | None
-    ) -> Self:
-        """Return the times of `time_budget` and `total_time`; raises `ValueError` on others."""
-        if total is not None:
-            check_number("total_time", total)
-        limits = each if isinstance(each, Mapping) else dict.fromkeys(names, each)
-        known = {name: seconds for name, seconds in limits.items() if seconds is not None}
-        for seconds in known.values():
+def _limits(
+    names: Iterable[str], time_budget: float | Mapping[str, float] | None
+) -> Mapping[str, float | None]:
+    """Return the seconds of each method; raises `ValueError` on others than numbers above 0."""
+    limits = time_budget if isinstance(time_budget, Mapping) else dict.fromkeys(names, time_budget)
+    for seconds in limits.values():
+        if seconds is not None:
             check_number("time_budget", seconds)
-        return cls(known, total)
-
-    def limit(self, name: str, n_left: int) -> float | None:
-        """Return the limit of a method by name, or its share with those that follow it."""
-        if name in self._limits or self._total is None:
-            return self._limits.get(name)
-        return max((self._total - self._spent) / n_left, _LEAST_SHARE * self._total)
-
-    def spend(self, seconds: float) -> None:
-        """Take in what a method has used."""
-        self._spent += seconds
+    return limits
 
 
 def _outcomes(
     methods: Mapping[str, Any],
     run: Run,
-    times: _Times,
+    limits: Mapping[str, float | None],
     n_folds: int,
     progress: bool | str,
     done: Callable[[str, MethodOutcome], None],
@@ -357,15 +331,15 @@ def _outcomes(
         for place, (name, estimator) in enumerate(methods.items()):
             advance(0, note=name)
             try:
-                limit = times.limit(name, len(methods) - place)
-                outcomes[name] = run(estimator, limit, lambda name=name: advance(note=name))
+                outcomes[name] = run(
+                    estimator, limits.get(name), lambda name=name: advance(note=name)
+                )
             except InputError as error:
                 outcomes[name] = MethodOutcome("failed", str(error), [])
             except KeyboardInterrupt:
                 for left in list(methods)[place:]:
                     outcomes[left] = MethodOutcome("interrupted", "ended by Ctrl-C", [])
                 break
-            times.spend(sum(outcomes[name].seconds) or limit or 0.0)
             done(name, outcomes[name])
             n_left = n_folds - len(outcomes[name].seconds)
             if n_left:

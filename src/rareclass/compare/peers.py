@@ -38,7 +38,6 @@ class PeerSettings(NamedTuple):
 
     columns: tuple[Column, ...]  # none for sparse rows
     seed: int
-    seconds: float  # for a fold, to methods that keep a time
     memory: int  # bytes for kernels
     zero_based: bool = True  # of sparse rows
 
@@ -50,7 +49,6 @@ class PeerMethod:
     make: Callable[[PeerSettings], Any]  # returns the unfitted estimator
     encode: Callable[[PeerSettings], Any]  # returns the unfitted encoder of a table with columns
     package: str | None = None  # to be installed
-    has_budget: bool = False  # keeps to a time by itself
     no_sparse: str = ""  # why it takes no sparse rows, where it does not
 
     def encoder(self, setting: PeerSettings) -> Any:
@@ -121,7 +119,7 @@ def _native(setting: PeerSettings) -> Any:
 def _auto(setting: PeerSettings) -> Any:
     from rareclass.ensemble.rare_classifier import RareClassifier
 
-    return RareClassifier(time_budget=setting.seconds, random_state=setting.seed, pos_label=1)
+    return RareClassifier(random_state=setting.seed, pos_label=1)
 
 
 def _library(
@@ -177,7 +175,6 @@ PEERS: Mapping[str, PeerMethod] = {
     "auto": PeerMethod(
         _auto,
         lambda setting: TypedColumns(setting.columns),
-        has_budget=True,
         no_sparse="takes no sparse rows: rankrc and mibc do.",
     ),
     "mibc": PeerMethod(

@@ -8,14 +8,13 @@ from scipy import special
 
 from rareclass.encoding._numbers_jit import interpolate_columns
 
-How = Literal["quantiles", "asinh", "clipped"]
-HOWS: tuple[How, ...] = ("quantiles", "asinh", "clipped")
+How = Literal["quantiles", "clipped"]
+HOWS: tuple[How, ...] = ("quantiles", "clipped")
 
 MOST_KNOTS = 512
 # Ranks from 0 to 1 are brought into this much of the unit interval: quantiles within +-2.58. The
 # order of all values is kept, which cutting the ranks off would not do.
 _RANK_MARGIN = 0.005
-_IQR_OF_NORMAL = 1.3489795003921634
 _BLOCK_ROWS = 4096
 # Deviations: a number of which few rows have another value does not outweigh all others.
 _FARTHEST = 5.0
@@ -33,7 +32,6 @@ class NumberSummaries(NamedTuple):
     low: Floats
     high: Floats
     median: Floats
-    spread: Floats
     mean: Floats
     deviation: Floats
     knots: Floats
@@ -47,14 +45,13 @@ def summarise_numbers(X: Floats, weight: Floats | None = None) -> NumberSummarie
     X: (n_rows, n_columns), NaN where missing; weight: (n_rows,), as copies. Time: a sort a column.
     """
     columns = [_summary(*distinct_values(X[:, j], weight)) for j in range(X.shape[1])]
-    plain = np.array([column[0] for column in columns], np.float64).reshape(-1, 6)
+    plain = np.array([column[0] for column in columns], np.float64).reshape(-1, 5)
     sizes = [len(column[1]) for column in columns]
-    low, high, median, spread, mean, deviation = plain.T
+    low, high, median, mean, deviation = plain.T
     return NumberSummaries(
         low,
         high,
         median,
-        spread,
         mean,
         deviation,
         knots=np.concatenate([np.empty(0), *(column[1] for column in columns)]),
@@ -95,30 +92,17 @@ def weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
 
 
 def _summary(values: Floats, weight: Floats) -> tuple[list[float], Floats, Floats]:
-    """Low, high, median, spread, mean and deviation of a column; knots; ranks of the knots."""
+    """Low, high, median, mean and deviation of a column; knots; ranks of the knots."""
     if len(values) == 0:
-        return [0.0, 0.0, 0.0, 1.0, 0.0, 1.0], np.zeros(1), np.full(1, 0.5)
+        return [0.0, 0.0, 0.0, 0.0, 1.0], np.zeros(1), np.full(1, 0.5)
     total = weight.sum()
     median = weighted_quantile(values, weight, 0.5)
     mean = median + float(weight @ (values - median)) / total
     deviation = float(np.sqrt(weight @ (values - mean) ** 2 / total))
-    numbers = [values[0], values[-1], median, _spread(values, weight, median), mean]
+    numbers = [values[0], values[-1], median, mean]
     ranks = (np.cumsum(weight) - weight / 2) / total
     kept = _knots_among(ranks)
     return [*numbers, deviation or 1.0], values[kept], ranks[kept]
-
-
-def _spread(values: Floats, weight: Floats, median: float) -> float:
-    """Interquartile range, as a normal's deviation; where it is 0, the median of how far those
-    values are from the median that are not the median; 1 for a column that is always the same.
-    """
-    low, high = (weighted_quantile(values, weight, share) for share in (0.25, 0.75))
-    if high > low:
-        return (high - low) / _IQR_OF_NORMAL
-    apart = np.abs(values - median)
-    order = np.argsort(apart, kind="stable")
-    order = order[apart[order] > 0]
-    return weighted_quantile(apart[order], weight[order], 0.5) if len(order) else 1.0
 
 
 def _knots_among(ranks: Floats) -> NDArray[np.intp]:
@@ -142,18 +126,15 @@ def _quantile_of_normal(ranks: Floats) -> Floats:
 
 
 class BoundedNumbers:
-    """Brings numbers to mean 0 and variance 1, in one of three ways, and bounds them.
+    """Brings numbers to mean 0 and variance 1, in one of two ways, and bounds them.
 
     A column x of training becomes this, then standardised on the rows that are not missing:
 
     - "quantiles": the normal quantile of its rank, from -2.58 to 2.58, linear between at most 512
       values; equal numbers share the middle one of their ranks;
-    - "asinh": ``asinh((x - median) / spread)``, linear within the bulk of the column and
-      logarithmic beyond; the spread is the interquartile range in a normal's deviations or,
-      where that is 0, the median of the distances from the median that are not 0;
     - "clipped": x.
 
-    Where a quantile or asinh would then lie farther than 5 from 0, as in a column that nearly
+    Where a quantile would then lie farther than 5 from 0, as in a column that nearly
     always has the same value, the column is shrunk so that it lies at 5.
 
     A number beyond those of training becomes exactly what the nearest of training is. NaN stays
@@ -161,7 +142,7 @@ class BoundedNumbers:
 
     Parameters
     ----------
-    how : {"quantiles", "asinh", "clipped"}
+    how : {"quantiles", "clipped"}
 
     Attributes
     ----------
@@ -177,9 +158,9 @@ class BoundedNumbers:
     Examples
     --------
     >>> import numpy as np
-    >>> bounded = BoundedNumbers("asinh").fit(np.array([[0.0], [1.0], [2.0], [3.0], [100.0]]))
-    >>> bounded.transform(np.array([[100.0], [1e30], [np.nan]])).ravel()
-    array([1.92392863, 1.92392863,        nan])
+    >>> bounded = BoundedNumbers("clipped").fit(np.array([[0.0], [1.0], [2.0], [3.0], [100.0]]))
+    >>> bounded.transform(np.array([[100.0], [1e30], [np.nan]])).ravel().round(4)
+    array([1.9995, 1.9995,    nan])
     """
 
     def __init__(self, how: str = "quantiles") -> None:
@@ -194,8 +175,7 @@ class BoundedNumbers:
         X = np.asarray(X, np.float64)
         found = summarise_numbers(X, weight) if summaries is None else summaries
         self.low_, self.high_, self.median_ = found.low, found.high, found.median
-        self.centre_ = found.mean if self.how == "clipped" else found.median
-        self.spread_ = found.deviation if self.how == "clipped" else found.spread
+        self.centre_, self.spread_ = found.mean, found.deviation
         if self.how == "quantiles":
             self.knots_, self.starts_ = found.knots, found.starts
             self.heights_ = _quantile_of_normal(found.ranks)
@@ -244,8 +224,6 @@ class BoundedNumbers:
             np.clip(X[rows], self.low_, self.high_, out=block)
             block -= self.centre_
             block /= self.spread_
-            if self.how == "asinh":
-                np.arcsinh(block, out=block)
             block -= self.mean_
             block /= self.scale_
         return out

@@ -44,7 +44,7 @@ class TableEncoder:
         Columns that are learned from.
     random_state : int
         Seed of the folds.
-    numbers : {"quantiles", "asinh", "clipped"}
+    numbers : {"quantiles", "clipped"}
         How numbers are brought to one scale; see `BoundedNumbers`.
 
     Attributes
@@ -277,7 +277,7 @@ class TypedColumns:
         categories = [
             pl.col(column.name).cast(pl.Categorical)
             for column in self.columns
-            if column.reads_as == "string" and column.kind != "text"
+            if column.reads_as == "string" and column.kind not in ("text", "boolean")
         ]
         return frame.with_columns(categories)
 

@@ -185,7 +185,7 @@ class _FeatureBlock(NamedTuple):
 class DenseView:
     """A table as a matrix of float64.
 
-    Bounded numbers ("quantiles", "asinh", "clipped"; see `BoundedNumbers`), for distances and
+    Bounded numbers ("quantiles", "clipped"; see `BoundedNumbers`), for distances and
     linear parts: each column counts about as much as one number of variance 1, whose squared
     distance between two rows is 2 on average. A missing number is the median, with a marker where
     training had missing ones. A category is the indicators of its 20 commonest values; where it has
@@ -202,7 +202,7 @@ class DenseView:
 
     Parameters
     ----------
-    numbers : {"quantiles", "asinh", "clipped", "raw"}
+    numbers : {"quantiles", "clipped", "raw"}
 
     Attributes
     ----------
@@ -474,7 +474,6 @@ def _joined(blocks: list[_FeatureBlock], n_rows: int) -> Floats:
 
 VIEWS: dict[str, Callable[[], DenseView | SparseView]] = {
     "quantiles": lambda: DenseView("quantiles"),
-    "asinh": lambda: DenseView("asinh"),
     "trees": lambda: DenseView("raw"),
     "indicators": SparseView,
 }

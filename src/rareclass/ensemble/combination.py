@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rareclass.ensemble.near_best import interval_of
 from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember
 from rareclass.ensemble.training_rows import HeldOutRows
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.search import SCORINGS, Scoring, as_scoring
-from rareclass.metrics import precision_at_k, roc_auc
+from rareclass.metrics import Interval, interval, precision_at_k, roc_auc
+from rareclass.metrics.named_measures import MeasureName
 
 if TYPE_CHECKING:
-    from rareclass.ensemble.race import Candidate
+    from rareclass.ensemble.cross_fitting import Candidate
 
 N_BEGIN, N_STEPS = 3, 10
 # A fold with fewer majority rows, by weight, has no scale of its own.
@@ -43,6 +43,8 @@ _SETTINGS_A_MEMBER = 2
 # The part of the weight that all near the best share equally: a part, and all of it as if so many
 # rare rows had said nothing of the members.
 _SHARED, _RARE_ROWS_UNHEARD = 0.3, 50.0
+# A member is near the best one where it reaches the confidence interval of that one, at this level.
+_LEVEL = 0.8
 # Members of less weight than this are left out: new rows would wait for them, and rank no better.
 _LEAST_WEIGHT = 0.05
 
@@ -264,6 +266,17 @@ def _choose_weights(
     weights[chosen] = shared * near / near.sum() + (1.0 - shared) * np.mean(votes, axis=0)
     weights[weights < min(_LEAST_WEIGHT, weights.max())] = 0.0
     return weights / weights.sum()
+
+
+def interval_of(objective: Scoring, held_out: HeldOutRows, scores: np.ndarray) -> Interval:
+    """Return the confidence interval that says who is near the best.
+
+    That of AUC where AUC is the objective, else of average precision, which looks at the top as
+    other objectives do.
+    """
+    measure: MeasureName = "roc_auc" if objective is roc_auc else "average_precision"
+    is_rare = held_out.is_rare[held_out.tested]
+    return interval(measure, is_rare, scores, held_out.tested_weight, _LEVEL)
 
 
 def greedy_weights(

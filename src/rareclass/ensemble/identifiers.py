@@ -1,9 +1,8 @@
 """Identifiers whose values do not carry over to other parts of the table are not learned from."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
@@ -22,14 +21,9 @@ from rareclass.findings import Finding, FindingKind, warn
 from rareclass.metrics import paired_difference
 from rareclass.tables.columns import Column, learned_by_value, not_carried_over
 
-if TYPE_CHECKING:
-    from rareclass.ensemble.race import TimeBudget
-
 # Of longer tables, log-odds of the other half say well enough what a column is worth: fewer rows
 # for a trial would say less.
 _MOST_ROWS = 30_000
-# The part of the time after which no further column is tried.
-_PART_OF_TIME = 0.2
 # A column that holds nearby only is kept where chance alone would hardly make it look that useful.
 _KEPT_BELOW = 0.3
 _MOST_TRIED = 8
@@ -37,9 +31,7 @@ _MOST_TRIED = 8
 _ROUNDS, _RATE, _LEAVES, _TRIALS = 40, 0.15, 15, 4
 
 
-def without_identifiers(
-    views: TrainingViews, absolute_time: bool, budget: "TimeBudget", seed: int
-) -> TrainingViews:
+def without_identifiers(views: TrainingViews, absolute_time: bool, seed: int) -> TrainingViews:
     """Return views without the identifiers that do not carry over, and warn of these.
 
     Each fold decides by the rows that it learns from. Tried are categories whose values tell
@@ -52,13 +44,12 @@ def without_identifiers(
     rows, statistics = views.rows, views.statistics
     if not statistics.nearby_only_ or rows.table.n_rows > _MOST_ROWS:
         return views
-    least = budget.left - _PART_OF_TIME * budget.seconds
     left_out = []
     for number, learned in enumerate(views.sets):
         suspects = statistics.labels_[views.set_of(number)].nearby_only_[:_MOST_TRIED]
         weight = None if rows.weight is None else rows.weight[learned.rows]
         part = rows.part(learned.rows, weight)
-        left_out.append(_left_out(part, suspects, absolute_time, lambda: budget.left < least, seed))
+        left_out.append(_left_out(part, suspects, absolute_time, seed))
     if not any(left_out):
         return views
     times = Counter(name for names in left_out for name in names)
@@ -80,7 +71,6 @@ def _left_out(
     rows: FoldedRows,
     suspects: Sequence[str],
     absolute_time: bool,
-    is_late: Callable[[], bool],
     seed: int,
 ) -> tuple[str, ...]:
     """Return the suspects that rows far away rank as well without."""
@@ -90,7 +80,7 @@ def _left_out(
     left_out: list[str] = []
     scores = trial.scores_without(left_out)
     for name in suspects:
-        if is_late() or len(left_out) + 1 == len(rows.table.columns):
+        if len(left_out) + 1 == len(rows.table.columns):
             break
         others = trial.scores_without([*left_out, name])
         if not trial.is_better(scores, others):

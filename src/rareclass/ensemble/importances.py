@@ -1,19 +1,21 @@
 """Leaderboard of members, importances of columns and warnings of columns, by held-out rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from rareclass.ensemble.combination import Combination
+from rareclass.ensemble.score_functions import scores_of
 from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 from rareclass.estimators.search import Scoring
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.metrics import interval, roc_auc
 
-# Held-out rows that importances are measured on.
-_MOST_RARE, _MOST_ROWS = 500, 2000
+# Held-out rows that importances are measured on, fewer of wide tables and a quarter of them rare;
+# and columns at most.
+_LEAST_ROWS, _MOST_ROWS, _MOST_CELLS, _MOST_COLUMNS = 500, 2_000, 500_000, 100
 # Numbers in the tables of shuffled columns that are scored at once.
 _CELLS_AT_ONCE = 4_000_000
 # AUC of one column from which on `fit` warns, and the rows that it is measured on.
@@ -55,18 +57,19 @@ def permutation_importances(
     objective: Scoring,
     seed: int,
     n_jobs: int,
-    has_time: Callable[[], bool],
 ) -> np.ndarray:
     """Return the loss of the objective as each column is shuffled among held-out rows.
 
-    Held-out rows, all of them or 500 rare and 1,500 others, are scored by the functions of the fold
-    that held them out. Shape (n_columns,), NaN where time ran out. Cost: a scoring of these rows a
+    Held-out rows, all of them or 500 rare and 1,500 others (fewer of wide tables), are scored by
+    the functions of the fold that held them out. Shape (n_columns,); of more than 100 columns those
+    that alone tell most are shuffled, and the others are NaN. Cost: a scoring of these rows a
     column.
     """
     rng = np.random.default_rng(seed)
     tested, is_rare = held_out.tested, held_out.is_rare[held_out.tested]
-    rare = rng.permutation(tested[is_rare])[:_MOST_RARE]
-    majority = rng.permutation(tested[~is_rare])[: _MOST_ROWS - len(rare)]
+    most = min(_MOST_ROWS, max(_LEAST_ROWS, _MOST_CELLS // len(views.rows.table.columns)))
+    rare = rng.permutation(tested[is_rare])[: most // 4]
+    majority = rng.permutation(tested[~is_rare])[: most - len(rare)]
     rows = np.sort(np.concatenate([rare, majority]))
     order = rng.permutation(len(rows))
     fold = views.rows.fold[rows]
@@ -87,23 +90,32 @@ def permutation_importances(
                 name: _stacked([tables[name, number].shuffled(chosen, order, c) for c in columns])
                 for name in names
             }
-            for each, weight in members:
-                scores = each.candidate.by_fold[number].scores(
-                    X[each.candidate.member.view], n_jobs
-                )
-                total[:, chosen] -= weight * each.scale(scores).reshape(len(columns), -1)
+            for name in names:
+                own = [pair for pair in members if pair[0].candidate.member.view == name]
+                functions = [each.candidate.by_fold[number] for each, _ in own]
+                scores = scores_of(functions, X[name], n_jobs)
+                for (each, weight), column in zip(own, scores, strict=True):
+                    total[:, chosen] -= weight * each.scale(column).reshape(len(columns), -1)
         return [held_out.measure(objective, each, rows) for each in total]
 
     [whole] = merits_of([None])
     losses = np.full(len(views.rows.table.columns), np.nan)
     n_cells = sum(table.X.shape[0] * table.X.shape[1] for table in tables.values())
     at_once = max(1, _CELLS_AT_ONCE // max(1, n_cells))
-    for first in range(0, len(losses), at_once):
-        if not has_time():
-            break
-        columns = range(first, min(first + at_once, len(losses)))
-        losses[columns.start : columns.stop] = whole - np.array(merits_of(columns))
+    tested_columns = _columns_that_tell(views)
+    for first in range(0, len(tested_columns), at_once):
+        columns = tested_columns[first : first + at_once]
+        losses[columns] = whole - np.array(merits_of(columns))
     return losses
+
+
+def _columns_that_tell(views: TrainingViews) -> list[int]:
+    """Return all columns, or of many the 100 that alone rank the rows best."""
+    n_columns = len(views.rows.table.columns)
+    if n_columns <= _MOST_COLUMNS:
+        return list(range(n_columns))
+    auc = column_aucs(views)
+    return sorted(auc, key=lambda column: -auc[column])[:_MOST_COLUMNS]
 
 
 class _FoldTable(NamedTuple):
@@ -143,25 +155,30 @@ def with_features_of(X: Any, features: np.ndarray, others: Any, order: np.ndarra
     return shuffled
 
 
+def column_aucs(views: TrainingViews) -> dict[int, float]:
+    """Return the AUC of each column alone, by its best number or value, at least .5."""
+    is_rare = views.rows.is_rare
+    X, sources = views.held_out_features("trees")
+    majority = np.flatnonzero(~is_rare)
+    step = max(1, len(majority) // _MOST_MAJORITY)
+    rows = np.sort(np.concatenate([np.flatnonzero(is_rare), majority[::step]]))
+    best: dict[int, float] = {}
+    for feature, source in enumerate(sources.tolist()):
+        values = X[rows, feature]
+        below = np.nextafter(np.nanmin(values, initial=np.finfo(np.float64).max), -np.inf)
+        auc = roc_auc(is_rare[rows], np.where(np.isnan(values), below, values))
+        best[source] = max(best.get(source, 0.0), auc, 1.0 - auc)
+    return best
+
+
 def warn_of_columns(views: TrainingViews) -> None:
     """Warn of columns that give the label away, and of those that say little of rows far away.
 
     A column gives it away where one number or value of it ranks the rows almost without a fault:
     it was most often not known before the label was.
     """
-    is_rare = views.rows.is_rare
-    if is_rare.sum() >= _FEWEST_RARE:
-        X, sources = views.held_out_features("trees")
-        majority = np.flatnonzero(~is_rare)
-        step = max(1, len(majority) // _MOST_MAJORITY)
-        rows = np.sort(np.concatenate([np.flatnonzero(is_rare), majority[::step]]))
-        best: dict[int, float] = {}
-        for feature, source in enumerate(sources.tolist()):
-            values = X[rows, feature]
-            below = np.nextafter(np.nanmin(values, initial=np.finfo(np.float64).max), -np.inf)
-            auc = roc_auc(is_rare[rows], np.where(np.isnan(values), below, values))
-            best[source] = max(best.get(source, 0.0), auc, 1.0 - auc)
-        for source, auc in best.items():
+    if views.rows.is_rare.sum() >= _FEWEST_RARE:
+        for source, auc in column_aucs(views).items():
             if auc > GIVEAWAY_AUC:
                 name = views.rows.table.columns[source].name
                 warn(

@@ -1,5 +1,6 @@
 """RareClassifier: kernels, trees and linear models on one table, combined; nothing to tune."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,32 +12,29 @@ from rareclass.decide.class_thresholds import decades_above, thresholds_in_step
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, read_training_rows
+from rareclass.errors import counted
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.labels.two_classes import label_array, missing_labels, plain
-from rareclass.machine import track
+from rareclass.machine import announce, track
 from rareclass.metrics import roc_auc
-from rareclass.parameters import check_number, check_whole
-from rareclass.rows.memory import count_threads
+from rareclass.parameters import check_whole
 
 # Modules that only `fit` needs are imported there: a model is opened and scores without them.
 if TYPE_CHECKING:
     from rareclass.encoding.typed_table import TypedTable
     from rareclass.ensemble.combination import Combination
+    from rareclass.ensemble.cross_fitting import CrossFitting
     from rareclass.ensemble.members.member import Member
-    from rareclass.ensemble.race import Race, TimeBudget
-    from rareclass.ensemble.training_rows import TrainingViews
+    from rareclass.ensemble.plan import Plan
+    from rareclass.ensemble.time_limit import TimeLimit
     from rareclass.estimators.search import Scoring
 
-# Tables of fewer rows are learned by one thread: sooner than work is handed to a second one.
-_ONE_THREAD_ROWS = 1_000
-# The part of the time kept for the steps after the members, and for telling rare classes apart.
-_AFTERWARDS, _FOR_CLASSES = 0.12, 0.2
 _LN_10 = float(np.log(10.0))
 
 
 class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
-    r"""Learns the rare class of any table, within a time, with nothing to tune.
+    r"""Learns the rare class of any table, with nothing to tune.
 
     Kernel ranking machines, boosted trees, forests and linear models learn the same folds of the
     table. Each becomes, at every row, a false-positive rate :math:`F_k(x)`: the share of held-out
@@ -50,13 +48,17 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
 
     Parameters
     ----------
-    time_budget : float or "auto", default="auto"
-        Seconds that `fit` may take, kept to within a fifth; "auto" is 10 for up to 3,000 rows,
-        41 for 50,000 and 60 from 108,000 on. Members are learned in turn, the most
-        useful first: more time is more members, and on long tables more of the majority rows. What
-        is chosen then depends on the speed of the machine; where all members end in time, the
-        same rows and `random_state` give the same model. Compiling, up to half a minute in the
-        first run on a machine, comes on top.
+    effort : {"quick", "standard", "thorough"}, default="standard"
+        How much work `fit` is. Members, folds and, on long tables, the majority rows to learn from
+        follow from it and from the shape of the table (`rareclass.ensemble.plan`): the same rows
+        and `random_state` give the same model, bit for bit, on machines of one kind, with any
+        `n_jobs` and whatever runs beside.
+    time_budget : float or None, default=None
+        Seconds that `fit` may take; None: as long as the plan takes. The plan is cut beforehand to
+        what is likely to end in time, the strongest members first, and a member that runs past the
+        end is stopped. The model then depends on the speed of the machine, and a warning says so
+        and what was left out. Compiling, up to half a minute in the first run on a machine, comes
+        on top.
     objective : {"average_precision", "roc_auc", "precision_at_k", "precision_at=100"} or callable
         Measure that weights maximise on held-out rows; "precision_at_k" is precision among as many
         rows as there are rare ones, "precision_at=100" among the first 100 held-out rows (any
@@ -66,13 +68,11 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         "auto", "kernel" (this package's own methods), "trees", a member's name as `leaderboard_`
         has it, or a list of these and of `Member` objects. "auto" has CatBoost where it is
         installed. LightGBM learns the boosted trees where it is installed, else
-        scikit-learn does. Slow boosting and CatBoost join "auto" from 1,000 rows on, deep boosting
-        from 3,000 rows on: on shorter tables they improve nothing.
+        scikit-learn does.
     cv : "auto", int, splitter or iterable of (train, test), default="auto"
         Folds. An integer makes stratified, shuffled folds, fewer when there are fewer rare rows.
-        "auto" is 5. Where there is not time for 5 on all rows it is 3, or, with 1,000 rare rows, 2
-        of a tenth of the rows each, so that members learn from more of them. Every row is held out
-        once at most.
+        "auto" is 5. From 30,000 rows on it is 3, or, with 1,000 rare rows, 2 of a tenth of the rows
+        each, so that members learn from more of them. Every row is held out once at most.
     absolute_time : bool, default=False
         Learn from dates as moments as well. Without it they count by what recurs (hour, weekday,
         day, month, days between two dates): a clock only ever shows new moments.
@@ -122,17 +122,15 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         was held out.
     n_splits_ : int
         Folds that rows were held out in.
-    time_budget_ : float
-        Seconds that `fit` was allowed.
-    without_time_ : dict
-        Members that were not learned for want of time, with the predicted seconds.
-    behind_ : list of str
-        Members that were learned on one fold alone, as it showed them to be clearly behind.
+    plan_ : Plan
+        Effort, members, folds and rows, as planned before training (`rareclass.ensemble.plan`).
+    without_time_ : list of str
+        Members that `time_budget` left out or stopped.
     interrupted_ : bool
-        Whether Ctrl-C ended `fit` before all members that there was time for were learned.
+        Whether Ctrl-C ended `fit` before all members were learned.
     feature_importances_ : ndarray of shape (n_features,)
         Loss of the objective when a column is shuffled among held-out rows; 0 for columns that are
-        not learned from, NaN where time ran out.
+        not learned from, NaN beyond the 100 columns that alone tell most.
     columns_ : list of Column
         Every column: its kind, what is done with it (`treatment`), and how it is read.
     members_ : list of LearnedMember
@@ -152,19 +150,17 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
     -----
     UserWarning
         Where a column alone gives the label away, rare rows of one value of a column stand close
-        together in the table, an identifier is left out or learned value by value, there was time
-        for one member alone, a member failed, or `fit` was interrupted.
+        together in the table, an identifier is left out or learned value by value, the time limit
+        cut the plan, a member failed, or `fit` was interrupted.
         `rareclass.findings.finding_of` gives what a warning says as data.
 
     Notes
     -----
-    `fit`: the table is typed, and all members get the same folds. Where the members are not likely
-    to end in time, folds are fewer, and a table of which the first member alone would take a
-    quarter of the time is thinned in the majority, with weights that put it back. Members are
-    learned in turn, on as many of the majority rows as each has time for, and on all folds, unless
-    the first fold shows a member to be clearly behind. Held-out scores become false-positive rates,
-    with weights by greedy selection, and in part equal ones; the same once more without each fold
-    in turn gives scores of its rows that stand for new ones, and from them the threshold.
+    `fit`: the table is typed, its shape makes the plan, and all members learn the same folds. A
+    table longer than the plan says is thinned in the majority, with weights that put it back.
+    Held-out scores become false-positive rates, with weights by greedy selection, and in part equal
+    ones; the same once more without each fold in turn gives scores of its rows that stand for new
+    ones, and from them the threshold.
 
     Folds of trees and linear models run through joblib, also on a cluster
     (``joblib.parallel_config("dask")``).
@@ -193,7 +189,8 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
 
     def __init__(
         self,
-        time_budget: float | str = "auto",
+        effort: str = "standard",
+        time_budget: float | None = None,
         objective: Any = "average_precision",
         members: Any = "auto",
         cv: Any = "auto",
@@ -203,6 +200,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         pos_label: Any = None,
         verbose: bool | str = "auto",
     ) -> None:
+        self.effort = effort
         self.time_budget = time_budget
         self.objective = objective
         self.members = members
@@ -221,7 +219,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         groups: Any = None,
         time: Any = None,
     ) -> Self:
-        """Learn from a table within the time allowed.
+        """Learn from a table.
 
         Parameters
         ----------
@@ -241,41 +239,28 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         """
         from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
         from rareclass.ensemble.members.registry import make_members
-        from rareclass.ensemble.race import TimeBudget, default_seconds, learning_clock
+        from rareclass.ensemble.time_limit import TimeLimit
         from rareclass.ensemble.which_class import learn_classes
 
-        started = learning_clock()
-        if self.time_budget != "auto":
-            check_number("time_budget", self.time_budget, 'a number above 0, or "auto"')
+        limit = TimeLimit.from_now(self.time_budget)
         seed = 0 if self.random_state is None else self.random_state
         check_whole("random_state", seed, "a whole number or None", 0)
         seed = int(seed)
-        objective, members = as_objective(self.objective), make_members(self.members)
+        objective, members = as_objective(self.objective), make_members(self.members, self.effort)
         rows = self._read(FitInput(X, y, sample_weight, groups, time), seed)
-        self.time_budget_ = (
-            default_seconds(rows.table.n_rows)
-            if self.time_budget == "auto"
-            else float(self.time_budget)
-        )
-        budget = TimeBudget(self.time_budget_, started)
-        for_classes = _FOR_CLASSES if self.has_several else 0.0
-        within = TimeBudget((1.0 - _AFTERWARDS - for_classes) * budget.seconds, started)
-        race = self._race(rows, members, objective, within, seed)
-        views, held_out = race.views, race.held_out
-        combination = combine(race.candidates, held_out, objective, seed)
-        log_rates = cross_fitted_log_rates(race.candidates, held_out, objective, seed)
+        self.plan_ = self._plan(rows, members)
+        fitted = self._cross_fit(self.plan_, rows, limit, seed)
+        views, held_out = fitted.views, fitted.held_out
+        combination = combine(fitted.candidates, held_out, objective, seed)
+        log_rates = cross_fitted_log_rates(fitted.candidates, held_out, objective, seed)
         self.members_ = combination.learned_members()
         self.scale_, self.statistics_ = combination.scale, views.statistics
         classes = None
         if self.has_several:
-            own, kept = TimeBudget(for_classes * budget.seconds), _AFTERWARDS * budget.seconds
-            classes = learn_classes(
-                race, len(self.pos_label_), lambda: max(budget.left - kept, own.left)
-            )
+            classes = learn_classes(fitted, len(self.pos_label_), objective)
         self.which_class_ = None if classes is None else classes.which
         used = {each.view for members in self._ensembles() for each in members}
         self.views_ = {name: view for name, view in views.views.items() if name in used}
-        self.without_time_, self.behind_ = dict(race.without_time), list(race.behind)
         scores = -log_rates / _LN_10
         self.held_out_score_ = held_out.measure(objective, scores)
         self.n_splits_ = views.rows.n_folds
@@ -297,7 +282,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         self.offset_ = default[0].threshold if default else float(scores.max())
         if classes is not None:
             self.class_offsets_ = self._class_offsets(views.rows, weight)
-        self._describe(race, combination, objective, budget)
+        self._describe(fitted, combination, objective)
         return self
 
     def _predict_proba(self, X: Any) -> np.ndarray:
@@ -411,66 +396,83 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         return rows
 
-    def _race(
-        self,
-        rows: FoldedRows,
-        members: "list[Member]",
-        objective: "Scoring",
-        within: "TimeBudget",
-        seed: int,
-    ) -> "Race":
-        """Learn members in turn while there is time; Ctrl-C ends the race."""
-        from rareclass.ensemble.cost_model import CostModel
+    def _plan(self, rows: FoldedRows, members: "Sequence[Member]") -> "Plan":
+        """Make the plan for the rows; tell it where progress is shown."""
+        from rareclass.ensemble.plan import make_plan, threads_for
+
+        n_threads = threads_for(rows.table.n_rows, self.n_jobs)
+        plan = make_plan(
+            self.effort, members, rows.shape, rows.n_folds, n_threads, self.time_budget
+        )
+        announce(plan.line, self.verbose)
+        return plan
+
+    def _cross_fit(
+        self, plan: "Plan", rows: FoldedRows, limit: "TimeLimit", seed: int
+    ) -> "CrossFitting":
+        """Learn the members of the plan; Ctrl-C or the time limit ends it early."""
+        from rareclass.ensemble.cross_fitting import CrossFitting
         from rareclass.ensemble.identifiers import without_identifiers
-        from rareclass.ensemble.race import Race, rows_in_time
+        from rareclass.ensemble.plan import threads_for
         from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 
-        costs, begun = CostModel(), set[str]()
-        n_jobs = 1 if rows.table.n_rows < _ONE_THREAD_ROWS else count_threads(self.n_jobs)
-        with track("RareClassifier", len(members), self.verbose) as advance:
-            rows = rows_in_time(rows, members, costs, within, n_jobs, seed, self.absolute_time)
-            views = TrainingViews(rows, self.absolute_time)
-            views = without_identifiers(views, self.absolute_time, within, seed)
+        n_threads, begun = threads_for(rows.table.n_rows, self.n_jobs), set[str]()
+        with track("RareClassifier", len(plan.members), self.verbose) as advance:
 
             def report(name: str) -> None:
-                advance(name not in begun, f"{name}, {max(within.left, 0.0):.0f} s left")
+                advance(bool(begun), name)
                 begun.add(name)
 
+            rows = rows.thinned(plan.n_rows, seed)
+            views = without_identifiers(
+                TrainingViews(rows, self.absolute_time), self.absolute_time, seed
+            )
             held_out = HeldOutRows.of(rows, seed)
-            race = Race(views, held_out, within, costs, seed, n_jobs, report, objective)
-            members = [member for member in members if is_of_use(member, views)] or members
+            fitted = CrossFitting(views, held_out, seed, n_threads, limit, report)
             self.interrupted_ = False
             try:
                 with threadpool_limits(1, user_api="blas"):  # waiting, they spin in others' way
-                    race.run(members)
+                    fitted.run(plan.members)
             except KeyboardInterrupt:
-                if not race.candidates:
+                if not fitted.candidates:
                     raise
                 self.interrupted_ = True
-        learned = race.learned
+        self._tell_of_members(plan, fitted)
+        return fitted
+
+    def _tell_of_members(self, plan: "Plan", fitted: "CrossFitting") -> None:
+        """Keep what was left out, and warn of it."""
+        learned = fitted.learned
+        self.without_time_ = [*fitted.stopped, *plan.without_time]
         if self.interrupted_:
             warn(
                 f"interrupted: the model holds what was trained by then, {', '.join(learned)}.",
                 finding=Finding(FindingKind.INTERRUPTED, {"learned": learned}),
             )
-        for name, error in race.failed.items():
+        for name, error in fitted.failed.items():
             warn(
                 f"{name} is left out, as it failed: {type(error).__name__}: {error}",
                 finding=Finding(FindingKind.MEMBER_FAILED, {"member": name, "error": str(error)}),
             )
-        if race.without_time and len(learned) == 1:
-            left_out = [member.name for member in members if member.name not in learned]
+        if self.without_time_ or plan.is_thinned_for_time:
+            left_out = ", ".join(self.without_time_) or "majority rows"
             warn(
-                f"time_budget={self.time_budget_:g} was enough for {learned[0]} alone, "
-                f"not for {', '.join(left_out)}: allow more seconds.",
+                f"time_budget={self.time_budget:g} cut the plan to "
+                f"{counted(len(learned), 'member')} and {plan.n_rows:,} rows, without {left_out}: "
+                "the model depends on the speed of the machine.",
                 finding=Finding(
-                    FindingKind.ONE_MEMBER, {"left out": left_out}, {"time_budget": "larger"}
+                    FindingKind.TIME_LIMIT,
+                    {
+                        "left out": self.without_time_,
+                        "members": len(learned),
+                        "rows": plan.n_rows,
+                    },
+                    {"time_budget": "larger, or None"},
                 ),
             )
-        return race
 
     def _describe(
-        self, race: "Race", combination: "Combination", objective: "Scoring", budget: "TimeBudget"
+        self, fitted: "CrossFitting", combination: "Combination", objective: "Scoring"
     ) -> None:
         """Keep the leaderboard and the importances of columns, of held-out rows."""
         from rareclass.ensemble.identifiers import columns_by_value
@@ -480,7 +482,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             warn_of_columns,
         )
 
-        views, held_out = race.views, race.held_out
+        views, held_out = fitted.views, fitted.held_out
         y = held_out.is_rare[held_out.tested]
         self.leaderboard_ = leaderboard(combination, y, held_out.tested_weight)
         warn_of_columns(views)
@@ -489,24 +491,10 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         if y.any():
             try:
                 losses = permutation_importances(
-                    views,
-                    held_out,
-                    combination,
-                    objective,
-                    race.seed,
-                    race.n_jobs,
-                    lambda: budget.left > 0.0,
+                    views, held_out, combination, objective, fitted.seed, fitted.n_jobs
                 )
             except KeyboardInterrupt:  # a model is there: it is kept
                 self.interrupted_ = True
         self.feature_importances_ = np.zeros(self.n_features_in_)
         used = [k for k, column in enumerate(self.columns_) if column.is_used]
         self.feature_importances_[used] = losses
-
-
-def is_of_use(member: "Member", views: "TrainingViews") -> bool:
-    """Return whether the member has features to see, and rows enough to add anything."""
-    if views.rows.table.n_rows < member.least_rows:
-        return False
-    # A view of indicators holds nothing of its own where there are no categories.
-    return member.view != "indicators" or bool(views.statistics.category_names_)

@@ -6,6 +6,7 @@ it is the false-positive rate of calling the row rare.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -93,7 +94,7 @@ class LinearFunction:
 
 @dataclass(eq=False)
 class KernelFunction:
-    r"""The kernel expansion :math:`f(x) = \sum_r b_r \, k(a \circ z_r, a \circ x)`.
+    r"""The kernel expansion :math:`f(x) = \sum_r b_r \, k(z_r, x)`.
 
     Kernel values are of 32 bits, six digits (three of the Laplace kernel right beside a landmark),
     as nothing but the order of scores is used.
@@ -101,10 +102,9 @@ class KernelFunction:
 
     kernel: str  # a name that `rareclass.kernels.kernels.make_kernel` knows
     width: float
-    # shape (n_landmarks, n_features): times the scales a; used, and best kept, in float32
+    # shape (n_landmarks, n_features): used, and best kept, in float32
     landmarks: np.ndarray
     coefficients: np.ndarray  # shape (n_landmarks,)
-    scales: np.ndarray | None = None  # shape (n_features,): a; None for ones
     # Sum of similarities below which a row is less like the landmarks than any training row
     least: float = 0.0
     # Highest score of such a row: far from everything a kernel score falls to zero, which may be
@@ -117,8 +117,6 @@ class KernelFunction:
         n_landmarks, n_features = self.landmarks.shape
         if self.coefficients.shape != (n_landmarks,) or self.coefficients.dtype.kind != "f":
             raise ValueError(f"coefficients has not a number for each of {n_landmarks} landmarks")
-        if self.scales is not None and self.scales.shape != (n_features,):
-            raise ValueError(f"scales has not a number for each of {n_features} features")
         if not self.width > 0:
             raise ValueError("width is not above 0")
         if self.features is not None and self.features.shape != (n_features,):
@@ -135,7 +133,7 @@ class KernelFunction:
     @property
     def matrix_key(self) -> tuple[Any, ...]:
         """Key of the kernel matrix between rows and landmarks: equal for equal matrices."""
-        return self.kernel, self.width, id(self.landmarks), id(self.scales), id(self.features)
+        return self.kernel, self.width, id(self.landmarks), id(self.features)
 
     def with_similarity(
         self, X: Any, n_jobs: int | None = 1, others: Sequence["KernelFunction"] = ()
@@ -150,8 +148,6 @@ class KernelFunction:
         X = np.asarray(X, dtype=np.float32)
         if not len(X):
             return np.empty((0, 2 + len(others)))
-        if self.scales is not None:
-            X = X * self.scales.astype(np.float32)
         landmarks = np.asarray(self.landmarks, dtype=np.float32)
         expansion = KernelExpansion(make_kernel(self.kernel, self.width), landmarks)
         size = max(64, _BLOCK_ENTRIES // max(1, len(landmarks)))
@@ -165,12 +161,9 @@ class KernelFunction:
         return replace(self, features=features)
 
     def is_like(self, other: Any) -> bool:
-        """Return whether the other function has the same kernel, metric and features."""
-        return (
-            (self.kernel, self.width) == (other.kernel, other.width)
-            and self.scales is other.scales
-            and self.features is other.features
-        )
+        """Return whether the other function has the same kernel and features."""
+        same = (self.kernel, self.width) == (other.kernel, other.width)
+        return same and self.features is other.features
 
     @classmethod
     def mean_of(cls, functions: Sequence[Self]) -> Self:
@@ -178,7 +171,7 @@ class KernelFunction:
         first, n = functions[0], len(functions)
         same = all(each.landmarks is first.landmarks for each in functions)
         if not all(first.is_like(each) for each in functions):
-            raise ValueError("kernel functions of different metrics have no common expansion.")
+            raise ValueError("kernel functions of different kernels have no common expansion.")
         share = [each.coefficients / n for each in functions]
         least = sum(each.least for each in functions)  # of all landmarks together
         return cls(
@@ -186,7 +179,6 @@ class KernelFunction:
             first.width,
             first.landmarks if same else np.concatenate([each.landmarks for each in functions]),
             np.sum(share, axis=0) if same else np.concatenate(share),
-            first.scales,
             first.least if same else least,
             float(np.mean([each.most for each in functions])),
             first.features,
@@ -219,7 +211,8 @@ def scores_of(
     """Return f of every row for each function: kernel functions of one matrix share it."""
     found: dict[int, np.ndarray] = {}
     together: dict[Any, list[KernelFunction]] = {}
-    for function in functions:
+    parts = [each.functions if isinstance(each, MeanFunction) else [each] for each in functions]
+    for function in chain(*parts):
         if isinstance(function, KernelFunction):
             together.setdefault(function.matrix_key, []).append(function)
         else:
@@ -228,7 +221,7 @@ def scores_of(
         *expanded, similarity = first.with_similarity(X, n_jobs, others).T
         for function, column in zip((first, *others), expanded, strict=True):
             found[id(function)] = function.bounded(column, similarity)
-    return [found[id(function)] for function in functions]
+    return [np.mean([found[id(part)] for part in own], axis=0) for own in parts]
 
 
 @dataclass(eq=False)

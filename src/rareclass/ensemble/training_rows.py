@@ -17,22 +17,15 @@ if TYPE_CHECKING:
     from rareclass.encoding.label_statistics import TrainingPart
     from rareclass.encoding.typed_table import TypedTable
     from rareclass.ensemble.members.member import EncodedFolds, RowsAsUnseen
+    from rareclass.ensemble.plan import TableShape
     from rareclass.estimators.search import Scoring
 
-# Folds of cv="auto", and where there is no time for so many on all rows: each fold learns from
-# more rows then (docs/decisions/0028).
-FOLDS, FEWER_FOLDS = 5, 3
-# With so many rare rows two tenths of the rows say enough of members: where time is short, these
-# alone are held out, and each fold learns from nine tenths.
-_RARE_ROWS_FOR_TENTHS, TENTHS, HELD_OUT_TENTHS = 1000, 10, 2
 # Larger weights are no numbers of copies, whole or not.
 _MOST_COPIES = 1e9
 # Of a longer file all rare rows are read, and so many of the majority that this is the total.
 _MOST_READ = 500_000
 # Parts of the training rows that log-odds of categories are out of, at least.
 _FEWEST_PARTS = 2
-# A small part that times are taken on.
-_PIECE_ROWS, _PIECE_RARE = 3_000, 300
 # Majority rows that every member scores out of fold, at most: more would hardly make measures
 # more precise, and cost time that learning can use.
 _MOST_HELD_OUT = 100_000
@@ -51,10 +44,9 @@ class FitInput(NamedTuple):
 class FoldedRows(NamedTuple):
     """Labelled rows of weight above zero, each with the fold that holds it out.
 
-    `number` is the row's number in the table as given; `fewer_folds` the folds to use where time
-    is short, None where the user chose their number. Members hold out the folds below `n_held_out`
-    alone and always learn from the others. `which` is the position of a rare row's class among
-    several, -1 for other rows; None where one class is rare.
+    `number` is the row's number in the table as given. Members hold out the folds below
+    `n_held_out` alone and always learn from the others. `which` is the position of a rare row's
+    class among several, -1 for other rows; None where one class is rare.
     """
 
     table: "TypedTable"
@@ -62,14 +54,19 @@ class FoldedRows(NamedTuple):
     weight: np.ndarray | None
     fold: np.ndarray
     number: np.ndarray
-    fewer_folds: np.ndarray | None = None
-    fewer_held_out: int | None = None
     n_held_out: int | None = None
     has_names: bool = True  # columns have names of their own
     is_drawn: bool = False  # folds were drawn at random
     which: np.ndarray | None = None
     # What a column says of a row's label is out of its part where there is one other fold.
     label_part: np.ndarray | None = None
+
+    @property
+    def shape(self) -> "TableShape":
+        """Rows, rare rows and columns, for the plan."""
+        from rareclass.ensemble.plan import TableShape
+
+        return TableShape(self.table.n_rows, int(self.is_rare.sum()), len(self.table.columns))
 
     @property
     def held_out_fold(self) -> np.ndarray:
@@ -102,11 +99,12 @@ class FoldedRows(NamedTuple):
             part = self.label_part[rows]
         return TrainingPart(rows, part, self.is_drawn)
 
-    def with_fewer_folds(self) -> Self:
-        """Return the rows in the folds to use where time is short."""
-        if self.fewer_folds is None:
+    def thinned(self, n_rows: int, seed: int) -> Self:
+        """Return so many of the rows, all rare ones among them, with weights that make up."""
+        if n_rows >= self.table.n_rows:
             return self
-        return self._replace(fold=self.fewer_folds, n_held_out=self.fewer_held_out)
+        n_majority = n_rows - int(self.is_rare.sum())
+        return self.part(*draw_majority(self.is_rare, self.weight, n_majority, seed))
 
     def part(self, chosen: np.ndarray, weight: np.ndarray | None) -> Self:
         """Return some of the rows, with other weights."""
@@ -116,23 +114,9 @@ class FoldedRows(NamedTuple):
             weight=weight,
             fold=self.fold[chosen],
             number=self.number[chosen],
-            fewer_folds=None if self.fewer_folds is None else self.fewer_folds[chosen],
             which=None if self.which is None else self.which[chosen],
             label_part=None if self.label_part is None else self.label_part[chosen],
         )
-
-    def piece(self, seed: int) -> Self:
-        """Draw a small part with rare rows in it."""
-        chosen = draw_piece(self.is_rare, seed)
-        return self.part(chosen, None if self.weight is None else self.weight[chosen])
-
-
-def draw_piece(is_rare: np.ndarray, seed: int) -> np.ndarray:
-    """Draw the numbers of a few thousand rows, 300 of them rare where there are as many."""
-    rng = np.random.default_rng(seed)
-    rare = rng.permutation(np.flatnonzero(is_rare))[:_PIECE_RARE]
-    majority = rng.permutation(np.flatnonzero(~is_rare))[: _PIECE_ROWS - len(rare)]
-    return np.sort(np.concatenate([rare, majority]))
 
 
 def read_training_rows(
@@ -144,6 +128,7 @@ def read_training_rows(
     """
     from rareclass.encoding.typed_table import read_table, with_equal_rows_together
     from rareclass.ensemble.folds import fold_numbers, parts_of_rows
+    from rareclass.ensemble.plan import folds_of
 
     given = FitInput(given.X, *map(_here, given[1:]))
     number, weight = _drawn_part(given, cv, pos_label, seed)
@@ -160,17 +145,14 @@ def read_training_rows(
     if read.which is not None:
         which = np.full(table.n_rows, -1, dtype=np.int16)
         which[labels.rare] = read.which
-    counts = (FOLDS, FEWER_FOLDS) if isinstance(cv, str) and cv == "auto" else (cv,)
-    in_tenths = len(counts) > 1 and time is None and len(labels.rare) >= _RARE_ROWS_FOR_TENTHS
-    counts = (FOLDS, TENTHS) if in_tenths else counts
-    how = (labels, table.n_rows, seed, groups, time, which)
-    folds = [fold_numbers(count, *how) for count in counts]
+    dealt = folds_of(cv, table.n_rows, len(labels.rare), time is not None)
+    fold = fold_numbers(dealt.cv, labels, table.n_rows, seed, groups, time, which)
     part = None
-    if len(np.unique(folds[0])) <= _FEWEST_PARTS:
+    if len(np.unique(fold)) <= _FEWEST_PARTS:
         part = parts_of_rows(table.n_rows, seed, groups, time)
     is_drawn = isinstance(cv, (str, int, np.integer)) and groups is None and time is None
     if is_drawn and weight is not None:
-        folds = [with_equal_rows_together(table, is_rare, each) for each in folds]
+        fold = with_equal_rows_together(table, is_rare, fold)
     weight = row_weights(weight, table.n_rows)
     kept = np.sort(np.concatenate([labels.rare, labels.majority]))
     if weight is not None:
@@ -183,10 +165,9 @@ def read_training_rows(
         table,
         is_rare,
         weight,
-        folds[0],
+        fold,
         np.arange(table.n_rows) if number is None else number,
-        folds[1] if len(folds) > 1 else None,
-        fewer_held_out=HELD_OUT_TENTHS if in_tenths else None,
+        n_held_out=dealt.n_held_out,
         has_names=isinstance(nw.from_native(X, pass_through=True), nw.DataFrame),
         is_drawn=is_drawn,
         which=which,

@@ -14,7 +14,7 @@ Of two classes the second is what the first is not. A class that has too few row
 has its share of the rare rows everywhere.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,8 +25,9 @@ from rareclass.folds.majority_part import draw_class
 
 # A model is made, and its settings are read, without what scores rows.
 if TYPE_CHECKING:
-    from rareclass.ensemble.race import Candidate, Race
+    from rareclass.ensemble.cross_fitting import Candidate, CrossFitting
     from rareclass.ensemble.score_functions import FalsePositiveRate, LearnedMember
+    from rareclass.estimators.search import Scoring
 
 # Quick members that differ from each other. Of those that the user allows; all of theirs else.
 _MEMBERS = ("extra trees", "logistic regression", "histogram boosting")
@@ -121,24 +122,22 @@ class LearnedClasses(NamedTuple):
     held_out: np.ndarray  # (n_tested, n_classes)
 
 
-def learn_classes(race: "Race", n_classes: int, left: Callable[[], float]) -> LearnedClasses:
-    """Learn the classes of the rare rows of a race; `left` says how many seconds there are.
+def learn_classes(fitted: "CrossFitting", n_classes: int, objective: "Scoring") -> LearnedClasses:
+    """Learn the classes of the rare rows by members that the table was learned by.
 
-    Each class may take its share of the seconds left. Time: that of the members on the rare rows,
-    for each class.
+    Time: that of the members on the rare rows, for each class.
     """
-    of_row = race.views.rows.which
+    of_row = fitted.views.rows.which
     assert of_row is not None
-    rare = _learned_from(of_row, race.views.rows.weight, n_classes, race.seed)
+    rare = _learned_from(of_row, fitted.views.rows.weight, n_classes, fitted.seed)
     n_rankings = 1 if n_classes == 2 else n_classes
     rankings, held_out = [], []
     for k in range(n_rankings):
-        seconds = left() / (n_rankings - k)
-        ranking, probability = _learn_class(race, rare, of_row[rare.rows] == k, seconds)
+        ranking, probability = _learn_class(fitted, rare, of_row[rare.rows] == k, objective)
         rankings.append(ranking)
         held_out.append(probability)
     which = WhichClass(n_classes, rankings)
-    tested = race.held_out.tested
+    tested = fitted.held_out.tested
     probabilities = shares(held_out, n_classes)
     return LearnedClasses(which, probabilities[tested])
 
@@ -170,27 +169,27 @@ def _learned_from(
 
 
 def _learn_class(
-    race: "Race", rare: _LearnedRows, is_class: np.ndarray, seconds: float
+    fitted: "CrossFitting", rare: _LearnedRows, is_class: np.ndarray, objective: "Scoring"
 ) -> tuple[ClassRanking, np.ndarray]:
     """Learn one class against the other rare rows; return P of all rows of the table as well."""
     from rareclass.ensemble.combination import combine, cross_fitted_log_rates
-    from rareclass.ensemble.race import Race, TimeBudget
+    from rareclass.ensemble.cross_fitting import CrossFitting
     from rareclass.ensemble.training_rows import HeldOutRows, ViewsOfPart
     from rareclass.estimators.estimator import learn_calibration
 
-    views = ViewsOfPart(race.views, rare.rows, is_class)
+    views = ViewsOfPart(fitted.views, rare.rows, is_class)
     rows = views.rows = views.rows._replace(weight=rare.weight)
     weight = np.ones(len(rare.rows)) if rows.weight is None else rows.weight
     share = float(weight @ is_class / weight.sum())
     none = ClassRanking([], None, None, share)
-    everywhere = np.full(len(race.views.rows.is_rare), share)
+    everywhere = np.full(len(fitted.views.rows.is_rare), share)
     of_class = rows.held_out_fold[is_class]
     if len(np.unique(of_class[of_class >= 0])) < 2 or is_class.all():
         return none, everywhere
-    held_out = HeldOutRows.of(rows, race.seed)
-    inner = Race(views, held_out, TimeBudget(seconds), race.costs, race.seed, race.n_jobs)
-    inner.run(_members(race))
-    how = (race.objective, race.seed)
+    held_out = HeldOutRows.of(rows, fitted.seed)
+    inner = CrossFitting(views, held_out, fitted.seed, fitted.n_jobs)
+    inner.run(_members(fitted))
+    how = (objective, fitted.seed)
     combination = combine(inner.candidates, held_out, *how)
     scores = -cross_fitted_log_rates(inner.candidates, held_out, *how) / _LN_10
     calibration = learn_calibration(is_class[held_out.tested], scores, held_out.tested_weight)
@@ -200,27 +199,27 @@ def _learn_class(
     ranking = ClassRanking(members, combination.scale, calibration, share)
     rarity = np.zeros(len(everywhere))
     for each, share_of in combination.in_use():
-        rarity -= share_of * each.scale(_held_out_scores(race, each.candidate))
+        rarity -= share_of * each.scale(_held_out_scores(fitted, each.candidate))
     everywhere = ranking.probability(rarity)
     everywhere[rare.rows[held_out.tested]] = calibration(scores)
     return ranking, everywhere
 
 
-def _held_out_scores(race: "Race", candidate: "Candidate") -> np.ndarray:
+def _held_out_scores(fitted: "CrossFitting", candidate: "Candidate") -> np.ndarray:
     """Return scores of all rows of the table, each by the functions of the fold that holds it out.
 
     Rows that no fold holds out have the scores of the first.
     """
-    rows = race.views.folds(candidate.member.view, race.seed, race.n_jobs)
+    rows = fitted.views.folds(candidate.member.view, fitted.seed, fitted.n_jobs)
     scores = np.empty(len(rows.fold))
     for number, function in enumerate(candidate.by_fold):
         own = np.flatnonzero((rows.fold == number) | ((rows.fold < 0) & (number == 0)))
-        scores[own] = function.scores(rows.part(number, own), race.n_jobs)
+        scores[own] = function.scores(rows.part(number, own), fitted.n_jobs)
     return scores
 
 
-def _members(race: "Race") -> list[Any]:
-    """Return the members that learn classes: quick ones of those that the race has learned."""
-    learned = {each.member.name: each.member for each in race.candidates}
+def _members(fitted: "CrossFitting") -> list[Any]:
+    """Return the members that learn classes: quick ones of those that were learned."""
+    learned = {each.member.name: each.member for each in fitted.candidates}
     quick = [learned[name] for name in _MEMBERS if name in learned]
     return quick or list(learned.values())

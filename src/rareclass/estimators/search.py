@@ -218,19 +218,15 @@ class SearchCV(FitsRows, BaseEstimator):
         scores: np.ndarray,
         simplest_first: np.ndarray,
         more: Mapping[str, np.ndarray],
-        allowed: np.ndarray | None = None,
         tie: TieBreaker | None = None,
     ) -> int:
         """Keep ``cv_results_`` and the best candidate's place in it, which is also returned.
 
         `tried` and `more` have an entry a candidate, `scores` the shape (folds, candidates);
-        `allowed` are positions of the candidates that may be chosen, `tie` what decides between
-        those that `scores` have as good as equal.
+        `tie` decides between those that `scores` have as good as equal.
         """
         mean = scores.mean(axis=0)
-        places = np.arange(len(mean)) if allowed is None else allowed
-        among = None if tie is None else tie._replace(means=tie.means[places])
-        self.best_index_ = int(places[best_of(mean[places], simplest_first[places], among)])
+        self.best_index_ = best_of(mean, simplest_first, tie)
         self.best_score_ = float(mean[self.best_index_])
         beside = {} if tie is None else {f"mean_test_{tie.name}": tie.means}
         self.cv_results_ = {**tried, **score_table(scores), **beside, **more}

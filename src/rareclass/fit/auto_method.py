@@ -10,10 +10,9 @@ import numpy as np
 from rareclass.ensemble.combination import OBJECTIVES, as_objective
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
-from rareclass.ensemble.race import default_seconds
+from rareclass.ensemble.plan import FOLDS, TableShape, folds_of, make_plan, threads_for
 from rareclass.ensemble.rare_classifier import RareClassifier
-from rareclass.ensemble.training_rows import FOLDS
-from rareclass.errors import ErrorKind, InputError, nearest_name
+from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import (
@@ -48,33 +47,47 @@ class AutoMethod(Method[RareClassifier]):
     may_be_stopped: ClassVar[bool] = True
     cross_fits: ClassVar[bool] = True
 
-    seconds: float | None = None  # for all trainings together; None: by the number of rows
+    effort: str = "standard"
+    seconds: float | None = None  # a limit for all trainings together
     objective: str = "average_precision"
     members: tuple[str, ...] = ("auto",)
     # Of a training before this one: members without weight, as its leaderboard has them, and those
-    # that there was no time for, or that their first fold showed to be behind.
+    # that the time limit left out.
     also_tried: tuple[LeaderboardRow, ...] = ()
-    not_tried: tuple[str, ...] = ()
-    behind: tuple[str, ...] = ()
+    without_time: tuple[str, ...] = ()
 
     def outlook(self, size: TableSize, terms: Terms) -> str:
-        """Return how long it may take, and how to stop it."""
-        seconds = self._seconds(size.n_rows)
-        length = f"{seconds:.2g}" if seconds < 100 else f"{seconds:,.0f}"
-        return f"Training takes up to {length} s; Ctrl-C stops it and keeps the best so far."
+        """Return the plan, and how to stop it."""
+        members = make_members(self.members, self.effort)
+        shape = TableShape(size.n_rows, size.n_rare, round(size.n_columns))
+        plan = make_plan(
+            self.effort,
+            members,
+            shape,
+            folds_of(self._cv(terms), size.n_rows, size.n_rare, False).n_folds,
+            threads_for(size.n_rows, None),
+            self._limit(terms),
+        )
+        return f"Plan: {plan.line}. Ctrl-C keeps the members trained so far."
 
-    def _seconds(self, n_rows: int) -> float:
-        """Return the seconds allowed, by the number of rows where the user named none."""
-        return default_seconds(n_rows) if self.seconds is None else self.seconds
+    def _cv(self, terms: Terms) -> str | int:
+        return "auto" if terms.folds == FOLDS else max(terms.folds, 2)
+
+    def _limit(self, terms: Terms) -> float | None:
+        """Return the seconds of one training, where there is a limit."""
+        return None if self.seconds is None else max(terms.share * self.seconds, _LEAST_SECONDS)
 
     def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> RareClassifier:
-        """Fit within its share of the time."""
-        members = [member.within_memory(terms.memory) for member in make_members(self.members)]
+        """Fit as planned, within its share of a time limit."""
+        members = [
+            member.within_memory(terms.memory) for member in make_members(self.members, self.effort)
+        ]
         model = RareClassifier(
-            time_budget=max(terms.share * self._seconds(len(rows.y)), _LEAST_SECONDS),
+            effort=self.effort,
+            time_budget=self._limit(terms),
             objective=self.objective,
             members=members,
-            cv="auto" if terms.folds == FOLDS else max(terms.folds, 2),
+            cv=self._cv(terms),
             random_state=terms.seed,
             pos_label=1,
         )
@@ -129,13 +142,12 @@ class AutoMethod(Method[RareClassifier]):
             self,
             members=chosen,
             also_tried=tuple(_best_of_each(others)),
-            not_tried=tuple(model.without_time_),
-            behind=tuple(model.behind_),
+            without_time=tuple(model.without_time_),
         )
 
     def is_whole(self, model: RareClassifier) -> bool:
-        """Return whether every named member was trained, or was found to be behind."""
-        return {*model.leaderboard_["member"].tolist(), *model.behind_} >= set(self.members)
+        """Return whether every named member was trained."""
+        return set(model.leaderboard_["member"].tolist()) >= set(self.members)
 
     def facts(
         self, model: RareClassifier, terms: Terms, chosen: Method[RareClassifier]
@@ -145,9 +157,11 @@ class AutoMethod(Method[RareClassifier]):
         columns = zip(model.columns_, model.feature_importances_, strict=True)
         return CombinationFacts(
             objective=self.objective,
-            time_budget=model.time_budget_,
+            plan=model.plan_.line,
+            effort=self.effort,
+            time_budget=self.seconds,
             leaderboard=tuple(_board(model)),
-            without_time=tuple(model.without_time_),
+            without_time=tuple(dict.fromkeys([*chosen.without_time, *model.without_time_])),
             interrupted=model.interrupted_,
             importances={
                 column.name: float(loss)
@@ -155,8 +169,6 @@ class AutoMethod(Method[RareClassifier]):
                 if column.is_used and np.isfinite(loss)
             },
             also_tried=chosen.also_tried,
-            not_tried=chosen.not_tried,
-            behind=tuple(dict.fromkeys([*chosen.behind, *model.behind_])),
         )
 
     def majority_quantiles(self, model: RareClassifier) -> list[float]:
@@ -276,8 +288,12 @@ def _say(finding: Finding) -> str | None:
             f"other values, the estimate is too good: give --groups {quote(columns[0])} for an "
             f"estimate on new values, or --drop {quote(columns[0])}."
         )
-    if finding.kind in (FindingKind.ONE_MEMBER, FindingKind.FEW_OF_CLASS):
-        # The text of a fit says how many members were not trained, and names the classes.
+    if finding.kind == FindingKind.TIME_LIMIT:
+        return (
+            f"--time-budget cut the plan to {counted(values['members'], 'member')} and "
+            f"{values['rows']:,} rows: the model depends on the speed of this machine."
+        )
+    if finding.kind == FindingKind.FEW_OF_CLASS:  # the text of a fit names the classes
         return ""
     if finding.kind == FindingKind.MEMBER_FAILED:
         return f"{values['member']} failed and is left out: {values['error']}"

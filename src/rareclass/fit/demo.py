@@ -208,7 +208,6 @@ def _reported_share(rows: pl.DataFrame) -> np.ndarray:
     return np.round(share, 4)
 
 
-SECONDS = 15  # to learn in, at most
 ALERTS_A_DAY = 50
 LEARNED_SHARE = 0.75  # of the days
 PAYMENTS = PaymentSettings(payments_a_day=1000)

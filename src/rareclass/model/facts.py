@@ -196,14 +196,14 @@ class CombinationFacts:
     method: ClassVar[str] = "auto"
 
     objective: str
-    time_budget: float  # seconds
+    effort: str
+    plan: str  # in a line: members, folds, rows, seconds
+    time_budget: float | None  # seconds; None: no limit
     leaderboard: tuple[LeaderboardRow, ...]
-    without_time: tuple[str, ...]  # members of the last training that the time budget left out
+    without_time: tuple[str, ...]  # members that the time limit left out or stopped
     interrupted: bool
     importances: dict[str, float]  # loss of the objective when a column is shuffled
     also_tried: tuple[LeaderboardRow, ...] = ()  # by the first training, and without weight
-    not_tried: tuple[str, ...] = ()  # members that the first training had no time for
-    behind: tuple[str, ...] = ()  # members that were clearly behind on their first fold
 
 
 @dataclass(frozen=True)

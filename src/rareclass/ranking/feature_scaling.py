@@ -1,37 +1,45 @@
-r"""Scales of the features, learned by descent on the cross-validated loss and then thinned out.
+r"""Scales of the features, learned by descent on the loss of held-out pairs.
 
-1. Rounds. From equal scales: choose lam by the held-out AUC, take the derivative of each fold's
-   held-out loss by the squared scales :math:`s_d` (see `held_out_gradients`), along the scales that
-   keep the mean distance of rows. A feature's scale grows when the folds agree that it should and
-   shrinks when they agree on that: the step of :math:`\log s_d` is the mean over the folds by
-   its standard error, cut at :math:`\pm 1`, times a rate. It does not know how large the loss or
-   the gradient is. Every round has other folds, and the rate falls: what is a matter of the folds
-   averages out.
-2. Selection. The features in the order of their scales; models of equal scales on the first
-   1, 2, 3, ... of them, on fresh folds. The smallest number is taken whose AUC is within
-   the spread of the best one's.
-3. Choice. Equal scales on these features, the roots of the learned scales and the learned scales
-   are compared with no scales at all. These AUCs flatter what was learned from the same rows:
-   where nothing is as good as the best but no scales, there are none. Else steps 1 and 2 are
-   repeated in each fold without the rows that it holds out, and the AUCs of those decide: scales
-   are taken only where their gain is clear, by a one-sided test.
+With :math:`s_d = a_d^2`, kernels of a distance have
+:math:`\partial k(x, z) / \partial s_d = S(x, z) (x_d - z_d)^2`, kernels of an inner product
+:math:`S(x, z) x_d z_d`: one matrix S serves all features, which then cost a matrix product.
+
+Rounds start at equal scales. Each has other folds: choose lam by the held-out AUC, take the
+derivative of each fold's held-out loss by the squared scales (see `held_out_gradients`), along the
+scales that keep the mean distance of rows. The step of :math:`\log s_d` is the mean over the folds
+by its standard error, cut at :math:`\pm 1`, times a rate that falls. At the end scales far below
+the largest are 0. The rounds are repeated without the rows of each fold, and scales are kept only
+where the AUC on those rows is significantly higher than without scales.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse, stats
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from rareclass.estimators.search import Fold
+from rareclass.estimators.search import Fold, make_folds
 from rareclass.findings import warn
-from rareclass.folds.majority_part import DrawnRows, weight_for_all
-from rareclass.kernels.kernels import make_kernel
+from rareclass.folds.majority_part import DrawnRows, draw_class
+from rareclass.kernels.expansion import KernelExpansion, expand
+from rareclass.kernels.kernels import (
+    KERNELS,
+    DistanceKernel,
+    FeatureScaled,
+    Gaussian,
+    Kernel,
+    Laplace,
+    Matrix,
+    Polynomial,
+    make_kernel,
+)
 from rareclass.machine import Advance, blas_threads, parse_bytes, track
 from rareclass.ranking.losses import SmoothedHinge
+from rareclass.ranking.problem import Evaluation, RankingProblem, ValueQuestion, answer, solve
 from rareclass.ranking.ranking_data import (
     KernelSettings,
     PreparedRanking,
@@ -39,23 +47,14 @@ from rareclass.ranking.ranking_data import (
     prepare,
     some_rows,
 )
-from rareclass.ranking.scale_gradients import has_slopes, held_out_gradients
-from rareclass.ranking.solvers.newton import PathSettings
+from rareclass.ranking.solvers.newton import PathSettings, conjugate_gradients
 from rareclass.ranking.solvers.path import solve_paths
-from rareclass.ranking.targets import RankingTarget
-from rareclass.rows import Block, RowSource, rows_of
+from rareclass.ranking.targets import RankingTarget, training_part
+from rareclass.rows import Block, RowSource, RowValues
+from rareclass.rows.source import equal_rows, order_of_values
 
 N_FOLDS = 5
-# Every number of features up to the first, then in steps of the second.
-_EVERY, _FACTOR = 8, 1.3
-_MOST_WORSE = 3
-# Sets of folds that a comparison takes its scores from, and the folds of the last comparison.
-_FOLD_SETS, _UNSEEN_FOLDS = (1001, 1002), 1003
-# Differences of fold scores, in their standard deviations, that are a matter of the folds. The
-# training parts overlap, so the mean of ten of them is out by sqrt(1 / 10 + 1 / 4) of these and
-# not by sqrt(1 / 10) (Nadeau and Bengio, "Inference for the generalization error", 2003).
-_AS_GOOD = 0.6
-# Chance that any of the candidates passes for a gain over no scales where none is one.
+# Chance that scales pass for a gain where they are none.
 _LEVEL = 0.05
 # More rows cost time and say little more: how certain an AUC is depends on the rare rows, and ten
 # majority rows for each are nearly as good as all.
@@ -63,32 +62,17 @@ _MOST_RARE, _MAJORITY_A_RARE_ROW, _LEAST_MAJORITY = 500, 10, 2_000
 _LEAST_ROWS = 2 * N_FOLDS
 _LAMS = 2.0 ** np.arange(2, -15, -4)
 _N_ROUNDS, _FULL_RATE_ROUNDS, _RATE_DECAY = 8, 4, 0.7
-# Below this share of the largest squared scale a feature is not tried alone.
-_NEGLIGIBLE = 0.01
+# Below this share of the largest squared scale a feature is dropped.
+_NEGLIGIBLE = 0.05
 # Standard errors at which the folds agree: from there on a step is a full one.
 _AGREEMENT = 3.0
 # A start for the gradient, and for a comparison of AUCs: no more digits are needed.
 _TOL, _MAX_ITER = 1e-2, 100
-_BLOCK_BYTES = 2**24
-# Odd multipliers of a mixing step that spreads every bit (MurmurHash3's finaliser).
-_FIRST, _SECOND = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
-_SHIFT = np.uint64(33)
-
-
-class LearnedScales(NamedTuple):
-    """Scales of the features, and how they came about.
-
-    ``scales`` of shape (n_features,) are all ones where no scales were better; else rows are as far
-    apart in the mean as without. ``rounds`` has the held-out AUC and the lam, relative to the mean
-    of k(z, z), of each round; ``candidates`` held-out AUCs of what was compared at the end, by
-    name, empty when nothing was learned; ``unseen`` the same on rows that nothing was learned from,
-    empty where no scales at all were as good as the best even by the flattering AUCs.
-    """
-
-    scales: np.ndarray
-    rounds: list[tuple[float, float]]
-    candidates: dict[str, np.ndarray]
-    unseen: dict[str, np.ndarray]
+# The residual of v relative to the right side, and most products for it. Stopping early leaves
+# the directions out that the rows determine worst.
+_RESIDUAL, _MOST_PRODUCTS = 1e-2, 100
+# Entries of a product of features and landmarks that are worked out at once.
+_MOST_ENTRIES = 2**22
 
 
 def learn_feature_scales(
@@ -98,54 +82,41 @@ def learn_feature_scales(
     width: float,
     eps: float,
     verbose: bool | str,
-) -> LearnedScales:
+) -> np.ndarray:
     """Learn the scales inside a kernel on training rows; `width` is sigma, `eps` the hinge's.
 
-    Cost: one reading of the rows; then 30 to 50 cross-validated paths of a few lams on at most 500
-    rare and 5,000 other rows, in memory, and, unless these are for no scales, five times as many on
-    four fifths of the rows.
+    They have shape (n_features,) and are all ones where no scales were better; else rows are as far
+    apart in the mean as without.
+
+    Cost: eight cross-validated paths of a few lams on at most 500 rare and 5,000 other rows, in
+    memory, and, unless these gain nothing, five times as many on four fifths of the rows.
 
     Raises `ValueError` when the kernel is not one whose derivative by the scales is known.
     """
     kernel = make_kernel(settings.kernel, width)
-    if not has_slopes(kernel):
+    if type(kernel) not in KERNELS.values():
         raise ValueError(
             f"feature_scaling='learned' needs the derivative of the kernel, and that of "
             f"{type(kernel).__name__} is not known: pass kernel='gaussian', 'laplace', "
             "'polynomial' or 'linear', or feature_scaling=None."
         )
-    fitting = _fitting_rows(settings.memory, source)
-
-    def most_majority(n_rare: int) -> int:
-        return min(max(_LEAST_MAJORITY, _MAJORITY_A_RARE_ROW * n_rare), fitting)
-
-    rows, distinct = distinct_rows(source, target, min(_MOST_RARE, fitting), most_majority)
-    labels = distinct.labels
-    unlearned = LearnedScales(np.ones(source.n_features), [], {}, {})
+    state = settings.random_state
+    seed = 0 if state is None else int(check_random_state(state).randint(2**31))
+    rows, distinct = distinct_rows(source, target, _fitting_rows(settings.memory, source), seed)
+    labels, ones = distinct.labels, np.ones(source.n_features)
     if min(len(labels.rare), len(labels.majority)) < _LEAST_ROWS:
         warn(
             f"feature_scaling='learned' needs {_LEAST_ROWS} distinct rows of each class; there are "
             f"{len(labels.rare)} rare and {len(labels.majority)} others. All scales are 1."
         )
-        return unlearned
-    state = settings.random_state
-    seed = 0 if state is None else int(check_random_state(state).randint(2**31))
+        return ones
     study = Study(rows, distinct, kernel, width, eps, settings.memory, settings.n_jobs, seed)
     if not study.variance.any():
-        return unlearned
+        return ones
     with track("Learning feature scales", None, verbose) as advance:
         squares, rounds = _descend(study, advance)
-        candidates = _candidates(study, squares, rounds, advance)
-        scores = {}
-        for name, candidate in candidates.items():
-            lams = _LAMS if name == "plain" else near(rounds[-1][1])
-            scores[name] = _held_out_scores(study, candidate, lams)
-            advance(1, f"{name}, held-out AUC {scores[name].mean():.3f}")
-        chosen, unseen = "plain", {}
-        if smallest_as_good(list(scores.values())) > 0:
-            unseen = _on_unseen_rows(study, advance)
-            chosen = _clear_gain(unseen)
-        return LearnedScales(np.sqrt(candidates[chosen]), rounds, scores, unseen)
+        gains = rounds[-1].auc > rounds[0].auc and clear_gain(_gains_elsewhere(study, advance))
+        return np.sqrt(squares) if gains else ones
 
 
 def _fitting_rows(memory: int | str, source: RowSource) -> int:
@@ -156,92 +127,54 @@ def _fitting_rows(memory: int | str, source: RowSource) -> int:
 
 
 def distinct_rows(
-    source: RowSource, target: RankingTarget, most_held: int, most_majority: Callable[[int], int]
+    source: RowSource, target: RankingTarget, fitting: int, seed: int
 ) -> tuple[RowSource, RankingTarget]:
-    """Distinct rows in memory, in float64; each class weighs what it did.
+    """Draw rows of each class into memory, in float64, and merge equal rows of the same label.
 
-    Rows that are held come first. There are no more of them than `most_held`, those of the
-    smallest hashes, and of the majority than `most_majority` of the number that are held. Cost:
-    one reading of the rows, in order, and one of those that are kept.
+    Rows that are held come first, of each class at most `fitting`; a row weighs what its copies do.
     """
-    labels, code = target.labels, target.held_code
-    size = max(1, _BLOCK_BYTES // (8 * source.n_features))
-    hashes = rows_of(source, block_rows=size, n_jobs=1).map(_hashes_of_block)
-    of_held = hashes[labels.rare]
-    if (code != code[0]).any():  # equal rows of different labels differ, too
-        of_held = _mixed(of_held ^ _mixed(code.astype(np.uint64) + np.uint64(1)))
-    held = _merged(of_held, labels.rare_weight, most_held)
-    most = most_majority(len(held.rows))
-    rest = _merged(hashes[labels.majority], labels.majority_weight, most)
-    return some_rows(source, target, held, rest, np.float64)
+    rng, labels = np.random.default_rng(seed), target.labels
 
+    def drawn(n_rows: int, most: int, weight: np.ndarray | None) -> DrawnRows:
+        most = min(most, fitting)
+        return draw_class(n_rows, most if n_rows > most else None, rng, weight)
 
-def _merged(hashes: np.ndarray, weight: np.ndarray | None, most: int) -> DrawnRows:
-    """Positions of one row of each hash, in the order of the hashes, and the weight of its copies.
-
-    The weights of the rows that are kept sum to the weight of all rows.
-    """
-    _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
-    summed = np.bincount(which, weight, minlength=len(first)).astype(np.float64)
-    return DrawnRows(first[:most], weight_for_all(summed, np.arange(len(first))[:most]))
-
-
-def _hashes_of_block(block: Block) -> np.ndarray:
-    return row_hashes(block.X)
-
-
-def row_hashes(X: Any) -> np.ndarray:
-    """A number for each row that depends on its values alone: uint64 of shape (n_rows,).
-
-    float32 and float64, dense and CSR rows of equal values have equal numbers.
-    """
-    # The bits of small whole numbers are nearly all zero: they are mixed before columns tell them
-    # apart, and again so that sums do not cancel.
-    rng = np.random.default_rng(0)
-    columns = rng.integers(1, 2**63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    is_sparse = sparse.issparse(X)
-    X = sparse.csr_array(X) if is_sparse else X
-    values = np.asarray(X.data if is_sparse else X, dtype=np.float64)
-    # Adding zero makes -0.0 the 0.0 that it equals, whose bits are all zero.
-    mixed = _mixed((values + 0.0).view(np.uint64))
-    if not is_sparse:
-        return _mixed(mixed * columns).sum(axis=1, dtype=np.uint64)
-    sums = np.zeros(len(values) + 1, dtype=np.uint64)
-    np.cumsum(_mixed(mixed * columns[X.indices]), dtype=np.uint64, out=sums[1:])
-    return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-
-
-def _mixed(numbers: np.ndarray) -> np.ndarray:
-    """Zero stays zero, so that a CSR row need not list its zeros."""
-    numbers = (numbers ^ (numbers >> _SHIFT)) * _FIRST
-    numbers = (numbers ^ (numbers >> _SHIFT)) * _SECOND
-    return numbers ^ (numbers >> _SHIFT)
+    held = drawn(len(labels.rare), _MOST_RARE, labels.rare_weight)
+    most = max(_LEAST_MAJORITY, _MAJORITY_A_RARE_ROW * len(held.rows))
+    rest = drawn(len(labels.majority), most, labels.majority_weight)
+    source, target = some_rows(source, target, held, rest, np.float64)
+    X, n_held = source.take(slice(None)), len(held.rows)
+    first, group = equal_rows(X)
+    place = np.argsort(order_of_values(X[first]))
+    label = np.concatenate([target.held_code + 1, np.zeros(len(rest.rows), dtype=np.int64)])
+    by_value = np.column_stack([place[group], label])
+    _, first, group = np.unique(by_value, axis=0, return_index=True, return_inverse=True)
+    weight = np.bincount(group.ravel(), np.concatenate([held.weight, rest.weight]))
+    is_held = first < n_held
+    held = DrawnRows(first[is_held], weight[is_held])
+    rest = DrawnRows(first[~is_held] - n_held, weight[~is_held])
+    return some_rows(source, target, held, rest)
 
 
 class Trial(NamedTuple):
-    """Models of all folds and lams with the same scales.
+    """Models of all folds at the best lam of some; lams are relative to the mean of k(z, z)."""
 
-    ``lams`` are relative to the mean of k(z, z) over the landmarks; ``scores`` of shape (n_folds,
-    n_lams) are held-out AUCs.
-    """
-
-    lams: np.ndarray
-    scores: np.ndarray
     prepared: PreparedRanking
     folds: list[Fold]
-    weights: list[list[np.ndarray]]  # by fold and lam, whitened coordinates
-    unit: float
+    weights: list[np.ndarray]  # by fold, whitened coordinates
+    scores: np.ndarray  # held-out AUC by fold
+    lam: float
+    unit: float  # the mean of k(z, z) over the landmarks
 
     @property
-    def best(self) -> int:
-        """Position of the lam of the highest mean AUC; the largest of equals."""
-        means = self.scores.mean(axis=0)
-        return max(range(len(means)), key=lambda k: (means[k], self.lams[k]))
+    def auc(self) -> float:
+        """Mean held-out AUC."""
+        return float(self.scores.mean())
 
 
 @dataclass(frozen=True)
 class Study:
-    """Distinct rows in memory to try scales on; `eps` is of the smoothed hinge."""
+    """Rows in memory to try scales on; `eps` is of the smoothed hinge."""
 
     source: RowSource
     target: RankingTarget
@@ -251,20 +184,15 @@ class Study:
     memory: int | str
     n_jobs: int | None
     seed: int
-    variance: np.ndarray = field(init=False)  # of every feature, by weight
 
-    def __post_init__(self) -> None:
-        X, labels = self.source.take(slice(None)), self.target.labels
-        assert labels.majority_weight is not None
+    @cached_property
+    def variance(self) -> np.ndarray:
+        """Variance of every feature, by weight."""
+        labels = self.target.labels
+        X = self.source.take(np.concatenate([labels.rare, labels.majority]))
         weight = np.concatenate([labels.rare_weight, labels.majority_weight])
-        weight = weight / weight.sum()
-        mean = X.T @ weight
-        if self.source.is_sparse:
-            squares = np.asarray(X.multiply(X).T @ weight).ravel()
-            variance = np.maximum(squares - mean**2, 0.0)
-        else:
-            variance = weight @ (X - mean) ** 2
-        object.__setattr__(self, "variance", variance)
+        variance: np.ndarray = StandardScaler(with_mean=False).fit(X, sample_weight=weight).var_
+        return variance
 
     def normalised(self, squares: np.ndarray) -> np.ndarray:
         """Squared scales times a number, so that rows are as far apart as without scales.
@@ -274,86 +202,62 @@ class Study:
         total = squares @ self.variance
         return squares * (self.variance.sum() / total) if total > 0.0 else squares
 
-    def equal_squares(self, features: np.ndarray) -> np.ndarray:
-        """Equal squared scales of some features, zero for the others."""
-        squares = np.zeros(self.source.n_features)
-        squares[features] = 1.0
-        return self.normalised(squares)
-
     def folds(self, number: int) -> list[Fold]:
-        """Folds of every label; another `number`, other folds."""
-        rng = np.random.default_rng([self.seed, number])
-        labels, code = self.target.labels, self.target.held_code
-        fold_of = np.empty(self.source.n_rows, dtype=np.int64)
-        first = 0  # the next label goes on where the last one ended: small ones fill folds together
-        for one in np.unique(code):
-            rows = labels.rare[code == one]
-            fold_of[rows] = (first + rng.permutation(len(rows))) % N_FOLDS
-            first += len(rows)
-        fold_of[labels.majority] = rng.permutation(len(labels.majority)) % N_FOLDS
-        return [Fold(fold_of == k, fold_of == k) for k in range(N_FOLDS)]
-
-    def without(self, rows: np.ndarray) -> "Study":
-        """The same study on fewer rows: those where the mask `rows` is false."""
-        kept = np.flatnonzero(~rows)
-        X, old = self.source.take(kept), self.target.labels
-        held, rest = ~rows[old.rare], ~rows[old.majority]
-        assert old.majority_weight is not None
-        target = self.target.on_part(
-            np.flatnonzero(held), old.rare_weight[held], old.majority_weight[rest]
-        )
-        source = RowSource(X.shape, X.dtype, lambda chosen: X[chosen], self.source.is_sparse)
-        return replace(self, source=source, target=target)
+        """Folds stratified by label, where each has enough rows; another `number`, other folds."""
+        labels, n_rows = self.target.labels, self.source.n_rows
+        _, of_label = np.unique(self.target.held_code, return_counts=True)
+        strata = self.target.strata(n_rows) if of_label.min() >= N_FOLDS else None
+        seed = self.seed + number
+        return make_folds(N_FOLDS, labels, n_rows, seed, "feature_scaling=None", strata)
 
     def attempt(self, squares: np.ndarray, lams: np.ndarray, folds: list[Fold]) -> Trial:
-        """Cross-validate squared scales."""
-        settings = KernelSettings(
-            self.kernel, self.width, self.target.labels.rare, self.memory, self.n_jobs, 0
-        )
+        """Cross-validate squared scales at the lam of the highest mean AUC."""
+        landmarks = self.target.labels.rare
+        settings = KernelSettings(self.kernel, self.width, landmarks, self.memory, self.n_jobs, 0)
         loss, scales = SmoothedHinge(self.eps), np.sqrt(squares)
         data = RankingData(settings, self.source, self.target, loss, self.width, scales)
         prepared = prepare(data, several=True)
         unit = float(np.trace(prepared.landmark_kernel)) / len(prepared.landmark_kernel) or 1.0
-        with blas_threads(1):
-            solutions = solve_paths(
-                [partial(prepared.problem, 1.0, fold.held_out) for fold in folds],
-                [float(lam) for lam in lams * unit],
-                PathSettings(_TOL, _MAX_ITER),
-                prepared.at_once,
-            )
+        solutions = solve_paths(
+            [partial(prepared.problem, 1.0, fold.held_out) for fold in folds],
+            [float(lam) for lam in lams * unit],
+            PathSettings(_TOL, _MAX_ITER),
+            prepared.at_once,
+        )
         (scores,) = prepared.fold_scores(folds, solutions, self.target.measure)
-        weights = [[solution.at.w for solution in path] for path in solutions]
-        return Trial(lams, scores, prepared, folds, weights, unit)
+        best = int(np.argmax(scores.mean(axis=0)))
+        weights = [path[best].at.w for path in solutions]
+        return Trial(prepared, folds, weights, scores[:, best], float(lams[best]), unit)
 
     def gradients(self, trial: Trial) -> np.ndarray:
-        """Derivative of every fold's held-out loss by the squared scales, at the best lam."""
-        best = trial.best
-        with blas_threads(1):
-            return held_out_gradients(
-                trial.prepared,
-                self.source.take(self.target.labels.rare),
-                trial.folds,
-                [path[best] for path in trial.weights],
-                float(trial.lams[best] * trial.unit),
-            )
+        """Derivative of every fold's held-out loss by the squared scales."""
+        rare_rows = self.source.take(self.target.labels.rare)
+        lam = trial.lam * trial.unit
+        return held_out_gradients(trial.prepared, rare_rows, trial.folds, trial.weights, lam)
 
 
-def _descend(study: Study, advance: Advance) -> tuple[np.ndarray, list[tuple[float, float]]]:
-    """Squared scales after the rounds, and the (AUC, relative lam) of each."""
+class DescentRound(NamedTuple):
+    """Held-out AUC of a round, and its lam relative to the mean of k(z, z)."""
+
+    auc: float
+    lam: float
+
+
+def _descend(study: Study, advance: Advance) -> tuple[np.ndarray, list[DescentRound]]:
+    """Squared scales after the rounds, zero where they are negligible; the first are equal."""
     squares = study.normalised((study.variance > 0.0).astype(np.float64))
-    found: list[tuple[float, float]] = []
+    rounds: list[DescentRound] = []
     for number in range(_N_ROUNDS):
-        lams = _LAMS if not found else near(found[-1][1])
-        if number >= _FULL_RATE_ROUNDS:
-            lams = np.array([found[-1][1]])
-        trial = study.attempt(squares, lams, study.folds(number))
-        best = trial.best
-        auc = float(trial.scores[:, best].mean())
-        found.append((auc, float(trial.lams[best])))
-        advance(1, f"round {number + 1}, held-out AUC {auc:.3f}")
+        lams = near(rounds[-1].lam) if rounds else _LAMS
+        with blas_threads(1):
+            trial = study.attempt(squares, lams, study.folds(number))
+            step = _step(study, squares, trial)
+        rounds.append(DescentRound(trial.auc, trial.lam))
+        advance(1, f"round {number + 1}, held-out AUC {trial.auc:.3f}")
         rate = _RATE_DECAY ** max(0, number + 1 - _FULL_RATE_ROUNDS)
-        squares = study.normalised(squares * np.exp(rate * _step(study, squares, trial)))
-    return squares, found
+        squares = study.normalised(squares * np.exp(rate * step))
+    kept = squares >= _NEGLIGIBLE * squares.max()
+    return study.normalised(np.where(kept, squares, 0.0)), rounds
 
 
 def near(lam: float) -> np.ndarray:
@@ -374,105 +278,187 @@ def _step(study: Study, squares: np.ndarray, trial: Trial) -> np.ndarray:
     return np.clip(agreement / _AGREEMENT, -1.0, 1.0)
 
 
-def _candidates(
-    study: Study, squares: np.ndarray, rounds: list[tuple[float, float]], advance: Advance
-) -> dict[str, np.ndarray]:
-    """Squared scales to choose from, the simplest first."""
-    order = np.argsort(-squares, kind="stable")
-    order = order[squares[order] >= _NEGLIGIBLE * squares.max()]
-    by_size = _try_sizes(study, order, np.array([rounds[-1][1]]), advance)
-    size = list(by_size)[smallest_as_good(list(by_size.values()))]
-    learned = np.zeros(len(squares))
-    learned[order] = squares[order]
-    return {
-        "plain": np.ones(len(squares)),
-        "selected": study.equal_squares(order[:size]),
-        "roots": study.normalised(np.sqrt(learned)),
-        "learned": study.normalised(learned),
-    }
-
-
-def _try_sizes(
-    study: Study, order: np.ndarray, lams: np.ndarray, advance: Advance
-) -> dict[int, np.ndarray]:
-    """Held-out scores of equal scales on the first features of an order, by their number.
-
-    It ends early when several numbers in a row were no better.
-    """
-    found: dict[int, np.ndarray] = {}
-    best, n_worse, size = -np.inf, 0, 0
-    while size < len(order) and n_worse < _MOST_WORSE:
-        size = min(max(size + 1, int(np.ceil(size * _FACTOR)) if size >= _EVERY else 0), len(order))
-        found[size] = _held_out_scores(study, study.equal_squares(order[:size]), lams)
-        auc = float(found[size].mean())
-        advance(1, f"{size} features, held-out AUC {auc:.3f}")
-        n_worse = 0 if auc > best else n_worse + 1
-        best = max(best, auc)
-    return found
-
-
-def _held_out_scores(study: Study, squares: np.ndarray, lams: np.ndarray) -> np.ndarray:
-    """AUC of every held-out part of some sets of folds, at the lam that is best for all."""
-    trials = [study.attempt(squares, lams, study.folds(number)) for number in _FOLD_SETS]
-    scores = np.concatenate([trial.scores for trial in trials])
-    return scores[:, int(np.argmax(scores.mean(axis=0)))]
-
-
-def _on_unseen_rows(study: Study, advance: Advance) -> dict[str, np.ndarray]:
-    """AUC of each candidate on every fold's rows, learned without them."""
-    found: dict[str, list[float]] = {}
-    for fold in study.folds(_UNSEEN_FOLDS):
-        inner = study.without(fold.held_out)
+def _gains_elsewhere(study: Study, advance: Advance) -> np.ndarray:
+    """Gain in AUC over no scales on every fold's rows, of scales learned without them."""
+    gains = []
+    for fold in study.folds(_N_ROUNDS):
+        inner = replace(study, target=training_part(study.target, fold.held_out))
         squares, rounds = _descend(inner, advance)
-        for name, candidate in _candidates(inner, squares, rounds, advance).items():
-            lams = _LAMS if name == "plain" else near(rounds[-1][1])
-            trial = inner.attempt(candidate, lams, inner.folds(_UNSEEN_FOLDS))
-            lam = trial.lams[[trial.best]]
-            auc = study.attempt(candidate, lam, [fold]).scores[0, 0]
-            found.setdefault(name, []).append(float(auc))
-    return {name: np.array(aucs) for name, aucs in found.items()}
+        with blas_threads(1):
+            learned = study.attempt(squares, np.array([rounds[-1].lam]), [fold])
+            plain = study.attempt(np.ones(len(squares)), np.array([rounds[0].lam]), [fold])
+        gains.append(learned.auc - plain.auc)
+    return np.array(gains)
 
 
-def _clear_gain(unseen: dict[str, np.ndarray]) -> str:
-    """Name the simplest of the candidates as good as the best of the clear gains, or plain."""
-    plain, n_compared = unseen["plain"], len(unseen) - 1
-    better = [n for n, scores in unseen.items() if clearly_better(scores, plain, n_compared)]
-    if not better:
-        return "plain"
-    return better[smallest_as_good([unseen[name] for name in better])]
-
-
-def smallest_as_good(scores: Sequence[np.ndarray]) -> int:
-    """Position of the first candidate that is as good as the best.
-
-    Scores are those of the candidates, the simplest first, on the same held-out parts. One counts
-    as good up to a mean difference from the best of 0.6 standard deviations of the differences.
-
-    >>> smallest_as_good([np.array([0.7, 0.6]), np.array([0.9, 0.8]), np.array([0.9, 0.81])])
-    2
-    >>> smallest_as_good([np.array([0.7, 0.6]), np.array([0.9, 0.8]), np.array([0.91, 0.79])])
-    1
-    """
-    best = max(scores, key=lambda column: float(column.mean()))
-    gaps = [best - column for column in scores]
-    return next(k for k, gap in enumerate(gaps) if gap.mean() <= _AS_GOOD * gap.std(ddof=1))
-
-
-def clearly_better(scores: np.ndarray, than: np.ndarray, n_compared: int = 1) -> bool:
-    """Test a gain against the noise of the folds: one-sided paired t test at 5 per cent.
-
-    AUCs are those on the same parts, of models that were learned without them. Each of `n_compared`
-    candidates is tested at its share of the 5 per cent (Bonferroni).
+def clear_gain(gains: np.ndarray) -> bool:
+    """Test gains in AUC against the noise of the folds: one-sided paired t test at 5 per cent.
 
     The variance of the mean of n differences is :math:`(1 / n + 1 / (N - 1))` times theirs, where
-    a part is one of N: training parts overlap (Nadeau and Bengio, 2003).
+    a part is one of N: training parts overlap (Nadeau and Bengio, "Inference for the generalization
+    error", 2003).
 
-    >>> plain = np.array([0.70, 0.72, 0.69, 0.71, 0.70])
-    >>> clearly_better(plain + [0.05, 0.06, 0.04, 0.05, 0.05], plain)
+    >>> clear_gain(np.array([0.05, 0.06, 0.04, 0.05, 0.05]))
     True
-    >>> clearly_better(plain + [0.01, -0.01, 0.0, 0.02, 0.03], plain)
+    >>> clear_gain(np.array([0.01, -0.01, 0.0, 0.02, 0.03]))
     False
     """
-    gain = scores - than
-    error = gain.std(ddof=1) * np.sqrt(1.0 / len(gain) + 1.0 / (N_FOLDS - 1))
-    return bool(gain.mean() > stats.t.ppf(1.0 - _LEVEL / n_compared, len(gain) - 1) * error)
+    error = gains.std(ddof=1) * np.sqrt(1.0 / len(gains) + 1.0 / (N_FOLDS - 1))
+    return bool(gains.mean() > stats.t.ppf(1.0 - _LEVEL, len(gains) - 1) * error)
+
+
+def _slope(kernel: Kernel, X: Matrix, Z: Matrix, K: np.ndarray) -> np.ndarray:
+    """S, from scaled rows and landmarks and their kernel K."""
+    if isinstance(kernel, Gaussian):
+        return K * (-1.0 / kernel.width**2)
+    if isinstance(kernel, Laplace):
+        # -k / (2 sigma distance), where the distance is -sigma log k. Where it is zero, or k is, so
+        # is the product with a squared difference.
+        inside = (K > 0.0) & (K < 1.0)
+        logarithm = np.log(K, out=np.ones_like(K), where=inside)
+        return np.where(inside, K / (2.0 * kernel.width**2 * logarithm), 0.0)
+    if isinstance(kernel, Polynomial):
+        lower = Polynomial(kernel.width, kernel.degree - 1, kernel.offset)
+        return lower.block(X, Z) * (kernel.degree / kernel.width**2)
+    return np.ones_like(K)  # linear
+
+
+def slope_sums(
+    expansion: KernelExpansion,
+    X: Matrix,
+    K: np.ndarray,
+    by_row: np.ndarray,
+    by_landmark: np.ndarray,
+) -> np.ndarray:
+    r"""Sums of :math:`c_i b_r \, \partial k(x_i, z_r) / \partial s_d` over rows and landmarks.
+
+    For several (c, b), by feature: shape (n_pairs, n_features). `expansion` has a `FeatureScaled`
+    kernel; X, of shape (n, n_features), are rows that are not scaled, K, of shape
+    (n, n_landmarks), their kernel; c has a column for each pair, shape (n, n_pairs), and b has
+    shape (n_landmarks, n_pairs).
+
+    Cost: as much as the kernel, for each pair.
+    """
+    scaled = cast(FeatureScaled, expansion.kernel)
+    is_distance = isinstance(scaled.kernel, DistanceKernel)
+    X, Z = X.astype(np.float64), expansion.landmarks.astype(np.float64)
+    S = _slope(scaled.kernel, scaled.scaled(X), scaled.scaled(Z), K.astype(np.float64))
+    if is_distance and not sparse.issparse(X):
+        # Differences do not change with the origin; near the landmarks fewer digits cancel.
+        centre = Z.mean(axis=0)
+        X, Z = X - centre, Z - centre
+    result = np.zeros((by_row.shape[1], X.shape[1]))
+    for k, (c, b) in enumerate(zip(by_row.T, by_landmark.T, strict=True)):
+        result[k] = _products(X, Z, S, c, b)
+        if is_distance:
+            squares = _squares(X, c * (S @ b)) + _squares(Z, b * (c @ S))
+            result[k] = squares - 2.0 * result[k]
+    return result
+
+
+def _products(X: Matrix, Z: Matrix, S: np.ndarray, c: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Sums of c_i b_r S_ir x_id z_rd, some landmarks at a time."""
+    total = np.zeros(X.shape[1])
+    size = max(1, _MOST_ENTRIES // max(X.shape[1], 1))
+    for start in range(0, S.shape[1], size):
+        part = slice(start, start + size)
+        landmarks = Z[part].toarray() if sparse.issparse(Z) else Z[part]
+        pulled: Any = X.T @ (c[:, None] * S[:, part])
+        total += np.einsum("dr,rd,r->d", pulled, landmarks, b[part])
+    return total
+
+
+def _squares(X: Matrix, weight: np.ndarray) -> np.ndarray:
+    """Weighted sums of squares by column."""
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).T @ weight).ravel()
+    return weight @ (X * X)
+
+
+class _FoldAt(NamedTuple):
+    """A fold's problems at its solution, for its derivative."""
+
+    training: RankingProblem
+    held_out: RankingProblem  # the loss of the held-out rows, not regularised
+    at: Evaluation
+    held_out_at: Evaluation
+    by_landmark: np.ndarray  # beta and v, a coefficient for each landmark
+    prefix: Any  # the rare side of the direction v
+
+    def by_row(self, training: Any, curved: Any, held_out: Any) -> np.ndarray:
+        """The columns c that go with beta and with v, from slopes by row."""
+        beside_beta = self.held_out.scale * held_out - self.training.scale * curved
+        return np.column_stack([beside_beta, -self.training.scale * training])
+
+
+def held_out_gradients(
+    prepared: PreparedRanking,
+    rare_rows: Matrix,
+    folds: Sequence[Fold],
+    weights: Sequence[np.ndarray],
+    lam: float,
+    residual: float = _RESIDUAL,
+) -> np.ndarray:
+    """Derivative of every fold's held-out loss by the squared scales.
+
+    The shape is (n_folds, n_features). `prepared` has a `FeatureScaled` kernel; `rare_rows` are not
+    scaled; `weights` are the solution of each fold at `lam`, in whitened coordinates. `residual` is
+    that of the linear system for v; smaller is more exact.
+
+    Cost: for each fold up to 100 Hessian products, and one pass that costs as much as the kernel,
+    twice.
+    """
+    expansion, gradients = prepared.expansion, []
+    for fold, w in zip(folds, weights, strict=True):
+        term = _at_solution(prepared, fold, w, lam, residual)
+        loss, at = term.training.loss, term.at
+        gradient, *sums = prepared.rows.sum(_of_block, expansion, term)
+        values = expand(prepared.rare_kernel, term.by_landmark[:, 1])
+        by_row = term.by_row(
+            loss.finish(at.rare, sums[0]).gradient,
+            loss.finish_curvature(at.rare, term.prefix, values, sums[1]),
+            loss.finish(term.held_out_at.rare, sums[2]).gradient,
+        )
+        gradient = gradient + slope_sums(
+            expansion, rare_rows, prepared.rare_kernel, by_row, term.by_landmark
+        )
+        beta, v = term.by_landmark.T[:, :, None]
+        of_norm = slope_sums(expansion, expansion.landmarks, prepared.landmark_kernel, beta, v)
+        gradients.append(gradient.sum(axis=0) - lam * of_norm[0])
+    return np.array(gradients)
+
+
+def _at_solution(
+    prepared: PreparedRanking, fold: Fold, w: np.ndarray, lam: float, residual: float
+) -> _FoldAt:
+    """Solve H v = the gradient of the held-out loss at the solution w of a fold."""
+    labels = prepared.target.labels
+    training = cast(RankingProblem, prepared.problem(lam, fold.held_out))
+    rare_weight = labels.rare_weight * fold.tested[labels.rare]
+    kept = fold.tested[labels.majority]
+    scale = 1.0 / training.loss.pair_weight(rare_weight, float(prepared.rows.weight[kept].sum()))
+    held_out = replace(
+        training, rare_weight=rare_weight, kept=RowValues(kept), lam=0.0, scale=scale, slot=None
+    )
+    at, held_out_at = answer([ValueQuestion(training, w), ValueQuestion(held_out, w)])
+    right = held_out_at.gradient
+    wanted = residual * float(np.linalg.norm(right))
+    zero = np.zeros_like(right)
+    v, _, _ = solve(conjugate_gradients(training, at, zero, right, wanted, _MOST_PRODUCTS, None))
+    adjoint = training.whitener @ v
+    prefix = training.loss.rare_direction(at.rare, expand(prepared.rare_kernel, adjoint))
+    by_landmark = np.column_stack([at.coefficients, adjoint])
+    return _FoldAt(training, held_out, at, held_out_at, by_landmark, prefix)
+
+
+def _of_block(block: Block, expansion: KernelExpansion, term: _FoldAt) -> tuple:
+    """Sums of a block by pair and feature, then the rare-side sums."""
+    K, loss, at = expansion.matrix(block), term.training.loss, term.at
+    values, directions = expand(K, term.by_landmark).T
+    weight = term.training.block_weight(block)
+    training = loss.block(at.rare, values, weight)
+    curved, sums = loss.curvature(at.rare, term.prefix, training.zone, directions, weight)
+    held_out = loss.block(term.held_out_at.rare, values, term.held_out.block_weight(block))
+    by_row = term.by_row(training.gradient, curved, held_out.gradient)
+    gradient = slope_sums(expansion, block.X, K, by_row, term.by_landmark)
+    return gradient, training.sums, sums, held_out.sums

@@ -255,19 +255,16 @@ def cross_fit(
     target: TwoClasses,
     folds: Sequence[Fold],
     lams: Sequence[float],
-    width: float | None = None,
-    scales: np.ndarray | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> CrossFittedMachines:
     """Solve for every fold and lam in step, so that they share the passes of the rows.
 
-    `width` None takes that of `settings`; `scales` are those of the features.
-    `check` is called at every iteration, and ends it by raising. Time and memory are
-    those of `RankRCCV` on as many folds and lams, without its last fit.
+    `check` is called at every iteration, and ends it by raising. Time and memory are those of
+    `RankRCCV` on as many folds and lams, without its last fit.
     """
-    width = width_of_rows(settings, source, target.labels) if width is None else width
+    width = width_of_rows(settings, source, target.labels)
     loss = make_loss(_CROSS_FIT_LOSS, _CROSS_FIT_EPS, None)
-    prepared = prepare(RankingData(settings, source, target, loss, width, scales), several=True)
+    prepared = prepare(RankingData(settings, source, target, loss, width), several=True)
     coordinates = PENALTIES["l2"].coordinates
     with blas_threads(1):
         paths = solve_paths(

@@ -178,9 +178,7 @@ class KernelMachine(KernelModel):
         if many or self.kernel_dtype == "float32":
             source = narrowed(source, width if needs_width(self.kernel) else None)
         if self.feature_scaling == "learned":
-            scales = learn_feature_scales(
-                settings, source, target, width, self.eps, self.verbose
-            ).scales
+            scales = learn_feature_scales(settings, source, target, width, self.eps, self.verbose)
         return RankingData(settings, source, target, loss, width, scales)
 
     def _keep(self, prepared: PreparedRanking, learned: LearnedMachine) -> Self:

@@ -155,7 +155,7 @@ class OrdinalRankRCCV(RanksLevels, KernelSearch):
         decide; among equals the largest lam.
     refit : bool, default=True
         Fit on all rows with the best lam afterwards, which predicting needs.
-    max_landmarks, losses, widths, search_rows : as in `RankRCCV`
+    max_landmarks, widths, search_rows : as in `RankRCCV`
     levels, kernel, width, landmarks, pair_cost, loss, eps, loss_params, penalty, \
 feature_scaling, tol, max_iter, memory, kernel_dtype, n_jobs, random_state, verbose
         As in `OrdinalRankRC`; `random_state` also shuffles the folds. ``width="mean"`` is taken
@@ -164,15 +164,15 @@ feature_scaling, tol, max_iter, memory, kernel_dtype, n_jobs, random_state, verb
     Attributes
     ----------
     best_lam_ : float
-    best_width_, best_loss_, best_loss_params_ : as in `RankRCCV`
+    best_width_ : as in `RankRCCV`
     best_score_ : float
         Mean score over the folds at the best lam. It is the best of many, so a little high.
     best_estimator_ : OrdinalRankRC
         Fitted on all rows, when `refit`.
     best_index_ : int
-        Position in `cv_results_`: in ``lams`` where there is one loss.
+        Position in `cv_results_`: in ``lams`` where there is one width.
     cv_results_ : dict of ndarray
-        As in `RankRCCV`, one entry for each loss and lam.
+        As in `RankRCCV`, one entry for each width and lam.
     n_splits_ : int
     thresholds_ : ndarray of shape (n_levels - 1,)
         As in `OrdinalRankRC`, learned on scores of held-out rows: each row scored by the model
@@ -219,7 +219,6 @@ feature_scaling, tol, max_iter, memory, kernel_dtype, n_jobs, random_state, verb
     scoring: Any = "mauc"
     refit: bool = True
     max_landmarks: int | None = None
-    losses: Sequence[Any] | None = None
     widths: Sequence[float] | None = None
     search_rows: int | None = None
     levels: Any = None

@@ -41,10 +41,6 @@ class RankRCCV(RankScorer, KernelSearch):
     max_landmarks : int or None, default=None
         With ``penalty="l1"``: only lams whose model of all rows uses at most so many landmarks,
         and one at least, are tried. Fewer score faster, and too few rank worse.
-    losses : sequence or None, default=None
-        Losses to choose from together with lam, in place of `loss` and `loss_params`: names,
-        pairs of a name and a dict of its parameters, or losses themselves, such as
-        ``["smoothed_hinge", ("pnorm_push", {"power": 4})]``.
     widths : sequence of float or None, default=None
         Widths of the kernel to choose from together with lam, as multiples of `width`, such as
         ``[0.5, 0.7, 1, 1.4]``. Each costs a kernel and its folds and lams.
@@ -53,10 +49,7 @@ class RankRCCV(RankScorer, KernelSearch):
         half as many, and majority rows drawn to fill up, with weights that make up for it. None:
         all rows choose. On many rows some 20,000 are nearly as good a judge, at a small part of the
         price; with them lam comes out a little larger than all rows would have it. Their models
-        are found to a `tol` of 1e-2 where that is "auto". With four folds or more, two of them and
-        every second lam first tell which half of the widths and losses is the better one (two of
-        them at least); only these go on to all folds, each with its best lam and the lams next to
-        it, and are in ``cv_results_``.
+        are found to a `tol` of 1e-2 where that is "auto".
     kernel, width, landmarks, loss, eps, loss_params, penalty, feature_scaling, tol, max_iter, \
 memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
         As in `RankRC`; `random_state` also shuffles the folds. ``width="mean"`` is taken over all
@@ -67,22 +60,19 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
     best_lam_ : float
     best_width_ : float
         Sigma of the best: a multiple of the width of all rows where `widths` are given.
-    best_loss_ : str or loss
-    best_loss_params_ : dict or None
-        The loss chosen, as `losses` or `loss` and `loss_params` gave it.
     best_score_ : float
         Mean score over the folds of the best. It is chosen from many, so a little high.
     best_estimator_ : RankRC
         Fitted on all rows, when `refit`.
     best_index_ : int
-        Position in `cv_results_`: in ``lams`` where there is one loss.
+        Position in `cv_results_`: in ``lams`` where there is one width.
     cv_results_ : dict of ndarray
-        ``loss``, ``lam``, ``width``, ``split{k}_test_score``, ``mean_test_score``,
+        ``lam``, ``width``, ``split{k}_test_score``, ``mean_test_score``,
         ``std_test_score``, ``rank_test_score``, with "roc_auc" and `equal_within` above 0
         ``mean_test_average_precision``, ``n_stopped_short`` (folds whose solver did),
         ``mean_n_iter``, ``mean_passes``, ``mean_n_landmarks`` (in use, over the folds), and with
-        `max_landmarks` ``n_landmarks`` (in use by the model of all rows), one entry for each width,
-        loss and lam.
+        `max_landmarks` ``n_landmarks`` (in use by the model of all rows), one entry for each width
+        and lam.
     n_splits_ : int
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy over all rows, each
@@ -143,7 +133,6 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
     equal_within: float = 0.002
     refit: bool = True
     max_landmarks: int | None = None
-    losses: Sequence[Any] | None = None
     widths: Sequence[float] | None = None
     search_rows: int | None = None
     kernel: Any = "gaussian"

@@ -1,19 +1,16 @@
-"""RankRCCV and OrdinalRankRCCV: lam, loss and width of the kernel by cross-validation.
+"""RankRCCV and OrdinalRankRCCV: lam and width of the kernel by cross-validation.
 
-1. with `search_rows`, rows are drawn that choose in place of all; two folds and every second lam
-   then tell which widths and losses are the better half, and which lams are near the best
-2. rows are prepared once for each width; folds, losses and lams are problems over the same kernel
-   blocks
+1. with `search_rows`, rows are drawn that choose in place of all
+2. rows are prepared once for each width; folds and lams are problems over the same kernel blocks
 3. with `max_landmarks`, the lams whose model of all rows uses few enough landmarks
-4. the solutions of all folds, losses and lams, in step; their held-out scores
-5. the best width, loss and lam (see `estimators.search`)
+4. the solutions of all folds and lams, in step; their held-out scores
+5. the best width and lam (see `estimators.search`)
 6. the machine of all rows, with a threshold learned on the held-out scores
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -30,7 +27,6 @@ from rareclass.estimators.search import (
     SearchCV,
     TieBreaker,
     as_scoring,
-    best_of,
     make_folds,
 )
 from rareclass.findings import warn
@@ -40,69 +36,52 @@ from rareclass.ranking.feature_scaling import learn_feature_scales
 from rareclass.ranking.fitting import (
     PENALTIES,
     SolverSettings,
-    check_penalty,
     fit_path,
     learned_machines,
     stopped_short,
 )
-from rareclass.ranking.losses import LossChoice, as_loss_choice, make_loss
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.problem import Problem
 from rareclass.ranking.ranking_data import PreparedRanking, RankingData, coefficients_of, prepare
 from rareclass.ranking.solvers.newton import PathSettings, Solution, Step
 from rareclass.ranking.solvers.path import solve_paths
-from rareclass.ranking.targets import RankingTarget, aligned
+from rareclass.ranking.targets import aligned, training_part
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
-# With `search_rows`: folds of the first round, and from how many folds on there is one.
-_FIRST_FOLDS, _LEAST_FOLDS = 2, 4
-# Of the grid every so many-th lam is tried there; the best and the lams next to it go on.
-_LAM_STRIDE, _NEXT = 2, (-1, 0, 1)
-
-Make = Callable[[], Problem]
-
-
-class _Entry(NamedTuple):
-    """Losses and lams to be tried with one width; ``lams`` is None for the whole grid."""
-
-    width: float
-    losses: Sequence[LossChoice]
-    lams: Sequence[float] | None = None
-    lam_stride: int = 1  # every so many-th lam of the grid, from the largest on
 
 
 class _Tried(NamedTuple):
-    """Results of one entry: solutions of each fold, by loss and lam, and their held-out scores.
+    """Results of one width: solutions of each fold, by lam, and their held-out scores.
 
-    ``scores`` of shape (n_measures, n_folds, n_candidates) are by the scoring, and by what decides
-    between equals if anything does. ``prepared``, and ``on_all_rows`` that make problems by loss,
-    are there where one width alone was tried: kernels of several would fill the memory. ``whole``
-    are the solutions of all rows, by loss and lam, where they were needed.
+    ``scores`` of shape (n_measures, n_folds, n_lams) are by the scoring, and by what decides
+    between equals if anything does. ``prepared`` is there where one width alone was tried: kernels
+    of several would fill the memory. ``whole`` are the solutions of all rows, where they were
+    needed.
     """
 
-    entry: _Entry
-    grid: list[float]  # of which `lams` are some
+    width: float
     lams: list[float]
     solutions: list[list[Solution]]
     scores: np.ndarray
     tol: float
     prepared: PreparedRanking | None
-    on_all_rows: list[Make]
     whole: list[Solution] | None
 
 
 class _Choice(NamedTuple):
-    """The best of all that was tried."""
+    """The best of all that was tried: the place of its lam among those of its width."""
 
     tried: _Tried
-    place: int  # among its candidates
-    loss: LossChoice
-    lam: float
+    place: int
+
+    @property
+    def lam(self) -> float:
+        return self.tried.lams[self.place]
 
 
 class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
-    """The search over a machine's loss, lam and width of the kernel."""
+    """The search over a machine's lam and width of the kernel."""
 
     _machine: ClassVar[type[KernelMachine]]
     _scorings: ClassVar[Mapping[str, Scoring]]
@@ -122,7 +101,6 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         """
         machine = self._model(self._machine)
         self._check_parameters(machine)
-        candidates = self._candidates()
         measures = [as_scoring(self.scoring, self._scorings)]
         if self._between_equals is not None:
             measures.append(SCORINGS[self._between_equals[0]])
@@ -141,16 +119,8 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         scales = self._scales_of_folds(searched, folds)
         # 2. to 4.
         factors = [1.0] if self.widths is None else np.ravel(self.widths).tolist()
-        entries = [_Entry(factor * all_rows.width, candidates) for factor in factors]
-        if self.search_rows is not None and len(folds) >= _LEAST_FOLDS:
-            first = [entry._replace(lam_stride=_LAM_STRIDE) for entry in entries]
-            some = folds[:_FIRST_FOLDS]
-            equals = self._between_equals
-            entries = _better_half(
-                [self._try(searched, one, some, scales, measures) for one in first],
-                None if equals is None else equals[1],
-            )
-        tried = [self._try(searched, entry, folds, scales, measures) for entry in entries]
+        widths = [factor * all_rows.width for factor in factors]
+        tried = [self._try(searched, width, folds, scales, measures) for width in widths]
         # 5.
         choice = self._store_results(tried)
         self.feature_scales_ = all_rows.scales
@@ -186,76 +156,57 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         """Learn the scales of the features of each fold from its training rows."""
         if rows.scales is None:
             return None
-        targets = [_training_part(rows.target, fold.held_out) for fold in folds]
+        targets = [training_part(rows.target, fold.held_out) for fold in folds]
         settings, source = rows.settings, rows.source
         return [
-            learn_feature_scales(settings, source, one, rows.width, self.eps, self.verbose).scales
+            learn_feature_scales(settings, source, one, rows.width, self.eps, self.verbose)
             for one in targets
         ]
 
     def _try(
         self,
         rows: RankingData,
-        entry: _Entry,
+        width: float,
         folds: list[Fold],
         scales: list[np.ndarray] | None,
         measures: Sequence[Scoring],
     ) -> _Tried:
-        """Losses and lams with one width."""
-        given_losses = [make_loss(c.loss, self.eps, c.params) for c in entry.losses]
-        check_penalty(self.penalty, given_losses)
-        prepared = prepare(replace(rows, width=entry.width), several=True)
+        """The lams with one width."""
+        prepared = prepare(replace(rows, width=width), several=True)
         penalty, is_part = PENALTIES[self.penalty], self.search_rows is not None
         accuracy = settings_of(SolverSettings, self).accuracy(prepared, is_part)
-        losses = [prepared.target.loss(loss) for loss in given_losses]
-
-        def problems(of: PreparedRanking, held_out: np.ndarray | None) -> list[Make]:
-            coordinates = penalty.coordinates
-            return [partial(of.problem, 1.0, held_out, loss, coordinates) for loss in losses]
-
-        on_all_rows = problems(prepared, None)
-        given = penalty.lams(on_all_rows) if self.lams is None else np.ravel(self.lams)
-        grid = [float(lam) for lam in given]
-        lams = list(grid if entry.lams is None else entry.lams)
-        if entry.lam_stride > 1:
-            lams = sorted(lams, reverse=True)[:: entry.lam_stride]
+        on_all_rows = partial(prepared.problem, 1.0, coordinates=penalty.coordinates)
+        given = penalty.lams([on_all_rows]) if self.lams is None else np.ravel(self.lams)
+        lams = [float(lam) for lam in given]
         whole: list[Solution] | None = None
         if self.max_landmarks is not None:
             lams, whole = self._small_enough(prepared, on_all_rows, lams, accuracy.tol)
-        n_losses, total = len(losses), len(folds) * len(losses) * len(lams)
+        total = len(folds) * len(lams)
         with blas_threads(1), track("Choosing lam", total, self.verbose) as advance:
             solutions: list[list[Solution]] = []
             scores = []
 
             def report(number: int, lam: float, step: Step) -> None:
-                fold = len(solutions) + number // n_losses + 1
+                fold = len(solutions) + number + 1
                 advance(0, f"fold {fold}, lam {lam:.3g}, iteration {step.iteration}")
 
-            for of, some in _sharing_scales(prepared, rows, entry.width, folds, scales):
-                paths = solve_paths(
-                    [make for fold in some for make in problems(of, fold.held_out)],
+            for of, some in _sharing_scales(prepared, rows, width, folds, scales):
+                solved = solve_paths(
+                    [
+                        partial(of.problem, 1.0, fold.held_out, coordinates=penalty.coordinates)
+                        for fold in some
+                    ],
                     lams,
                     accuracy._replace(done=lambda: advance(1)),
                     of.at_once,
                     report,
                     penalty.starts,
                 )
-                each = range(0, len(paths), n_losses)
-                solved = [list(chain(*paths[k : k + n_losses])) for k in each]
                 solutions += solved
                 scores.append(of.fold_scores(some, solved, *measures))
-        tried = _Tried(
-            entry,
-            grid,
-            lams,
-            solutions,
-            np.concatenate(scores, axis=1),
-            accuracy.tol,
-            prepared,
-            on_all_rows,
-            whole,
-        )
-        return tried if self.widths is None else tried._replace(prepared=None, on_all_rows=[])
+        kept = prepared if self.widths is None else None
+        measured = np.concatenate(scores, axis=1)
+        return _Tried(width, lams, solutions, measured, accuracy.tol, kept, whole)
 
     @property
     def _between_equals(self) -> tuple[str, float] | None:
@@ -298,48 +249,34 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
                 "themselves, as a matrix."
             )
 
-    def _candidates(self) -> list[LossChoice]:
-        if self.losses is None:
-            return [LossChoice(self.loss, self.loss_params)]
-        is_list = isinstance(self.losses, Sequence) and not isinstance(self.losses, str)
-        if not is_list or not len(self.losses):
-            raise ValueError(
-                f"losses={self.losses!r} must be a list of at least one loss, or None for `loss`."
-            )
-        if self.loss_params:
-            raise ValueError(
-                "loss_params belongs to `loss`; give each loss with its own: "
-                '("pnorm_push", {"power": 4}).'
-            )
-        return [as_loss_choice(given) for given in self.losses]
-
     def _small_enough(
-        self, prepared: PreparedRanking, on_all_rows: Sequence[Make], lams: list[float], tol: float
+        self,
+        prepared: PreparedRanking,
+        on_all_rows: Callable[[], Problem],
+        lams: list[float],
+        tol: float,
     ) -> tuple[list[float], list[Solution]]:
-        """The lams with which some loss uses few enough landmarks on all rows.
-
-        And the solutions there, by loss and lam.
-        """
+        """The lams that use few enough landmarks on all rows, and the solutions there."""
         lams = sorted(lams, reverse=True)
-        paths: list[list[Solution]] = [[] for _ in on_all_rows]
+        path: list[Solution] = []
         with blas_threads(1), track("Counting landmarks", None, self.verbose) as advance:
             for start in range(0, len(lams), _LAMS_AT_ONCE):
-                more = solve_paths(
-                    on_all_rows,
+                (more,) = solve_paths(
+                    [on_all_rows],
                     lams[start : start + _LAMS_AT_ONCE],
                     PathSettings(tol, self.max_iter),
                     prepared.at_once,
                     lambda _, lam, step: advance(1, f"lam {lam:.3g}, iteration {step.iteration}"),
                     PENALTIES[self.penalty].starts,
                 )
-                paths = [path + solutions for path, solutions in zip(paths, more, strict=True)]
+                path += more
                 # From here on there are only more of them.
-                if all((_sizes(solutions) > self.max_landmarks).all() for solutions in more):
+                if (_sizes(more) > self.max_landmarks).all():
                     break
-        sizes = np.array([_sizes(path) for path in paths])
-        kept = np.flatnonzero(self._is_allowed(sizes).any(axis=0))
+        sizes = _sizes(path)
+        kept = np.flatnonzero((sizes > 0) & (sizes <= self.max_landmarks))
         if not len(kept):
-            used = np.where(sizes > 0, sizes, np.inf).min(axis=0)
+            used = np.where(sizes > 0, sizes, np.inf)
             fewest = int(used.argmin())
             found = (
                 f"lam={lams[fewest]:.3g} uses {used[fewest]:.0f}, the fewest. Raise max_landmarks, "
@@ -348,11 +285,7 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
                 else f"even the lowest, {lams[-1]:.3g}, leaves none. Pass lower lams"
             )
             raise ValueError(f"no lam leaves 1 to {self.max_landmarks} landmarks: {found}.")
-        return [lams[k] for k in kept], [path[k] for path in paths for k in kept]
-
-    def _is_allowed(self, sizes: np.ndarray) -> np.ndarray:
-        """Mask of the models that use few enough landmarks, and some."""
-        return (sizes > 0) & (sizes <= self.max_landmarks)
+        return [lams[k] for k in kept], [path[k] for k in kept]
 
     def _store_results(self, tried: list[_Tried]) -> _Choice:
         """Keep what was found of every candidate, and the best."""
@@ -367,9 +300,6 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
                 ConvergenceWarning,
             )
         named, more = (_joined([pair[k] for pair in every]) for k in (0, 1))
-        allowed = None
-        if "n_landmarks" in more:
-            allowed = np.flatnonzero(self._is_allowed(more["n_landmarks"]))
         scores, *beside = np.concatenate([each.scores for each in tried], axis=2)
         tie = None
         if self._between_equals is not None:
@@ -377,26 +307,21 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
             tie = TieBreaker(name, beside[0].mean(axis=0), within)
         # Among equals the smoothest model: the widest kernel, and the largest lam.
         place = np.argsort(np.lexsort((-named["lam"], -named["width"])))
-        best = self._choose(named, scores, place, more, allowed, tie)
+        best = self._choose(named, scores, place, more, tie)
         ends = np.cumsum([each.scores.shape[2] for each in tried])
         which = int(np.searchsorted(ends, best, side="right"))
         of = tried[which]
         place = best - int(ends[which]) + of.scores.shape[2]
-        number, of_lam = divmod(place, len(of.lams))
-        choice = _Choice(of, place, of.entry.losses[number], of.lams[of_lam])
-        self.best_lam_, self.best_width_ = choice.lam, of.entry.width
-        self.best_loss_, self.best_loss_params_ = choice.loss
-        return choice
+        self.best_lam_, self.best_width_ = of.lams[place], of.width
+        return _Choice(of, place)
 
     def _results_of(self, tried: _Tried) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Parameters of the candidates of one width, and their results beside scores."""
-        candidates, solutions = tried.entry.losses, tried.solutions
-        n_lams, n_losses = len(tried.lams), len(candidates)
+        solutions = tried.solutions
         short = [[stopped_short(s, tried.tol) for s in path] for path in solutions]
         named = {
-            "loss": np.repeat([str(candidate) for candidate in candidates], n_lams),
-            "lam": np.tile(tried.lams, n_losses),
-            "width": np.full(n_lams * n_losses, tried.entry.width),
+            "lam": np.array(tried.lams),
+            "width": np.full(len(tried.lams), tried.width),
         }
         more = {
             "n_stopped_short": np.sum(short, axis=0),
@@ -418,22 +343,20 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
     ) -> KernelMachine:
         """The best model of all rows, its threshold from held-out scores of its folds."""
         tried = choice.tried
-        chosen = {"lam": choice.lam, "loss": choice.loss.loss, "loss_params": choice.loss.params}
+        chosen = {"lam": choice.lam}
         if self.widths is not None:
-            chosen["width"] = tried.entry.width
+            chosen["width"] = tried.width
         model = self._model(self._machine, **chosen)
         settings = settings_of(SolverSettings, model)
-        width = tried.entry.width
+        width = tried.width
         of_folds = tried.prepared or prepare(replace(searched, width=width), several=True)
         prepared = of_folds
         if self.search_rows is not None:
             prepared = prepare(replace(all_rows, width=width))
-        loss = prepared.target.loss(make_loss(choice.loss.loss, self.eps, choice.loss.params))
         if tried.whole is None:
-            its_own = replace(prepared, loss=loss)
-            (learned,) = fit_path(its_own, [model.lam], settings, self._machine.__name__)
+            (learned,) = fit_path(prepared, [model.lam], settings, self._machine.__name__)
         else:
-            problem = tried.on_all_rows[choice.place // len(tried.lams)]()
+            problem = prepared.problem(1.0, coordinates=PENALTIES[self.penalty].coordinates)
             solution = tried.whole[choice.place]
             (learned,) = learned_machines(prepared, problem, [model.lam], [solution], settings)
         paths, parts = iter(tried.solutions), []
@@ -445,7 +368,7 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         foresees = settings.accuracy(prepared).foresees
         score = prepared.scored_part if foresees else prepared.scored
         held_out_rows = aligned(parts, score(coefficients_of([learned.solution])))
-        threshold = prepared.target.threshold(held_out_rows, loss)
+        threshold = prepared.target.threshold(held_out_rows, prepared.loss)
         model._keep(prepared, learned._replace(threshold=threshold))
         calibration = prepared.target.calibration(held_out_rows)
         if calibration is not None:
@@ -466,57 +389,6 @@ def _sharing_scales(
         return
     for fold, own in zip(folds, scales, strict=False):
         yield prepare(replace(rows, width=width, scales=own), several=True), [fold]
-
-
-def _training_part(target: RankingTarget, held_out: np.ndarray) -> RankingTarget:
-    """Return the target of the rows that a fold does not hold out."""
-    labels, majority = target.labels, np.asarray(target.labels.majority)
-    held, rest = ~held_out[labels.rare], ~held_out[majority]
-    weight = labels.majority_weight
-    part = target.on_part(
-        np.flatnonzero(held),
-        labels.rare_weight[held],
-        np.ones(np.count_nonzero(rest)) if weight is None else weight[rest],
-    )
-    numbers: Any = part.labels._replace(rare=labels.rare[held], majority=majority[rest])
-    return replace(part, labels=numbers)
-
-
-def _better_half(tried: Sequence[_Tried], equal_within: float | None) -> list[_Entry]:
-    """The better half of the pairs of width and loss, two at least; lams around their best.
-
-    Pairs are as good as their best lam; they come in the order in which the search would choose
-    them, one after the other. `equal_within`: the second measure decides between means of the
-    first one that are as good as equal, see `TieBreaker`.
-    """
-    means = np.concatenate([each.scores.mean(axis=1) for each in tried], axis=1)
-    rows = [
-        (width, loss, lam)
-        for width, each in enumerate(tried)
-        for loss in range(len(each.entry.losses))
-        for lam in range(len(each.lams))
-    ]
-    width, loss, lam = np.array(rows).T
-    pair = np.unique(np.stack([width, loss]), axis=1, return_inverse=True)[1]
-    sigma = np.array([each.entry.width for each in tried])
-    simplest = np.argsort(np.lexsort((lam, -sigma[width])))
-    left, kept = np.arange(len(rows)), []
-    n_pairs = int(pair.max()) + 1
-    for _ in range(min(n_pairs, max(2, n_pairs // 2))):
-        tie = None if equal_within is None else TieBreaker("", means[1, left], equal_within)
-        best = left[best_of(means[0, left], simplest[left], tie)]
-        kept.append(best)
-        left = left[pair[left] != pair[best]]
-    entries = []
-    for k, each in enumerate(tried):
-        own = sorted(place for place in kept if width[place] == k)
-        near = {_LAM_STRIDE * lam[place] + step for place in own for step in _NEXT}
-        grid = sorted(each.grid, reverse=True)
-        lams = [value for number, value in enumerate(grid) if number in near]
-        if own:
-            losses = [each.entry.losses[loss[place]] for place in own]
-            entries.append(_Entry(each.entry.width, losses, lams))
-    return entries
 
 
 def _within(cv: Any, numbers: np.ndarray | None, n_rows: int) -> Any:

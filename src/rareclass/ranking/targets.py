@@ -6,7 +6,7 @@ Everything else is the same for both.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -196,6 +196,20 @@ class OrderedLevels:
 
 RankingTarget = TwoClasses | OrderedLevels
 """A kind of labels."""
+
+
+def training_part(target: RankingTarget, held_out: np.ndarray) -> RankingTarget:
+    """Return the target of the rows that a fold does not hold out."""
+    labels, majority = target.labels, np.asarray(target.labels.majority)
+    held, rest = ~held_out[labels.rare], ~held_out[majority]
+    weight = labels.majority_weight
+    part = target.on_part(
+        np.flatnonzero(held),
+        labels.rare_weight[held],
+        np.ones(np.count_nonzero(rest)) if weight is None else weight[rest],
+    )
+    numbers: Any = part.labels._replace(rare=labels.rare[held], majority=majority[rest])
+    return replace(part, labels=numbers)
 
 
 def aligned(parts: Sequence[RankingScores], whole: RankingScores) -> RankingScores:

@@ -56,7 +56,8 @@ from rareclass.tables.table_file import TablePlace
 _MOST_NAMED = 12
 _SETTINGS = {
     "date": "Trained", "method": "Method", "objective": "Objective", "seed": "Seed",
-    "time_budget": "Time budget, seconds", "estimated_by": "Estimated by",
+    "effort": "Effort", "plan": "Plan", "time_budget": "Time limit, seconds",
+    "estimated_by": "Estimated by",
     "holdout": "Share held out", "groups": "Kept together by", "time": "Held out by time",
     "lam": "lam", "width": "Kernel width", "n_landmarks": "Landmarks", "C": "Cost C",
     "covariance": "Covariance",

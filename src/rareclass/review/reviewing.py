@@ -78,7 +78,6 @@ def next_rows(
     model: Model | None = None,
     budget: int = 50,
     shares: Shares = Shares(),  # noqa: B008 (never changed)
-    time_budget: float = 10.0,
     seed: int = 0,
 ) -> ReviewList:
     """List the rows that a person should check next, as a new round of the journal.
@@ -96,8 +95,6 @@ def next_rows(
         Rows to list; fewer where fewer have no label.
     shares : Shares
         Parts of the list by reason.
-    time_budget : float, default=10
-        Seconds for training.
     seed : int, default=0
         Seed of the random rows, together with the number of the round.
 
@@ -126,7 +123,7 @@ def next_rows(
             ErrorKind.TOO_FEW_ROWS,
         )
     points = np.asarray(HuntEncoder(table.used).fit_transform(table.frame), np.float64)
-    scored = _score(table, states, points, model, time_budget, seed)
+    scored = _score(table, states, points, model, seed)
     number = len(journal.rounds) + 1
     scores = None if scored.scores is None else scored.scores[free]
     known = points[states.code != UNKNOWN]
@@ -162,7 +159,6 @@ def _score(
     states: LabelStates,
     points: Floats,
     model: Model | None,
-    seconds: float,
     seed: int,
 ) -> _Scored:
     """Score all rows by the best that the known labels allow."""
@@ -170,7 +166,7 @@ def _score(
     is_rare = states.code[known] > 0
     n_rare, n_others = int(is_rare.sum()), int((~is_rare).sum())
     if n_rare >= LEAST_RARE and n_others >= LEAST_OTHERS:
-        estimator = _trained(table.frame[known], is_rare, model, seconds, seed)
+        estimator = _trained(table.frame[known], is_rare, model, seed)
         scores = estimator.score_samples(table.frame)
         if model is not None and not _are_enough(states.code[known[~states.checked[known]]]):
             # The model did not learn from these rows, and knows more than few verdicts do.
@@ -197,7 +193,6 @@ def _trained(
     rows: pl.DataFrame,
     is_rare: NDArray[np.bool_],
     model: Model | None,
-    seconds: float,
     seed: int,
 ) -> RareClassifier:
     members: Sequence[str] = QUICK_MEMBERS
@@ -205,7 +200,7 @@ def _trained(
         members = tuple(dict.fromkeys(each.name for each in model.estimator.members_))
     with warnings_as([]):
         return RareClassifier(
-            seconds, members=list(members), random_state=seed, pos_label=1, verbose=False
+            members=list(members), random_state=seed, pos_label=1, verbose=False
         ).fit(rows, is_rare.astype(int))
 
 

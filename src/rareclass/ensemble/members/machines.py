@@ -18,10 +18,8 @@ from rareclass.ensemble.members.member import (
 from rareclass.ensemble.score_functions import KernelFunction, LinearFunction, ScoreFunction
 from rareclass.estimators.search import Fold
 from rareclass.labels.two_classes import Labels
-from rareclass.metrics import average_precision
 from rareclass.ranking.fitting import CrossFittedMachines, cross_fit
 from rareclass.ranking.ranking_data import KernelSettings
-from rareclass.ranking.scale_gradients import gradient_scales
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import RowSource, as_source
 
@@ -31,8 +29,6 @@ _POWERS = ((5_000, (-2, -6, -9, -12, -16)), (20_000, (-6, -9, -12, -16)))
 _POWERS_OF_MANY = (-10, -14)
 # From so many rows on the kernel is of 32 bits.
 _SINGLE_PRECISION_ROWS = 10_000
-# Rows at which the slopes of a score are taken.
-_SLOPE_ROWS = 3000
 _SIMILARITY_ROWS = 5000
 
 
@@ -41,8 +37,8 @@ class KernelMember(Member):
     """A kernel machine; subclasses say on which numbers and with which kernel."""
 
     kernel: ClassVar[str]
-    learns_metric: ClassVar[bool] = False
-
+    # `cost` is the seconds of a thread, and each of these takes three.
+    unit: ClassVar[float] = 3.0
     most_majority: ClassVar[int | None] = 20_000
 
     most_rare: int = 400  # landmarks among the rare rows
@@ -55,22 +51,20 @@ class KernelMember(Member):
         landmarks = min(size.n_rare, self.most_rare) + self.n_majority
         entry = 0.02 * size.n_features + 0.6
         questions = 0.35 * 8 * len(self._lams(size.n_rows))
-        n_passes = 1 + self.learns_metric
-        return 1e-9 * landmarks * (size.n_rows + landmarks) * (entry + questions) * n_passes
+        return 1e-9 * landmarks * (size.n_rows + landmarks) * (entry + questions)
 
     def within_memory(self, n_bytes: int) -> Self:
         """Return the member with at most so many bytes for its kernel."""
         return replace(self, memory=min(self.memory, n_bytes))
 
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
-        """Learn every lam, and where a metric is learned, the best lams in that metric."""
+        """Learn every lam."""
         if rows.features is None:
             return self._on_one_matrix(rows)
         # The folds see other features: each is a matrix of its own, and a kernel of its own.
         found: list[list[CrossFitted]] = []
         for number, _ in rows.each_fold():
-            judge = rows.judge if number == 0 else None
-            found.append(self._on_one_matrix(replace(rows.of_fold(number), judge=judge)))
+            found.append(self._on_one_matrix(rows.of_fold(number)))
         return [_joined(of_setting) for of_setting in zip(*found, strict=True)]
 
     def _on_one_matrix(self, rows: EncodedFolds) -> list[CrossFitted]:
@@ -85,16 +79,17 @@ class KernelMember(Member):
         )
         folds = [Fold(tested, tested) for _, tested in rows.each_fold()]
         lams = self._lams(len(rows.fold))
-        plain = _judged(rows, settings, target, folds, lams)
-        found = [
+        machines = cross_fit(settings, _source(rows), target, folds, lams, check=rows.check)
+        # One array for all lams, which then share their kernel matrix when new rows are scored.
+        points = np.asarray(machines.expansion.landmarks, dtype=np.float32)
+        return [
             CrossFitted(
-                f"lam 2^{np.log2(lam):g}", plain.held_out[:, k], self._functions(plain, k, rows)
+                f"lam 2^{np.log2(lam):g}",
+                machines.held_out[:, k],
+                self._functions(machines, points, k, rows),
             )
             for k, lam in enumerate(lams)
         ]
-        if self.learns_metric:
-            found += self._with_metric(rows, settings, target, lams, plain)
-        return found
 
     def _lams(self, n_rows: int) -> tuple[float, ...]:
         if self.lams is not None:
@@ -118,71 +113,17 @@ class KernelMember(Member):
     def _functions(
         self,
         machines: CrossFittedMachines,
+        landmarks: np.ndarray,
         k: int,
         rows: EncodedFolds,
-        scales: np.ndarray | None = None,
     ) -> list[ScoreFunction]:
-        """Return the functions of the folds for lam number k, over the same landmarks.
-
-        `rows` and landmarks are in the metric that `scales` bring new rows into.
-        """
-        landmarks = np.asarray(machines.expansion.landmarks, dtype=np.float32)
+        """Return the functions of the folds for lam number k, over the same landmarks."""
         first = KernelFunction(
             self.kernel, machines.width, landmarks, machines.coefficients[0][:, k]
         )
         first.least = _least_similarity(first, rows)
         first.most = float(np.nanmedian(machines.held_out[~rows.is_rare, k]))
-        first.scales = scales
         return [replace(first, coefficients=each[:, k]) for each in machines.coefficients]
-
-    def _with_metric(
-        self,
-        rows: EncodedFolds,
-        settings: KernelSettings,
-        target: TwoClasses,
-        lams: Sequence[float],
-        plain: CrossFittedMachines,
-    ) -> list[CrossFitted]:
-        """Learn machines of the middle lams in the metric of the plain machine of the middle one.
-
-        A metric knows the labels of the rows that its machine learned from: held-out scores are
-        those of machines in the metric of their own fold. New rows are scored in one metric, of all
-        folds together.
-        """
-        n_rows, middle = len(rows.fold), len(lams) // 2
-        rng = np.random.default_rng(rows.seed)
-        sample = rows.X[np.sort(rng.choice(n_rows, min(_SLOPE_ROWS, n_rows), replace=False))]
-        # One lam on many rows, where each takes long.
-        reach = 1 if n_rows < _SINGLE_PRECISION_ROWS else 0
-        tried = lams[max(middle - reach, 0) : middle + reach + 1]
-        found = [
-            CrossFitted(f"learned metric, lam 2^{np.log2(lam):g}", np.full(n_rows, np.nan), [])
-            for lam in tried
-        ]
-
-        def learned(
-            folds: Sequence[Fold], coefficients: np.ndarray
-        ) -> tuple[CrossFittedMachines, list[list[ScoreFunction]]]:
-            scales = gradient_scales(plain.expansion, coefficients[:, middle], sample)
-            source = _source(rows, scales)
-            machines = cross_fit(settings, source, target, folds, tried, check=rows.check)
-            in_metric = replace(rows, X=rows.X * scales)
-            each = range(len(tried))
-            return machines, [self._functions(machines, k, in_metric, scales) for k in each]
-
-        every = [Fold(tested, tested) for _, tested in rows.each_fold()]
-        for fold, coefficients in zip(every, plain.coefficients, strict=True):
-            machines, functions = learned([fold], coefficients)
-            for k, setting in enumerate(found):
-                setting.held_out[fold.tested] = machines.held_out[fold.tested, k]
-                setting.functions.extend(functions[k])
-        if len(every) == 1:
-            return found
-        together = learned(every, np.mean(plain.coefficients, axis=0))[1]
-        return [
-            setting._replace(for_new=functions)
-            for setting, functions in zip(found, together, strict=True)
-        ]
 
 
 def _joined(of_folds: Sequence[CrossFitted]) -> CrossFitted:
@@ -195,56 +136,18 @@ def _joined(of_folds: Sequence[CrossFitted]) -> CrossFitted:
     )
 
 
-def _judged(
-    rows: EncodedFolds,
-    settings: KernelSettings,
-    target: TwoClasses,
-    folds: Sequence[Fold],
-    lams: Sequence[float],
-) -> CrossFittedMachines:
-    """Solve for every fold and lam; the first fold by itself where the member is judged by it."""
-    source = _source(rows)
-    if rows.judge is None or len(folds) < 2:
-        return cross_fit(settings, source, target, folds, lams, check=rows.check)
-    first = cross_fit(settings, source, target, folds[:1], lams, check=rows.check)
-    rows.judge(first.held_out[:, np.argmax([_merit(rows, each) for each in first.held_out.T])])
-    others = cross_fit(settings, source, target, folds[1:], lams, check=rows.check)
-    return others._replace(
-        held_out=np.where(np.isnan(others.held_out), first.held_out, others.held_out),
-        coefficients=[*first.coefficients, *others.coefficients],
-    )
-
-
 class LaplaceOnQuantiles(KernelMember):
     """Laplace kernel on normal quantiles: only the order of each number counts."""
 
     name = "kernel on quantiles"
     view = "quantiles"
     kernel = "laplace"
-    learns_metric = True
 
 
-class GaussianOnTails(KernelMember):
-    """Gaussian kernel on inverse hyperbolic sines: a smoother function."""
-
-    name = "smooth kernel on logarithms"
-    view = "asinh"
-    kernel = "gaussian"
-
-
-def _source(rows: EncodedFolds, scales: np.ndarray | None = None) -> RowSource:
-    """Return the rows in a metric, of 32 bits where there are many."""
+def _source(rows: EncodedFolds) -> RowSource:
+    """Return the rows, of 32 bits where there are many."""
     many = len(rows.fold) >= _SINGLE_PRECISION_ROWS
-    X = rows.X if scales is None else rows.X * scales
-    return as_source(np.ascontiguousarray(X, dtype=np.float32 if many else np.float64))
-
-
-def _merit(rows: EncodedFolds, held_out: np.ndarray) -> float:
-    """Average precision of held-out scores; 0, and so all lams alike, without rare rows there."""
-    tested = ~np.isnan(held_out)
-    if not rows.is_rare[tested].any():
-        return 0.0
-    return average_precision(rows.is_rare[tested], held_out[tested], rows.weights(tested))
+    return as_source(np.ascontiguousarray(rows.X, dtype=np.float32 if many else np.float64))
 
 
 def _least_similarity(function: KernelFunction, rows: EncodedFolds) -> float:
@@ -263,6 +166,8 @@ def _least_similarity(function: KernelFunction, rows: EncodedFolds) -> float:
 @dataclass(frozen=True)
 class LogisticMember(Member):
     """Logistic regression with a ridge, for several strengths of the ridge."""
+
+    unit: ClassVar[float] = 5e-8
 
     strengths: tuple[float, ...] = (0.01, 0.1, 1.0)  # C of scikit-learn
     max_iter: int = 200
@@ -322,6 +227,7 @@ class MomentMember(FoldByFold):
 
     name: ClassVar[str] = "mibc"
     view: ClassVar[str] = "quantiles"
+    unit: ClassVar[float] = 2e-9
 
     C: float = 0.1
 

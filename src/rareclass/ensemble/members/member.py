@@ -1,4 +1,4 @@
-"""Ensemble members: what a learner declares (view, cost, share of time) and how it learns folds."""
+"""Ensemble members: what a learner declares (view, cost) and how it learns folds."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ from rareclass.rows.memory import count_threads
 # anything else, waiting takes far longer than one thread needs for everything. Below so many cells
 # a thread more does not pay.
 CELLS_A_BOOSTING_THREAD = 2_000_000
+_FOLD_SECONDS = 0.02  # for a fold of a few rows
 # Ten thousand million numbers of this size still have a sum in float32.
 _LARGEST = np.float32(1e28)
 
@@ -63,9 +64,7 @@ class EncodedFolds:
     scores are held-out scores; a fold below 0 is learned from always and scored by nobody.
     `features` are those that the functions of each fold see, `unseen` rows that are others to the
     fold that holds them out; None: all features, and no rows.
-    `check` raises `Stopped` when there is no time left; members call it between folds. `judge` gets
-    the held-out scores of the first fold, NaN elsewhere, and raises `Behind` where the member will
-    not come near the best one; None where there is no other.
+    `check` raises `Stopped` when there is no time left; members call it between folds.
     """
 
     X: Any
@@ -75,7 +74,6 @@ class EncodedFolds:
     seed: int
     n_jobs: int
     check: Callable[[], None] = _time_is_left
-    judge: Callable[[np.ndarray], None] | None = None
     features: Sequence[np.ndarray] | None = None
     unseen: Mapping[int, RowsAsUnseen] | None = None
 
@@ -115,7 +113,7 @@ class EncodedFolds:
 
     def mean_of(self, fitted: "CrossFitted") -> ScoreFunction:
         """Return the function for new rows, of all features."""
-        functions = fitted.for_new or fitted.functions
+        functions = fitted.functions
         if self.features is not None:
             each = zip(functions, self.features, strict=True)
             functions = [function.at(own, self.X.shape[1]) for function, own in each]
@@ -166,14 +164,12 @@ class CrossFitted(NamedTuple):
     """One setting of a member, learned once for every fold.
 
     `held_out` of shape (n_rows,) are scores by the function that did not see the row, NaN for rows
-    of no fold; `functions` are those of the folds, in order, of the features that each sees, and
-    `for_new` those whose mean scores new rows, where they are others.
+    of no fold; `functions` are those of the folds, in order, of the features that each sees.
     """
 
     setting: str  # in words, such as "C 0.1"; "" where the member has one setting
     held_out: np.ndarray
     functions: list[ScoreFunction]
-    for_new: list[ScoreFunction] | None = None
 
 
 class Member:
@@ -182,21 +178,27 @@ class Member:
     name: ClassVar[str]  # in `members=` and in the leaderboard
     view: ClassVar[str]  # the encoding that the member needs: a name in `rareclass.encoding.views`
     package: ClassVar[str | None] = None  # to be installed besides the core
-    # Share of the time, relative to the shares of the others, where time is short.
-    share: ClassVar[float] = 1.0
+    # Seconds of one thread of the reference machine for a unit of `cost`.
+    unit: ClassVar[float] = 1e-6
     # On fewer rows the member adds nothing to quicker ones, and is left out of several.
     least_rows: ClassVar[int] = 0
+    # On more columns it takes too long for what it adds.
+    most_columns: ClassVar[int | None] = None
     # Majority rows that the member learns from at most, with weights that make up; None: all.
     most_majority: ClassVar[int | None] = None
 
     def cost(self, size: Size) -> float:
-        """Return a number that is proportional to the seconds of one fold, in any unit."""
+        """Return a number that is proportional to the seconds of one fold, in the member's unit."""
         raise NotImplementedError
+
+    def seconds(self, size: Size) -> float:
+        """Return the seconds that one fold takes one thread of the reference machine."""
+        return _FOLD_SECONDS + self.unit * self.cost(size)
 
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
         """Learn every fold, for one setting or for several that share the work.
 
-        Raises `Stopped` when `rows.check` does, and `Behind` when `rows.judge` does.
+        Raises `Stopped` when `rows.check` does.
         """
         raise NotImplementedError
 
@@ -217,7 +219,6 @@ def learn_folds(
     says, such as on the workers of a Dask cluster. `rows.check` is called before each.
     """
     folds = joblib.Parallel(at_once, prefer="threads", batch_size=1, return_as="generator")
-    rows = replace(rows, judge=None)
     tasks = (joblib.delayed(_learn_fold)(learn, rows, number) for number in range(rows.n_folds))
     yield from enumerate(folds(tasks))
 
@@ -256,8 +257,6 @@ class FoldByFold(Member):
         for number, (function, scores) in learn_folds(rows, learn, at_once):
             held_out[rows.fold == number] = scores
             functions.append(function)
-            if number == 0 and rows.judge is not None:
-                rows.judge(held_out)
         return [CrossFitted("", held_out, functions)]
 
     def _learn_fold(

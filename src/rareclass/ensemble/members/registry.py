@@ -5,7 +5,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from rareclass.ensemble.members.machines import (
-    GaussianOnTails,
     LaplaceOnQuantiles,
     LogisticOnIndicators,
     LogisticOnQuantiles,
@@ -21,27 +20,26 @@ from rareclass.ensemble.members.trees import (
 )
 from rareclass.errors import ErrorKind, InputError, MissingPackageError, nearest_name
 
-# In the order in which they are learned while there is time: quick members that differ from each
-# other first (docs/decisions/0066).
+# By average rank of average precision, the best first (docs/decisions/0066).
 MEMBERS: dict[str, type[Member]] = {
     kind.name: kind
     for kind in (
         HistogramBoosting,
-        GaussianOnTails,
-        LogisticOnQuantiles,
-        ExtraTrees,
-        LogisticOnIndicators,
-        LaplaceOnQuantiles,
-        SlowHistogramBoosting,
         CatBoost,
-        MomentMember,
+        LaplaceOnQuantiles,
+        ExtraTrees,
+        SlowHistogramBoosting,
         DeepHistogramBoosting,
+        LogisticOnIndicators,
+        LogisticOnQuantiles,
+        MomentMember,
     )
 }
 
+# What `members=` may name besides members. "auto" is the portfolio of the effort.
 PORTFOLIOS: dict[str, tuple[str, ...]] = {
     "auto": tuple(MEMBERS),
-    "kernel": (LaplaceOnQuantiles.name, GaussianOnTails.name, MomentMember.name),
+    "kernel": (LaplaceOnQuantiles.name, MomentMember.name),
     "trees": (
         HistogramBoosting.name,
         ExtraTrees.name,
@@ -49,16 +47,34 @@ PORTFOLIOS: dict[str, tuple[str, ...]] = {
         DeepHistogramBoosting.name,
     ),
 }
+# Members of "auto" for another effort than the standard one.
+_OF_EFFORT: dict[str, tuple[str, ...]] = {
+    "quick": (
+        HistogramBoosting.name,
+        ExtraTrees.name,
+        LogisticOnIndicators.name,
+        LogisticOnQuantiles.name,
+        MomentMember.name,
+    ),
+}
+EFFORTS = ("quick", "standard", "thorough")
 
 
-def make_members(members: Any) -> list[Member]:
-    """Make the members that the parameter of an estimator means, each once, in order.
+def make_members(members: Any, effort: str = "standard") -> list[Member]:
+    """Make the members that the parameters of an estimator mean, each once, in order.
 
     A portfolio ("auto", "kernel", "trees": of it what is installed), the name of a member, or a
     list of such names and of Member objects.
 
-    Raises `InputError` where there is no such member, or its package is not installed.
+    Raises `InputError` where there is no such member or effort, or a package is not installed.
     """
+    if effort not in EFFORTS:
+        raise InputError(
+            f"effort={effort!r} is not an effort.",
+            f"There are {', '.join(map(repr, EFFORTS))}.",
+            ErrorKind.SETTING,
+            value=effort,
+        )
     asked = [members] if isinstance(members, str) else members
     if not isinstance(asked, Sequence) or not len(asked):
         raise InputError(
@@ -66,7 +82,7 @@ def make_members(members: Any) -> list[Member]:
         )
     made: dict[str, Member] = {}
     for each in asked:
-        for member in _named(each):
+        for member in _named(each, effort):
             made.setdefault(member.name, member)
     for member in made.values():
         if not _is_there(type(member)):
@@ -84,7 +100,7 @@ def _is_there(kind: type[Member]) -> bool:
     return kind.package is None or find_spec(kind.package) is not None
 
 
-def _named(asked: Any) -> list[Member]:
+def _named(asked: Any, effort: str) -> list[Member]:
     """Make the members of one entry of `members=`."""
     if isinstance(asked, Member):
         return [asked]
@@ -96,7 +112,9 @@ def _named(asked: Any) -> list[Member]:
             value=asked,
         )
     if asked in PORTFOLIOS:
-        return [MEMBERS[name]() for name in PORTFOLIOS[asked] if _is_there(MEMBERS[name])]
+        names = _OF_EFFORT.get(effort) if asked == "auto" else None
+        kinds = [MEMBERS[name] for name in names or PORTFOLIOS[asked]]
+        return [kind() for kind in kinds if _is_there(kind)]
     if asked in MEMBERS:
         return [MEMBERS[asked]()]
     known = [*PORTFOLIOS, *MEMBERS]

@@ -67,7 +67,6 @@ class HistogramBoosting(TreeMember):
     features_a_split: float = 0.5  # share of the features that each split may choose from
 
     name: ClassVar[str] = "histogram boosting"
-    share: ClassVar[float] = 2.0
     cells_a_thread: ClassVar[int | None] = CELLS_A_BOOSTING_THREAD
 
     def cost(self, size: Size) -> float:
@@ -141,31 +140,29 @@ class HistogramBoosting(TreeMember):
 
 @dataclass(frozen=True)
 class SlowHistogramBoosting(HistogramBoosting):
-    """Many trees, each of which counts for little."""
+    """More and smaller trees, each of which counts for less."""
 
-    rounds: int = 600
-    learning_rate: float = 0.03
+    rounds: int = 300
+    learning_rate: float = 0.06
     leaves: int = 15
     least_in_leaf: int = 3
     l2: float = 3.0
 
     name: ClassVar[str] = "slow histogram boosting"
-    share: ClassVar[float] = 8.0  # the best on long tables, the more rows the better
-    least_rows: ClassVar[int] = 1000
+    least_rows: ClassVar[int] = 30_000  # on fewer rows plain boosting ranks as well
 
 
 @dataclass(frozen=True)
 class DeepHistogramBoosting(HistogramBoosting):
     """Large trees that may ask any feature anywhere: what holds for few rows alone."""
 
-    rounds: int = 400
-    learning_rate: float = 0.05
+    rounds: int = 150
+    learning_rate: float = 0.1
     leaves: int = 63
     least_in_leaf: int = 3
     features_a_split: float = 1.0
 
     name: ClassVar[str] = "deep histogram boosting"
-    share: ClassVar[float] = 0.5  # many small trees make more of little time
     least_rows: ClassVar[int] = 3000  # fewer rows do not need large trees
 
 
@@ -254,8 +251,8 @@ class CatBoost(TreeMember):
     up for much where rare rows are few. The score is the log odds.
     """
 
-    rounds: int = 200
-    learning_rate: float = 0.07
+    rounds: int = 100
+    learning_rate: float = 0.12
     depth: int = 6
     l2: float = 3.0
     bins: int = 64  # of each feature; CatBoost's own 254 take longer and rank no better
@@ -263,6 +260,7 @@ class CatBoost(TreeMember):
     name: ClassVar[str] = "catboost"
     package: ClassVar[str | None] = "catboost"
     least_rows: ClassVar[int] = 1000
+    most_columns: ClassVar[int | None] = 500
     cells_a_thread: ClassVar[int | None] = CELLS_A_BOOSTING_THREAD
 
     def cost(self, size: Size) -> float:
@@ -354,6 +352,7 @@ class ExtraTrees(TreeMember):
     most_features_a_split: int = 24
 
     name: ClassVar[str] = "extra trees"
+    unit: ClassVar[float] = 8e-7
     cells_a_thread: ClassVar[int | None] = _CELLS_A_FOREST_THREAD
 
     def cost(self, size: Size) -> float:

@@ -63,9 +63,6 @@ def function_scores(X: Tensor, function: Any) -> Tensor:
     if function.features is not None:
         X = X.columns(function.features)
     X = X.to(np.float32)
-    if function.scales is not None:
-        scales = X.graph.op("Cast", function.scales, to=1)
-        X = X * scales
     both = np.column_stack([function.coefficients, np.ones(len(function.coefficients))])
     kernel = make_kernel(function.kernel, function.width)
     found = expanded(X.to(np.float64), KernelExpansion(kernel, function.landmarks), both)
@@ -372,8 +369,4 @@ def bounded(X: Tensor, numbers: BoundedNumbers) -> Tensor:
         found = on_lines(X.graph, X, knots, heights)
     else:
         found = (X.clip(numbers.low_, numbers.high_) - numbers.centre_) / numbers.spread_
-        if numbers.how == "asinh":
-            size = X.graph.op("Abs", found)
-            size = (size + X.graph.op("Sqrt", size * size + 1.0)).log()
-            found = size * X.graph.op("Sign", found)
     return (found - numbers.mean_) / numbers.scale_

@@ -7,7 +7,7 @@ Losses of each pair's margin alone: `SmoothedHinge`, `SquaredHinge`. For the top
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
 from rareclass.ranking.losses.labelling import (
     F1,
@@ -85,34 +85,3 @@ def make_loss(loss: Any, eps: float, params: Mapping[str, Any] | None = None) ->
                 f"it has {', '.join(sorted(known)) or 'none'}."
             )
     return make(**given)
-
-
-class LossChoice(NamedTuple):
-    """A loss to try, as its user named it."""
-
-    loss: Any
-    params: dict[str, Any] | None
-
-    def __str__(self) -> str:
-        name = self.loss if isinstance(self.loss, str) else repr(self.loss)
-        return ", ".join(
-            [name, *(f"{key}={value!r}" for key, value in (self.params or {}).items())]
-        )
-
-
-def as_loss_choice(given: Any) -> LossChoice:
-    """A choice from a name, a pair of name and parameters, or a loss itself.
-
-    Examples
-    --------
-    >>> print(as_loss_choice("smoothed_hinge"))
-    smoothed_hinge
-    """
-    if isinstance(given, tuple) and not hasattr(given, "block"):
-        if len(given) != 2 or not isinstance(given[1], Mapping):
-            raise ValueError(
-                f"losses holds {given!r}: an entry is a name, a pair of a name and a dict of its "
-                "parameters, or a PairLoss."
-            )
-        return LossChoice(given[0], dict(given[1]))
-    return LossChoice(given, None)

@@ -190,15 +190,15 @@ def _newton_direction(
     wanted = forcing * float(np.linalg.norm(at.gradient))
     p, r = np.zeros_like(at.gradient), -at.gradient
     patience = precondition.patience if precondition else _MAX_CG
-    p, r, n_products = yield from _conjugate_gradients(problem, at, p, r, wanted, patience, inverse)
+    p, r, n_products = yield from conjugate_gradients(problem, at, p, r, wanted, patience, inverse)
     if precondition is not None and float(np.linalg.norm(r)) > wanted:
         inverse = precondition(at) or inverse
-        p, r, n_more = yield from _conjugate_gradients(problem, at, p, r, wanted, _MAX_CG, inverse)
+        p, r, n_more = yield from conjugate_gradients(problem, at, p, r, wanted, _MAX_CG, inverse)
         n_products += n_more
     return p, n_products, inverse
 
 
-def _conjugate_gradients(
+def conjugate_gradients(
     problem: RankingProblem,
     at: Evaluation,
     p: np.ndarray,

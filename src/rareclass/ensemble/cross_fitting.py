@@ -1,0 +1,111 @@
+"""Members learned on the folds of a table, one after the other; of each, held-out scores.
+
+The folds of a member run through joblib (`learn_folds`). A member that the time limit stops, or
+that fails, is left out; Ctrl-C leaves those that were learned by then.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Stopped
+from rareclass.ensemble.score_functions import ScoreFunction
+from rareclass.ensemble.time_limit import TimeLimit, learning_clock
+from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
+from rareclass.folds.majority_part import draw_majority
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A setting of a member, learned on the folds.
+
+    `held_out` of shape (n_rows,) are scores by functions that did not see the row, NaN for rows
+    that nothing is measured on; `by_fold` the functions of the folds, of the features that each
+    sees, `function` their mean, of all features.
+    """
+
+    member: Member
+    setting: str
+    held_out: np.ndarray
+    by_fold: list[ScoreFunction]
+    function: ScoreFunction
+    seconds: float
+
+
+@dataclass
+class CrossFitting:
+    """Members learned so far; `run` may be interrupted at any time and leaves all that is whole.
+
+    `stopped` are members that the time limit stopped or did not let begin; `failed` holds the
+    errors of members. The first member has no time limit.
+    """
+
+    views: TrainingViews
+    held_out: HeldOutRows
+    seed: int
+    n_jobs: int
+    limit: TimeLimit = field(default_factory=lambda: TimeLimit.from_now(None))
+    report: Callable[[str], None] = lambda name: None  # called before a member is learned
+    candidates: list[Candidate] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
+    failed: dict[str, Exception] = field(default_factory=dict)
+
+    @property
+    def learned(self) -> list[str]:
+        """Names of the members that were learned, in order."""
+        return list(dict.fromkeys(each.member.name for each in self.candidates))
+
+    def run(self, members: Sequence[Member]) -> None:
+        """Learn members in order; raises the first error where all of them fail."""
+        has_categories = bool(self.views.statistics.category_names_)
+        # A view of indicators holds nothing of its own where there are no categories.
+        useful = [each for each in members if has_categories or each.view != "indicators"]
+        for member in useful or members:
+            self.report(member.name)
+            try:
+                self._learn(member)
+            except Stopped:
+                self.stopped.append(member.name)
+            except Exception as error:  # of whatever learns it: the others are none the worse
+                self.failed[member.name] = error
+        if not self.candidates:
+            raise next(iter(self.failed.values()))
+
+    def _learn(self, member: Member) -> None:
+        """Learn a member from all rows, or from as many of the majority as it learns from."""
+        started = learning_clock()
+        every = rows = self.views.folds(member.view, self.seed, self.n_jobs)
+        if self.candidates:
+            rows = every = replace(every, check=self.limit.check)
+        learned, most = np.arange(len(every.fold)), member.most_majority
+        if most is not None and most < np.count_nonzero(~rows.is_rare):
+            learned, weight = draw_majority(rows.is_rare, rows.weight, most, rows.seed)
+            rows = rows.take(learned, weight)
+        with warnings.catch_warnings():  # held-out rows say whether a member is any good
+            warnings.simplefilter("ignore")
+            fitted = member.cross_fit(rows)
+        if len(learned) < len(every.fold):
+            others = np.setdiff1d(self.held_out.tested, learned, assume_unique=True)
+            fitted = [_with_others(each, every, learned, others) for each in fitted]
+        share = (learning_clock() - started) / len(fitted)
+        self.candidates += [
+            Candidate(
+                member, each.setting, each.held_out, each.functions, rows.mean_of(each), share
+            )
+            for each in fitted
+        ]
+
+
+def _with_others(
+    fitted: CrossFitted, rows: EncodedFolds, learned: np.ndarray, others: np.ndarray
+) -> CrossFitted:
+    """Add scores of rows that no function saw, each by the function of its fold."""
+    held_out = np.full(len(rows.fold), np.nan)
+    held_out[learned] = fitted.held_out
+    for number, function in enumerate(fitted.functions):
+        rows.check()
+        of_fold = others[rows.fold[others] == number]
+        held_out[of_fold] = function.scores(rows.part(number, of_fold), rows.n_jobs)
+    return fitted._replace(held_out=held_out)

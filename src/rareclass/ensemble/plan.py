@@ -1,0 +1,178 @@
+"""The plan of a fit, made before training from the shape of the table alone.
+
+Who learns, on which rows and in how many folds depends on the numbers of rows, rare rows and
+columns, and on what is installed: the same on every machine, whatever runs beside. Members stand
+in the order of their average rank, so that a time limit leaves the strongest
+(docs/decisions/0066).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from rareclass.ensemble.members.member import Member, Size
+from rareclass.ensemble.time_limit import machine_speed
+from rareclass.errors import counted
+from rareclass.parameters import check_number
+from rareclass.rows.memory import count_threads
+
+# Folds of cv="auto", and fewer from so many rows on. With so many rare rows two tenths of many rows
+# say enough of members: these alone are held out, and each fold learns from nine tenths.
+FOLDS, _FEWER_FOLDS, _MANY_ROWS = 5, 3, 30_000
+_RARE_ROWS_FOR_TENTHS, _TENTHS, _HELD_OUT_TENTHS = 1000, 10, 2
+# Tables of fewer rows are learned by one thread.
+_ONE_THREAD_ROWS = 1_000
+# A thorough plan has all members from so many rows on.
+_LEAST_ROWS = 1_000
+# A table is thinned no further for want of time.
+_FEWEST_ROWS = 20_000
+# The part of a time limit that the first member may be likely to take on a long table, and the part
+# that is for members; the rest is for reading, weights and importances.
+_FIRST_PART, _MEMBERS_PART = 0.25, 0.75
+# Seconds of everything but the members, for a table and for each of its rows.
+_OTHER_SECONDS, _OTHER_SECONDS_A_ROW = 0.5, 2e-5
+
+
+# Rows that are learned from at most, by effort; the members of an effort are in the registry.
+MOST_ROWS = {"quick": 50_000, "standard": 200_000, "thorough": 500_000}
+
+
+class TableShape(NamedTuple):
+    """Rows, rare rows and columns of a table: all that a plan looks at."""
+
+    n_rows: int
+    n_rare: int
+    n_columns: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Members in the order in which they learn, folds, and rows to learn from.
+
+    `n_rows` of the rows are learned from, all rare ones among them; `seconds` is what this machine
+    is likely to take; `without_time` are members that the time limit leaves out.
+    """
+
+    effort: str
+    members: tuple[Member, ...]
+    n_folds: int
+    n_rows: int
+    seconds: float
+    without_time: tuple[str, ...] = ()
+    is_thinned_for_time: bool = False
+
+    @property
+    def line(self) -> str:
+        """The plan in a line.
+
+        >>> Plan("standard", (), 5, 20_000, 8.6).line
+        '0 members, 5 folds, 20,000 rows; about 9 s on this machine'
+        """
+        seconds = f"{self.seconds:.0f}" if self.seconds >= 1.0 else "1"
+        return (
+            f"{counted(len(self.members), 'member')}, {counted(self.n_folds, 'fold')}, "
+            f"{self.n_rows:,} rows; about {seconds} s on this machine"
+        )
+
+
+def make_plan(
+    effort: str,
+    members: Sequence[Member],
+    shape: TableShape,
+    n_folds: int,
+    n_threads: int = 1,
+    seconds: float | None = None,
+) -> Plan:
+    """Return the plan for a table of a shape whose rows are held out in so many folds.
+
+    `seconds` is a time limit or None. Members that add nothing on such a table are
+    not planned. Raises `ValueError` for a time limit that is none.
+    """
+    if seconds is not None:
+        check_number("time_budget", seconds, "a number above 0, or None")
+    most_rows = MOST_ROWS[effort]
+    n_rows = min(shape.n_rows, max(most_rows, shape.n_rare + most_rows // 2))
+    chosen = [member for member in members if _is_of_use(member, effort, shape)]
+    plan = Plan(effort, tuple(chosen or members), n_folds, n_rows, 0.0)
+    if seconds is not None:
+        plan = _within(plan, shape, n_threads, seconds)
+    return replace(plan, seconds=_seconds(plan.members, plan, shape, n_threads))
+
+
+def threads_for(n_rows: int, n_jobs: int | None) -> int:
+    """Return the threads for a table: few rows are learned sooner by one than by two."""
+    return 1 if n_rows < _ONE_THREAD_ROWS else count_threads(n_jobs)
+
+
+class Folds(NamedTuple):
+    """Folds to deal, as `cv`, and how many of them members hold out; None: all."""
+
+    cv: Any
+    n_held_out: int | None = None
+
+    @property
+    def n_folds(self) -> int:
+        """Folds that members hold out, where `cv` is a number."""
+        return self.n_held_out or int(self.cv)
+
+
+def folds_of(cv: Any, n_rows: int, n_rare: int, by_time: bool) -> Folds:
+    """Return what cv="auto" means for a table; other values are as they are.
+
+    >>> folds_of("auto", 1000, 50, False).cv, folds_of("auto", 100_000, 2000, False)
+    (5, Folds(cv=10, n_held_out=2))
+    """
+    if not isinstance(cv, str) or cv != "auto":
+        return Folds(cv)
+    if n_rows < _MANY_ROWS:
+        return Folds(FOLDS)
+    if n_rare >= _RARE_ROWS_FOR_TENTHS and not by_time:
+        return Folds(_TENTHS, _HELD_OUT_TENTHS)
+    return Folds(_FEWER_FOLDS)
+
+
+def _is_of_use(member: Member, effort: str, shape: TableShape) -> bool:
+    """Return whether a member adds something to others on a table of this shape."""
+    is_thorough = effort == "thorough"
+    least = min(member.least_rows, _LEAST_ROWS) if is_thorough else member.least_rows
+    is_narrow = member.most_columns is None or shape.n_columns <= member.most_columns
+    return shape.n_rows >= least and is_narrow
+
+
+def member_seconds(member: Member, plan: Plan, shape: TableShape) -> float:
+    """Seconds of one thread of the reference machine for all folds of a member."""
+    n_majority = plan.n_rows - min(shape.n_rare, plan.n_rows)
+    if member.most_majority is not None:
+        n_majority = min(n_majority, member.most_majority)
+    size = Size(shape.n_rare + n_majority, shape.n_rare, shape.n_columns)
+    return plan.n_folds * member.seconds(size)
+
+
+def _seconds(members: Sequence[Member], plan: Plan, shape: TableShape, n_threads: int) -> float:
+    """Seconds of this machine for some members and everything else; folds run side by side."""
+    at_once = min(n_threads, plan.n_folds)
+    of_members = sum(member_seconds(each, plan, shape) for each in members) / at_once
+    others = _OTHER_SECONDS + _OTHER_SECONDS_A_ROW * shape.n_rows
+    return (of_members + others) / machine_speed()
+
+
+def _within(plan: Plan, shape: TableShape, n_threads: int, seconds: float) -> Plan:
+    """Return what of a plan is likely to end in time: fewer rows, then the first members alone.
+
+    The first member stays whatever it takes.
+    """
+    first = plan.members[:1]
+    while (
+        plan.n_rows // 2 >= max(_FEWEST_ROWS, 2 * shape.n_rare)
+        and _seconds(first, plan, shape, n_threads) > _FIRST_PART * seconds
+    ):
+        plan = replace(plan, n_rows=plan.n_rows // 2, is_thinned_for_time=True)
+    n_members = 1
+    while (
+        n_members < len(plan.members)
+        and _seconds(plan.members[: n_members + 1], plan, shape, n_threads)
+        <= _MEMBERS_PART * seconds
+    ):
+        n_members += 1
+    left_out = tuple(member.name for member in plan.members[n_members:])
+    return replace(plan, members=plan.members[:n_members], without_time=left_out)
