@@ -6,6 +6,7 @@ worked out with the held side, once for all blocks: each level in turn is the ma
 above it.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -18,18 +19,16 @@ from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
 
 _NOTHING = np.empty(0)
 
-Shape = tuple[int, ...]
-
 
 class OrdinalZone(tuple):
-    """The zones of a block on both sides, as one flat tuple of arrays; None where a side is not."""
+    """The zones of a block on each side, as one flat tuple of arrays."""
 
     sides: Sequence[Any]
     n_rows: int
 
     def __new__(cls, sides: Sequence[Any], n_rows: int) -> "OrdinalZone":
         """Lay the arrays of both sides one after the other."""
-        zone = super().__new__(cls, [array for side in sides for array in side or ()])
+        zone = super().__new__(cls, [array for side in sides for array in side])
         zone.sides, zone.n_rows = tuple(sides), n_rows
         return zone
 
@@ -42,6 +41,14 @@ class Crossing(NamedTuple):
     cost: np.ndarray  # of a pair of each with a majority row
 
 
+class Side(NamedTuple):
+    """A `Crossing` whose pairs weigh something, at some scores or along a direction."""
+
+    crossing: Crossing
+    terms: Any  # what the loss made of the held scores, or of their direction
+    shape: tuple[int, ...]  # of the sums of a block
+
+
 class Within(NamedTuple):
     """One level of the held rows against those above it, at some scores."""
 
@@ -52,23 +59,17 @@ class Within(NamedTuple):
 
 
 class OrdinalSide(NamedTuple):
-    """Held rows as blocks see them, and the terms of pairs of held rows.
+    """Held rows as blocks see them, and the terms of pairs of held rows, where pairs weigh."""
 
-    ``sides`` holds what the loss made of each of `OrdinalLoss.crossing` and ``shapes`` the shape of
-    its sums; ``within`` the terms of each of `OrdinalLoss.bases`. None where there is no weight.
-    """
-
-    sides: list[Any]
-    shapes: list[Shape]
-    within: list[Within | None]
+    sides: list[Side]
+    within: list[Within]
     weight: np.ndarray
 
 
 class OrdinalDirection(NamedTuple):
     """The same for a direction of the held scores."""
 
-    sides: list[Any]
-    shapes: list[Shape]
+    sides: list[Side]
     within: list[Any]
 
 
@@ -148,37 +149,28 @@ class OrdinalLoss(PairLoss):
     def rare(self, scores: np.ndarray, weight: np.ndarray) -> OrdinalSide:
         """Sort the held rows, sum prefixes, and work out the pairs among them."""
         loss = self.pair_loss
-        sides: list[Any] = []
-        shapes: list[Shape] = []
+        sides, within = [], []
         for crossing in self.crossing:
-            side, shape, of_pairs = None, (0,), weight[crossing.rows] * crossing.cost
+            of_pairs = weight[crossing.rows] * crossing.cost
             if of_pairs.any():
                 side = loss.rare(crossing.sign * scores[crossing.rows], of_pairs)
                 shape = loss.block(side, _NOTHING, _NOTHING).sums.shape
-            sides.append(side)
-            shapes.append(shape)
+                sides.append(Side(crossing, side, shape))
         by_score = np.argsort(scores, kind="stable")
         codes = self.codes[by_score]
-        within: list[Within | None] = []
         for level in self.bases:
             lower, upper, of_pairs = self._split_at(level, by_score, codes, weight)
-            if not (of_pairs.any() and weight[lower].any()):
-                within.append(None)
-                continue
-            side = loss.rare(scores[upper], of_pairs)
-            terms = loss.block(side, scores[lower], weight[lower])
-            within.append(Within(lower, upper, side, terms))
-        return OrdinalSide(sides, shapes, within, weight)
+            if of_pairs.any() and weight[lower].any():
+                side = loss.rare(scores[upper], of_pairs)
+                terms = loss.block(side, scores[lower], weight[lower])
+                within.append(Within(lower, upper, side, terms))
+        return OrdinalSide(sides, within, weight)
 
     def block(self, rare: OrdinalSide, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and held-side sums of a block of majority rows."""
         value, gradient = 0.0, np.zeros_like(scores)
-        sums: list[np.ndarray] = []
-        zones: list[Any] = []
-        for crossing, side in zip(self.crossing, rare.sides, strict=True):
-            if side is None:
-                zones.append(None)
-                continue
+        sums, zones = [], []
+        for crossing, side, _ in rare.sides:
             terms = self.pair_loss.block(side, crossing.sign * scores, weight)
             value += terms.value
             gradient += crossing.sign * terms.gradient
@@ -189,38 +181,27 @@ class OrdinalLoss(PairLoss):
     def finish(self, rare: OrdinalSide, sums: np.ndarray) -> RareTerms:
         """Value of pairs of held rows; gradient by held score, in the caller's order."""
         value, gradient = 0.0, np.zeros(len(self.codes))
-        each = zip(self.crossing, rare.sides, _cut(sums, rare.shapes), strict=True)
-        for crossing, side, own in each:
-            if side is not None:
-                terms = self.pair_loss.finish(side, own)
-                value += terms.value
-                gradient[crossing.rows] += crossing.sign * terms.gradient
+        for (crossing, side, _), own in zip(rare.sides, _cut(sums, rare.sides), strict=True):
+            terms = self.pair_loss.finish(side, own)
+            value += terms.value
+            gradient[crossing.rows] += crossing.sign * terms.gradient
         for pairs in rare.within:
-            if pairs is not None:
-                terms = self.pair_loss.finish(pairs.rare, pairs.terms.sums)
-                value += pairs.terms.value + terms.value
-                gradient[pairs.lower] += pairs.terms.gradient
-                gradient[pairs.upper] += terms.gradient
+            terms = self.pair_loss.finish(pairs.rare, pairs.terms.sums)
+            value += pairs.terms.value + terms.value
+            gradient[pairs.lower] += pairs.terms.gradient
+            gradient[pairs.upper] += terms.gradient
         return RareTerms(value, gradient)
 
     def rare_direction(self, rare: OrdinalSide, direction: np.ndarray) -> OrdinalDirection:
         """Prepare a direction of the held scores for `curvature`."""
-        loss = self.pair_loss
-        sides: list[Any] = []
-        shapes: list[Shape] = []
-        for crossing, side in zip(self.crossing, rare.sides, strict=True):
-            prefix, shape = None, (0,)
-            if side is not None:
-                prefix = loss.rare_direction(side, crossing.sign * direction[crossing.rows])
-                none = loss.block(side, _NOTHING, _NOTHING).zone
-                shape = loss.curvature(side, prefix, none, _NOTHING, _NOTHING)[1].shape
-            sides.append(prefix)
-            shapes.append(shape)
-        within = [
-            pairs and loss.rare_direction(pairs.rare, direction[pairs.upper])
-            for pairs in rare.within
-        ]
-        return OrdinalDirection(sides, shapes, within)
+        loss, sides = self.pair_loss, []
+        for crossing, side, _ in rare.sides:
+            prefix = loss.rare_direction(side, crossing.sign * direction[crossing.rows])
+            none = loss.block(side, _NOTHING, _NOTHING).zone
+            shape = loss.curvature(side, prefix, none, _NOTHING, _NOTHING)[1].shape
+            sides.append(Side(crossing, prefix, shape))
+        within = [loss.rare_direction(pairs.rare, direction[pairs.upper]) for pairs in rare.within]
+        return OrdinalDirection(sides, within)
 
     def curvature(
         self,
@@ -232,14 +213,14 @@ class OrdinalLoss(PairLoss):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Hessian times direction of a block: by majority row, and held-side sums."""
         product, sums = np.zeros_like(direction), []
-        each = zip(self.crossing, rare.sides, prefix.sides, zone.sides, strict=True)
-        for crossing, side, own, part in each:
-            if side is not None:
-                by_row, more = self.pair_loss.curvature(
-                    side, own, part, crossing.sign * direction, weight
-                )
-                product += crossing.sign * by_row
-                sums.append(more)
+        for (crossing, side, _), own, part in zip(
+            rare.sides, prefix.sides, zone.sides, strict=True
+        ):
+            by_row, more = self.pair_loss.curvature(
+                side, own.terms, part, crossing.sign * direction, weight
+            )
+            product += crossing.sign * by_row
+            sums.append(more)
         return product, _laid_out(sums)
 
     def finish_curvature(
@@ -247,38 +228,34 @@ class OrdinalLoss(PairLoss):
     ) -> np.ndarray:
         """Hessian times direction by held score, from the sums of all blocks."""
         product, loss = np.zeros(len(self.codes)), self.pair_loss
-        each = zip(self.crossing, rare.sides, prefix.sides, _cut(sums, prefix.shapes), strict=True)
-        for crossing, side, own, more in each:
-            if side is not None:
-                d = crossing.sign * direction[crossing.rows]
-                product[crossing.rows] += crossing.sign * loss.finish_curvature(side, own, d, more)
+        each = zip(rare.sides, prefix.sides, _cut(sums, prefix.sides), strict=True)
+        for (crossing, side, _), own, more in each:
+            d = crossing.sign * direction[crossing.rows]
+            of_side = loss.finish_curvature(side, own.terms, d, more)
+            product[crossing.rows] += crossing.sign * of_side
         for pairs, own in zip(rare.within, prefix.within, strict=True):
-            if pairs is not None:
-                weight = rare.weight[pairs.lower]
-                by_row, more = loss.curvature(
-                    pairs.rare, own, pairs.terms.zone, direction[pairs.lower], weight
-                )
-                product[pairs.lower] += by_row
-                product[pairs.upper] += loss.finish_curvature(
-                    pairs.rare, own, direction[pairs.upper], more
-                )
+            below, above = direction[pairs.lower], direction[pairs.upper]
+            by_row, more = loss.curvature(
+                pairs.rare, own, pairs.terms.zone, below, rare.weight[pairs.lower]
+            )
+            product[pairs.lower] += by_row
+            product[pairs.upper] += loss.finish_curvature(pairs.rare, own, above, more)
         return product
 
     def curved(self, zone: OrdinalZone) -> np.ndarray:
         """Mask of the rows with a pair that has curvature, on either side."""
-        each = [self.pair_loss.curved(side) for side in zone.sides if side is not None]
+        each = [self.pair_loss.curved(side) for side in zone.sides]
         return reduce(or_, each) if each else np.zeros(zone.n_rows, dtype=bool)
 
     def pair_curvature(self, rare: OrdinalSide, which: slice, scores: np.ndarray) -> np.ndarray:
         """Curvature of pairs of some held rows with majority scores; pairs of held rows are not."""
         start, stop, _ = which.indices(len(self.codes))
         found = np.zeros((stop - start, len(scores)))
-        for crossing, side in zip(self.crossing, rare.sides, strict=True):
-            if side is not None:
-                first, last = (int(k) for k in np.searchsorted(crossing.rows, [start, stop]))
-                found[crossing.rows[first:last] - start] = self.pair_loss.pair_curvature(
-                    side, slice(first, last), crossing.sign * scores
-                )
+        for crossing, side, _ in rare.sides:
+            first, last = (int(k) for k in np.searchsorted(crossing.rows, [start, stop]))
+            found[crossing.rows[first:last] - start] = self.pair_loss.pair_curvature(
+                side, slice(first, last), crossing.sign * scores
+            )
         return found
 
     def _split_at(
@@ -297,10 +274,9 @@ def _laid_out(sums: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([each.ravel() for each in sums]) if sums else np.empty(0)
 
 
-def _cut(flat: np.ndarray, shapes: Sequence[Shape]) -> Iterator[np.ndarray]:
+def _cut(flat: np.ndarray, sides: Sequence[Side]) -> Iterator[np.ndarray]:
     """Sums of each side, as they were before they were laid one after the other."""
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
-    return (
-        flat[end - int(np.prod(shape)) : end].reshape(shape)
-        for shape, end in zip(shapes, ends, strict=True)
-    )
+    end = 0
+    for side in sides:
+        start, end = end, end + math.prod(side.shape)
+        yield flat[start:end].reshape(side.shape)
