@@ -20,8 +20,8 @@ from draws import draws
 from made_tables import rare_mixture
 from oracles.pairs import pair_loss, ranking_loss
 from rareclass import RankRC, StochasticRankRC
-from rareclass.ranking.running_model import Expansion, RunningModel
-from rareclass.ranking.stochastic_rankrc import CAPACITY, end_of_step, sampled_curvature
+from rareclass.ranking.running_model import Expansion, RunningModel, end_of_step, sampled_curvature
+from rareclass.ranking.stochastic_rankrc import CAPACITY
 
 X, Y = rare_mixture(400, 30)
 WIDE, WIDE_Y = rare_mixture(6000, 120, seed=1)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -15,14 +15,8 @@ from rareclass.estimators.estimator import RankScorer, read_features, settings_o
 from rareclass.estimators.one_thread import in_one_thread
 from rareclass.findings import Status, warn
 from rareclass.folds.majority_part import draw_class
-from rareclass.kernels.expansion import (
-    Coordinates,
-    KernelExpansion,
-    block_scores,
-    expand,
-    whiten,
-)
-from rareclass.kernels.kernels import Matrix, make_kernel
+from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, whiten
+from rareclass.kernels.kernels import make_kernel
 from rareclass.labels.two_classes import Labels, StreamLabels, read_labels, row_weights
 from rareclass.machine import track
 from rareclass.metrics.scored_classes import ScoredClasses
@@ -30,20 +24,13 @@ from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.losses.piecewise_quadratic import PiecewiseQuadratic
 from rareclass.ranking.machine import KernelModel
-from rareclass.ranking.problem import Evaluation, RankingProblem, ValueQuestion, answer
-from rareclass.ranking.ranking_data import (
-    KernelSettings,
-    PreparedRanking,
-    RankingData,
-    prepare,
-    width_of_rows,
-)
-from rareclass.ranking.running_model import Expansion, RunningModel
+from rareclass.ranking.problem import RankingProblem
+from rareclass.ranking.ranking_data import KernelSettings, RankingData, prepare, width_of_rows
+from rareclass.ranking.running_model import MiniBatchState, WeightedRows
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import ArrayRows, Budget, as_source
 from rareclass.rows.memory import count_threads
 from rareclass.rows.protocol import RUN_ROWS
-from rareclass.rows.source import stacked
 
 # Majority rows that are kept for the threshold: shares are then known to about half a percent.
 CAPACITY = 8192
@@ -52,99 +39,6 @@ CAPACITY = 8192
 _MOST_BATCH, _BATCHES_A_PASS, _STREAM_BATCH = 4096, 16, 2048
 # Steps on the first mini-batch of a stream, and the relative gap that ends them.
 _MOST_STEPS, _SETTLED = 30, 1e-6
-# Once there were more, the average is over the last so many passes: over a whole number of them
-# much of the noise of mini-batches cancels.
-_PASSES_IN_AVERAGE = 2.0
-# Rise of the value of a mini-batch that is taken for its noise, and shares of a step that are tried
-# until there is no other.
-_NOISE, _SHARES = 0.01, 0.25 ** np.arange(1, 13)
-# Rare rows, and half as many majority rows, whose pairs are formed for the curvature: of a batch
-# that stands alone, and of one in an average.
-_ROWS_ALONE, _ROWS_IN_AVERAGE = 4096, 512
-
-
-class WeightedRows(NamedTuple):
-    """Some rows and how often each counts."""
-
-    X: Any  # ndarray or CSR of shape (n, n_features)
-    weight: np.ndarray  # shape (n,)
-
-    def pick(self, which: Any) -> "WeightedRows":
-        """Some of the rows, by numbers or a mask."""
-        return WeightedRows(self.X[which], self.weight[which])
-
-    def joined(self, more: "WeightedRows") -> "WeightedRows":
-        """Append other rows."""
-        return WeightedRows(stacked([self.X, more.X]), np.concatenate([self.weight, more.weight]))
-
-
-class MiniBatchState(NamedTuple):
-    """A function in the span of landmarks, and what further rows are learned with.
-
-    The function is learned at ``w + step``.
-    """
-
-    rng: np.random.Generator  # for mini-batches, the sample and pairs of the curvature
-    rare: WeightedRows  # all of them
-    sample: WeightedRows  # of the majority: the rows of the smallest keys
-    keys: np.ndarray  # a random number for each of them
-    width: float  # sigma
-    points: Matrix  # the landmarks, shape (n_landmarks, n_features)
-    whitener: np.ndarray  # from coordinates to coefficients, shape (n_landmarks, rank)
-    model: RunningModel  # of the objective
-    w: np.ndarray  # shape (rank,): where the last batch was looked at
-    step: np.ndarray  # from there to the minimum of the model
-    n_spanned: int = 0  # rare rows that the landmarks were picked from
-    n_batches: int = 0
-
-    @classmethod
-    def empty(cls, rng: np.random.Generator, none: WeightedRows) -> "MiniBatchState":
-        """Return the zero function on one far point, without rows."""
-        points, whitener, zero = np.zeros((1, none.X.shape[1])), np.zeros((1, 0)), np.zeros(0)
-        model = RunningModel.empty(0)
-        return cls(rng, none, none, zero, 1.0, points, whitener, model, zero, zero)
-
-    @property
-    def relative_gap(self) -> float:
-        """Estimated distance of the objective from its minimum, relative to it."""
-        return self.model.relative_gap(self.w + self.step)
-
-    def moved(self, prepared: PreparedRanking, problem: RankingProblem) -> "MiniBatchState":
-        """Carry what was learned to the coordinates of a problem.
-
-        The old ones are :math:`T' k(Z, z) T_2` times these, as far as the old landmarks Z lie in
-        the span of the new z.
-        """
-        points = prepared.landmarks.points
-        old = self.whitener.T @ problem.expansion.kernel.block(self.points, points)
-        old = old @ problem.whitener
-        return self._replace(
-            width=prepared.width,
-            points=points,
-            whitener=problem.whitener,
-            model=self.model.moved(old),
-            w=old.T @ self.w,
-            step=old.T @ self.step,
-            n_spanned=len(self.rare.weight),
-        )
-
-    def after_batch(
-        self, problem: RankingProblem, weight: float, whole: float = np.inf
-    ) -> "MiniBatchState":
-        """One step: the batch judges the last step, joins the model, and a new step is found.
-
-        `weight` is that of the majority rows of the batch; `whole` that of all majority rows, where
-        they are finitely many and visited again.
-        """
-        least = 1.0 if weight >= whole else weight / (_PASSES_IN_AVERAGE * whole)
-        share = self.model.share_of(weight, least)
-        # Where the batch is all there is, it has no noise.
-        at = end_of_step(problem, self.w, self.step, _NOISE if share < 1.0 else 0.0)
-        n_sampled = _ROWS_IN_AVERAGE if share < 1.0 else _ROWS_ALONE
-        curvature = sampled_curvature(problem, at, n_sampled, self.rng)
-        expansion = Expansion(at.w, at.value, at.gradient, curvature)
-        step, model = self.model.updated(expansion, weight, share).step(at.w)
-        return self._replace(model=model, w=at.w, step=step, n_batches=self.n_batches + 1)
 
 
 @dataclass(eq=False, repr=False)
@@ -484,47 +378,3 @@ class StochasticRankRC(RankScorer, KernelModel):
                 value=self.loss,
             )
         return loss
-
-
-def end_of_step(
-    problem: RankingProblem, w: np.ndarray, step: np.ndarray, noise: float
-) -> Evaluation:
-    """Take a step from w: all of it, unless the mini-batch says that it leads up.
-
-    The step comes from batches before this one, which judges it. A rise by the share `noise` of
-    its value is taken for noise of the batch.
-    """
-    start, at = answer([ValueQuestion(problem, w), ValueQuestion(problem, w + step)])
-    for share in _SHARES:
-        if at.value <= (1.0 + noise) * start.value:
-            return at
-        at = problem.evaluate(w + share * step)
-    return start
-
-
-def sampled_curvature(
-    problem: RankingProblem, at: Evaluation, n_sampled: int, rng: np.random.Generator
-) -> np.ndarray:
-    r"""An unbiased estimate of the Hessian, :math:`F' C F + \lambda I`.
-
-    Of the pairs of at most `n_sampled` rare rows, every so many-th, and half as many majority rows,
-    drawn from those that have pairs with curvature.
-    """
-    p, n_rare = problem, len(problem.rare_weight)
-    curved = np.flatnonzero(p.curved_rows(at))
-    regulariser = np.diag(np.full(p.rank, p.lam))
-    if not len(curved):
-        return regulariser
-    chosen = np.sort(rng.choice(curved, min(n_sampled // 2, len(curved)), replace=False))
-    stride = -(-n_rare // n_sampled)
-    which = slice(int(rng.integers(stride)), None, stride)
-    K = p.expansion.kernel.block(p.rows.take(chosen), p.expansion.landmarks)
-    T = p.whitener.astype(K.dtype, copy=False)  # a float32 kernel has no more digits
-    majority, rare = K @ T, p.rare_kernel[which] @ T
-    factor = (len(curved) / len(chosen)) * (n_rare / len(rare)) * p.scale
-    C = p.loss.pair_curvature(at.rare, which, expand(K, at.coefficients))
-    C = (C * (factor * p.majority_weight[chosen])).astype(T.dtype, copy=False)
-    crossing = rare.T @ C @ majority
-    of_rare = (rare * C.sum(axis=1)[:, None]).T @ rare
-    of_majority = (majority * C.sum(axis=0)[:, None]).T @ majority
-    return of_rare + of_majority - crossing - crossing.T + regulariser
