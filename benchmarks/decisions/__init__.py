@@ -1,7 +1,6 @@
-"""From scores to decisions: probabilities, thresholds under a constraint, tests of rankings.
+"""From scores to decisions: thresholds under a constraint, tests of rankings, by simulation.
 
-``calibration`` is on real sets, ``constraints``, ``paired`` and ``folds`` are simulations. Each is
-a command of its own.
+``constraints``, ``paired`` and ``folds`` are a command each.
 """
 
 import argparse

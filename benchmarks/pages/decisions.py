@@ -3,9 +3,9 @@
 import numpy as np
 
 from benchmarks import honest, interval_coverage
-from benchmarks.decisions import calibration, constraints, folds, paired
+from benchmarks.decisions import constraints, folds, paired
 from benchmarks.markdown import table
-from benchmarks.pages.page import Finding, Result, chosen, means_by, page
+from benchmarks.pages.page import Finding, Result, chosen, page
 
 
 def _honest_body(result: Result) -> str:
@@ -48,26 +48,6 @@ def _honest(result: Result) -> Finding:
     return Finding(
         "Own estimate of average precision less that of new rows, mean and standard error",
         f"RareClassifier {codes} on made tables of codes, {every} on all tables",
-    )
-
-
-@page(
-    "calibration",
-    "Probabilities",
-    "decisions",
-    "decisions.calibration",
-    "CalibratedRanker is compared with scikit-learn's CalibratedClassifierCV on 14 real sets and "
-    "four classifiers, on the same folds.",
-    calibration.render,
-    is_headline=True,
-)
-def _calibration(result: Result) -> Finding:
-    means = means_by(result["cells"], "calibrator", "log_loss")
-    return Finding(
-        "Mean log loss of calibrated probabilities, 14 sets and four classifiers",
-        f"CalibratedRanker {means['rareclass']:.3f}",
-        f"scikit-learn's CalibratedClassifierCV, sigmoid {means['scikit-learn, sigmoid']:.3f}, "
-        f"isotonic {means['scikit-learn, isotonic']:.3f}, uncalibrated {means['as it comes']:.3f}",
     )
 
 
