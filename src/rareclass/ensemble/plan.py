@@ -30,7 +30,7 @@ _FEWEST_ROWS = 20_000
 # that is for members; the rest is for reading, weights and importances.
 _FIRST_PART, _MEMBERS_PART = 0.25, 0.75
 # Seconds of everything but the members, for a table and for each of its rows.
-_OTHER_SECONDS, _OTHER_SECONDS_A_ROW = 0.5, 2e-5
+_OTHER_SECONDS, _OTHER_SECONDS_A_ROW = 0.2, 4e-5
 
 
 # Rows that are learned from at most, by effort; the members of an effort are in the registry.
@@ -68,10 +68,9 @@ class Plan:
         >>> Plan("standard", (), 5, 20_000, 8.6).line
         '0 members, 5 folds, 20,000 rows; about 9 s on this machine'
         """
-        seconds = f"{self.seconds:.0f}" if self.seconds >= 1.0 else "1"
         return (
             f"{counted(len(self.members), 'member')}, {counted(self.n_folds, 'fold')}, "
-            f"{self.n_rows:,} rows; about {seconds} s on this machine"
+            f"{self.n_rows:,} rows; about {max(self.seconds, 1.0):.0f} s on this machine"
         )
 
 
@@ -88,13 +87,12 @@ def make_plan(
     `seconds` is a time limit or None. Members that add nothing on such a table are
     not planned. Raises `ValueError` for a time limit that is none.
     """
-    if seconds is not None:
-        check_number("time_budget", seconds, "a number above 0, or None")
     most_rows = MOST_ROWS[effort]
     n_rows = min(shape.n_rows, max(most_rows, shape.n_rare + most_rows // 2))
     chosen = [member for member in members if _is_of_use(member, effort, shape)]
     plan = Plan(effort, tuple(chosen or members), n_folds, n_rows, 0.0)
     if seconds is not None:
+        check_number("time_budget", seconds, "a number above 0, or None")
         plan = _within(plan, shape, n_threads, seconds)
     return replace(plan, seconds=_seconds(plan.members, plan, shape, n_threads))
 
@@ -133,8 +131,7 @@ def folds_of(cv: Any, n_rows: int, n_rare: int, by_time: bool) -> Folds:
 
 def _is_of_use(member: Member, effort: str, shape: TableShape) -> bool:
     """Return whether a member adds something to others on a table of this shape."""
-    is_thorough = effort == "thorough"
-    least = min(member.least_rows, _LEAST_ROWS) if is_thorough else member.least_rows
+    least = min(member.least_rows, _LEAST_ROWS if effort == "thorough" else member.least_rows)
     is_narrow = member.most_columns is None or shape.n_columns <= member.most_columns
     return shape.n_rows >= least and is_narrow
 

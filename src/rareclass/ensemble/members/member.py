@@ -17,7 +17,7 @@ from rareclass.rows.memory import count_threads
 # anything else, waiting takes far longer than one thread needs for everything. Below so many cells
 # a thread more does not pay.
 CELLS_A_BOOSTING_THREAD = 2_000_000
-_FOLD_SECONDS = 0.02  # for a fold of a few rows
+_FOLD_SECONDS = 0.005  # for a fold of a few rows
 # Ten thousand million numbers of this size still have a sum in float32.
 _LARGEST = np.float32(1e28)
 

@@ -67,6 +67,7 @@ class HistogramBoosting(TreeMember):
     features_a_split: float = 0.5  # share of the features that each split may choose from
 
     name: ClassVar[str] = "histogram boosting"
+    unit: ClassVar[float] = 7e-7
     cells_a_thread: ClassVar[int | None] = CELLS_A_BOOSTING_THREAD
 
     def cost(self, size: Size) -> float:
@@ -259,6 +260,7 @@ class CatBoost(TreeMember):
 
     name: ClassVar[str] = "catboost"
     package: ClassVar[str | None] = "catboost"
+    unit: ClassVar[float] = 5e-7
     least_rows: ClassVar[int] = 1000
     most_columns: ClassVar[int | None] = 500
     cells_a_thread: ClassVar[int | None] = CELLS_A_BOOSTING_THREAD
@@ -352,7 +354,8 @@ class ExtraTrees(TreeMember):
     most_features_a_split: int = 24
 
     name: ClassVar[str] = "extra trees"
-    unit: ClassVar[float] = 8e-7
+    unit: ClassVar[float] = 6e-7
+    most_majority: ClassVar[int | None] = 100_000
     cells_a_thread: ClassVar[int | None] = _CELLS_A_FOREST_THREAD
 
     def cost(self, size: Size) -> float:
