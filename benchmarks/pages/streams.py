@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import cbr_speed, stream_forests
+from benchmarks import cbr_speed
 from benchmarks import stream_mixture as mixture
 from benchmarks.markdown import table
 from benchmarks.pages import charts
@@ -228,52 +228,4 @@ def _mixture(result: Result) -> Finding:
         f"mixture of `rareclass stream` {shown(mixture.MIXTURE)}; best average precision of "
         f"{len(precision)} ways on {firsts} of {len(sets)} streams",
         f"best optimiser of River's logistic regression {shown(best)}",
-    )
-
-
-def _forests_body(result: Result) -> str:
-    """The mixture beside River's trees, its forests and Vowpal Wabbit."""
-    text = (
-        f"The first {result['most_rows']:,} rows of each stream, as they are and with a drift put "
-        "in: every column has the cells of another one, from the middle on (abrupt), or in a share "
-        "of the rows that rises over the middle third (gradual). All ways with their defaults; "
-        "each row scored before it is learned. Mean rank among the ways of a stream, 1 being the "
-        "best, and mean; the last column is the mixture's rows a second over the way's, other "
-        "programs running.\n\n"
-    )
-    return text + table(stream_forests.HEADER, stream_forests.lines(result["cells"]))
-
-
-def _of_drift(result: Result, drift: str) -> dict[str, float]:
-    """Mean average precision of each way under one drift."""
-    return means_by(chosen(result["cells"], drift=drift), "way", "ap")
-
-
-def _forests_chart(result: Result) -> Any:
-    drifts = list(dict.fromkeys(cell["drift"] for cell in result["cells"]))
-    means = {drift: _of_drift(result, drift) for drift in drifts}
-    ways = list(means_by(result["cells"], "way", "ap"))
-    series = {f"drift: {drift}": [means[drift][way] for way in ways] for drift in drifts}
-    return charts.bars(ways, series, "mean average precision")
-
-
-@page(
-    "stream_forests",
-    "The mixture beside stream forests, under drift",
-    "streams",
-    "stream_forests --rows 10000",
-    "The mixture is compared with River's trees and forests and with Vowpal Wabbit, all with their "
-    "defaults, on nine streams without drift, with abrupt and with gradual drift.",
-    _forests_body,
-    _forests_chart,
-    is_headline=True,
-)
-def _forests(result: Result) -> Finding:
-    means = _of_drift(result, "abrupt")
-    ours = means.pop("mixture")
-    best = max(means, key=means.__getitem__)
-    return Finding(
-        "Mean average precision over nine streams with an abrupt drift",
-        f"mixture {ours:.3f}",
-        f"best of {len(means)} peers: {best} {means[best]:.3f}",
     )
