@@ -1,6 +1,6 @@
 """From scores to decisions: thresholds under a constraint, tests of rankings, by simulation.
 
-``constraints``, ``paired`` and ``folds`` are a command each.
+``constraints`` and ``paired`` are a command each.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks import honest, interval_coverage
-from benchmarks.decisions import constraints, folds, paired
+from benchmarks.decisions import constraints, paired
 from benchmarks.markdown import table
 from benchmarks.pages.page import Finding, Result, chosen, page
 
@@ -77,30 +77,6 @@ def _constraints(result: Result) -> Finding:
         f"ThresholdRule (confidence {result['confidence']:g}) {shown('rareclass')}",
         f"the best threshold on the held-out rows {shown('plain')}; scikit-learn's "
         f"TunedThresholdClassifierCV {shown('scikit-learn')}",
-    )
-
-
-@page(
-    "decisions_folds",
-    "Tests on cross-validation folds",
-    "decisions",
-    "decisions.folds",
-    "Tests of the difference between two learners on cross-validation folds are compared on "
-    "simulated learners, equally good and not.",
-    folds.render,
-    is_headline=True,
-)
-def _folds(result: Result) -> Finding:
-    rows = [row for row in result["folds"] if row["null"]]
-
-    def size(name: str) -> str:
-        mean, most = _mean_and_most([row["apart"][name] for row in rows])
-        return f"{mean:.1f} % (at most {most:.1f} %)"
-
-    return Finding(
-        "Equally good learners called different at 5 %, by tests on cross-validation folds",
-        f"compare_methods {size('rareclass')}",
-        f"pooled scores {size('pooled')}, corrected t {size('corrected t')}",
     )
 
 

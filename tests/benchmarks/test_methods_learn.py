@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from benchmarks import data_sets, peers
-from benchmarks.decisions import folds, paired
+from benchmarks.decisions import paired
 from benchmarks.decisions.constraints import CASES, POPULATIONS, oracle
 from benchmarks.ordinal import methods as ordinal
 from benchmarks.ordinal import protocol as ordinal_protocol
@@ -22,8 +22,7 @@ from benchmarks.simulated import bayes_score, rare_mixture
 from benchmarks.tabular import measure as tabular
 from draws import quick
 from rareclass import metrics
-from rareclass.folds.score_scale import on_scale_of_folds
-from rareclass.metrics import average_precision, roc_auc
+from rareclass.metrics import roc_auc
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
@@ -120,19 +119,6 @@ def test_the_score_of_the_simulated_mixture_is_the_log_density_ratio(overlap):
 def test_the_oracle_keeps_the_constraint():
     case = CASES[2]  # false-positive rate <= .01, at 2.326
     assert oracle(case, POPULATIONS[0].above) == pytest.approx(0.569, abs=0.002)
-
-
-def test_truths_of_folds_are_those_of_very_many_rows(monkeypatch):
-    monkeypatch.setattr(folds, "RARE_ROWS", {4000: 10})
-    rng = np.random.default_rng(0)
-    models = np.array([[1.0, 1.0], [3.0, 2.0], [0.5, 0.25]])
-    y, fold = np.arange(44_000) < 4000, np.arange(44_000) % 3
-    raw = rng.normal(size=44_000) * models[fold, 1] + models[fold, 0] * y
-    truths = folds.truths(models, 4000)
-    for name, scores in (("raw", raw), ("pooled", on_scale_of_folds(y, raw, fold))):
-        assert roc_auc(y, scores) == pytest.approx(truths[name]["roc_auc"], abs=0.01)
-        ap = truths[name]["average_precision"]
-        assert average_precision(y, scores) == pytest.approx(ap, abs=0.02)
 
 
 @pytest.mark.parametrize("rounded", [False, True])
