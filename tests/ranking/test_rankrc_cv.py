@@ -232,22 +232,13 @@ def test_a_fold_without_landmarks_and_folds_that_stop_short_are_told():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"losses": []}, "at least one loss"),
-        ({"losses": "top"}, "must be a list of at least one loss"),
-        ({"losses": 1}, "must be a list of at least one loss"),
-        ({"losses": [("smoothed_hinge", 0.1)]}, "a pair of a name and a dict"),
-        ({"losses": [("smoothed_hinge", {"power": 2})]}, "no parameter 'power'"),
-        (
-            {"losses": ["smoothed_hinge"], "loss_params": {"eps": 0.1}},
-            "give each loss with its own",
-        ),
         ({"loss_params": {"power": 2}}, "no parameter .power.; it has eps"),
         ({"loss": SmoothedHinge(), "loss_params": {"eps": 0.1}}, "given by name"),
         ({"penalty": "l0"}, "penalty='l0' is not one of"),
         ({"feature_scaling": "unit"}, "feature_scaling='unit' is not one of"),
     ],
 )
-def test_losses_and_choices_out_of_place_are_refused(parameters, message):
+def test_choices_out_of_place_are_refused(parameters, message):
     X, y = rare_mixture(60, 10)
     with pytest.raises(ValueError, match=message):
         RankRCCV(LAMS, cv=2, **parameters).fit(X, y)
