@@ -115,10 +115,6 @@ def _passes(data: str) -> Figure:
     )
 
 
-def _dask(place: str) -> Figure:
-    return _of("distributed", "seconds", what="fit", rows=4_000_000, place=place)
-
-
 # Text, bound, figure.
 GOALS: tuple[tuple[str, tuple[str, float], Figure], ...] = (
     ("exponent of fit time in rows, memory for all", ("<=", 1.05), _exponent("all")),
@@ -192,10 +188,5 @@ GOALS: tuple[tuple[str, tuple[str, float], Figure], ...] = (
         "peak MiB of the process, 5M x 50 from Parquet",
         ("<=", 2048),
         _of("disk", lambda run: run["peak_bytes"] / MIB, memory="512MiB"),
-    ),
-    (
-        "fit on 2 workers of Dask / in memory by 2 threads, 4M x 40",
-        ("<=", 1.3),
-        _ratio(_dask("dask, 2 workers"), _dask("memory, 2 threads")),
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""RankRC on simulated rows: what `scale`, `peers`, `disk` and `distributed` share."""
+"""RankRC on simulated rows: what `scale`, `peers` and `disk` share."""
 
 from pathlib import Path
 from typing import Any

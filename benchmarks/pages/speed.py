@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import disk, distributed, goals, peer_table, scale, serving
+from benchmarks import disk, goals, peer_table, scale, serving
 from benchmarks.ledger import Run, summaries
 from benchmarks.markdown import table
 from benchmarks.pages import charts
@@ -13,7 +13,7 @@ from benchmarks.run import DISTURBED
 
 WIDE, KDD_PART = "simulated-1000000x40-1000", "kdd-50000"
 HUNDRED_THOUSAND = "simulated-100000x5-1000-test40000"
-OF_GOALS = ("scale", "peers", "disk", "distributed", "boosters")
+OF_GOALS = ("scale", "peers", "disk", "boosters")
 
 
 def disturbed(result: Result) -> str:
@@ -185,27 +185,6 @@ def _disk(result: Result) -> Finding:
         'A fit on 5,000,000 x 50 rows of Parquet with `memory="512MiB"`',
         f"{run['seconds']:.0f} s, the whole process never above {peak}",
         f"the file has {run['file_bytes'] / 1e6:,.0f} MB",
-    )
-
-
-@page(
-    "distributed",
-    "On workers of Dask",
-    "speed",
-    "run distributed",
-    "The same fits and moments are computed in memory and on workers of Dask.",
-    of_runs(distributed.render),
-    is_headline=True,
-)
-def _distributed(result: Result) -> Finding:
-    memory, dask = (
-        one(result, what="fit", rows=4_000_000, place=place)["seconds"]
-        for place in ("memory, 2 threads", "dask, 2 workers")
-    )
-    return Finding(
-        "One fit of RankRC on 4,000,000 x 40 rows, two cores",
-        f"on two workers of Dask {dask:.1f} s",
-        f"in memory {memory:.1f} s",
     )
 
 
