@@ -184,9 +184,4 @@ GOALS: tuple[tuple[str, tuple[str, float], Figure], ...] = (
         _of("peers", lambda run: run["score_rows"] / run["score_seconds"], data=WIDE,
             method="rankrc"),
     ),
-    (
-        "peak MiB of the process, 5M x 50 from Parquet",
-        ("<=", 2048),
-        _of("disk", lambda run: run["peak_bytes"] / MIB, memory="512MiB"),
-    ),
 )  # fmt: skip

@@ -26,17 +26,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-from benchmarks import disk, mibc_rows, process_memory, record
+from benchmarks import mibc_rows, process_memory, record
+from benchmarks.data_sets import OVERLAP
 from benchmarks.paper_tables.mibc_methods import CS
 from benchmarks.paper_tables.mibc_sets import Rows
 from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.paper_tables.study import print_table
 from benchmarks.paper_tables.time_limit import call_within
+from benchmarks.simulated import mixture_centres, rare_mixture
 from rareclass.metrics import roc_auc
 from rareclass.moments import MIBC
 from rareclass.moments.covariance import make_covariance
@@ -51,8 +55,9 @@ GOALS = {"dense": {FIT: 20.0}, "text": {FIT: 15.0, KNOWN: 60.0}}
 LONG_MS = 5000.0  # not repeated
 READING_GOAL = 1.2
 LIMIT_SECONDS = 1800.0
-# Rare rows of the file: one in 10,000.
+TARGET = "target"
 FILE_RARE_SHARE = 1e-4
+PIECE_ROWS = 100_000
 
 READING, BATCHES, FIT_ROWS = "reading alone", "reading and partial_fit", "fit_rows(from_parquet)"
 
@@ -104,16 +109,16 @@ def reading(way: str, path: str) -> dict[str, Any]:
     start, held = time.perf_counter(), process_memory.resident()
     rows = 0
     if way == READING:
-        for batch in parquet_batches(path, disk.TARGET):
+        for batch in parquet_batches(path, TARGET):
             rows += len(batch.source.take(slice(None)))
     elif way == BATCHES:
         model = MIBC()
-        for batch in parquet_batches(path, disk.TARGET):
+        for batch in parquet_batches(path, TARGET):
             model.partial_fit(batch, batch.y, classes=[0, 1])
             rows += len(batch)
         _ = model.coef_  # the problem is solved when a weight is asked for
     else:
-        with from_parquet(path, target=disk.TARGET) as stored:
+        with from_parquet(path, target=TARGET) as stored:
             MIBC().fit_rows(stored)
             rows = len(stored)
     seconds = time.perf_counter() - start
@@ -121,12 +126,27 @@ def reading(way: str, path: str) -> dict[str, Any]:
     return {"rows": rows, "seconds": seconds, "beyond_mib": beyond / 2**20}
 
 
+def write_rows(path: str, rows: int, features: int) -> None:
+    """Write simulated rows to one Parquet file, a row group a piece, rare rows spread evenly."""
+    centres = mixture_centres(n_features=features)
+    sizes = [min(PIECE_ROWS, rows - start) for start in range(0, rows, PIECE_ROWS)]
+    n_rare = max(2, round(FILE_RARE_SHARE * rows))
+    before = np.round(np.linspace(0.0, n_rare, len(sizes) + 1)).astype(int)
+    names = [f"x{k:02}" for k in range(features)]
+    schema = pa.schema([*((name, pa.float32()) for name in names), (TARGET, pa.int8())])
+    with pq.ParquetWriter(path, schema, compression="none") as writer:
+        for seed, (size, rare) in enumerate(zip(sizes, np.diff(before), strict=True)):
+            X, y = rare_mixture(size, rare / size, OVERLAP, centres, random_state=seed)
+            columns = [*X.T.astype(np.float32), y.astype(np.int8)]
+            writer.write_table(pa.table(columns, schema))
+
+
 def parquet(rows: int, features: int, repeats: int) -> dict[str, Any]:
     """Write the file in pieces, then every way through it; ways take turns."""
     where = "/var/tmp" if Path("/var/tmp").is_dir() else None
     with tempfile.TemporaryDirectory(dir=where) as folder:
         path = str(Path(folder) / "rows.parquet")
-        disk.write(path, rows, features, max(2, round(FILE_RARE_SHARE * rows)))
+        write_rows(path, rows, features)
         runs: dict[str, list[dict[str, Any]]] = {}
         for _ in range(repeats):
             for way in (READING, BATCHES, FIT_ROWS):

@@ -2,7 +2,6 @@
 
 - ``scale``: time and memory of RankRC against rows.
 - ``peers``: RankRC beside LIBSVM, LightGBM, XGBoost and others on the same rows.
-- ``disk``: millions of rows from Parquet in bounded memory.
 - ``serving``: single rows and batches asked of a service, LightGBM behind the same one.
 - ``tabular``: RareClassifier beside other libraries on real tables; a process for each method on
   a set, whose splits it makes one after the other.
@@ -21,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import disk, peer_table, scale, serving
+from benchmarks import peer_table, scale, serving
 from benchmarks.cells import ROOT, Cell, Group, run_cell
 from benchmarks.ledger import Ledger, Run
 from benchmarks.tabular import plan as tabular
@@ -31,7 +30,6 @@ DISTURBED = 0.2
 BENCHMARKS: dict[str, ModuleType] = {
     "scale": scale,
     "peers": peer_table,
-    "disk": disk,
     "serving": serving,
     "tabular": tabular,
 }

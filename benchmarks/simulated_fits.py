@@ -1,4 +1,4 @@
-"""RankRC on simulated rows: what `scale`, `peers` and `disk` share."""
+"""RankRC on simulated rows: what `scale` and `peers` share."""
 
 from pathlib import Path
 from typing import Any

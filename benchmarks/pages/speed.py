@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import disk, goals, peer_table, scale, serving
+from benchmarks import goals, peer_table, scale, serving
 from benchmarks.ledger import Run, summaries
 from benchmarks.markdown import table
 from benchmarks.pages import charts
@@ -13,7 +13,7 @@ from benchmarks.run import DISTURBED
 
 WIDE, KDD_PART = "simulated-1000000x40-1000", "kdd-50000"
 HUNDRED_THOUSAND = "simulated-100000x5-1000-test40000"
-OF_GOALS = ("scale", "peers", "disk", "boosters")
+OF_GOALS = ("scale", "peers", "boosters")
 
 
 def disturbed(result: Result) -> str:
@@ -166,25 +166,6 @@ def _libsvm(result: Result) -> Finding:
         "A fit with the Gaussian kernel on 100,000 x 5 rows",
         f"RankRC {ours['seconds']:.1f} s, AUC {ours['auc']:.3f}",
         f"LIBSVM {libsvm['seconds']:.0f} s, AUC {libsvm['auc']:.3f}",
-    )
-
-
-@page(
-    "disk",
-    "From Parquet, in bounded memory",
-    "speed",
-    "run disk",
-    "RankRC.fit_rows learns a Parquet file that is larger than the memory it is given.",
-    of_runs(disk.render),
-    is_headline=True,
-)
-def _disk(result: Result) -> Finding:
-    run = one(result, memory="512MiB")
-    peak = f"{run['peak_bytes'] / 2**20:,.0f} MiB"
-    return Finding(
-        'A fit on 5,000,000 x 50 rows of Parquet with `memory="512MiB"`',
-        f"{run['seconds']:.0f} s, the whole process never above {peak}",
-        f"the file has {run['file_bytes'] / 1e6:,.0f} MB",
     )
 
 
