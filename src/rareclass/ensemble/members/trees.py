@@ -134,7 +134,7 @@ class HistogramBoosting(TreeMember):
             early_stopping=False,
             random_state=seed,
         )
-        with _openmp().limit(limits=n_threads, user_api="openmp"):
+        with _openmp().limit(limits=1, user_api="openmp"):  # sums of several have no fixed order
             model.fit(X, is_rare, sample_weight=weight)
         return from_histogram_boosting(model)
 
@@ -286,7 +286,7 @@ class CatBoost(TreeMember):
             l2_leaf_reg=self.l2,
             border_count=self.bins,
             random_seed=seed % 2**31,
-            thread_count=count_threads(n_jobs),
+            thread_count=1,  # sums of several threads have no fixed order
             allow_writing_files=False,
             logging_level="Silent",
         )
