@@ -1,14 +1,10 @@
 """Pages on online learners and streams."""
 
-from typing import Any
-
 import numpy as np
 
 from benchmarks import cbr_speed
-from benchmarks import stream_mixture as mixture
 from benchmarks.markdown import table
-from benchmarks.pages import charts
-from benchmarks.pages.page import Finding, Result, chosen, listed, means_by, page, quality
+from benchmarks.pages.page import Finding, Result, chosen, listed, page, quality
 from benchmarks.paper_tables import cbr_figures, cbr_tables
 from benchmarks.paper_tables.cbr_protocol import grid
 
@@ -172,60 +168,4 @@ def _river(result: Result) -> Finding:
         f"CBR {shown(result['chosen']['rareclass'])}",
         f"River's logistic regression with its defaults {shown('River, its defaults')}; with its "
         f"best optimiser {shown(result['chosen']['river'])}",
-    )
-
-
-def _by_set(cells: list[Result]) -> dict[str, dict[str, float]]:
-    """Average precision by set and way."""
-    found: dict[str, dict[str, float]] = {}
-    for cell in cells:
-        found.setdefault(cell["set"], {})[cell["way"]] = cell["ap"]
-    return found
-
-
-def _mixture_chart(result: Result) -> Any:
-    sets = _by_set(result["cells"])
-    ways = {
-        "mixture": mixture.MIXTURE,
-        "CBR": mixture.BEFORE,
-        "best of River (known afterwards)": "River",
-    }
-    series = {
-        title: [
-            max(ap for way, ap in own.items() if way.startswith(begin)) for own in sets.values()
-        ]
-        for title, begin in ways.items()
-    }
-    return charts.bars(list(sets), series, "average precision")
-
-
-@page(
-    "stream_mixture",
-    "Several learners in one pass",
-    "streams",
-    "stream_mixture",
-    "The mixture of learners that `rareclass stream` begins with is compared with each of them "
-    "alone and with River's logistic regression under eight optimisers, on nine streams.",
-    lambda result: (
-        "Each row scored before it is learned. Of single ways the best in each measure is shown: a "
-        "user does not know it beforehand.\n\n"
-        + table(mixture.HEADER, mixture.lines(result["cells"]))
-    ),
-    _mixture_chart,
-    is_headline=True,
-)
-def _mixture(result: Result) -> Finding:
-    auc, precision = (means_by(result["cells"], "way", key) for key in ("auc", "ap"))
-    best = max((way for way in precision if way.startswith("River")), key=precision.__getitem__)
-    sets = _by_set(result["cells"])
-    firsts = sum(own[mixture.MIXTURE] == max(own.values()) for own in sets.values())
-
-    def shown(way: str) -> str:
-        return quality({"auc": auc[way], "average_precision": precision[way]})
-
-    return Finding(
-        f"Means over {len(sets)} streams",
-        f"mixture of `rareclass stream` {shown(mixture.MIXTURE)}; best average precision of "
-        f"{len(precision)} ways on {firsts} of {len(sets)} streams",
-        f"best optimiser of River's logistic regression {shown(best)}",
     )
