@@ -67,29 +67,9 @@ def hospital_days(
     Neither the conditions nor the inclination are features. Weights and rates are the same in
     every draw, so that rows of two seeds are two samples of one population.
 
-    Parameters
-    ----------
-    n_rows : int, default=147473
-    n_features : int, default=441
-        The first 11 are age and sex; at least 23, so that there are claims of every kind.
-    zero_share : float, default=0.85
-        Share of rows at level 0, between 0 and 1. The number of rows at each level is exact: what
-        rounding leaves over goes to the more frequent levels.
-    random_state : int, Generator, SeedSequence or None
-        Source of the randomness; the same number gives the same rows.
+    The first 11 of at least 23 features are age and sex. The number of rows at each level is exact:
+    what rounding leaves over goes to the more frequent levels. Rows come in random order.
 
-    Returns
-    -------
-    HospitalDays
-        X, y and burden, rows in random order.
-
-    Raises
-    ------
-    ValueError
-        When the share lies outside [0, 1], or there are fewer than 23 features.
-
-    Notes
-    -----
     Cost: one Poisson draw a cell, about 2 seconds for the paper's shape; memory 4 bytes a cell.
 
     Examples
@@ -98,13 +78,6 @@ def hospital_days(
     >>> X.shape, int((y == 0).sum()), int(y.max())
     ((1000, 441), 850, 15)
     """
-    if not 0.0 <= zero_share <= 1.0:
-        raise ValueError(f"zero_share must lie between 0 and 1, got {zero_share}")
-    if n_features < PROFILE + CONDITIONS:
-        raise ValueError(
-            f"n_features must be {PROFILE + CONDITIONS} or more (age and sex take {PROFILE}), "
-            f"got {n_features}"
-        )
     rng = np.random.default_rng(random_state)
     age = rng.integers(BANDS, size=n_rows)
     sex = rng.integers(2, size=n_rows)
@@ -119,17 +92,7 @@ def hospital_days(
 
 
 def level_counts(n_rows: int, zero_share: float = PAPER_ZERO_SHARE) -> np.ndarray:
-    """Rows at each of the levels 0 to 15.
-
-    Parameters
-    ----------
-    n_rows : int
-    zero_share : float, default=0.85
-
-    Returns
-    -------
-    ndarray of shape (16,), int64
-        They add up to `n_rows`.
+    """Rows at each of the levels 0 to 15, which add up to `n_rows`.
 
     Examples
     --------

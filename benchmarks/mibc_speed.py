@@ -37,7 +37,7 @@ from benchmarks import mibc_rows, process_memory, record
 from benchmarks.data_sets import OVERLAP
 from benchmarks.paper_tables.mibc_methods import CS
 from benchmarks.paper_tables.mibc_sets import Rows
-from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.protocol import needed_folder
 from benchmarks.paper_tables.study import print_table
 from benchmarks.paper_tables.time_limit import call_within
 from benchmarks.simulated import mixture_centres, rare_mixture
@@ -239,6 +239,8 @@ def main(argv: list[str] | None = None) -> int:
     file = Path(args.json) if args.json else record.RESULTS / "mibc_speed.json"
     # What is not measured this time stays in the file, with its own date.
     parts = json.loads(file.read_text())["parts"] if file.is_file() else {}
+    if args.what in ("all", "text"):
+        needed_folder()  # ends the command where there is none
     for what in (*COVARIANCE, "parquet"):
         if args.what in ("all", what):
             print(f"Measuring: {what}", file=sys.stderr, flush=True)
@@ -254,10 +256,9 @@ def _measure(what: str, args: argparse.Namespace) -> dict[str, Any]:
     if what == "dense":
         rows = mibc_rows.dense(*DENSE_SHAPE, args.negatives or 10_000)
         return beside(rows, COVARIANCE[what], args.repeats)
-    negatives, folder = args.negatives or 100_000, data_folder()
-    rows = mibc_rows.text(max(negatives // 1000, 5), negatives, folder)
-    made_of = "newsgroups20" if mibc_rows.has_texts(folder) else "Zipf's law"
-    return beside(rows, COVARIANCE[what], args.repeats) | {"made_of": made_of}
+    negatives = args.negatives or 100_000
+    rows = mibc_rows.text(max(negatives // 1000, 5), negatives, needed_folder())
+    return beside(rows, COVARIANCE[what], args.repeats) | {"made_of": "newsgroups20"}
 
 
 def _show(what: str, found: dict[str, Any]) -> None:

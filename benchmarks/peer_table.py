@@ -36,7 +36,6 @@ PART_ROWS = 50_000
 SIMULATED_SECONDS = 25.0
 REAL_SECONDS = 10.0
 LANDMARKS = ("rare", 1000)
-CV_FOLDS = 3
 LIGHTGBM = (
     "lightgbm",
     "lightgbm_weighted",
