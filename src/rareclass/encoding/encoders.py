@@ -279,7 +279,7 @@ class TypedColumns:
             for column in self.columns
             if column.reads_as == "string" and column.kind not in ("text", "boolean")
         ]
-        return frame.with_columns(categories)
+        return frame.with_columns(categories) if categories else frame
 
     def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
         """Return nothing: the model knows what it saw."""

@@ -13,7 +13,7 @@ from rareclass.errors import ErrorKind, InputError, counted, first_names, neares
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.tables import TableWarning
-from rareclass.tables.cells import is_text_type, type_name
+from rareclass.tables.cells import are_plain, is_text_type, type_name
 from rareclass.tables.columns import (
     Column,
     are_too_long,
@@ -92,11 +92,6 @@ class TypedTable:
     def names(self) -> list[str]:
         """The names of the columns, in order."""
         return [column.name for column in self.columns]
-
-    @property
-    def left_out(self) -> dict[str, str]:
-        """The columns of the table that are not learned from, and why not."""
-        return {each.name: each.why_dropped for each in self.remembered if not each.is_used}
 
     def column(self, name: str) -> TypedColumn:
         """The column of this name."""
@@ -288,6 +283,8 @@ def _tell(name: str, note: ColumnNote) -> None:
 
 
 def _read_as_trained(cells: pl.Series, column: Column) -> TypedColumn:
+    if column.reads_as == "number" and cells.dtype == pl.Float64 and are_plain(cells):
+        return TypedColumn(column.name, "number", cells.to_numpy())
     is_text = is_text_type(cells.dtype)
     return _typed_column(column, _read(_coded(cells) if is_text else cells, column.reading))
 
