@@ -26,7 +26,7 @@ from rareclass.labels.states import CheckReason
 from rareclass.model.facts import HuntFacts, ModelFacts, RareClassFacts
 from rareclass.model.model import Model
 from rareclass.model.model_file import HUNT_MODEL, save_model
-from rareclass.review.records import Listed, Round
+from rareclass.review.journal import Listed, Round
 from rareclass.review.reviewing import sheet_of
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from rareclass.lazy_names import lazy_names
-from rareclass.review.journal import ReviewJournal
-from rareclass.review.records import Header, Listed, Round, Verdict, fingerprint_of
+from rareclass.review.journal import Header, Listed, ReviewJournal, Round, Verdict, fingerprint_of
 
 if TYPE_CHECKING:
     from rareclass.review.reviewing import ReviewList, next_rows, open_list, read_verdicts

@@ -17,8 +17,7 @@ from rareclass.model.drift import InputSummary
 from rareclass.model.facts import RareClassFacts, ScoredRows
 from rareclass.model.model import Model
 from rareclass.model.threshold import CheckedRows
-from rareclass.review.journal import ReviewJournal
-from rareclass.review.records import Header, Listed, Round, Verdict
+from rareclass.review.journal import Header, Listed, ReviewJournal, Round, Verdict
 from rareclass.review.table import read_review_table
 from rareclass.tables.table_file import named_columns, open_rows
 

@@ -5,15 +5,16 @@ which they came. Every method that adds returns once its lines are on the disk. 
 the last line short, that line is dropped: nobody was told that it was kept.
 """
 
+import hashlib
 import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +30,65 @@ from rareclass.labels.states import (
     check_spreads,
     check_weights,
 )
-from rareclass.review.records import FORMAT, Header, Listed, Round, Verdict, line_of
 from rareclass.stored import read_fields
 
 # Seconds to wait for another process that appends, and between tries.
 _PATIENCE, _PAUSE = 5.0, 0.05
+_FORMAT = 1
+
+
+class Listed(NamedTuple):
+    """A row on the list of a round."""
+
+    key: str
+    reason: str  # a `CheckReason`
+    chance: float  # of being listed, given all verdicts before; 1 for rows taken by a rule
+    score: float | None = None  # of the model that made the list
+
+
+@dataclass(frozen=True)
+class Header:
+    """Table, target and labels of a journal."""
+
+    target: str
+    rare: tuple[str, ...]  # labels of the rare classes; the code of the k-th is k
+    rest: tuple[str, ...]  # labels of all other rows
+    n_rows: int
+    fingerprint: str  # of the table's rows, see `fingerprint_of`
+    key: str | None = None  # column that names the rows; None: their numbers, from 1
+
+
+@dataclass(frozen=True)
+class Round:
+    """The list of one round."""
+
+    number: int  # from 1
+    listed: tuple[Listed, ...]
+    seed: int = 0
+    model: str = ""  # fingerprint of the model whose scores made the list
+    at: str = ""  # time in UTC; of now where it is not given
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Label that a person gave to a row."""
+
+    key: str
+    label: str
+    round: int | None = None  # the last one that listed the row, 0 for none, where it is not given
+    note: str = ""
+    corrects: bool = False  # whether it may replace another verdict on the row
+    at: str = ""  # time in UTC; of now where it is not given
+
+
+def fingerprint_of(parts: Iterable[str]) -> str:
+    """Return a fingerprint of a table by the texts of its rows, in any order.
+
+    >>> fingerprint_of(["a", "b"]) == fingerprint_of(["b", "a"])
+    True
+    """
+    digests = sorted(hashlib.sha256(part.encode()).digest() for part in parts)
+    return hashlib.sha256(b"".join(digests)).hexdigest()[:32]
 
 
 class ReviewJournal:
@@ -61,7 +116,7 @@ class ReviewJournal:
     Examples
     --------
     >>> from tempfile import mkdtemp
-    >>> from rareclass.review.records import Header, Listed, Round, Verdict, fingerprint_of
+    >>> from rareclass.review import Header, Listed, Round, Verdict, fingerprint_of
     >>> header = Header("fraud", ("yes",), ("no",), 3, fingerprint_of(["a", "b", "c"]), "id")
     >>> journal = ReviewJournal.create(Path(mkdtemp(), "review.jsonl"), header)
     >>> journal.add_round(Round(1, (Listed("b", "random", 1 / 3),)))
@@ -103,7 +158,7 @@ class ReviewJournal:
                     f"{path} exists already.", "Give another name.", ErrorKind.EXISTING_FILE
                 )
             with replacing(path) as temporary:
-                temporary.write_text(line_of("header", header) + "\n", encoding="utf-8")
+                temporary.write_text(_line_of("header", header) + "\n", encoding="utf-8")
         return cls(path)
 
     def add_round(self, new: Round) -> None:
@@ -123,7 +178,7 @@ class ReviewJournal:
                     ErrorKind.ROWS,
                     value=new.number,
                 )
-            append([line_of("round", replace(new, at=new.at or _now()))])
+            append([_line_of("round", replace(new, at=new.at or _now()))])
 
     def add(self, verdicts: Iterable[Verdict], keys: Iterable[str] | None = None) -> int:
         """Append verdicts, all of them or, where one is refused, none; return how many were new.
@@ -156,7 +211,7 @@ class ReviewJournal:
                     number = listed if verdict.round is None else verdict.round
                     new.append(replace(verdict, round=number, at=verdict.at or _now()))
                     said[verdict.key] = new[-1]
-            append([line_of("verdict", verdict) for verdict in new])
+            append([_line_of("verdict", verdict) for verdict in new])
         return len(new)
 
     def add_label(self, label: str, is_rare: bool) -> None:
@@ -304,8 +359,8 @@ class ReviewJournal:
             if (kind == "header") != (self._n_lines == 1):
                 raise ValueError("the header is not the first line")
             if kind == "header":
-                if line.pop("format") != FORMAT:
-                    raise ValueError(f"the format is not {FORMAT}")
+                if line.pop("format") != _FORMAT:
+                    raise ValueError(f"the format is not {_FORMAT}")
                 self.header = read_fields(Header, line)
             elif kind == "round":
                 self._take_round(read_fields(Round, line))
@@ -435,3 +490,9 @@ class ReviewJournal:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _line_of(kind: str, record: Header | Round | Verdict) -> str:
+    """Return a record as a line of JSON."""
+    facts = {"kind": kind} | ({"format": _FORMAT} if kind == "header" else {}) | asdict(record)
+    return json.dumps(facts, ensure_ascii=False)

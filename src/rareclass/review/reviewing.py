@@ -23,8 +23,7 @@ from rareclass.hunt.case_score import score_unlabelled
 from rareclass.labels.states import UNKNOWN, LabelStates
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
-from rareclass.review.journal import ReviewJournal
-from rareclass.review.records import Listed, Round, Verdict
+from rareclass.review.journal import Listed, ReviewJournal, Round, Verdict
 from rareclass.review.selection import Shares, lean_to_cases, log_rank, select_rows
 from rareclass.review.table import ReviewTable
 from rareclass.tables.table_file import TableFile, batch_rows_for, named_columns, open_rows

@@ -25,8 +25,7 @@ from rareclass.fit.memory_plan import ENCODED_COPIES, plan_memory
 from rareclass.labels.states import UNKNOWN
 from rareclass.machine import size_text
 from rareclass.model.model import Model
-from rareclass.review.journal import ReviewJournal
-from rareclass.review.records import Header, fingerprint_of
+from rareclass.review.journal import Header, ReviewJournal, fingerprint_of
 from rareclass.tables.columns import Column, facts_of
 from rareclass.tables.table_file import TableFile, named_columns, open_rows
 

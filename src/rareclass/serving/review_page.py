@@ -18,8 +18,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.review.journal import ReviewJournal
-from rareclass.review.records import Verdict
+from rareclass.review.journal import ReviewJournal, Verdict
 from rareclass.review.reviewing import ReviewList
 from rareclass.serving.service import Address, listening_at
 
