@@ -63,10 +63,8 @@ def to_onnx(model: Any) -> "onnx.ModelProto":
     True
     """
     with needed_for("to_onnx", "rareclass[onnx]"):
-        from rareclass.model.onnx.estimators import export_estimator, finished
+        from rareclass.model.onnx.estimators import export_estimator, export_pipeline, finished
     if isinstance(model, Pipeline):
-        with needed_for("to_onnx", "rareclass[onnx]"):
-            from rareclass.model.onnx.pipelines import export_pipeline
         return export_pipeline(model)
     if not isinstance(model, Model):
         check_is_fitted(model)
@@ -80,7 +78,7 @@ def register_onnx_converters() -> None:
     `to_onnx` does so by itself. Raises `InputError` where skl2onnx is missing.
     """
     with needed_for("to_onnx", "rareclass[onnx]"):
-        from rareclass.model.onnx.pipelines import register_converters
+        from rareclass.model.onnx.estimators import register_converters
     register_converters()
 
 
