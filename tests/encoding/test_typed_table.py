@@ -63,7 +63,8 @@ KINDS = {
 def test_kinds_and_values():
     table = read_table(frame())
     assert {column.name: column.kind for column in table.columns} == KINDS
-    assert table.left_out == {"constant": "always same", "empty": "every cell is empty"}
+    dropped = {each.name: each.why_dropped for each in table.remembered if not each.is_used}
+    assert dropped == {"constant": "always same", "empty": "every cell is empty"}
     assert table.n_rows == N
     np.testing.assert_array_equal(table.column("truth").values[:2], [1, np.nan])
     assert table.column("chosen").words()[:2].tolist() == ["1", "2"]
