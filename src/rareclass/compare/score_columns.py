@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from math import comb
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,6 @@ from rareclass.metrics.intervals import (
     p_value_of_intervals,
     stretch_for_training,
 )
-from rareclass.metrics.named_measures import MeasureName
 from rareclass.metrics.paired_evidence import EVIDENCE, PairEvidence
 from rareclass.metrics.scored_classes import (
     amount_column,
@@ -182,7 +181,7 @@ class Comparison:
 class RankingMeasure(NamedTuple):
     """A measure with its options for `paired_difference`."""
 
-    name: MeasureName
+    name: str
     options: Mapping[str, float]
 
     @property
@@ -236,7 +235,7 @@ def chosen_measures(
         if name.endswith("_at_k"):
             options = [{"k": float(each)} for each in ks]
         for option in options:
-            measure = RankingMeasure(cast(MeasureName, name), option)
+            measure = RankingMeasure(name, option)
             found.setdefault(measure.words, measure)
     return list(found.values())
 

@@ -26,7 +26,6 @@ from rareclass.ensemble.training_rows import HeldOutRows
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.search import SCORINGS, Scoring, as_scoring
 from rareclass.metrics import Interval, interval, precision_at_k, roc_auc
-from rareclass.metrics.named_measures import MeasureName
 
 if TYPE_CHECKING:
     from rareclass.ensemble.cross_fitting import Candidate
@@ -274,7 +273,7 @@ def interval_of(objective: Scoring, held_out: HeldOutRows, scores: np.ndarray) -
     That of AUC where AUC is the objective, else of average precision, which looks at the top as
     other objectives do.
     """
-    measure: MeasureName = "roc_auc" if objective is roc_auc else "average_precision"
+    measure = "roc_auc" if objective is roc_auc else "average_precision"
     is_rare = held_out.is_rare[held_out.tested]
     return interval(measure, is_rare, scores, held_out.tested_weight, _LEVEL)
 

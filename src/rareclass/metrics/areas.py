@@ -166,14 +166,8 @@ def partial_auc(
     >>> round(partial_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], max_fpr=0.5), 4)
     0.6667
     """
-    check_max_fpr(max_fpr)
     found = area_estimate(cells_of(y, scores, sample_weight), max_fpr, standardized)
     return found.offset + found.factor * found.value
-
-
-def check_max_fpr(max_fpr: float) -> None:
-    """Refuse what is no rate."""
-    check_number("max_fpr", max_fpr, "a rate above 0 and at most 1", 0.0, 1.0, "(]")
 
 
 def area_estimate(cells: RareCells, max_fpr: float, standardized: bool = True) -> ShareEstimate:
@@ -186,6 +180,7 @@ def area_estimate(cells: RareCells, max_fpr: float, standardized: bool = True) -
     W-**2`` with ``c = s (1 - s)`` a made-up row in each class. It rests on ``min(W+, p W-)``
     trials.
     """
+    check_number("max_fpr", max_fpr, "a rate above 0 and at most 1", 0.0, 1.0, "(]")
     share = _share_of_top(cells, _top_of_majority(cells, max_fpr))
     of_rare, of_majority = partial_auc_influences(cells, max_fpr)
     weight = np.concatenate([cells.gaps, cells.tied])

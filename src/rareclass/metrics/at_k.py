@@ -88,7 +88,7 @@ def recall_at_k(
     >>> recall_at_k([0, 0, 1, 1, 0], [0.1, 0.4, 0.3, 0.8, 0.2], k=1)
     0.5
     """
-    return top_estimate(cells_of(y, scores, sample_weight), k, "recall").value
+    return recall_estimate(cells_of(y, scores, sample_weight), k).value
 
 
 def lift_at_k(
@@ -118,8 +118,7 @@ def lift_at_k(
     >>> lift_at_k([0, 0, 1, 1, 0], [0.1, 0.4, 0.3, 0.8, 0.2], share=0.2)
     2.5
     """
-    cells = cells_of(y, scores, sample_weight)
-    return top_estimate(cells, depth(cells, k, share), "lift").value
+    return lift_estimate(cells_of(y, scores, sample_weight), k, share).value
 
 
 def precision_in_top(cells: RareCells, k: float) -> float:
@@ -140,16 +139,26 @@ def precision_in_top(cells: RareCells, k: float) -> float:
     return float(min(taken.sum() / k, 1.0))
 
 
-def top_estimate(cells: RareCells, k: float, measure: str) -> TopEstimate:
-    """Estimate of "precision", "recall" or "lift" at k."""
+def precision_estimate(cells: RareCells, k: float) -> TopEstimate:
+    """Estimate of the precision at k."""
     precision, n_rare = precision_in_top(cells, k), cells.n_rare
     recall = min(precision * (k / n_rare), 1.0)
-    if measure == "recall":
-        return TopEstimate(recall, recall, n_rare)
-    if measure == "precision":
-        return TopEstimate(precision, recall, n_rare, n_rare / k)
-    total = n_rare + cells.n_majority
-    return TopEstimate(recall * total / k, recall, n_rare, total / k, math.inf)
+    return TopEstimate(precision, recall, n_rare, n_rare / k)
+
+
+def recall_estimate(cells: RareCells, k: float) -> TopEstimate:
+    """Estimate of the recall at k."""
+    recall = precision_estimate(cells, k).recall
+    return TopEstimate(recall, recall, cells.n_rare)
+
+
+def lift_estimate(
+    cells: RareCells, k: float | None = None, share: float | None = None
+) -> TopEstimate:
+    """Estimate of the lift at k, or at a share of the rows."""
+    k, total = depth(cells, k, share), cells.n_rare + cells.n_majority
+    recall = precision_estimate(cells, k).recall
+    return TopEstimate(recall * total / k, recall, cells.n_rare, total / k, math.inf)
 
 
 def depth(cells: RareCells, k: float | None, share: float | None) -> float:

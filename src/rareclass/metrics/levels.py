@@ -131,26 +131,8 @@ def vus(
     grows by ``sum_r A_{k - r} s_{k - r + 1} .. s_k / r!`` at each distinct score, with ``s`` the
     share of each level that has this score; ``A_K`` is the answer.
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Ordered levels: numbers, an ordered categorical, or any labels with `levels`.
-    scores : array-like of shape (n,)
-        Higher means a higher level.
-    sample_weight : array-like of shape (n,), optional
-        Copies that each row stands for; 0 leaves the row out.
-    levels : sequence, optional
-        The levels in increasing order. Text needs it: it has no order of its own.
-
-    Returns
-    -------
-    float
-        In [0, 1]; O(n) memory, O(n (log n + K)) time, of which O(n log n) where no scores tie.
-
-    Raises
-    ------
-    ValueError
-        As `mauc`.
+    Parameters and errors as of `mauc`; in [0, 1]. O(n) memory, O(n (log n + K)) time, of which
+    O(n log n) where no scores tie.
 
     References
     ----------

@@ -2,35 +2,20 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
 from rareclass.errors import ErrorKind, InputError, name_hint
-from rareclass.metrics.areas import (
-    area_estimate,
-    auc_estimate,
-    average_precision_estimate,
-    check_max_fpr,
-)
-from rareclass.metrics.at_k import TopEstimate, depth, top_estimate
+from rareclass.metrics.areas import area_estimate, auc_estimate, average_precision_estimate
+from rareclass.metrics.at_k import lift_estimate, precision_estimate, recall_estimate
 from rareclass.metrics.expected_cost import cost_estimate
-from rareclass.metrics.intervals import Interval, ShareEstimate, normal_quantile
+from rareclass.metrics.intervals import Interval, normal_quantile
 from rareclass.metrics.levels import mauc_estimate, vus_estimate
 from rareclass.metrics.rare_cells import cells_of
 
-MeasureName = Literal[
-    "roc_auc",
-    "average_precision",
-    "partial_auc",
-    "precision_at_k",
-    "recall_at_k",
-    "lift_at_k",
-    "expected_cost",
-    "mauc",
-    "vus",
-]
+# Parameters of what makes a measure that are columns of rows, and no options of the measure.
+_COLUMNS = ("cells", "pair", "y", "scores", "sample_weight")
 
 
 class Estimate(Protocol):
@@ -42,7 +27,7 @@ class Estimate(Protocol):
 
 
 def interval(
-    measure: MeasureName,
+    measure: str,
     y: Any,
     scores: ArrayLike,
     sample_weight: ArrayLike | None = None,
@@ -110,20 +95,19 @@ def interval(
     0.5
     """
     normal_quantile(level)
-    make = known_measure(measure, _ESTIMATES, options, n_columns=3)
-    return make(y, scores, sample_weight, **options).interval(level)
+    make = known_measure(measure, _ESTIMATES, options)
+    if measure in _OF_COLUMNS:
+        return make(y, scores, sample_weight, **options).interval(level)
+    return make(cells_of(y, scores, sample_weight), **options).interval(level)
 
 
 Made = TypeVar("Made")
 
 
 def known_measure(
-    measure: Any, made: Mapping[str, Callable[..., Made]], options: dict[str, Any], n_columns: int
+    measure: Any, made: Mapping[str, Callable[..., Made]], options: dict[str, Any]
 ) -> Callable[..., Made]:
-    """Look up what makes a measure; unknown measures, unknown and missing options are refused.
-
-    The first `n_columns` parameters of what is looked up are no options.
-    """
+    """Look up what makes a measure; unknown measures, unknown and missing options are refused."""
     if not isinstance(measure, str) or measure not in made:
         raise InputError(
             f"measure={measure!r} is not known.",
@@ -131,65 +115,33 @@ def known_measure(
             ErrorKind.SETTING,
         )
     make = made[measure]
-    taken = list(inspect.signature(make).parameters.values())[n_columns:]
+    parameters = inspect.signature(make).parameters
+    taken = {name: each for name, each in parameters.items() if name not in _COLUMNS}
     for name in options:
-        if name not in [each.name for each in taken]:
-            known = ", ".join(each.name for each in taken) or "none"
+        if name not in taken:
+            known = ", ".join(taken) or "none"
             raise InputError(
                 f"{name}= is not an option of {measure!r}.",
                 f"Its options are: {known}.",
                 ErrorKind.COMBINATION,
             )
-    for each in taken:
-        if each.default is each.empty and each.name not in options:
-            raise InputError(f"{measure!r} needs {each.name}=.", "Give it.", ErrorKind.COMBINATION)
+    for name, each in taken.items():
+        if each.default is each.empty and name not in options:
+            raise InputError(f"{measure!r} needs {name}=.", "Give it.", ErrorKind.COMBINATION)
     return make
 
 
-def _roc_auc(y: Any, scores: ArrayLike, sample_weight: ArrayLike | None) -> ShareEstimate:
-    return auc_estimate(cells_of(y, scores, sample_weight))
-
-
-def _average_precision(y: Any, scores: ArrayLike, sample_weight: ArrayLike | None) -> ShareEstimate:
-    return average_precision_estimate(cells_of(y, scores, sample_weight))
-
-
-def _partial_auc(
-    y: Any,
-    scores: ArrayLike,
-    sample_weight: ArrayLike | None,
-    max_fpr: float,
-    standardized: bool = True,
-) -> ShareEstimate:
-    check_max_fpr(max_fpr)
-    return area_estimate(cells_of(y, scores, sample_weight), max_fpr, standardized)
-
-
-def _at_k(
-    measure: str, y: Any, scores: ArrayLike, sample_weight: ArrayLike | None, k: float
-) -> TopEstimate:
-    return top_estimate(cells_of(y, scores, sample_weight), k, measure)
-
-
-def _lift_at_k(
-    y: Any,
-    scores: ArrayLike,
-    sample_weight: ArrayLike | None,
-    k: float | None = None,
-    share: float | None = None,
-) -> TopEstimate:
-    cells = cells_of(y, scores, sample_weight)
-    return top_estimate(cells, depth(cells, k, share), "lift")
-
-
-_ESTIMATES: Mapping[str, Callable[..., Estimate]] = {
-    "roc_auc": _roc_auc,
-    "average_precision": _average_precision,
-    "partial_auc": _partial_auc,
-    "precision_at_k": partial(_at_k, "precision"),
-    "recall_at_k": partial(_at_k, "recall"),
-    "lift_at_k": _lift_at_k,
+_OF_COLUMNS: Mapping[str, Callable[..., Estimate]] = {
     "expected_cost": cost_estimate,
     "mauc": mauc_estimate,
     "vus": vus_estimate,
+}
+_ESTIMATES: Mapping[str, Callable[..., Estimate]] = {
+    "roc_auc": auc_estimate,
+    "average_precision": average_precision_estimate,
+    "partial_auc": area_estimate,
+    "precision_at_k": precision_estimate,
+    "recall_at_k": recall_estimate,
+    "lift_at_k": lift_estimate,
+    **_OF_COLUMNS,
 }

@@ -9,18 +9,10 @@ from scipy import special
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.bootstrap import bootstrap_callable
-from rareclass.metrics.intervals import (
-    LEAST_P,
-    Interval,
-    normal_quantile,
-    p_value_of_intervals,
-)
+from rareclass.metrics.intervals import LEAST_P, Interval, normal_quantile, p_value_of_intervals
 from rareclass.metrics.named_measures import known_measure
 from rareclass.metrics.paired_evidence import EVIDENCE
-from rareclass.metrics.scored_classes import (
-    ScoredPair,
-    split_pair,
-)
+from rareclass.metrics.scored_classes import ScoredPair, split_pair
 from rareclass.parameters import check_whole
 
 
@@ -139,7 +131,7 @@ def paired_difference(
                 ErrorKind.COMBINATION,
             )
         return _of_callable(pair, measure, _seeds(random_state, int(n_replicates)), level, progress)
-    evidence = known_measure(measure, EVIDENCE, options, n_columns=1)(pair, **options)
+    evidence = known_measure(measure, EVIDENCE, options)(pair, **options)
     found, p_value = evidence.interval(level), p_value_of_intervals(evidence.interval, level)
     a, b = evidence.a(level).value, evidence.b(level).value
     return PairedDifference(*found, p_value, a, b, evidence.method)

@@ -22,10 +22,16 @@ from rareclass.metrics.areas import (
     auc_influences,
     average_precision_estimate,
     average_precision_influences,
-    check_max_fpr,
     partial_auc_influences,
 )
-from rareclass.metrics.at_k import depth, precision_in_top, top_estimate
+from rareclass.metrics.at_k import (
+    TopEstimate,
+    depth,
+    lift_estimate,
+    precision_estimate,
+    precision_in_top,
+    recall_estimate,
+)
 from rareclass.metrics.expected_cost import (
     ClassCost,
     CostEstimate,
@@ -138,62 +144,76 @@ def _columns(pair: ScoredPair) -> list[_Column]:
 
 def roc_auc_evidence(pair: ScoredPair) -> PairEvidence:
     """Both intervals of the AUC, their correlation by DeLong's components."""
-    n_rare, n_majority = (_n_trials(rows) for rows in (pair.rare, pair.majority))
-    columns = _columns(pair)
-    shares = [
-        auc_estimate(each.cells)._replace(n_trials=min(n_rare, n_majority)) for each in columns
-    ]
-    rows = [each.of_rows(*auc_influences(each.cells)) for each in columns]
-    made_up = [
-        _made_up_share(each.value, n_rare) + _made_up_share(each.value, n_majority)
-        for each in shares
-    ]
-    return _share_evidence(pair, shares, rows, made_up, "DeLong")
+    n_trials = [_n_trials(rows) for rows in pair[:2]]
+
+    def estimate(cells: RareCells) -> ShareEstimate:
+        return auc_estimate(cells)._replace(n_trials=min(n_trials))
+
+    return _share_evidence(pair, estimate, auc_influences, n_trials, "DeLong")
 
 
 def average_precision_evidence(pair: ScoredPair) -> PairEvidence:
     """Both intervals of average precision, their correlation by the influence of each row."""
-    columns, n_rare = _columns(pair), _n_trials(pair.rare)
-    shares = [average_precision_estimate(each.cells) for each in columns]
-    rows = [each.of_rows(*average_precision_influences(each.cells)) for each in columns]
-    return _share_evidence(pair, shares, rows, [_made_up_share(s.value, n_rare) for s in shares])
+    n_trials = [_n_trials(pair.rare)]
+    return _share_evidence(pair, average_precision_estimate, average_precision_influences, n_trials)
 
 
 def partial_auc_evidence(
     pair: ScoredPair, max_fpr: float, standardized: bool = True
 ) -> PairEvidence:
     """Both intervals of the partial AUC, their correlation by the influence of each row."""
-    check_max_fpr(max_fpr)
-    columns, n_rare = _columns(pair), _n_trials(pair.rare)
-    shares = [area_estimate(each.cells, max_fpr, standardized) for each in columns]
-    rows = [each.of_rows(*partial_auc_influences(each.cells, max_fpr)) for each in columns]
-    return _share_evidence(pair, shares, rows, [_made_up_share(s.value, n_rare) for s in shares])
+    estimate = partial(area_estimate, max_fpr=max_fpr, standardized=standardized)
+    influences = partial(partial_auc_influences, max_fpr=max_fpr)
+    return _share_evidence(pair, estimate, influences, [_n_trials(pair.rare)])
 
 
 def _share_evidence(
     pair: ScoredPair,
-    shares: Sequence[ShareEstimate],
-    columns: Sequence[RowInfluences],
-    made_up: Sequence[float],
+    estimate: Callable[[RareCells], ShareEstimate],
+    influences: Callable[[RareCells], tuple[FloatArray, FloatArray]],
+    n_trials: Sequence[float],
     method: str = "influence",
 ) -> PairEvidence:
-    """Intervals on the logit scale; where rows move together, with the variance of the groups."""
-    spread = spread_of_rows(pair, *columns)
+    """Intervals on the logit scale; where rows move together, with the variance of the groups.
+
+    `n_trials` are those of the classes that a row is made up in, the rare class first.
+    """
+    columns = _columns(pair)
+    shares = [estimate(each.cells) for each in columns]
+    spread = spread_of_rows(pair, *(each.of_rows(*influences(each.cells)) for each in columns))
+    made_up = [sum(_made_up_share(each.value, n) for n in n_trials) for each in shares]
     if pair.n_groups:
-        n_rare = _n_trials(pair.rare)
         shares = [
-            share._replace(variance=variance + extra, n_trials=min(n_rare, share.n_trials))
+            share._replace(variance=variance + extra, n_trials=min(n_trials[0], share.n_trials))
             for share, variance, extra in zip(shares, spread[:2], made_up, strict=True)
         ]
     squared = shares[0].factor ** 2
     return _evidence(pair, shares, spread.scaled(squared), [squared * x for x in made_up], method)
 
 
-def _at_k_evidence(measure: str, pair: ScoredPair, k: float) -> PairEvidence:
+def precision_at_k_evidence(pair: ScoredPair, k: float) -> PairEvidence:
+    """Both intervals of the precision at k, their correlation by the influence of each row."""
+    return _at_k_evidence(pair, k, precision_estimate)
+
+
+def recall_at_k_evidence(pair: ScoredPair, k: float) -> PairEvidence:
+    """Both intervals of the recall at k, their correlation by the influence of each row."""
+    return _at_k_evidence(pair, k, recall_estimate)
+
+
+def lift_at_k_evidence(
+    pair: ScoredPair, k: float | None = None, share: float | None = None
+) -> PairEvidence:
+    """Both intervals of the lift at k, their correlation by the influence of each row."""
+    return _at_k_evidence(pair, depth(_columns(pair)[0].cells, k, share), lift_estimate)
+
+
+def _at_k_evidence(
+    pair: ScoredPair, k: float, estimate: Callable[[RareCells, float], TopEstimate]
+) -> PairEvidence:
     """Both Wilson's intervals of the recall among the top k, times a factor."""
-    columns, n_rare = _columns(pair), _n_trials(pair.rare)
-    estimates = [top_estimate(each.cells, k, measure)._replace(n_trials=n_rare) for each in columns]
-    a, b = columns
+    (a, b), n_rare = _columns(pair), _n_trials(pair.rare)
+    estimates = [estimate(each.cells, k)._replace(n_trials=n_rare) for each in (a, b)]
     rows = [
         _recall_influences(pair, pair.rare.a, pair.majority.a, a.cells, k),
         _recall_influences(pair, pair.rare.b, pair.majority.b, b.cells, k),
@@ -201,13 +221,6 @@ def _at_k_evidence(measure: str, pair: ScoredPair, k: float) -> PairEvidence:
     squared = estimates[0].factor ** 2
     made_up = [squared * _made_up_share(each.recall, n_rare) for each in estimates]
     return _evidence(pair, estimates, spread_of_rows(pair, *rows).scaled(squared), made_up)
-
-
-def lift_at_k_evidence(
-    pair: ScoredPair, k: float | None = None, share: float | None = None
-) -> PairEvidence:
-    """Both intervals of the lift at k, their correlation by the influence of each row."""
-    return _at_k_evidence("lift", pair, depth(_columns(pair)[0].cells, k, share))
 
 
 def _recall_influences(
@@ -282,8 +295,8 @@ def expected_cost_evidence(
 EVIDENCE: Mapping[str, Callable[..., PairEvidence]] = {
     "roc_auc": roc_auc_evidence,
     "average_precision": average_precision_evidence,
-    "precision_at_k": partial(_at_k_evidence, "precision"),
-    "recall_at_k": partial(_at_k_evidence, "recall"),
+    "precision_at_k": precision_at_k_evidence,
+    "recall_at_k": recall_at_k_evidence,
     "lift_at_k": lift_at_k_evidence,
     "partial_auc": partial_auc_evidence,
     "expected_cost": expected_cost_evidence,

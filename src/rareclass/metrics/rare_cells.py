@@ -20,13 +20,6 @@ from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_sc
 _SEARCH_FROM = 200_000
 
 
-class WeighedScores(NamedTuple):
-    """Distinct scores, ascending, and the weight of the rows at each; both of shape (d,)."""
-
-    scores: FloatArray
-    weight: FloatArray
-
-
 class RareCells(NamedTuple):
     """Weights of both classes around the d distinct rare scores."""
 
@@ -71,8 +64,8 @@ def collapse(split: ScoredClasses) -> RareCells:
     From `_SEARCH_FROM` rows on by `collapse_by_searching`: O(n log d) time, O(n_rare) memory.
     Below that by `collapse_by_sorting`: O(n log n) time, O(n) memory.
     """
-    few = split.rare.size + split.majority.size < _SEARCH_FROM
-    return collapse_by_sorting(split) if few else collapse_by_searching(split)
+    is_large = is_worth_compiling(split.rare.size + split.majority.size)
+    return collapse_by_searching(split) if is_large else collapse_by_sorting(split)
 
 
 def collapse_by_searching(split: ScoredClasses) -> RareCells:
@@ -121,13 +114,13 @@ def collapse_by_sorting(split: ScoredClasses) -> RareCells:
     return RareCells(scores, rare, tied=cells[1::2], gaps=cells[0::2])
 
 
-def weigh_distinct(scores: FloatArray, weight: FloatArray | None) -> WeighedScores:
-    """Add up the weight of the rows at each distinct score."""
+def weigh_distinct(scores: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return the distinct scores, ascending, and the weight of the rows at each."""
     if weight is None:
         distinct, counts = np.unique(scores, return_counts=True)
-        return WeighedScores(distinct, counts.astype(np.float64))
+        return distinct, counts.astype(np.float64)
     distinct, inverse = np.unique(scores, return_inverse=True)
-    return WeighedScores(distinct, np.bincount(inverse, weight).astype(np.float64))
+    return distinct, np.bincount(inverse, weight).astype(np.float64)
 
 
 def find_cells(distinct: FloatArray, scores: FloatArray, compiled: bool) -> NDArray[np.int64]:

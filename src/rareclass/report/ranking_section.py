@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.metrics import Interval, interval
-from rareclass.metrics.named_measures import MeasureName
 from rareclass.report.drawing import (
     BAND,
     BLUE,
@@ -52,7 +51,7 @@ class TableDisplay(RankingDisplay):
         Measure that belongs to the curve, for the legend.
     """
 
-    _measure: ClassVar[MeasureName | None] = None
+    _measure: ClassVar[str | None] = None
 
     def __init__(
         self, table: ThresholdTable, *, name: str | None = None, value: Interval | None = None
