@@ -39,7 +39,7 @@ MODELS = {
 BATCH_ROWS = 1000
 _ROWS, _FEATURES, _RARE = 20_000, 40, 1000
 # Options of `rareclass fit`.
-_FITS = {"rankrc": ("--method", "rankrc", "--lam", "2^-8"), "auto": ("--time-budget", "30")}
+_FITS = {"rankrc": ("--method", "rankrc", "--lam", "2^-8"), "auto": ()}
 _CONNECTIONS = 32
 
 
