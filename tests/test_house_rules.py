@@ -27,34 +27,34 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one, in the same commit, with its reason here.
 MOST_CODE = {
-    "cli": 4027,
-    "compare": 1443,
+    "cli": 4028,  # 1 from ensemble: show names the plan
+    "compare": 1442,
     "decide": 2075,
-    "encoding": 2961,
-    "ensemble": 3076,
+    "encoding": 2960,
+    "ensemble": 3070,
     "estimators": 423,
     "explain": 378,
-    "fit": 1979,  # 16 from ensemble: a fit tells its plan before it trains
+    "fit": 1979,  # from ensemble: a fit tells its plan before it trains
     "folds": 499,
     "hunt": 831,
     "hyperball": 2122,
     "kernels": 590,
     "labels": 776,
-    "metrics": 1981,
-    "model": 3967,
+    "metrics": 1937,
+    "model": 3958,
     "moments": 1603,
     "online": 2718,
-    "ranking": 4166,
-    "report": 3513,  # 1 from ensemble: effort and plan in the report
-    "review": 1111,
+    "ranking": 4135,
+    "report": 3512,
+    "review": 1102,
     "rows": 1855,
-    "serving": 1511,
+    "serving": 1510,
     "single files": 1766,  # 3 from ensemble: the plan is told in Python as well
     "stream": 2067,
     "tables": 4267,
 }
-MOST_LINES = {"src/rareclass": 78_564, "tests": 58_665, "benchmarks": 19_452}
-MOST_FILES = 318
+MOST_LINES = {"src/rareclass": 78_437, "tests": 58_643, "benchmarks": 17_899}
+MOST_FILES = 316
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

@@ -241,7 +241,8 @@ def _training(told: dict[str, Any]) -> list[str]:
     saved = "" if told.get("trained_on_all_rows", True) else ", without the held-out rows"
     date = f" on {told['date'][:10]}" if told.get("date") else ""
     seed = f", seed {told['seed']}" if "seed" in told else ""
-    lines = [f"Trained{date} on {counted(told['n_rows'], 'row')}{saved}{seed}"]
+    plan = f"; effort {told['effort']}: {told['plan']}" if "plan" in told else ""
+    lines = [f"Trained{date} on {counted(told['n_rows'], 'row')}{saved}{seed}{plan}"]
     if told.get("n_copies_collapsed"):
         how = "with weights" if told.get("copies_count") else "each counts once"
         lines.append(f"{counted(told['n_copies_collapsed'], 'duplicate row')} merged ({how})")

@@ -62,16 +62,19 @@ class Plan:
     is_thinned_for_time: bool = False
 
     @property
+    def extent(self) -> str:
+        """Members, folds and rows in words."""
+        members, folds = counted(len(self.members), "member"), counted(self.n_folds, "fold")
+        return f"{members}, {folds}, {self.n_rows:,} rows"
+
+    @property
     def line(self) -> str:
         """The plan in a line.
 
         >>> Plan("standard", (), 5, 20_000, 8.6).line
         '0 members, 5 folds, 20,000 rows; about 9 s on this machine'
         """
-        return (
-            f"{counted(len(self.members), 'member')}, {counted(self.n_folds, 'fold')}, "
-            f"{self.n_rows:,} rows; about {max(self.seconds, 1.0):.0f} s on this machine"
-        )
+        return f"{self.extent}; about {max(self.seconds, 1.0):.0f} s on this machine"
 
 
 def make_plan(

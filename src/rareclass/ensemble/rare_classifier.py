@@ -456,19 +456,13 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             )
         if self.without_time_ or plan.is_thinned_for_time:
             left_out = ", ".join(self.without_time_) or "majority rows"
+            values = {"left out": self.without_time_, "members": len(learned), "rows": plan.n_rows}
+            remedy = {"time_budget": "larger, or None"}
             warn(
                 f"time_budget={self.time_budget:g} cut the plan to "
                 f"{counted(len(learned), 'member')} and {plan.n_rows:,} rows, without {left_out}: "
                 "the model depends on the speed of the machine.",
-                finding=Finding(
-                    FindingKind.TIME_LIMIT,
-                    {
-                        "left out": self.without_time_,
-                        "members": len(learned),
-                        "rows": plan.n_rows,
-                    },
-                    {"time_budget": "larger, or None"},
-                ),
+                finding=Finding(FindingKind.TIME_LIMIT, values, remedy),
             )
 
     def _describe(

@@ -157,7 +157,7 @@ class AutoMethod(Method[RareClassifier]):
         columns = zip(model.columns_, model.feature_importances_, strict=True)
         return CombinationFacts(
             objective=self.objective,
-            plan=model.plan_.line,
+            plan=model.plan_.extent,
             effort=self.effort,
             time_budget=self.seconds,
             leaderboard=tuple(_board(model)),

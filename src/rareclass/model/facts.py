@@ -197,7 +197,7 @@ class CombinationFacts:
 
     objective: str
     effort: str
-    plan: str  # in a line: members, folds, rows, seconds
+    plan: str  # members, folds and rows, in words
     time_budget: float | None  # seconds; None: no limit
     leaderboard: tuple[LeaderboardRow, ...]
     without_time: tuple[str, ...]  # members that the time limit left out or stopped
