@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -48,14 +48,11 @@ class ScoreResponse:
     n_rows: int
 
 
-class _Waiting(NamedTuple):
+@dataclass
+class _Waiting:
     request: ScoreRequest
-    future: "asyncio.Future[ScoreResponse]"
-
-
-class _Result(NamedTuple):
-    future: "asyncio.Future[ScoreResponse]"
-    value: ScoreResponse | Exception
+    future: "asyncio.Future[ScoreResponse]"  # set in the event loop, to `result`
+    result: ScoreResponse | Exception | None = None
 
 
 class Lanes:
@@ -73,8 +70,8 @@ class Lanes:
         on_scored: Callable[[Live, pl.DataFrame, RowScores], None],
     ) -> None:
         self._current, self._limits, self._on_scored = current, limits, on_scored
-        self._small = _Lane(self._results, 1, _MOST_TOGETHER, "small")
-        self._large = _Lane(self._results, n_large, 1, "large")
+        self._small = _Lane(self._answer, 1, _MOST_TOGETHER, "small")
+        self._large = _Lane(self._answer, n_large, 1, "large")
 
     async def answer(self, request: ScoreRequest) -> ScoreResponse:
         """Score the rows of a request; raises `RefusedError` for rows that cannot be scored."""
@@ -86,10 +83,9 @@ class Lanes:
         for lane in (self._small, self._large):
             lane.pool.shutdown()
 
-    def _results(self, taken: Sequence[_Waiting]) -> list[_Result]:
-        """Return a response or an exception for each request."""
+    def _answer(self, taken: Sequence[_Waiting]) -> None:
+        """Set the response or the exception of each request."""
         live = self._current()
-        results: list[_Result] = []
         read: list[tuple[_Waiting, RequestRows]] = []
         for each in taken:
             body, n_reasons = each.request.body, each.request.n_reasons
@@ -97,20 +93,20 @@ class Lanes:
             try:
                 read.append((each, rows_of_json(body, live.served.columns, most)))
             except Exception as error:  # the service words the error
-                results.append(_Result(each.future, error))
+                each.result = error
         if len(read) > 1 and _mixes(live):
             try:
-                return results + self._scored(live, read)
+                self._score(live, read)
+                return
             except Exception:  # a faulty row: each request is scored alone and gets its own error
                 pass
         for waiting, rows in read:
             try:
-                results += self._scored(live, [(waiting, rows)])
+                self._score(live, [(waiting, rows)])
             except Exception as error:
-                results.append(_Result(waiting.future, error))
-        return results
+                waiting.result = error
 
-    def _scored(self, live: Live, read: Sequence[tuple[_Waiting, RequestRows]]) -> list[_Result]:
+    def _score(self, live: Live, read: Sequence[tuple[_Waiting, RequestRows]]) -> None:
         served = live.served
         first, *others = [rows for _, rows in read]
         rows = (first.joined(others) if others else first).typed(served.columns)
@@ -121,13 +117,11 @@ class Lanes:
         except InputError as error:
             raise schema_error(Fault.of(error)) from error
         self._on_scored(live, rows, scores)
-        results, start = [], 0
+        start = 0
         for waiting, own in read:
             part = scores.columns.slice(start, own.n_rows) if others else scores.columns
-            response = _response(live.name, part, reasons)
-            results.append(_Result(waiting.future, response))
+            waiting.result = _response(live.name, part, reasons)
             start += own.n_rows
-        return results
 
 
 class _Lane:
@@ -135,12 +129,12 @@ class _Lane:
 
     def __init__(
         self,
-        score: Callable[[Sequence[_Waiting]], list[_Result]],
+        answer: Callable[[Sequence[_Waiting]], None],
         n_threads: int,
         most: int,
         name: str,
     ) -> None:
-        self._score, self._most, self._n_threads = score, most, n_threads
+        self._answer, self._most, self._n_threads = answer, most, n_threads
         self._waiting: deque[_Waiting] = deque()
         self._lock, self._n_running = Lock(), 0
         self.pool = ThreadPoolExecutor(n_threads, thread_name_prefix=f"score-{name}")
@@ -166,23 +160,23 @@ class _Lane:
             # Clients of cancelled requests wait no more.
             taken = [each for each in taken if not each.future.cancelled()]
             if taken:
-                loop = taken[0].future.get_loop()
                 try:
-                    results = self._score(taken)
+                    self._answer(taken)
                 except Exception as error:  # no client is left waiting
-                    results = [_Result(each.future, error) for each in taken]
-                loop.call_soon_threadsafe(_resolve, results)
+                    for each in taken:
+                        each.result = each.result or error
+                taken[0].future.get_loop().call_soon_threadsafe(_resolve, taken)
 
 
-def _resolve(results: Sequence[_Result]) -> None:
+def _resolve(answered: Sequence[_Waiting]) -> None:
     """Give each waiting request its response or its exception; runs in the event loop."""
-    for future, value in results:
-        if future.done():
+    for each in answered:
+        if each.future.done():
             continue
-        if isinstance(value, Exception):
-            future.set_exception(value)
-        else:
-            future.set_result(value)
+        if isinstance(each.result, Exception):
+            each.future.set_exception(each.result)
+        elif each.result is not None:
+            each.future.set_result(each.result)
 
 
 def _mixes(live: Live) -> bool:
