@@ -1,21 +1,31 @@
 """``rareclass score``: a table of any size to a file of scores."""
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.errors import ErrorKind, InputError
-from rareclass.files import check_not_input, check_not_inside, check_writable, replacing
-from rareclass.model.calls import Calls, Part
+from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.files import (
+    check_not_input,
+    check_not_inside,
+    check_writable,
+    csv_bytes,
+    replacing,
+)
+from rareclass.model.decisions import Decision, RareDecision
 from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
-from rareclass.model.explained import explainer_of, note_on_cases, told_names
+from rareclass.model.explained import Explain, explainer_of, note_on_cases, told_names
 from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model
 from rareclass.model.table_scorer import ScoredBatch
@@ -32,6 +42,8 @@ _LIKELY, _CALLED = "likely_class", "called_class"  # of several rare classes
 # Levels that get a column of probabilities each.
 _MOST_LEVELS = 20
 _NOT_IN_CSV = (pl.Binary, pl.Duration, pl.Object)
+# Rows of a waiting file that are read at a time.
+_READ_ROWS = 50_000
 
 
 @dataclass(frozen=True)
@@ -64,11 +76,215 @@ class ScoreSettings:
 
     id_columns: tuple[str, ...] = ()  # carried over to the scores
     separator: str | None = None  # of a CSV file; None finds out
-    top: int | None = None  # this and the next: see `Calls`
+    top: int | None = None  # this and the next: see `ScoreWriter`
     threshold: float | None = None
     explain: int | None = None  # so many reasons and cases beside rows called rare
     strict: bool = False  # refuse rows that are unlike those of training
     alerts_only: bool = False  # write rows called rare alone, the highest score first
+
+
+class Part(NamedTuple):
+    """Consecutive rows of a file of scores, before it is known what they are called."""
+
+    columns: pl.DataFrame  # those of the user, the score, ..., the percentile
+    rows: Any = None  # what they were scored from, where something is to be said of called rows
+
+
+@dataclass(frozen=True)
+class ScoreWriter:
+    """Writes rows with what they are called: by the model's decision, or one thing in its place.
+
+    Rows called rare get the columns of `explain` as well. Raises `InputError` where `top` and
+    `threshold` contradict each other or the model.
+    """
+
+    decision: Decision
+    top: int | None = None  # call so many rows of the highest score rare; of equal ones the first
+    threshold: float | None = None  # call rows above it rare
+    explain: Explain | None = None
+    alerts_only: bool = False  # write rows called rare alone, the highest score first
+    n_own: int = 1  # columns of the user, which come first
+
+    def __post_init__(self) -> None:
+        if self.alerts_only and not isinstance(self.decision, RareDecision):
+            raise InputError(
+                "--alerts-only is for models of a rare class, and this model is for ordered "
+                "levels.",
+                "Leave it out, and sort the scores.",
+                ErrorKind.UNSUPPORTED,
+            )
+        if self.top is None and self.threshold is None:
+            return
+        if self.top is not None and self.threshold is not None:
+            raise InputError(
+                "--top and --threshold both set the rows called rare.",
+                "Give one of them.",
+                ErrorKind.COMBINATION,
+            )
+        option = "--threshold" if self.top is None else "--top"
+        if not isinstance(self.decision, RareDecision):
+            raise InputError(
+                f"{option} is for models of a rare class, and this model is for ordered levels.",
+                "Leave it out: a row's level is between the model's thresholds.",
+                ErrorKind.UNSUPPORTED,
+            )
+        if self.top is not None and self.top < 1:
+            raise InputError(
+                f"--top {self.top} is not a number of rows.", "Give 1 or more.", ErrorKind.SETTING
+            )
+        if self.threshold is not None and not np.isfinite(self.threshold):
+            raise InputError(
+                f"--threshold {self.threshold} is not a score.",
+                "Give a finite number.",
+                ErrorKind.SETTING,
+            )
+
+    @property
+    def threshold_in_force(self) -> float | None:
+        """Score above which rows are called rare; None for levels and for `top`."""
+        if self.threshold is not None:
+            return self.threshold
+        if self.top is not None or not isinstance(self.decision, RareDecision):
+            return None
+        return float(self.decision.thresholds[0])
+
+    def write(self, parts: Iterable[Part], path: Path) -> NDArray[np.intp]:
+        """Write rows as CSV or Parquet, and return how many were called each code.
+
+        Of alerts only, these are held in memory, to be sorted. The so many highest of all rows are
+        known at the end: until then rows wait in a nameless file in the folder of `path`.
+        """
+        n_called = np.zeros(self.decision.n_codes, dtype=np.intp)
+        frames = self._above(parts, n_called)
+        if self.top is not None:
+            frames = self._highest(parts, self.top, path.parent, n_called)
+        with closing(frames):
+            if self.alerts_only:
+                called = [frame.filter(pl.col(self.decision.column)) for frame in frames]
+                by_score = pl.concat(called).sort("score", descending=True, maintain_order=True)
+                _write_frames([by_score], path, self.n_own)
+            else:
+                _write_frames(frames, path, self.n_own)
+        return n_called
+
+    def _above(
+        self, parts: Iterable[Part], n_called: NDArray[np.intp]
+    ) -> Generator[pl.DataFrame, None, None]:
+        """Call rows by their own scores, so that every part is written as it comes."""
+        for columns, rows in parts:
+            scores = columns["score"].to_numpy()
+            called = self.decision.decide(scores)
+            if self.threshold is not None:
+                called = (scores > self.threshold).astype(np.intp)
+            told = self.explain and self.explain(rows.filter(pl.Series(called == 1)))
+            n_called += np.bincount(called, minlength=len(n_called))
+            yield self._with_calls(columns, called, told)
+
+    def _highest(
+        self, parts: Iterable[Part], top: int, folder: Path, n_called: NDArray[np.intp]
+    ) -> Generator[pl.DataFrame, None, None]:
+        best = _Best(top)
+
+        def seen() -> Iterator[pl.DataFrame]:
+            for columns, rows in parts:
+                best.add(columns["score"].to_numpy(), rows)
+                yield columns
+
+        # Without a name: nothing stays of it, however the process ends.
+        with tempfile.TemporaryFile(dir=folder) as waiting:
+            _write_parquet(seen(), waiting)
+            n_called[:] = best.n_seen - len(best.places), len(best.places)
+            if not best.n_seen:
+                return
+            order = np.argsort(best.places)
+            places, told = best.places[order], None
+            if self.explain is not None and best.rows is not None:
+                told = self.explain(best.rows[order])
+            first = 0
+            with pq.ParquetFile(waiting) as file:
+                for batch in file.iter_batches(_READ_ROWS):
+                    begin, end = np.searchsorted(places, [first, first + batch.num_rows])
+                    called = np.zeros(batch.num_rows, dtype=np.intp)
+                    called[places[begin:end] - first] = 1
+                    own = None if told is None else told[begin:end]
+                    yield self._with_calls(pl.DataFrame(pl.from_arrow(batch)), called, own)
+                    first += batch.num_rows
+
+    def _with_calls(
+        self, columns: pl.DataFrame, called: NDArray[np.intp], told: pl.DataFrame | None
+    ) -> pl.DataFrame:
+        """Put the decisions before the percentile; `told` has a row for each row called rare."""
+        frame = columns.insert_column(columns.width - 1, self.decision.cells(called))
+        if told is None:
+            return frame
+        places = np.where(called == 1, np.cumsum(called == 1) - 1, -1)
+        index = pl.Series(places).replace(-1, None)
+        return frame.hstack([column.gather(index) for column in told])
+
+    def sentence(self, n_called: NDArray[np.intp]) -> str:
+        """Say how many rows were called what."""
+        if self.top is None and self.threshold is None:
+            return self.decision.sentence(n_called)
+        n_rows, n_rare = int(n_called.sum()), int(n_called[1])
+        scored = f"Scored {counted(n_rows, 'row')}"
+        if self.threshold is not None:
+            return (
+                f"{scored}; {n_rare:,} ({n_rare / n_rows:.2%}) {'is' if n_rare == 1 else 'are'} "
+                f"above {self.threshold:g} and called rare."
+            )
+        if n_rare == n_rows:
+            return f"{scored}; all are among the {self.top:,} highest."
+        return f"{scored}; the {n_rare:,} highest are called rare."
+
+
+def _write_frames(frames: Iterable[pl.DataFrame], path: Path, n_own: int) -> None:
+    """Write rows as CSV or Parquet, by the suffix; Parquet has the types of the first rows.
+
+    The first `n_own` columns are the user's; truth values of ours are 1 and 0 in CSV.
+    """
+    if path.suffix.lower() == ".csv":
+        with path.open("wb") as file:
+            for number, frame in enumerate(frames):
+                ours = [name for name in frame.columns[n_own:] if frame[name].dtype == pl.Boolean]
+                frame = frame.with_columns(pl.col(ours).cast(pl.Int8))
+                file.write(csv_bytes(frame, include_header=not number))
+    else:
+        _write_parquet(frames, path)
+
+
+def _write_parquet(frames: Iterable[pl.DataFrame], file: Path | IO[bytes]) -> None:
+    writer: pq.ParquetWriter | None = None
+    try:
+        for frame in frames:
+            table: pa.Table = frame.to_arrow()
+            writer = writer or pq.ParquetWriter(file, table.schema)
+            writer.write_table(table.cast(writer.schema))
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+class _Best:
+    """The so many highest scores so far, where they stand, and their rows."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self.n_seen = size, 0
+        self.scores, self.places = np.empty(0), np.empty(0, dtype=np.intp)
+        self.rows: pl.DataFrame | None = None
+
+    def add(self, scores: NDArray[np.float64], rows: pl.DataFrame | None) -> None:
+        """Take in the next rows; O(size + rows) memory."""
+        is_full = len(self.scores) == self._size
+        # A later row of equal score is no better.
+        better = np.flatnonzero(scores > self.scores[-1]) if is_full else np.arange(len(scores))
+        places = np.concatenate([self.places, self.n_seen + better])
+        self.n_seen += len(scores)
+        found = np.concatenate([self.scores, scores[better]])
+        order = np.lexsort((places, -found))[: self._size]
+        self.scores, self.places = found[order], places[order]
+        if rows is not None:
+            kept = rows[better]
+            self.rows = (kept if self.rows is None else pl.concat([self.rows, kept]))[order]
 
 
 def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSettings) -> Scoring:
@@ -79,7 +295,7 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
     ``level``) and, with ``settings.explain``, why rows are called rare (`explainer_of`), empty for
     others. With ``settings.alerts_only`` there are rows called rare alone, the highest score first.
 
-    With ``settings.top`` memory holds as many scores as are asked for (`Calls.write`).
+    With ``settings.top`` memory holds as many scores as are asked for (`ScoreWriter.write`).
 
     Raises `InputError` for anything wrong with the file, naming column, row and value, and, where
     ``settings.strict``, for rows unlike those of training (`refuse_drift`); `out` is not touched
@@ -87,101 +303,87 @@ def score_rows(content: Model, data: TablePlace, out: Path, settings: ScoreSetti
     """
     check_score_path(out, data)
     file, seen = open_table(data, settings.separator, one_pass=True), InputSummary()
-    scorer = Scorer(content, settings)
-    scorer.check_id(file, out)
-    with replacing(out) as temporary:
-        n_called = scorer.write(file, temporary, seen)
-        return scorer.outcome(n_called, seen, str(data))
-
-
-class Scorer:
-    """A model that writes scores of tables, and says what came of it."""
-
-    def __init__(self, content: Model, settings: ScoreSettings) -> None:
-        if settings.threshold is not None:
-            named = f"score > {settings.threshold:g}"
-            content = in_step(content.with_thresholds(settings.threshold), named)
-        self._content, self._settings, explain = content, settings, None
+    if settings.threshold is not None:
+        named = f"score > {settings.threshold:g}"
+        content = in_step(content.with_thresholds(settings.threshold), named)
+    explain: Explain | None = None
+    if settings.explain is not None:
         with content.naming_file():
-            if settings.explain is not None:
-                explain = content.naming_file()(explainer_of(content, settings.explain))
-        self._calls = Calls(
-            content.decision,
-            settings.top,
-            settings.threshold,
-            explain,
-            settings.alerts_only,
-            max(len(settings.id_columns), 1),
+            explain = content.naming_file()(explainer_of(content, settings.explain))
+    writer = ScoreWriter(
+        content.decision,
+        settings.top,
+        settings.threshold,
+        explain,
+        settings.alerts_only,
+        max(len(settings.id_columns), 1),
+    )
+    for name in settings.id_columns:
+        _check_id(name, content, settings, file, out)
+    with replacing(out) as temporary:
+        batches = content.score_batches(file, settings.id_columns, seen, explain is not None)
+        n_called = writer.write(_parts(content, batches, seen), temporary)
+        return _outcome(content, writer, n_called, seen, str(data), settings.strict)
+
+
+def _check_id(
+    name: str, content: Model, settings: ScoreSettings, file: TableFile | SvmlightFile, out: Path
+) -> None:
+    """Raise `InputError` where a column to carry over cannot stand in `out`."""
+    file = named_columns(file, [name], "--id")
+    reasons = [] if settings.explain is None else told_names(content, settings.explain)
+    sure = [_SURE] if isinstance(content.facts.method, HuntFacts) else []
+    sure += [_LIKELY, _CALLED] if content.rare_classes else []
+    if name in (*_OURS, *sure, *_level_columns(content), content.decision.column, *reasons):
+        raise InputError(
+            f"--id {name}: a column of the scores has that name.", "", ErrorKind.COLUMN_NAMES
         )
-
-    def check_id(self, file: TableFile | SvmlightFile, out: Path) -> None:
-        """Raise `InputError` where the columns to carry over cannot stand in `out`."""
-        for name in self._settings.id_columns:
-            self._check_id(name, file, out)
-
-    def _check_id(self, name: str, file: TableFile | SvmlightFile, out: Path) -> None:
-        content, settings = self._content, self._settings
-        file = named_columns(file, [name], "--id")
-        reasons = [] if settings.explain is None else told_names(content, settings.explain)
-        sure = [_SURE] if isinstance(content.facts.method, HuntFacts) else []
-        sure += [_LIKELY, _CALLED] if content.rare_classes else []
-        if name in (*_OURS, *sure, *_level_columns(content), content.decision.column, *reasons):
+    for first in islice(file.batches([name], batch_rows=1), 1):
+        dtype = first[name].dtype
+        no_csv = dtype.is_nested() or dtype in _NOT_IN_CSV
+        if type_name(dtype) != str(dtype) or (out.suffix.lower() == ".csv" and no_csv):
             raise InputError(
-                f"--id {name}: a column of the scores has that name.", "", ErrorKind.COLUMN_NAMES
+                f"--id {name}: cells of type {type_name(dtype)} cannot be written to "
+                f"{out.suffix or out}.",
+                "Choose a column of words, numbers or times; .parquet holds lists and bytes.",
+                ErrorKind.CELL,
+                column=name,
             )
-        for first in islice(file.batches([name], batch_rows=1), 1):
-            dtype = first[name].dtype
-            no_csv = dtype.is_nested() or dtype in _NOT_IN_CSV
-            if type_name(dtype) != str(dtype) or (out.suffix.lower() == ".csv" and no_csv):
-                raise InputError(
-                    f"--id {name}: cells of type {type_name(dtype)} cannot be written to "
-                    f"{out.suffix or out}.",
-                    "Choose a column of words, numbers or times; .parquet holds lists and bytes.",
-                    ErrorKind.CELL,
-                    column=name,
-                )
 
-    def write(
-        self, file: TableFile | SvmlightFile, path: Path, seen: InputSummary
-    ) -> NDArray[np.intp]:
-        """Score a table into a new file; return how many rows were called each code.
 
-        Rows are counted from those that were `seen` before on, which is filled on the way.
-        """
-        settings, with_rows = self._settings, self._calls.explain is not None
-        batches = self._content.score_batches(file, settings.id_columns, seen, with_rows)
-        return self._calls.write(self._parts(batches, seen), path)
+def _parts(content: Model, batches: Iterator[ScoredBatch], seen: InputSummary) -> Iterator[Part]:
+    """Yield the columns of rows that do not depend on what they are called."""
+    for scores, kept, rows, classes in batches:
+        with content.naming_file():
+            columns = score_columns(content, scores, classes)
+        own = kept.get_columns()
+        if not own:
+            last = seen.n_rows + 1
+            own = [pl.Series("row", np.arange(last - len(scores), last))]
+        yield Part(pl.DataFrame([*own, *columns]), rows)
 
-    def _parts(self, batches: Iterator[ScoredBatch], seen: InputSummary) -> Iterator[Part]:
-        """Yield the columns of rows that do not depend on what they are called."""
-        for scores, kept, rows, classes in batches:
-            with self._content.naming_file():
-                columns = score_columns(self._content, scores, classes)
-            own = kept.get_columns()
-            if not own:
-                last = seen.n_rows + 1
-                own = [pl.Series("row", np.arange(last - len(scores), last))]
-            yield Part(pl.DataFrame([*own, *columns]), rows)
 
-    def outcome(self, n_called: NDArray[np.intp], seen: InputSummary, data: str) -> Scoring:
-        """Return what came of rows that were scored.
-
-        Raises `InputError` where there are none, and, where ``strict``, where they are unlike those
-        of training.
-        """
-        if not seen.n_rows:
-            raise no_rows(data)
-        content, calls = self._content, self._calls
-        rate, threshold = None, calls.threshold_in_force
-        if threshold is not None:
-            rate = alert_rate(content.held_out, threshold, int(n_called[1]), seen.n_rows)
-        drift = drift_of(seen, rate)
-        if self._settings.strict:
-            refuse_drift(drift, data)
-        named = {name: int(n) for name, n in zip(content.decision.names, n_called, strict=True)}
-        notes = note_on_cases(content) if calls.explain is not None else []
-        sentence = calls.sentence(n_called)
-        return Scoring(seen.n_rows, named, threshold, sentence, seen, drift, notes)
+def _outcome(
+    content: Model,
+    writer: ScoreWriter,
+    n_called: NDArray[np.intp],
+    seen: InputSummary,
+    data: str,
+    strict: bool,
+) -> Scoring:
+    """Return what came of rows that were scored; raises `InputError` where there are none."""
+    if not seen.n_rows:
+        raise no_rows(data)
+    rate, threshold = None, writer.threshold_in_force
+    if threshold is not None:
+        rate = alert_rate(content.held_out, threshold, int(n_called[1]), seen.n_rows)
+    drift = drift_of(seen, rate)
+    if strict:
+        refuse_drift(drift, data)
+    named = {name: int(n) for name, n in zip(content.decision.names, n_called, strict=True)}
+    notes = note_on_cases(content) if writer.explain is not None else []
+    sentence = writer.sentence(n_called)
+    return Scoring(seen.n_rows, named, threshold, sentence, seen, drift, notes)
 
 
 def score_columns(

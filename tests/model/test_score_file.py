@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from draws import draws
 from rareclass.errors import InputError
-from rareclass.model.calls import Calls, Part, _Best
 from rareclass.model.decisions import RareDecision
 from rareclass.model.facts import RareClassFacts
+from rareclass.model.score_file import Part, ScoreWriter, _Best
 
 
 def decision() -> RareDecision:
@@ -68,8 +68,8 @@ def told(rows: pl.DataFrame) -> pl.DataFrame:
 def test_called_rows_are_told_of_and_no_others(
     tmp_path: Path, top: int | None, threshold: float | None, called: list[int]
 ) -> None:
-    calls = Calls(decision(), top, threshold, told)
-    n_called = calls.write(parts([[0.5, 2.0], [], [1.0, 3.0, 4.0]]), tmp_path / "s.parquet")
+    writer = ScoreWriter(decision(), top, threshold, told)
+    n_called = writer.write(parts([[0.5, 2.0], [], [1.0, 3.0, 4.0]]), tmp_path / "s.parquet")
     assert n_called.tolist() == [5 - len(called), len(called)]
     table = pl.read_parquet(tmp_path / "s.parquet")
     assert table.columns == ["row", "score", "called_rare", "percentile", "twice"]
@@ -83,4 +83,4 @@ def test_called_rows_are_told_of_and_no_others(
 def test_what_contradicts_itself_is_refused() -> None:
     for top, threshold in ((1, 1.0), (0, None), (None, float("nan"))):
         with pytest.raises(InputError):
-            Calls(decision(), top, threshold)
+            ScoreWriter(decision(), top, threshold)
