@@ -1,4 +1,4 @@
-"""Every method of the benchmarks learns, and truths of simulations are those of very many rows."""
+"""Methods of the benchmarks learn, and truths of simulations are those of very many rows."""
 
 import numpy as np
 import polars as pl
@@ -8,19 +8,12 @@ from sklearn.metrics import roc_auc_score
 from benchmarks import data_sets, peers
 from benchmarks.decisions import paired
 from benchmarks.decisions.constraints import CASES, POPULATIONS, oracle
-from benchmarks.ordinal import methods as ordinal
-from benchmarks.ordinal import protocol as ordinal_protocol
-from benchmarks.ordinal.sets import Rows
 from benchmarks.paper_tables import fig3
 from benchmarks.peers import Task
-from benchmarks.several_classes import methods as classes
-from benchmarks.several_classes import tables
-from benchmarks.several_classes.__main__ import measure
 from benchmarks.several_classes.measures import measures
 from benchmarks.several_classes.methods import Probabilities
 from benchmarks.simulated import bayes_score, rare_mixture
 from benchmarks.tabular import measure as tabular
-from draws import quick
 from rareclass import metrics
 from rareclass.metrics import roc_auc
 
@@ -54,36 +47,6 @@ def test_a_method_of_the_tables_ranks_rows_with_words(name):
     frame = pl.DataFrame({"number": rng.normal(size=300) + 3.0 * y, "kind": [None, *kind[1:]]})
     fitted = tabular.fit(name, frame, y, 0, 5.0)
     assert roc_auc(y, fitted.scores(frame)) > 0.95
-
-
-@pytest.mark.parametrize("name", quick(4, ordinal.METHODS))
-def test_an_ordinal_method_ranks_levels(name):
-    if name not in ordinal.available():
-        pytest.skip(f"the library of {name} is not installed")
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3))
-    score = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=400)
-    levels = np.searchsorted(np.quantile(score, [0.15, 0.75, 0.9]), score)
-    part = ordinal_protocol.one_split(Rows(X, levels), 0)
-    if name == ordinal.EVERY:  # where all others have some of the rare rows
-        assert ordinal_protocol.measure(part, name) is None
-        part = part._replace(task=part.task._replace(landmarks=20))
-    found = ordinal_protocol.measure(part, name)
-    assert found["mauc"] > 0.8
-    assert 0.2 < found["vus"] < found["mauc"]
-    assert found["fit_seconds"] > 0.0
-
-
-def test_a_fit_of_several_classes_is_measured_whatever_its_method(monkeypatch):
-    def perfect(problem):
-        return Probabilities.of(np.eye(3)[problem.new["a"].to_numpy().astype(int)])
-
-    monkeypatch.setitem(classes.METHODS, "LightGBM", perfect)
-    labels = np.array([tables.REST, "many", "few"], dtype=object)
-    codes = np.repeat([0, 1, 2], [60, 9, 6])
-    run = measure(tables.Table(pl.DataFrame({"a": codes}), labels[codes]), 0, "LightGBM", 10)
-    assert (run["classes"], run["rare_rows"]) == (["many", "few"], [9, 6])
-    assert run["average_precisions"] == run["within_budget"] == [1.0, 1.0]
 
 
 def test_recall_counts_alerts_that_are_called_their_own_class():

