@@ -14,8 +14,8 @@ from rareclass.lazy_names import lazy_names
 if TYPE_CHECKING:
     from rareclass.ensemble.rare_classifier import RareClassifier
     from rareclass.hyperball import RACH, RACHCV
+    from rareclass.model.onnx import to_onnx
     from rareclass.model.skops_types import SKOPS_TRUSTED
-    from rareclass.model.to_onnx import to_onnx
     from rareclass.moments import MIBC, MIBCCV
     from rareclass.opening import load
     from rareclass.ranking import (
@@ -54,7 +54,7 @@ __getattr__, __dir__ = lazy_names(
         ".ensemble.rare_classifier": ["RareClassifier"],
         ".hyperball": ["RACH", "RACHCV"],
         ".model.skops_types": ["SKOPS_TRUSTED"],
-        ".model.to_onnx": ["to_onnx"],
+        ".model.onnx": ["to_onnx"],
         ".moments": ["MIBC", "MIBCCV"],
         ".opening": ["load"],
         ".ranking": [

@@ -257,7 +257,7 @@ def test_dask_has_a_column_for_each_class():
 
 def test_onnx_has_one_rare_class():
     pytest.importorskip("onnx")
-    from rareclass.model.to_onnx import to_onnx
+    from rareclass.model.onnx import to_onnx
 
     with pytest.raises(InputError) as refused:
         to_onnx(MODEL)

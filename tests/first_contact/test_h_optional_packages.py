@@ -17,7 +17,7 @@ from rareclass.cli.app import app
 from rareclass.cli.rule import _confidence
 from rareclass.compare import leaderboard
 from rareclass.errors import ErrorKind
-from rareclass.model.to_onnx import register_onnx_converters
+from rareclass.model.onnx import register_onnx_converters
 from rareclass.online import CBR
 from rareclass.tables.databases import DatabaseAddress, driver_of
 

@@ -220,8 +220,7 @@ def _compare_methods(
         rows = counted(data.n_copies, "duplicate row was", "duplicate rows were")
         print_notes(console, [f"{rows} merged (with weights)."])
     if data.which is not None:
-        said = "methods are compared on any rare class against the majority."
-        print_notes(console, [said])
+        print_notes(console, ["methods are compared on any rare class against the majority."])
     console.print(settings.plan())
     if sys.stdout.isatty():
         console.print("Ctrl-C stops it and compares the methods that have finished.")
@@ -234,10 +233,10 @@ def _compare_methods(
 
 def _print_run(console: Console, run: "MethodRun", found: float | None) -> None:
     """Print how a method did, as soon as it has finished."""
-    told = run.why_not()
+    line = run.why_not()
     if found is not None:
-        told = f"{run.name}: average precision {found:.3f}, {run.seconds:.1f} s"
-    console.print(Text(told, style="dim"))
+        line = f"{run.name}: average precision {found:.3f}, {run.seconds:.1f} s"
+    console.print(Text(line, style="dim"))
 
 
 def _compare_files(files: "ScoreFiles") -> dict[str, Any]:
@@ -305,11 +304,9 @@ def _print_standings(console: Console, standings: "Standings") -> None:
         table.add_column("")
     for each in standings.standings:
         cells = [each.name, f"{each.value:.3f}", each.interval.bounds_text()]
-        beside = each.beside_the_best
-        if with_tests and beside is None:
-            cells += ["", ""]
-        elif with_tests and beside is not None:
-            cells += [beside.bounds_text(), beside.p_text()]
+        if with_tests:
+            beside = each.beside_the_best
+            cells += ["", ""] if beside is None else [beside.bounds_text(), beside.p_text()]
         cells += [] if is_alone else [each.verdict]
         table.add_row(*map(Text, cells))
     console.print(Text(standings.words[0].upper() + standings.words[1:], style="bold"))
@@ -335,18 +332,11 @@ def _print_leaderboard(console: Console, board: "Leaderboard", by_day: bool) -> 
         if not run.is_judged:
             continue
         standing = board.ordered_by.of(run.name)
-        value, seconds = f"{standing.value:.3f}", f"{run.seconds:.1f}"
-        cells = [run.name, value, standing.verdict, seconds]
-        if is_wide:
-            auc = f"{comparison.by('roc_auc').of(run.name).value:.3f}"
-            cells = [
-                run.name,
-                value,
-                standing.interval.bounds_text(),
-                standing.verdict,
-                auc,
-                seconds,
-            ]
+        cells = [run.name, f"{standing.value:.3f}"]
+        cells += [standing.interval.bounds_text()] if is_wide else []
+        cells.append(standing.verdict)
+        cells += [f"{comparison.by('roc_auc').of(run.name).value:.3f}"] if is_wide else []
+        cells.append(f"{run.seconds:.1f}")
         table.add_row(*map(Text, cells))
     console.print(Text("By average precision", style="bold"))
     console.print(table)

@@ -171,7 +171,7 @@ def export(
     overwrite: Overwrite = False,
 ) -> None:
     """Write a model as an ONNX file, which is scored without Python; one input a column."""
-    from rareclass.model.to_onnx import export_file
+    from rareclass.model.onnx import export_file
     from rareclass.opening import load
 
     check_new(out, "--out", overwrite)

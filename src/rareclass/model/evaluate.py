@@ -210,51 +210,47 @@ def evaluate_file(
     if time is None and isinstance(file, TableFile) and of_model in file.columns:
         time = of_model
     moments = None if time is None else _times(file, time)
-    y, scores, classes = labelled_scores(content, file, str(data), seen)
-    decision, labelled = content.decision, y >= 0
+    every = labelled_scores(content, file, str(data), seen)
+    decision, rows = content.decision, every.labelled()
     table: list[DecisionRow] = []
     rate = quality = corrected = None
     if isinstance(decision, RareDecision):
-        threshold, rare = content.threshold, y[labelled] == 1
-        n_alerts = int((scores > threshold).sum())
-        rate = alert_rate(content.held_out, threshold, n_alerts, len(scores))
-        table = decision_table(rare, scores[labelled], threshold)
+        threshold, rare = content.threshold, rows.y == 1
+        n_alerts = int((every.scores > threshold).sum())
+        rate = alert_rate(content.held_out, threshold, n_alerts, len(every.scores))
+        table = decision_table(rare, rows.scores, threshold)
         if missed_cases is not None:
             corrected = missed_case_measures(
-                rare, scores[labelled], threshold, missed_cases=missed_cases
+                rare, rows.scores, threshold, missed_cases=missed_cases
             )
         calibration = content.rare_calibration
         if calibration is not None:
-            probability = calibration(scores[labelled])
+            probability = calibration(rows.scores)
             quality = probability_quality(rare, probability, calibration.prevalence)
     drift = drift_of(seen, rate)
     if strict:
         refuse_drift(drift, str(data))
     budget = a_day = None
     if time is not None and moments is not None and isinstance(decision, RareDecision):
-        budget = budget_of(content, moments, scores)
-        a_day = AlertsADay.of(time, moments, decision.decide(scores) == 1)
-    y, scores = y[labelled], scores[labelled]
-    if classes is not None:
-        classes = classes._replace(
-            which=classes.which[labelled], probability=classes.probability[labelled]
-        )
+        budget = budget_of(content, moments, every.scores)
+        a_day = AlertsADay.of(time, moments, decision.decide(every.scores) == 1)
     if isinstance(decision, RareDecision):
-        estimate = decision.estimate(y, scores, classes=classes)
-        confusion = decision.confusion(y, scores, classes=classes)
+        estimate = decision.estimate(rows.y, rows.scores, classes=rows.classes)
+        confusion = decision.confusion(rows.y, rows.scores, classes=rows.classes)
     else:
-        estimate, confusion = decision.estimate(y, scores), decision.confusion(y, scores)
+        estimate = decision.estimate(rows.y, rows.scores)
+        confusion = decision.confusion(rows.y, rows.scores)
     return EvaluatedFile(
         estimate,
         confusion,
-        int((~labelled).sum()),
+        len(every.scores) - len(rows.y),
         seen,
         drift,
         table,
         quality,
         budget,
         a_day,
-        [] if classes is None else class_decisions(content, classes),
+        [] if rows.classes is None else class_decisions(content, rows.classes),
         corrected,
     )
 

@@ -231,7 +231,11 @@ def with_threshold(
         if rule is not None and rule.needs_time and time is not None:
             names = [*names, time]
         beside = columns_beside(file, names) if names else None
-        own = _labelled_rows(model, file, str(data)) if checked is None else checked.known
+        own = (
+            labelled_scores(model, file, str(data), InputSummary()).labelled()
+            if checked is None
+            else checked.known
+        )
         assert own.places is not None
         beside, numbers = None if beside is None else beside[own.places], own.places + 1
     rows = _of_class(model, own, rare_class)
@@ -270,15 +274,6 @@ def _rules_of(
     weights = weights_among(model.rare_class.class_counts, rows.classes.which)
     thresholds = chosen.threshold * weights
     return class_rules(model.rare_class, rows, thresholds, chosen.rule)
-
-
-def _labelled_rows(model: "Model", file: TableFile | SvmlightFile, name: str) -> ScoredRows:
-    """Return the scores of the rows of a file that have a label."""
-    codes, scores, classes = labelled_scores(model, file, name, InputSummary())
-    kept = np.flatnonzero(codes >= 0)
-    if classes is not None:
-        classes = RareClassScores(classes.which[kept], classes.probability[kept])
-    return ScoredRows(codes[kept].astype(np.int16), scores[kept], None, kept, classes)
 
 
 def in_step(model: "Model", rule: str, rows: ScoredRows | None = None) -> "Model":
@@ -408,6 +403,13 @@ class LabelledScores(NamedTuple):
     codes: NDArray[np.intp]
     scores: NDArray[np.float64]
     classes: RareClassScores | None = None  # of several rare classes
+
+    def labelled(self) -> ScoredRows:
+        """Return the rows that have a label."""
+        kept, classes = np.flatnonzero(self.codes >= 0), self.classes
+        if classes is not None:
+            classes = RareClassScores(classes.which[kept], classes.probability[kept])
+        return ScoredRows(self.codes[kept].astype(np.int16), self.scores[kept], None, kept, classes)
 
 
 def labelled_scores(
