@@ -98,22 +98,10 @@ def describe(path: Path) -> dict[str, Any]:
         kind = "hunt" if (path / HUNT_SUMMARY).is_file() else kind
     probabilities, calibration = None, model.rare_calibration
     if calibration is not None:
-        probabilities = {
-            "method": calibration.method,
-            "prevalence": calibration.prevalence,
-            "trained_prevalence": calibration.trained_prevalence,
-        }
-    columns = [
-        {
-            "name": column.name,
-            "kind": column.kind,
-            "treatment": column.treatment,
-            "n_missing": column.n_missing,
-            "n_distinct": column.n_distinct,
-            "reads_as": column.reads_as,
-        }
-        for column in model.facts.columns
-    ]
+        names = ("method", "prevalence", "trained_prevalence")
+        probabilities = {each: getattr(calibration, each) for each in names}
+    shown = ("name", "kind", "treatment", "n_missing", "n_distinct", "reads_as")
+    columns = [{each: getattr(column, each) for each in shown} for column in model.facts.columns]
     return {
         "file": str(path),
         "bytes": sum(each.stat().st_size for each in files),

@@ -105,8 +105,7 @@ class AtMostAlerts(Constraint):
         if self.number >= self.rows:
             raise ValueError(
                 f"max_alerts={self.number} in rows={self.rows} does not constrain: give fewer "
-                "alerts "
-                "than rows."
+                "alerts than rows."
             )
 
     def find(self, held: HeldOutCuts, confidence: Share, prevalence: Share) -> ChosenCut:

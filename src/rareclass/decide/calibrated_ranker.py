@@ -9,7 +9,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.calibration import Calibration
-from rareclass.decide.calibration.calibration import METHODS
+from rareclass.decide.calibration.calibration import METHODS, log_odds_shift
 from rareclass.decide.rarity_scores import (
     EstimatorWrapper,
     WrappedRows,
@@ -177,9 +177,7 @@ class CalibratedRanker(EstimatorWrapper):
         rare, majority = rows.labels.rare_weight.sum(), rows.labels.majority_weight
         rest = len(rows.labels.majority) if majority is None else majority.sum()
         # Refused before anything is learned.
-        Calibration("", None, 0.0, float(rare / (rare + rest))).at(  # type: ignore[arg-type]
-            self.prevalence, self.majority_sampling_rate
-        )
+        log_odds_shift(rare / (rare + rest), self.prevalence, self.majority_sampling_rate)
         weights = {"sample_weight": rows.weight}
         if rows.weight is not None and not fit_columns(self.estimator, weights):
             warn(

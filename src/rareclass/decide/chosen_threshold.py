@@ -86,13 +86,14 @@ class ChosenThreshold:
     def failing(self, bound: float) -> Self:
         """Return the threshold with a rule that is not met: its measure is only `bound`."""
         assert self.wanted is not None
+        finding = _not_met(self.rule, self.wanted, bound)
         return replace(
             self,
             met=False,
             guaranteed=False,
             bound=bound,
-            shortfall=abs(bound - self.wanted),
-            findings=(*self.findings, _not_met(self.rule, self.wanted, bound)),
+            shortfall=finding.values["shortfall"],
+            findings=(*self.findings, finding),
         )
 
     def approximately(self, reason: str) -> Self:
@@ -192,9 +193,6 @@ def describe(
 ) -> ChosenThreshold:
     """Describe the threshold of a cut, with intervals and findings."""
     cut, level = found.cut, _LEVEL if confidence is None else confidence
-    wanted = None if found.wanted is None else float(found.wanted)
-    bound = float(found.bound)
-    shortfall = 0.0 if found.met or wanted is None else abs(bound - wanted)
     recall, fpr = (
         exact_interval(float(share[cut]) * trials, trials, level)
         for share, trials in (
@@ -203,9 +201,10 @@ def describe(
         )
     )
     alerts, rows = float(held.rare[cut] + held.majority[cut]), held.n_rare + held.n_majority
-    findings = []
+    findings, shortfall = [], 0.0
     if not found.met:
         findings.append(_not_met(rule, found.wanted, found.bound))
+        shortfall = findings[0].values["shortfall"]
     if alerts == 0:
         findings.append(Finding(FindingKind.NO_ALERTS, {"rule": rule}))
     if found.guaranteed and not held.whole:
@@ -219,8 +218,8 @@ def describe(
         confidence=confidence,
         guaranteed=found.guaranteed and held.whole,
         procedure=found.procedure,
-        bound=bound,
-        wanted=wanted,
+        bound=float(found.bound),
+        wanted=None if found.wanted is None else float(found.wanted),
         shortfall=shortfall,
         alerts=alerts,
         rows=rows,

@@ -60,7 +60,7 @@ class HeldOutCuts(NamedTuple):
         steps = np.flatnonzero(value[1:] < value[:-1]) + 1  # no differences: two may be infinite
         ends = np.concatenate([[0], steps, [len(value)]])
         whole = bool((weight == np.round(weight)).all())
-        both = np.add(*(_above(np.where(is_rare == one, weight, 0.0), ends) for one in (0, 1)))
+        rare, majority = (_above(np.where(is_rare == one, weight, 0.0), ends) for one in (1, 0))
         squares = weight if whole else weight**2
         moments = None
         if time is not None:
@@ -74,9 +74,9 @@ class HeldOutCuts(NamedTuple):
             weight=weight,
             rows=rows,
             ends=ends,
-            rare=_above(np.where(is_rare, weight, 0.0), ends),
-            majority=_above(np.where(is_rare, 0.0, weight), ends),
-            trials=both**2 / np.maximum(_above(squares, ends), np.finfo(float).tiny),
+            rare=rare,
+            majority=majority,
+            trials=(rare + majority) ** 2 / np.maximum(_above(squares, ends), np.finfo(float).tiny),
             rare_trials=float(weight[is_rare].sum() ** 2 / squares[is_rare].sum()),
             majority_trials=float(weight[~is_rare].sum() ** 2 / squares[~is_rare].sum()),
             whole=whole,

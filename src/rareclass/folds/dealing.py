@@ -59,18 +59,16 @@ def dealt(n_folds: int, seed: int, is_rare: np.ndarray, group: np.ndarray) -> np
     """
     n_rare, n_rest, order = _in_order(seed, is_rare, group)
     fold = np.zeros(len(order), dtype=np.int64)
-    # Rare rows are evened out first, then the others.
+    with_rare, without = np.split(order, [np.count_nonzero(n_rare)])
     heap = [(0, 0, k) for k in range(n_folds)]
-    for each in order[: np.count_nonzero(n_rare)]:
-        rare, rest, k = heap[0]
-        fold[each] = k
-        heapq.heapreplace(heap, (rare + int(n_rare[each]), rest + int(n_rest[each]), k))
-    heap = [(rest, rare, k) for rare, rest, k in heap]
-    heapq.heapify(heap)
-    for each in order[np.count_nonzero(n_rare) :]:
-        rest, rare, k = heap[0]
-        fold[each] = k
-        heapq.heapreplace(heap, (rest + int(n_rest[each]), rare, k))
+    # Rare rows are evened out first, then the others.
+    for groups, one, other in ((with_rare, n_rare, n_rest), (without, n_rest, n_rare)):
+        for each in groups:
+            first, second, k = heap[0]
+            fold[each] = k
+            heapq.heapreplace(heap, (first + int(one[each]), second + int(other[each]), k))
+        heap = [(second, first, k) for first, second, k in heap]
+        heapq.heapify(heap)
     return fold[group]
 
 
