@@ -15,7 +15,10 @@ _COMMANDS = (
     "fit", "score", "evaluate", "monitor", "threshold", "compare", "report", "show", "export",
     "serve", "audit", "hunt", "review", "stream", "demo",
 )  # fmt: skip
-_MODULES = dict.fromkeys(("threshold", "show", "export"), "model_file")
+_MODULES = {
+    "threshold": "model_file", "show": "model_file", "export": "model_file", "monitor": "evaluate",
+    "serve": "score",
+}  # fmt: skip
 
 
 class EachOptionOnce(TyperCommand):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from rareclass.cli.door import (
     ColumnOptions,
@@ -15,7 +14,7 @@ from rareclass.cli.door import (
     TableOptions,
     check_output,
     command,
-    file_or_url,
+    out_option,
     seed_option,
 )
 from rareclass.cli.fit_text import print_data
@@ -41,10 +40,7 @@ def audit(
         ),
     ],
     target: Annotated[str, typer.Option("--target", "-t", help="Column with the labels.")],
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="CSV file of rows to check.", parser=file_or_url),
-    ],
+    out: Annotated[Path, out_option("CSV file of rows to check.")],
     *,
     positive: Positive = None,
     columns: ColumnOptions,
@@ -54,8 +50,7 @@ def audit(
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Rows to list of each kind.")] = 50,
     repeats: Annotated[
-        int,
-        typer.Option(min=1, help="Models with different folds, whose scores are averaged."),
+        int, typer.Option(min=1, help="Models with different folds, whose scores are averaged.")
     ] = 2,
     members: Annotated[
         str | None,
@@ -92,9 +87,7 @@ def audit(
     settings = FitSettings(
         target=target,
         positive=tuple(positive or ()),
-        drop=columns.settings["drop"],
-        keep=columns.settings["keep"],
-        categories=columns.settings["categories"],
+        **columns.settings,
         method=AutoMethod(),
         id_column=id_column,
     )
@@ -127,14 +120,10 @@ def audit(
         "counts the rows whose probability reaches the mean of the other label, and assumes that "
         "probabilities are calibrated."
     )
-    print_notes(console, notes)
+    print_notes(console, *notes)
     console.print(f"\nSaved {file_text(out)}", soft_wrap=True)
     written.give(
-        {
-            "missed": _counts(found.missed),
-            "wrong": _counts(found.wrong),
-            "rows": frame.to_dicts(),
-        }
+        {"missed": _counts(found.missed), "wrong": _counts(found.wrong), "rows": frame.to_dicts()}
     )
 
 
@@ -171,7 +160,7 @@ def _print_suspects(
         case = str(named[suspects.case[k, 0]]) if suspects.case.shape[1] else ""
         reasons = ", ".join(suspects.reasons[k][:_MOST_REASONS])
         cells = (str(named[row]), f"{suspects.probability[k]:.3f}", reasons, case)
-        table.add_row(*map(Text, cells))
+        table.add_row(*cells)
     console.print(table)
     n_twice = sum(len(each) > 0 for each in suspects.contradictions)
     if n_twice:

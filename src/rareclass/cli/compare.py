@@ -218,9 +218,9 @@ def _compare_methods(
         console.print(line)
     if data.n_copies:
         rows = counted(data.n_copies, "duplicate row was", "duplicate rows were")
-        print_notes(console, [f"{rows} merged (with weights)."])
+        print_notes(console, f"{rows} merged (with weights).")
     if data.which is not None:
-        print_notes(console, ["methods are compared on any rare class against the majority."])
+        print_notes(console, "methods are compared on any rare class against the majority.")
     console.print(settings.plan())
     if sys.stdout.isatty():
         console.print("Ctrl-C stops it and compares the methods that have finished.")

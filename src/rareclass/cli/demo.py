@@ -4,16 +4,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import Console
 
 from rareclass.cli.door import (
     OutputOptions,
     check_new,
     command,
-    file_or_url,
     on_this_machine,
+    out_option,
     seed_option,
+    setting_error,
 )
 from rareclass.cli.fit import fit_and_save
 from rareclass.cli.report import write_page
@@ -40,9 +40,7 @@ _WIDE = 60
 
 @command
 def demo(
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for the files.", parser=file_or_url)
-    ] = Path("rareclass-demo"),
+    out: Annotated[Path, out_option("Folder for the files.")] = Path("rareclass-demo"),
     seed: Annotated[int, seed_option("Same seed, same payments.")] = 0,
     *,
     written: OutputOptions,
@@ -66,10 +64,8 @@ def demo(
     try:
         weeks = write_payments(out, seed)
     except OSError as error:
-        raise InputError(
-            f"Cannot use the folder {out}: {error.strerror}.",
-            "Choose another with --out.",
-            ErrorKind.SETTING,
+        raise setting_error(
+            f"Cannot use the folder {out}: {error.strerror}.", "Choose another with --out."
         ) from error
     console.print(
         f"Simulated card payments: {weeks.n_train_days} days to train on, "
@@ -82,7 +78,7 @@ def demo(
     _print_outcome(console, outcome)
     _report(console, weeks, out)
     console.print()
-    console.print(f"Files in {out}: {', '.join(FILES)}", markup=False)
+    console.print(f"Files in {out}: {', '.join(FILES)}")
     console.print()
     print_command(
         console,
@@ -160,8 +156,6 @@ def _print_outcome(console: Console, outcome: "Outcome") -> None:
     )
     print_notes(
         console,
-        [
-            "the boosted trees are scikit-learn's with class_weight=balanced and default settings; "
-            "their own threshold is .5.",
-        ],
+        "the boosted trees are scikit-learn's with class_weight=balanced and default settings; "
+        "their own threshold is .5.",
     )

@@ -28,6 +28,16 @@ _LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn draws fr
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 
+def setting_error(message: str, remedy: str) -> InputError:
+    """Return the error of an option whose value cannot be used."""
+    return InputError(message, remedy, ErrorKind.SETTING)
+
+
+def combination_error(message: str, remedy: str) -> InputError:
+    """Return the error of options that exclude each other, or of which one is missing."""
+    return InputError(message, remedy, ErrorKind.COMBINATION)
+
+
 def file_or_url(given: str) -> Path:
     """Parse an option or argument that may be a URL."""
     return path_of(given)
@@ -36,6 +46,16 @@ def file_or_url(given: str) -> Path:
 def local_file(given: str) -> Path:
     """Parse an option that may not be a URL."""
     return on_this_machine(path_of(given), "The file or folder")
+
+
+def file_option(help: str) -> Any:
+    """Option of a file or folder, which may be a URL."""
+    return typer.Option(help=help, parser=file_or_url)
+
+
+def out_option(help: str) -> Any:
+    """Option ``--out`` of what a command writes."""
+    return typer.Option("--out", "-o", help=help, parser=file_or_url)
 
 
 def seed_option(help: str) -> Any:
@@ -102,10 +122,9 @@ class SeparatorOption:
             return None
         character = _NAMED.get(self.separator.lower(), self.separator)
         if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
-            raise InputError(
+            raise setting_error(
                 f"--separator {self.separator!r} is not one plain character.",
                 "Give one such as ';', or tab.",
-                ErrorKind.SETTING,
             )
         return character
 
@@ -132,18 +151,16 @@ class TableOptions(SeparatorOption):
         if is_database(given):
             address = DatabaseAddress(given)
             if self.query is None or not self.query.strip():
-                raise InputError(
+                raise setting_error(
                     f"--query is missing: which rows of {address}?",
                     'Give one such as --query "SELECT * FROM payments".',
-                    ErrorKind.SETTING,
                 )
             return Query(address, self.query)
         if self.query is not None:
-            raise InputError(
+            raise setting_error(
                 f"--query: {what} {path_of(given)} is not a database.",
                 "Leave --query out, or give postgresql://user@host/database, sqlite:///file.db or "
                 "duckdb:///file.duckdb.",
-                ErrorKind.SETTING,
             )
         return path_of(given)
 
@@ -249,7 +266,7 @@ def command(verb: Callable[..., None]) -> Callable[..., None]:
 
         def note(message: Warning | str, category: type[Warning], *where: Any) -> None:
             if issubclass(category, TableWarning):
-                print_notes(output(), [str(message)])
+                print_notes(output(), str(message))
             else:
                 show(message, category, *where)
 
@@ -273,10 +290,9 @@ def command(verb: Callable[..., None]) -> Callable[..., None]:
 def on_this_machine(place: Path, option: str) -> Path:
     """Return the name of something that grows while it is written; raise `InputError` for a URL."""
     if isinstance(place, RemotePath):
-        raise InputError(
+        raise setting_error(
             f"{option} {place} is not on this machine's disk, and has to be.",
             "Give a local name, and copy it afterwards.",
-            ErrorKind.SETTING,
         )
     return place
 

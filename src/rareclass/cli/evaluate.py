@@ -1,4 +1,4 @@
-"""``rareclass evaluate``: how good a model is on rows with known classes."""
+"""``rareclass evaluate`` and ``monitor``: a model on new rows, with known classes and without."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.cells import cell_len
 from rich.console import Console
-from rich.text import Text
 
 from rareclass.cli.door import (
+    MOVED_FAR,
     CheckedRows,
+    ModelPath,
     OutputOptions,
     Strict,
     TableOptions,
+    combination_error,
     command,
     file_or_url,
 )
 from rareclass.cli.screen import (
+    NARROW,
     WIDE,
     add_numbers,
     new_table,
@@ -28,17 +31,21 @@ from rareclass.cli.screen import (
     print_measures,
     print_notes,
 )
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import counted
 
 if TYPE_CHECKING:
     from rareclass.metrics import Interval, MissedCaseMeasures
+    from rareclass.model.columns import ColumnDrift
     from rareclass.model.decisions import Confusion
+    from rareclass.model.drift import Drift
     from rareclass.model.evaluate import DecisionRow, ProbabilityQuality
     from rareclass.model.model import Model
     from rareclass.tables.table_file import TablePlace
 
 # Narrower screens have no room for a third share.
 _NARROW = 60
+# Columns that monitor lists.
+_MOST_LISTED = 40
 # Least width for the names of rows, which may be folded.
 _LEAST_CORNER = 14
 
@@ -93,7 +100,7 @@ def evaluate(
     character, data = table.character, table.place(given, "DATA")
     written.check({"the file to be read": data, "the model": model}, written.overwrite)
     content, console = open_model(model), output()
-    print_notes(console, content.notices)
+    print_notes(console, *content.notices)
     if journal is not None:
         is_more = bool(time or strict) or missed_cases is not None
         _evaluate_checked(console, content, data, journal, character, is_more, written)
@@ -118,7 +125,7 @@ def evaluate(
     if found.n_unlabelled:
         rows = counted(found.n_unlabelled, "row has", "rows have")
         left_out = "was" if found.n_unlabelled == 1 else "were"
-        print_notes(console, [f"{rows} no target and {left_out} left out."])
+        print_notes(console, f"{rows} no target and {left_out} left out.")
     if (a_day := found.a_day) is not None:
         days = counted(a_day.n_days, "whole day") if a_day.n_days >= 1 else "part of a day"
         console.print(
@@ -145,10 +152,8 @@ def _evaluate_checked(
     from rareclass.review.estimates import read_checked
 
     if is_more:
-        raise InputError(
-            "--journal takes none of --time, --strict and --missed-cases.",
-            "Leave them out.",
-            ErrorKind.COMBINATION,
+        raise combination_error(
+            "--journal takes none of --time, --strict and --missed-cases.", "Leave them out."
         )
     table = read_checked(model, data, journal, separator)
     found = checked_measures(table.scores, table.sample, model.threshold)
@@ -156,7 +161,7 @@ def _evaluate_checked(
     console.print(f"{data.name}: {rows}", style="bold")
     print_checked(console, found)
     for number in table.incomplete:
-        print_notes(console, [f"round {number} lacks verdicts, and does not count."])
+        print_notes(console, f"round {number} lacks verdicts, and does not count.")
     written.give(found.as_plain_data())
 
 
@@ -169,10 +174,9 @@ def print_confusion(console: Console, confusion: "Confusion", with_lines: bool =
         if _LEAST_CORNER + sum(cell_len(head) + 2 for head in heads) <= console.width:
             table = new_table()
             table.add_column(corner)
-            for head in heads:
-                table.add_column(Text(head), justify="right", no_wrap=True)
+            add_numbers(table, *heads)
             for name, counts in zip(confusion.is_names, confusion.counts, strict=True):
-                table.add_row(Text(f"is {name}"), *(f"{count:,.0f}" for count in counts))
+                table.add_row(f"is {name}", *(f"{count:,.0f}" for count in counts))
             console.print(table)
             break
     for line in confusion.lines if with_lines else ():
@@ -194,7 +198,7 @@ def _print_decisions(
         name = "above threshold" if row.name == "threshold" and not is_narrow else row.name
         shares = (row.precision, row.recall, row.false_positive_rate)
         cells = [_share(*each, console.width) for each in zip(shares, digits, strict=True)]
-        table.add_row(Text(name), f"{row.alerts:,}", *cells[: len(table.columns) - 2])
+        table.add_row(name, f"{row.alerts:,}", *cells[: len(table.columns) - 2])
     console.print(table)
 
 
@@ -241,9 +245,79 @@ def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> Non
     if quality.log_loss > quality.log_loss_of_share:
         print_notes(
             console,
-            [
-                "the probabilities are worse than the base rate as a constant probability. They "
-                f"are calibrated for a base rate of {quality.prevalence:.4f}; rareclass threshold "
-                "--prevalence sets another."
-            ],
+            "the probabilities are worse than the base rate as a constant probability. They "
+            f"are calibrated for a base rate of {quality.prevalence:.4f}; rareclass threshold "
+            "--prevalence sets another.",
         )
+
+
+@command
+def monitor(
+    model: ModelPath,
+    given: Annotated[
+        str,
+        typer.Argument(
+            help="File or folder of new rows, of any size; no labels are needed. Or a database.",
+            metavar="NEW",
+        ),
+    ],
+    *,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Exit with code 3 if a column is absent, a column or the scores have moved far, "
+            "or alerts are significantly twice or half as frequent as on held-out rows.",
+        ),
+    ] = False,
+    written: OutputOptions,
+    table: TableOptions,
+) -> None:
+    """Compare the columns and the scores of NEW with those of training.
+
+    The population stability index (PSI) compares the distribution of each column with training:
+    tenths of the training values or the most frequent words, new values, empty cells. A column has
+    moved from 0.1 on, and far from 0.25 on; changes that are not significant do not count.
+    """
+    from rareclass.model.evaluate import monitor_file
+    from rareclass.opening import open_model
+
+    data = table.place(given, "NEW")
+    written.check({"the file to be read": data, "the model": model}, written.overwrite)
+    content, console = open_model(model), output()
+    print_notes(console, *content.notices)
+    found = monitor_file(content, data, table.character)
+    drift, trained = found.drift, found.n_trained
+    against = "" if trained is None else f", against {trained:,} of training"
+    name = data.name if isinstance(data, Path) else str(data)
+    console.print(f"{name}: {counted(found.seen.n_rows, 'row')}{against}", style="bold")
+    _print_moved(console, drift)
+    print_drift(console, found.seen, drift)
+    written.give(found.as_plain_data())
+    if strict and drift.is_far:
+        raise typer.Exit(MOVED_FAR)
+
+
+def _print_moved(console: Console, drift: "Drift") -> None:
+    """Print the columns, those that moved most first, and the scores."""
+    table, is_wide = new_table(), console.width >= NARROW
+    table.add_column("Column", overflow="fold")
+    table.add_column("Verdict")
+    add_numbers(table, "PSI", "Empty", "Empty before", *(["New values"] if is_wide else []))
+    scores = [] if drift.scores is None else [drift.scores]
+    for each in (*drift.compared[:_MOST_LISTED], *scores):
+        name = "(scores)" if each is drift.scores else each.name
+        cells = [name, each.verdict or "not known", *_cells_of(each)]
+        style = "bold" if each.is_far else ""
+        table.add_row(*cells[: len(table.columns)], style=style)
+    console.print(table)
+    if (more := len(drift.compared) - _MOST_LISTED) > 0:
+        print_notes(console, f"{more} more columns are not listed.")
+
+
+def _cells_of(column: "ColumnDrift") -> list[str]:
+    index = column.stability_index
+    shares = [column.missing_now, column.missing_before, column.outside]
+    return ["" if index is None else f"{index:.2f}"] + [
+        "" if share is None or column.is_absent else f"{share:.1%}" for share in shares
+    ]

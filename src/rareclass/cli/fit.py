@@ -16,16 +16,18 @@ from rareclass.cli.door import (
     TableOptions,
     check_output,
     command,
-    file_or_url,
+    file_option,
     local_file,
+    out_option,
     seed_option,
+    setting_error,
 )
 from rareclass.cli.fit_text import print_data, print_next, print_saved, print_trained
 from rareclass.cli.method import MethodOptions
 from rareclass.cli.report import write_page
 from rareclass.cli.rule import FitRuleOptions
 from rareclass.cli.screen import output, print_notes
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import InputError
 from rareclass.files import Location
 from rareclass.remote import RemotePath
 
@@ -52,9 +54,7 @@ def fit(
             metavar="TRAIN",
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Model file to write.", parser=file_or_url)
-    ],
+    out: Annotated[Path, out_option("Model file to write.")],
     *,
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="Column with the labels.")
@@ -63,8 +63,7 @@ def fit(
     columns: ColumnOptions,
     how: MethodOptions,
     copies: Annotated[
-        Copies,
-        typer.Option(help="Duplicate rows: weigh counts all of them, drop counts one."),
+        Copies, typer.Option(help="Duplicate rows: weigh counts all of them, drop counts one.")
     ] = Copies.weigh,
     holdout: Annotated[
         float | None,
@@ -107,8 +106,7 @@ def fit(
     ] = False,
     seed: Annotated[int, seed_option("Same seed, same model.")] = 0,
     no_refit: Annotated[
-        bool,
-        typer.Option("--no-refit", help="Do not train the saved model on the held-out rows."),
+        bool, typer.Option("--no-refit", help="Do not train the saved model on the held-out rows.")
     ] = False,
     memory: Annotated[
         str | None,
@@ -116,14 +114,10 @@ def fit(
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(
-            help="Also write an HTML page on the rows held out, as rareclass report does.",
-            parser=file_or_url,
-        ),
+        file_option("Also write an HTML page on the rows held out, as rareclass report does."),
     ] = None,
     details: Annotated[
-        bool,
-        typer.Option("--details", help="Also print every column, member and parameter."),
+        bool, typer.Option("--details", help="Also print every column, member and parameter.")
     ] = False,
     written: OutputOptions,
     table: TableOptions,
@@ -198,8 +192,8 @@ def _memory_limit(memory: str | None) -> int:
     try:
         return available_memory() if memory is None else parse_bytes(memory)
     except ValueError as error:
-        raise InputError(
-            f"--memory {memory} is not a size.", "Give one such as 4GiB.", ErrorKind.SETTING
+        raise setting_error(
+            f"--memory {memory} is not a size.", "Give one such as 4GiB."
         ) from error
 
 
@@ -210,7 +204,7 @@ def _write_report(console: Console, report: Path, out: Path, trained: "Trained")
     try:
         page = report_on_held_out(trained.content, out).page
     except InputError as error:
-        print_notes(console, [f"no report was written: {error}"])
+        print_notes(console, f"no report was written: {error}")
     else:
         write_page(report, page)
 
@@ -232,7 +226,7 @@ def fit_and_save(
 
     method = method_for(file, settings.method)
     if method is not settings.method:
-        print_notes(console, [f"method auto needs named columns; {method.name} is used instead."])
+        print_notes(console, f"method auto needs named columns; {method.name} is used instead.")
         settings = replace(settings, method=method)
     with track(f"Reading {file.path.name}"):
         data = read_training_set(file, settings)

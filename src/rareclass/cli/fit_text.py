@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.text import Text
 
 from rareclass.cli.screen import (
     NARROW,
@@ -62,7 +61,7 @@ def print_data(
             _print_columns(console, data.columns)
         else:
             _print_types(console, data.columns, data.n_rows)
-    print_notes(console, _data_notes(data, settings))
+    print_notes(console, *_data_notes(data, settings))
 
 
 _ABOUT_INTERVALS = "Intervals: this model on many new rows; they allow for other training rows."
@@ -98,7 +97,7 @@ def print_trained(
         console.print(
             f"Saved model: trained again on all rows with this {settings.method.parameter}."
         )
-    print_notes(console, trained.notes)
+    print_notes(console, *trained.notes)
 
 
 def print_next(
@@ -193,7 +192,7 @@ def _print_types(console: Console, columns: "Sequence[Column]", n_rows: int) -> 
     for kind, names in by_type.items():
         n_more = len(names) - _MOST_NAMED
         shown = names if n_more <= 1 else [*names[:_MOST_NAMED], f"{n_more} more"]
-        table.add_row(Text(kind), Text(", ".join(shown)))
+        table.add_row(kind, ", ".join(shown))
     console.print(table)
 
 
@@ -214,7 +213,7 @@ def _print_columns(console: Console, columns: "Sequence[Column]") -> None:
         counts = [f"{column.n_missing:,}" if column.n_missing else "", f"{column.n_distinct:,}"]
         kind = _TYPES.get(column.kind, column.kind)
         cells = [column.name, kind, *(counts if is_wide else []), column.treatment]
-        table.add_row(*map(Text, cells), style="" if column.is_used else "dim")
+        table.add_row(*cells, style="" if column.is_used else "dim")
     console.print(table)
     if len(columns) > _MOST_LISTED:
         console.print(f"and {len(columns) - _MOST_LISTED:,} more (rareclass show MODEL --json -)")

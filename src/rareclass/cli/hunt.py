@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from rareclass.cli.door import (
     ColumnOptions,
     OutputOptions,
     TableOptions,
+    combination_error,
     command,
     file_or_url,
     on_this_machine,
+    out_option,
     seed_option,
+    setting_error,
 )
 from rareclass.cli.method import parse_number
 from rareclass.cli.review import VerdictOptions, print_known
 from rareclass.cli.screen import NARROW, file_text, new_table, output, print_notes
-from rareclass.errors import ErrorKind, InputError, counted, first_names
+from rareclass.errors import counted, first_names
 
 if TYPE_CHECKING:
     from rareclass.files import Location
@@ -123,17 +125,11 @@ class BallOptions:
             seed=self.seed,
         )
         if self.width is not None and self.kernel is KernelName.none:
-            raise InputError(
-                f"--width {self.width} belongs to --kernel gaussian.",
-                "Leave one of the two out.",
-                ErrorKind.COMBINATION,
+            raise combination_error(
+                f"--width {self.width} belongs to --kernel gaussian.", "Leave one of the two out."
             )
         if self.share == 0:
-            raise InputError(
-                "--share 0 leaves nothing to find.",
-                "Give a share such as 0.001.",
-                ErrorKind.SETTING,
-            )
+            raise setting_error("--share 0 leaves nothing to find.", "Give a share such as 0.001.")
         return settings
 
 
@@ -156,7 +152,7 @@ def hunt(
     rare: Annotated[
         list[str], typer.Option(help="Label of confirmed cases. Many times: one ball for each.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", parser=file_or_url)],
+    out: Annotated[Path, out_option("Folder to write.")],
     *,
     cleared: Annotated[
         list[str] | None, typer.Option(help="Label of rows that are not cases. Many times.")
@@ -185,13 +181,7 @@ def hunt(
     --journal its verdicts count as labels.
     """
     from rareclass.files import being_written, check_not_inside
-    from rareclass.hunt.files import (
-        SUMMARY,
-        check_folder,
-        describe_in_units,
-        round_of,
-        write_hunt,
-    )
+    from rareclass.hunt.files import SUMMARY, check_folder, describe_in_units, round_of, write_hunt
     from rareclass.hunt.hunting import hunt as hunt_in
     from rareclass.hunt.table import HuntTable
     from rareclass.machine import available_memory, track
@@ -237,7 +227,7 @@ def hunt(
         _print_hunt(console, outcome, described)
         console.print("\nSaved", style="bold")
         for path in files:
-            console.print(file_text(path), markup=False, soft_wrap=True)
+            console.print(file_text(path), soft_wrap=True)
         if kept is not None:
             print_known(console, kept)
     written.give(json.loads((out / SUMMARY).read_text(encoding="utf-8")))
@@ -248,21 +238,19 @@ def _print_read(console: Console, path: "Location", target: str, table: "HuntTab
     labels = table.labels
     used = len(table.rows.used)
     counts = f"{counted(len(labels.code), 'row')}, {counted(used, 'column')} used"
-    # As Text, for brackets in a name are no markup.
-    console.print(Text(f"{path.name}: {counts}", style="bold"))
+    console.print(f"{path.name}: {counts}", style="bold")
     rare = ", ".join(f"{value} ({count:,})" for value, count in labels.n_rare.items())
     ignored = f" ({table.rows.n_ignored:,} by --ignore)" if table.rows.n_ignored else ""
     console.print(
         f"Labels in {target}: rare {rare}, cleared {labels.n_cleared:,}, unlabelled "
-        f"{len(labels.unlabelled):,}{ignored}",
-        markup=False,
+        f"{len(labels.unlabelled):,}{ignored}"
     )
     left_out = [column for column in table.rows.columns if not column.is_used]
     if left_out:
         named = [
             f"{column.name} ({column.treatment.removeprefix('dropped: ')})" for column in left_out
         ]
-        console.print(f"Not used: {first_names(named, _MOST_LEFT_OUT)}", markup=False)
+        console.print(f"Not used: {first_names(named, _MOST_LEFT_OUT)}")
 
 
 def _print_hunt(console: Console, hunt: "Hunt", described: "Described") -> None:
@@ -274,7 +262,7 @@ def _print_hunt(console: Console, hunt: "Hunt", described: "Described") -> None:
     for ball in hunt.balls:
         console.print()
         rows = counted(ball.n_found, "unlabelled row")
-        console.print(Text(f"Ball of {ball.name}: {rows} inside", style="bold"))
+        console.print(f"Ball of {ball.name}: {rows} inside", style="bold")
         if hunt.chosen.C2 > 0.0:
             console.print(
                 f"Its shape also fits the {counted(ball.n_weighed, 'nearest unlabelled row')}."
@@ -287,20 +275,17 @@ def _print_hunt(console: Console, hunt: "Hunt", described: "Described") -> None:
         rows = counted(pair.n_rows, "row lies", "rows lie")
         console.print(
             f"\nThe balls of {first} and {second} overlap: {rows} in both ({pair.share:.0%} of "
-            "the smaller).",
-            markup=False,
+            "the smaller)."
         )
     if hunt.notes:
         console.print()
-        print_notes(console, hunt.notes)
+        print_notes(console, *hunt.notes)
 
 
 def _print_chosen(console: Console, hunt: "Hunt") -> None:
     estimate, chosen = hunt.estimate, hunt.chosen
     if estimate is not None:
-        console.print(
-            f"Ball, cross-validated: F1 {estimate.f1:.2f}. {estimate.words}", markup=False
-        )
+        console.print(f"Ball, cross-validated: F1 {estimate.f1:.2f}. {estimate.words}")
     is_round, several = chosen.kernel == "none", chosen.n_balls != 1
     shape = "a round ball" if is_round else f"{chosen.kernel} kernel"
     if several and is_round:
@@ -309,9 +294,7 @@ def _print_chosen(console: Console, hunt: "Hunt") -> None:
         shape = f"{counted(len(hunt.balls), 'ball')}, {shape}"
     width = "" if chosen.width is None else f", width {chosen.width:.3g}"
     console.print(
-        f"Model: {shape}, C1 = {chosen.C1:.3g}, C2 = {chosen.C2:.3g}{width} "
-        f"({_how_chosen(chosen)})",
-        markup=False,
+        f"Model: {shape}, C1 = {chosen.C1:.3g}, C2 = {chosen.C2:.3g}{width} ({_how_chosen(chosen)})"
     )
 
 
@@ -327,7 +310,7 @@ def _print_expected(console: Console, hunt: "Hunt") -> None:
         found = [f"{n:,} in the first {k:,} rows" for k, n in hunt.refound.items()]
         n_cases = counted(len(hunt.held_out_places), "known case")
         said = f"Test, each of {n_cases} hidden in turn: {', '.join(found)}"
-        console.print(said, markup=False)
+        console.print(said)
     shares = [
         f"{share:.0%} of {'all' if k == len(hunt.ranking.rows) else 'the first'} {k:,}"
         for k, share in hunt.expected.items()
@@ -336,7 +319,7 @@ def _print_expected(console: Console, hunt: "Hunt") -> None:
     if not shares or (is_bound and min(hunt.expected.values()) == 1.0):
         return
     given = ", at best" if is_bound else ""
-    console.print(f"Expected share of cases{given}: {', '.join(shares)}", markup=False)
+    console.print(f"Expected share of cases{given}: {', '.join(shares)}")
 
 
 def _how_chosen(chosen: "ChosenParameters") -> str:
@@ -364,7 +347,7 @@ def _print_typical(console: Console, lines: Sequence[dict[str, Any]]) -> None:
     for line in lines[:_MOST_FEATURES]:
         name = line["feature"] if line["value"] is None else f"{line['feature']} = {line['value']}"
         sides = [_on_side(line, side) for side in ("inside", "outside")]
-        table.add_row(*map(Text, (name, *sides)))
+        table.add_row(*(name, *sides))
     console.print(table)
     n_more = len(lines) - _MOST_FEATURES
     more = (

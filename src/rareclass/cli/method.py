@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.cli.door import combination_error, setting_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,8 +103,7 @@ class MethodOptions:
         ),
     ] = MethodName.auto
     effort: Annotated[
-        EffortName | None,
-        typer.Option(metavar="EFFORT", help=EFFORT_HELP, show_default="standard"),
+        EffortName | None, typer.Option(metavar="EFFORT", help=EFFORT_HELP, show_default="standard")
     ] = None
     time_budget: Annotated[
         str | None,
@@ -174,10 +173,9 @@ class MethodOptions:
             if given[name] is not None:
                 option = f"--{name.replace('_', '-')}"
                 shown = option if given[name] is True else f"{option} {given[name]}"
-                raise InputError(
+                raise combination_error(
                     f"{shown} belongs to --method {owner}; {instead}.",
                     f"Leave {option} out, or give --method {owner}.",
-                    ErrorKind.COMBINATION,
                 )
         if self.method is MethodName.auto:
             return self._auto()
@@ -228,11 +226,10 @@ def parse_levels(text: str | None) -> tuple[str, ...] | None:
     if len(levels) < 2 or not all(levels) or twice:
         wrong = f"names {twice[0]!r} twice" if twice else "has an empty name"
         wrong = "names fewer than two levels" if len(levels) < 2 else wrong
-        raise InputError(
+        raise setting_error(
             f"--levels {text} {wrong}.",
             "Give every value of the target once, from the lowest to the highest, with commas "
             "between them: --levels low,medium,high.",
-            ErrorKind.SETTING,
         )
     return levels
 
@@ -247,10 +244,9 @@ def parse_seconds(option: str, text: str) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([smh]?)\s*", text.lower())
     seconds = float(match[1]) * units[match[2]] if match else 0.0
     if not seconds > 0:
-        raise InputError(
+        raise setting_error(
             f"{option} {text} is not a time above zero.",
             "Give seconds, such as 60, or minutes or hours, such as 5m or 1h.",
-            ErrorKind.SETTING,
         )
     return seconds
 
@@ -279,5 +275,5 @@ def parse_number(
     except (ValueError, OverflowError):
         value = float("nan")
     if not 0 < value < inf or (is_whole and not value.is_integer()):
-        raise InputError(f"{option} {text} is not a number above zero.", remedy, ErrorKind.SETTING)
+        raise setting_error(f"{option} {text} is not a number above zero.", remedy)
     return int(value) if is_whole else value

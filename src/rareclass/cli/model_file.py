@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from rareclass.cli.door import (
     CheckedRows,
@@ -14,8 +13,11 @@ from rareclass.cli.door import (
     Overwrite,
     TableOptions,
     check_new,
+    combination_error,
     command,
     file_or_url,
+    out_option,
+    setting_error,
 )
 from rareclass.cli.rule import PANEL, RuleOptions
 from rareclass.cli.screen import (
@@ -56,21 +58,11 @@ def threshold(
     ] = None,
     *,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Model file to write. Without it the threshold is shown.",
-            parser=file_or_url,
-        ),
+        Path | None, out_option("Model file to write. Without it the threshold is shown.")
     ] = None,
     score: Annotated[
         float | None,
-        typer.Option(
-            "--threshold",
-            help="The threshold itself, a score.",
-            rich_help_panel=PANEL,
-        ),
+        typer.Option("--threshold", help="The threshold itself, a score.", rich_help_panel=PANEL),
     ] = None,
     rare_class: Annotated[
         str | None,
@@ -99,18 +91,16 @@ def threshold(
     rule = asked.rule(time)
     needs_all = rare_class is not None or (rule is not None and rule.needs_time)
     if journal is not None and (data is None or needs_all):
-        raise InputError(
+        raise combination_error(
             "--journal needs DATA, the table of all rows, and takes no --class or alerts a day.",
             "Give DATA, and alerts for so many rows, as in --alerts 50/10000.",
-            ErrorKind.COMBINATION,
         )
     wanted = score if rule is None else rule
     if wanted is None and (asked.prevalence is None or data is not None):
-        raise InputError(
+        raise setting_error(
             "No rule for the threshold is given.",
             "Give one of --alerts, --min-precision, --min-recall, --max-fpr, --cost and "
             "--threshold; or --prevalence alone, for the probabilities.",
-            ErrorKind.SETTING,
         )
     from rareclass.files import check_not_input, check_writable
     from rareclass.model.model_file import save_model
@@ -125,7 +115,7 @@ def threshold(
     written.check(inputs, written.overwrite)
     console = output()
     content = _of_fit(model)
-    print_notes(console, content.notices)
+    print_notes(console, *content.notices)
     told: dict[str, Any] = {}
     if wanted is None:
         changed = content.set_prevalence(asked.prevalence)
@@ -165,9 +155,7 @@ def _of_fit(path: Path) -> "Model":
 @command
 def export(
     model: FittedModel,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="ONNX file to write.", parser=file_or_url)
-    ],
+    out: Annotated[Path, out_option("ONNX file to write.")],
     overwrite: Overwrite = False,
 ) -> None:
     """Write a model as an ONNX file, which is scored without Python; one input a column."""
@@ -178,7 +166,7 @@ def export(
     found = export_file(load(model), out)
     inputs = ", ".join(each.name for each in found.graph.input)
     outputs = ", ".join(each.name for each in found.graph.output)
-    output().print(f"Wrote {out}. Inputs: {inputs}. Outputs: {outputs}.", markup=False)
+    output().print(f"Wrote {out}. Inputs: {inputs}. Outputs: {outputs}.")
 
 
 @command
@@ -213,14 +201,14 @@ def show(model: ModelPath, *, written: OutputOptions) -> None:
         print_leaderboard(console, shown, tried, estimate)
     console.print()
     for line in _decision(told):
-        console.print(line, markup=False)
+        console.print(line)
     if rules := told.get("class_rules"):
         found = {name: rule["threshold"] for name, rule in rules.items()}
-        console.print(class_thresholds(found), markup=False)
+        console.print(class_thresholds(found))
     if told.get("versions"):
         named = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
         console.print(f"Trained with {named}")
-    print_notes(console, told["notices"])
+    print_notes(console, *told["notices"])
     written.give(told)
 
 
@@ -256,7 +244,7 @@ def _print_columns(console: Console, columns: list[dict[str, Any]]) -> None:
     table.add_column("Treatment", overflow="fold")
     for column in columns[:_MOST_COLUMNS]:
         cells = (column.get("name"), column.get("kind"), column.get("treatment"))
-        table.add_row(*(Text(str(each or "")) for each in cells))
+        table.add_row(*(str(each or "") for each in cells))
     console.print(table)
     if len(columns) > _MOST_COLUMNS:
         console.print(f"and {len(columns) - _MOST_COLUMNS} more (--json FILE has all)")

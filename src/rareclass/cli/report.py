@@ -10,12 +10,15 @@ from rareclass.cli.door import (
     OutputOptions,
     TableOptions,
     check_output,
+    combination_error,
     command,
+    file_option,
     file_or_url,
+    out_option,
 )
 from rareclass.cli.rule import costs_of
 from rareclass.cli.screen import file_text, output, print_notes
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import InputError
 
 if TYPE_CHECKING:
     from rareclass.report.model_report import FinishedReport
@@ -36,9 +39,7 @@ def report(
             parser=file_or_url,
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="HTML file to write.", parser=file_or_url)
-    ],
+    out: Annotated[Path, out_option("HTML file to write.")],
     given: Annotated[
         str | None,
         typer.Argument(
@@ -71,16 +72,10 @@ def report(
     ] = None,
     compare: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Model to compare with on the same rows. May be given many times.",
-            parser=file_or_url,
-        ),
+        file_option("Model to compare with on the same rows. May be given many times."),
     ] = None,
     truth: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with the classes, where files of scores lack them.", parser=file_or_url
-        ),
+        Path | None, file_option("File with the classes, where files of scores lack them.")
     ] = None,
     rows: Annotated[
         int,
@@ -114,10 +109,8 @@ def report(
     if model.is_file() and _TABLES & {each.lower() for each in model.suffixes}:
         found = _of_scores(tuple(each for each in (model, data, *others) if each), truth, options)
     elif truth is not None:
-        raise InputError(
-            "--truth is for files of scores, and this is a model.",
-            "Leave it out.",
-            ErrorKind.COMBINATION,
+        raise combination_error(
+            "--truth is for files of scores, and this is a model.", "Leave it out."
         )
     else:
         found = _of_models(model, data, others, options)
@@ -134,8 +127,8 @@ def write_page(path: Path, page: "ReportPage") -> None:
     with replacing(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
     console = output()
-    console.print(page.subtitle, style="bold", markup=False)
-    console.print(page.verdict, markup=False)
+    console.print(page.subtitle, style="bold")
+    console.print(page.verdict)
     console.print(f"Saved {file_text(path)}: open it in a browser; it needs no network.")
 
 
@@ -146,10 +139,8 @@ def _of_scores(
     from rareclass.report.comparison_report import report_on_scores
 
     if options.target is None:
-        raise InputError(
-            f"{paths[0]} is a file of scores: which column has the classes?",
-            "Name it by --target.",
-            ErrorKind.COMBINATION,
+        raise combination_error(
+            f"{paths[0]} is a file of scores: which column has the classes?", "Name it by --target."
         )
     _refuse(options, "A report of files of scores", ("--time", "--cost", "--rows", "--id"))
     files = ScoreFiles(
@@ -186,7 +177,7 @@ def _of_models(
     from rareclass.report.model_report import report_on_held_out, report_on_model
 
     content = open_model(model)
-    print_notes(output(), content.notices)
+    print_notes(output(), *content.notices)
     if data is not None:
         return report_on_model(content, model, data, options)
     for name in _given(options):
@@ -208,8 +199,8 @@ def _given(options: "ReportOptions") -> list[str]:
 def _refuse(options: "ReportOptions", what: str, refused: tuple[str, ...]) -> None:
     for name in _given(options):
         if name in refused:
-            raise InputError(f"{what} takes no {name}.", "Leave it out.", ErrorKind.COMBINATION)
+            raise combination_error(f"{what} takes no {name}.", "Leave it out.")
 
 
 def _needs_data(message: str) -> InputError:
-    return InputError(message, "Give DATA as well.", ErrorKind.COMBINATION)
+    return combination_error(message, "Give DATA as well.")

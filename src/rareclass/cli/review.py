@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from rareclass.cli.door import (
     ColumnOptions,
@@ -16,13 +15,16 @@ from rareclass.cli.door import (
     Positive,
     TableOptions,
     check_output,
+    combination_error,
     command,
+    file_option,
     file_or_url,
     on_this_machine,
     seed_option,
+    setting_error,
 )
 from rareclass.cli.screen import file_text, new_table, output, print_notes
-from rareclass.errors import ErrorKind, InputError, counted, needed_for
+from rareclass.errors import counted, needed_for
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -70,8 +72,7 @@ class VerdictOptions:
         str | None, typer.Option("--id", help="Column that names the rows; by default row numbers.")
     ] = None
     verdicts: Annotated[
-        Path | None,
-        typer.Option(help="List with verdicts filled in, to read first.", parser=file_or_url),
+        Path | None, file_option("List with verdicts filled in, to read first.")
     ] = None
     correct: Annotated[
         bool, typer.Option("--correct", help="Verdicts may replace earlier ones.")
@@ -82,16 +83,13 @@ class VerdictOptions:
         if journal is not None:
             on_this_machine(journal, "--journal")
             if replaced is not None and replaced.resolve() in journal.resolve().parents:
-                raise InputError(
+                raise combination_error(
                     f"--journal {journal} is inside --out {replaced}, which is replaced whole.",
                     "Give the journal a name outside of that folder.",
-                    ErrorKind.COMBINATION,
                 )
         elif self != VerdictOptions():
-            raise InputError(
-                "--id, --verdicts and --correct are about a journal.",
-                "Name it: --journal FILE.",
-                ErrorKind.COMBINATION,
+            raise combination_error(
+                "--id, --verdicts and --correct are about a journal.", "Name it: --journal FILE."
             )
 
     def read(self, console: Console, journal: "ReviewJournal", rows: "ReviewTable") -> None:
@@ -117,8 +115,7 @@ def review(
     ],
     *,
     target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", help="Column of labels; by default the model's."),
+        str | None, typer.Option("--target", "-t", help="Column of labels; by default the model's.")
     ] = None,
     positive: Positive = None,
     rest: Annotated[
@@ -133,10 +130,9 @@ def review(
     ] = None,
     labelled: Annotated[
         Path | None,
-        typer.Option(
-            help="File to write TABLE to with the labels known so far, for rareclass fit: .csv or "
-            ".parquet.",
-            parser=file_or_url,
+        file_option(
+            "File to write TABLE to with the labels known so far, for rareclass fit: .csv or "
+            ".parquet."
         ),
     ] = None,
     page: Annotated[bool, typer.Option("--page", help="Check the rows on a local page.")] = False,
@@ -162,7 +158,7 @@ def review(
     of_model = None if model is None else model.target
     target = target or of_model
     if target is None:
-        raise InputError("--target is missing.", "Name the column of labels.", ErrorKind.SETTING)
+        raise setting_error("--target is missing.", "Name the column of labels.")
     said.check(journal)
     for option, path in (("--list", sheet), ("--labelled", labelled)):
         if path is not None:
@@ -197,7 +193,7 @@ def review(
         _write(console, labelled, read.with_labels(kept))
         rare = " ".join(f"--positive {shlex.quote(label)}" for label in kept.header.rare)
         words = f"{shlex.quote(str(labelled))} --target {shlex.quote(target)} {rare}"
-        console.print(f"Learn from it: rareclass fit {words}", markup=False, soft_wrap=True)
+        console.print(f"Learn from it: rareclass fit {words}", soft_wrap=True)
     print_known(console, kept)
 
 
@@ -205,7 +201,7 @@ def _model_of(given: list[str]) -> "Model | None":
     from rareclass.opening import open_model
 
     if not 1 <= len(given) <= 2:
-        raise InputError("Give a model and a table.", "MODEL may be left out.", ErrorKind.SETTING)
+        raise setting_error("Give a model and a table.", "MODEL may be left out.")
     is_named = len(given) == 2 and given[0] != _NO_MODEL
     return open_model(file_or_url(given[0])) if is_named else None
 
@@ -230,7 +226,7 @@ def _print_list(console: Console, listed: "ReviewList", n_rows: int) -> None:
             name, overflow="ellipsis", no_wrap=True, min_width=None if name == "why" else width
         )
     for line in cells:
-        shown.add_row(*map(Text, line))
+        shown.add_row(*line)
     console.print(shown)
 
 
@@ -266,9 +262,7 @@ def print_known(console: Console, journal: "ReviewJournal") -> None:
     n_open = len({row.key for rows in journal.missing().values() for row in rows})
     console.print(
         f"{journal.path.name} has {counted(len(journal.verdicts), 'verdict')}"
-        f"{f' ({labels})' if labels else ''}; {counted(n_open, 'listed row')} without one",
-        markup=False,
+        f"{f' ({labels})' if labels else ''}; {counted(n_open, 'listed row')} without one"
     )
-    cut = [f"line {each.values['line']} was cut short, and dropped." for each in journal.findings]
-    if cut:
-        print_notes(console, cut)
+    for each in journal.findings:
+        print_notes(console, f"line {each.values['line']} was cut short, and dropped.")

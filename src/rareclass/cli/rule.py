@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.cli.door import combination_error, setting_error
+from rareclass.errors import InputError
 
 if TYPE_CHECKING:
     from rareclass.model.threshold import DecisionRule
@@ -17,55 +18,49 @@ _LEAST_COST = (
 )
 
 
+def _rule_option(help: str, **more: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel=PANEL, **more)
+
+
 @dataclass(frozen=True)
 class RuleOptions:
     """Options on what a threshold is to keep; None where the user gave none."""
 
     alerts: Annotated[
         str | None,
-        typer.Option(
-            help="At most so many alerts: 50/day (or hour, week), which needs --time; or 50/10000 "
-            "in as many rows.",
-            rich_help_panel=PANEL,
+        _rule_option(
+            "At most so many alerts: 50/day (or hour, week), which needs --time; or 50/10000 "
+            "in as many rows."
         ),
     ] = None
     min_precision: Annotated[
         float | None,
-        typer.Option(
-            help="The highest recall with a precision of at least this, such as 0.3.",
-            rich_help_panel=PANEL,
-        ),
+        _rule_option("The highest recall with a precision of at least this, such as 0.3."),
     ] = None
     min_recall: Annotated[
         float | None,
-        typer.Option(
-            help="The highest precision with a recall of at least this, such as 0.9.",
-            rich_help_panel=PANEL,
-        ),
+        _rule_option("The highest precision with a recall of at least this, such as 0.9."),
     ] = None
     max_fpr: Annotated[
         float | None,
-        typer.Option(
-            help="The highest recall with a false-positive rate of at most this, such as 0.01.",
-            rich_help_panel=PANEL,
+        _rule_option(
+            "The highest recall with a false-positive rate of at most this, such as 0.01."
         ),
     ] = None
-    cost: Annotated[str | None, typer.Option(help=_LEAST_COST, rich_help_panel=PANEL)] = None
+    cost: Annotated[str | None, _rule_option(_LEAST_COST)] = None
     confidence: Annotated[
         str | None,
-        typer.Option(
-            help="Probability that new rows keep the rule: 0.9 means in at least 9 of 10 samples; "
+        _rule_option(
+            "Probability that new rows keep the rule: 0.9 means in at least 9 of 10 samples; "
             "none gives no guarantee.",
-            rich_help_panel=PANEL,
             show_default="0.9",
         ),
     ] = None
     prevalence: Annotated[
         float | None,
-        typer.Option(
-            help="Share of rare rows where the model will be used, if it differs from the share "
-            "here; probabilities are adjusted to it as well.",
-            rich_help_panel=PANEL,
+        _rule_option(
+            "Share of rare rows where the model will be used, if it differs from the share "
+            "here; probabilities are adjusted to it as well."
         ),
     ] = None
 
@@ -79,17 +74,15 @@ class RuleOptions:
         sure = {name: given.pop(name) for name in ("confidence", "prevalence") if name in given}
         if len(given) > 1:
             first, second = list(given)[:2]
-            raise InputError(
+            raise combination_error(
                 f"{_option(first)} and {_option(second)} both set the threshold.",
                 "Give one of them.",
-                ErrorKind.COMBINATION,
             )
         if not given:
             if "confidence" in sure:
-                raise InputError(
+                raise combination_error(
                     "--confidence needs a rule for the threshold.",
                     "Give --alerts, --min-precision, --min-recall, --max-fpr or --cost as well.",
-                    ErrorKind.COMBINATION,
                 )
             return None
         from rareclass.model.threshold import DecisionRule
@@ -100,28 +93,25 @@ class RuleOptions:
         except InputError:
             raise
         except ValueError as error:
-            raise InputError(f"{_option(name)} {value}: {error}", "", ErrorKind.SETTING) from error
+            raise setting_error(f"{_option(name)} {value}: {error}", "") from error
         if rule.needs_time and time is None:
-            raise InputError(
+            raise combination_error(
                 f"--alerts {value} needs to know the time of each row.",
                 "Name the column with --time, or give alerts for so many rows, as in 50/10000.",
-                ErrorKind.COMBINATION,
             )
         if rule.needs_time and self.prevalence is not None:
-            raise InputError(
+            raise combination_error(
                 f"--alerts {value} and --prevalence contradict each other: alerts per period are "
                 "counted on these rows, which have another share of rare ones.",
                 "Leave one out, or give alerts for so many rows, as in 50/10000.",
-                ErrorKind.COMBINATION,
             )
         return rule
 
     def _check_prevalence(self) -> None:
         if self.prevalence is not None and not 0.0 < self.prevalence < 1.0:
-            raise InputError(
+            raise setting_error(
                 f"--prevalence {self.prevalence} is not between 0 and 1.",
                 "Give the share of rare rows, such as 0.002.",
-                ErrorKind.SETTING,
             )
 
     def _threshold_rule(self, name: str, value: Any) -> Any:
@@ -140,17 +130,13 @@ class RuleOptions:
     def check_score(self, score: float) -> None:
         """Raise `InputError` where a threshold given as a score is none, or has a rule as well."""
         if not abs(score) < float("inf"):
-            raise InputError(
-                f"--threshold {score} is not a finite number.",
-                "Give a score, such as 2.5.",
-                ErrorKind.SETTING,
+            raise setting_error(
+                f"--threshold {score} is not a finite number.", "Give a score, such as 2.5."
             )
         for name, value in vars(self).items():
             if value is not None and name != "prevalence":
-                raise InputError(
-                    f"--threshold and {_option(name)} both set the threshold.",
-                    "Give one of them.",
-                    ErrorKind.COMBINATION,
+                raise combination_error(
+                    f"--threshold and {_option(name)} both set the threshold.", "Give one of them."
                 )
 
 
@@ -160,10 +146,9 @@ class FitRuleOptions(RuleOptions):
 
     cost: Annotated[
         str | None,
-        typer.Option(
-            help=f"{_LEAST_COST} With --method mibc instead a number: its parameter C, such as "
-            "0.1, 10^-2, or inf; auto cross-validates.",
-            rich_help_panel=PANEL,
+        _rule_option(
+            f"{_LEAST_COST} With --method mibc instead a number: its parameter C, such as "
+            "0.1, 10^-2, or inf; auto cross-validates."
         ),
     ] = None
 
@@ -180,10 +165,8 @@ def _confidence(text: str | None) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise InputError(
-            f"--confidence {text} is not a number.",
-            "Give one such as 0.9, or none.",
-            ErrorKind.SETTING,
+        raise setting_error(
+            f"--confidence {text} is not a number.", "Give one such as 0.9, or none."
         ) from None
 
 
@@ -193,10 +176,9 @@ def _alerts(text: str) -> tuple[int, int | str]:
 
     rate = read_rate(text)
     if rate is None:
-        raise InputError(
+        raise setting_error(
             f"--alerts {text} cannot be read.",
             "Give a number per hour, day or week, such as 50/day, or per rows, such as 50/10000.",
-            ErrorKind.SETTING,
         )
     return rate
 
@@ -211,10 +193,9 @@ def costs_of(text: str) -> dict[str, float | str]:
     for part in text.split(","):
         name, separator, value = (piece.strip() for piece in part.partition("="))
         if not separator or name not in ("fp", "fn", "review") or not value or name in costs:
-            raise InputError(
+            raise setting_error(
                 f"--cost {text} cannot be read at {part.strip()!r}.",
                 "Give fp=5,fn=100, each once, with review=1 if looking at an alert costs as well.",
-                ErrorKind.SETTING,
             )
         try:
             costs[name] = float(value)

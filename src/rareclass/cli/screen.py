@@ -38,8 +38,8 @@ def be_quiet(is_quiet: bool) -> None:
 
 def output() -> Console:
     """Return the console on standard output."""
-    # Brackets in the name of a file or a label are no markup.
-    return Console(highlight=False, soft_wrap=False, markup=False, quiet=_is_quiet)
+    # Names of files, columns and labels are shown as they are: "[b]" and ":x:" mean nothing.
+    return Console(highlight=False, markup=False, emoji=False, quiet=_is_quiet)
 
 
 def new_table(show_header: bool = True) -> Table:
@@ -64,7 +64,7 @@ def print_fault(message: str, remedy: str) -> None:
             console.print(part, soft_wrap=is_long)
 
 
-def print_notes(console: Console, notes: Iterable[str]) -> None:
+def print_notes(console: Console, *notes: str) -> None:
     """Print what the user should know."""
     for note in notes:
         console.print(Text.assemble(("Note: ", "yellow"), note))
@@ -72,9 +72,9 @@ def print_notes(console: Console, notes: Iterable[str]) -> None:
 
 def print_command(console: Console, label: str, command: str) -> None:
     """Print a command to type next; a shell takes it on several lines as on one."""
-    console.print(Text(label))
+    console.print(label)
     for line in folded_command(command, console.width - 2):
-        console.print(Text(f"  {line}", style="bold"), soft_wrap=True)
+        console.print(f"  {line}", style="bold", soft_wrap=True)
 
 
 def folded_command(command: str, width: int) -> list[str]:
@@ -117,7 +117,7 @@ def print_threshold(
     line = f"Threshold {chosen.threshold:.4g}: {what} are called {called}"
     if rare_class == EVERY_CLASS:
         called, line = "any class", class_thresholds(of_classes)
-    console.print(line, markup=False)
+    console.print(line)
     sure = "" if chosen.confidence is None else f", confidence {chosen.confidence:g}"
     if chosen.met and sure and not chosen.guaranteed:
         sure += " (approximate)"
@@ -133,13 +133,13 @@ def print_threshold(
     if chosen.budget is not None:
         console.print(f"  Alert budget: {chosen.budget.sentence()}")
     if rare_class is None and of_classes:
-        console.print(f"  {class_thresholds(of_classes)}", markup=False)
+        console.print(f"  {class_thresholds(of_classes)}")
     if caveat := chosen.caveat():
         remedy = ""
         if not chosen.met:
             weaker = "" if chosen.confidence is None else ", a smaller --confidence"
             remedy = f" To meet it, give a weaker rule{weaker} or more rows."
-        print_notes(console, [caveat + remedy])
+        print_notes(console, caveat + remedy)
 
 
 def _share_text(share: "Interval", chosen: "ChosenThreshold") -> str:
@@ -192,7 +192,7 @@ def _print_classes(console: Console, classes: "Sequence[ClassEstimate]") -> None
     table.add_column("Average precision", no_wrap=True)
     for each in classes:
         cells = f"{each.n_rows:,.0f}", f"{each.auc.value:.3f}", each.average_precision.text()
-        table.add_row(Text(each.name), *cells)
+        table.add_row(each.name, *cells)
     console.print(table)
 
 
@@ -201,7 +201,7 @@ def print_checked(console: Console, found: "CheckedMeasures") -> None:
     print_measures(console, "Measure, of all rows", found.named(), found.level)
     stands, *more = found.sentences()
     console.print(stands)
-    print_notes(console, more)
+    print_notes(console, *more)
 
 
 def print_leaderboard(
@@ -244,17 +244,14 @@ def print_leaderboard(
             f"{sum(row.seconds for row in own):.1f}",
             ", ".join(used),
         ]
-        shown = map(Text, cells[: len(table.columns)])
-        table.add_row(*shown, style="" if weight else "dim")
+        table.add_row(*cells[: len(table.columns)], style="" if weight else "dim")
     console.print(table)
     if estimate is not None and _seems_worse(estimate, [*rows, *also_tried]):
         print_notes(
             console,
-            [
-                "a member above can seem better than the combination: its figures are of its best "
-                "setting, on the rows that chose the setting. The combination is measured on rows "
-                "that it did not learn from."
-            ],
+            "a member above can seem better than the combination: its figures are of its best "
+            "setting, on the rows that chose the setting. The combination is measured on rows "
+            "that it did not learn from.",
         )
 
 
@@ -304,7 +301,7 @@ def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
                 f"significantly {change} alerts than on held-out rows: the rows have changed, or "
                 "the share of rare rows has."
             )
-    print_notes(console, notes)
+    print_notes(console, *notes)
 
 
 def _moved(drift: "Drift") -> list[str]:

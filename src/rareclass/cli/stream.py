@@ -12,9 +12,12 @@ from rareclass.cli.door import (
     ColumnOptions,
     JsonOption,
     SeparatorOption,
+    combination_error,
     command,
+    file_option,
     file_or_url,
     on_this_machine,
+    setting_error,
 )
 from rareclass.cli.screen import file_text, output, print_command
 from rareclass.cli.stream_screen import StreamScreen
@@ -61,9 +64,7 @@ class Learner(StrEnum):
 def stream(
     source: Annotated[
         str,
-        typer.Argument(
-            help="CSV, JSON lines or Parquet file, a folder of them, or - for stdin.",
-        ),
+        typer.Argument(help="CSV, JSON lines or Parquet file, a folder of them, or - for stdin."),
     ],
     target: Annotated[
         str, typer.Option("--target", "-t", help="Column that holds the classes; may be empty.")
@@ -107,8 +108,7 @@ def stream(
     hold: Annotated[
         int,
         typer.Option(
-            min=1,
-            help="Most rows to keep while they wait for a label, and labels for a row.",
+            min=1, help="Most rows to keep while they wait for a label, and labels for a row."
         ),
     ] = 100_000,
     columns: ColumnOptions,
@@ -125,7 +125,7 @@ def stream(
         Tails | None,
         typer.Option(
             help="Outliers: asinh transform, clip at 10 standard deviations, or linear, no "
-            "change. By default linear for mixture, else asinh.",
+            "change. By default linear for mixture, else asinh."
         ),
     ] = None,
     every: Annotated[
@@ -146,10 +146,7 @@ def stream(
         int | None, typer.Option(min=0, help="Stop if more rows than this cannot be read.")
     ] = None,
     alerts: Annotated[
-        Path | None,
-        typer.Option(
-            help="File to append alerts to, with reasons: .jsonl or .csv.", parser=file_or_url
-        ),
+        Path | None, file_option("File to append alerts to, with reasons: .jsonl or .csv.")
     ] = None,
     alert_budget: Annotated[
         str | None,
@@ -166,7 +163,7 @@ def stream(
         typer.Option(
             help="When columns drift or a measure falls: report prints it; reset also resets the "
             "learner's step sizes, so that it adapts quickly. auto keeps the setting of the "
-            "folder; in a new folder it is reset for mixture, else report.",
+            "folder; in a new folder it is reset for mixture, else report."
         ),
     ] = OnDrift.auto,
     strict: Annotated[
@@ -186,16 +183,13 @@ def stream(
     if alerts is not None:
         on_this_machine(alerts, "--alerts")
     if top > window:
-        raise InputError(
+        raise combination_error(
             f"--top {top}: the window has {counted(window, 'row')} only.",
             "Raise --window or lower --top.",
-            ErrorKind.COMBINATION,
         )
     if not 0 < half_life < float("inf"):
-        raise InputError(
-            f"--half-life {half_life} is not a number of rows above 0.",
-            "Give rows, such as 10000.",
-            ErrorKind.SETTING,
+        raise setting_error(
+            f"--half-life {half_life} is not a number of rows above 0.", "Give rows, such as 10000."
         )
     _check_source(source, follow)
     from rareclass.stream.options import (
@@ -253,10 +247,9 @@ def _check_source(source: str, follow: bool) -> None:
         )
     place = path_of(source)
     if follow and isinstance(place, RemotePath):
-        raise InputError(
+        raise combination_error(
             f"--follow: {place} is not on this machine.",
             "Leave it out: the same command, given again, continues with the new rows.",
-            ErrorKind.COMBINATION,
         )
     if source != "-" and not place.exists():
         raise InputError(
@@ -309,9 +302,9 @@ def _learn(
             said = f"Stopped after {rows}."
         elif report.counters.rows == screen.rows_at_start:
             said = f"No new rows: {name} ends after the {rows} already learned."
-        console.print(said, style="bold", markup=False, soft_wrap=True)
+        console.print(said, style="bold", soft_wrap=True)
         _print_counts(console, options, loop.state, report)
-        console.print(f"Checkpoint: {file_text(saved)}", markup=False, soft_wrap=True)
+        console.print(f"Checkpoint: {file_text(saved)}", soft_wrap=True)
         if interruption.signal is not None:
             console.print("The same command continues from there.")
         elif report.counters.has_both_classes:
@@ -337,22 +330,21 @@ def _print_counts(
         parts.append(f"{counters.unlabelled:,} without a label")
     if options.id_column is not None:
         parts += [f"{report.held:,} waiting for a label", f"{report.dropped:,} dropped unlabelled"]
-    console.print(f"Rows: {', '.join(parts)}.", markup=False)
+    console.print(f"Rows: {', '.join(parts)}.")
     if report.early_labels or report.early_labels_dropped:
         held = counted(report.early_labels, "waits", "wait")
         dropped = f", {report.early_labels_dropped:,} were dropped (--hold keeps more)"
         said = f"{held} for a later row{dropped if report.early_labels_dropped else ''}."
-        console.print(f"Labels: {said}", markup=False)
+        console.print(f"Labels: {said}")
     if counters.labelled and not counters.rare:
         console.print(
             f"No label is {state.saved.labels.rare!r} so far, so nothing was learned. If the rare "
             "class has another name, give it with --positive, and a new --checkpoint folder.",
-            markup=False,
-        )  # fmt: skip
+            )  # fmt: skip
     if report.rejected:
         rejected = counted(report.rejected, "row")
         said = f"Rejected: {rejected}, with reasons in {state.rejected.path}"
-        console.print(said, markup=False, soft_wrap=True)
+        console.print(said, soft_wrap=True)
     if state.alerts is not None:
         said = f"Alerts: {report.alerts:,}, at most {options.budget.words}, in {options.alerts}"
-        console.print(said, markup=False, soft_wrap=True)
+        console.print(said, soft_wrap=True)

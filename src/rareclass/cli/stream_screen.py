@@ -46,7 +46,7 @@ class StreamScreen:
         self._rows = event.rows
         self._waiting = event.kind == "waiting"
         if event.kind == "note":
-            print_notes(self._console, [event.text])
+            print_notes(self._console, event.text)
         elif event.kind == "went on":
             self.rows_at_start = event.rows
             if event.rows:
@@ -56,7 +56,7 @@ class StreamScreen:
         elif event.kind == "report" and event.report is not None:
             self._reports.append(event.report)
             if self._live is None:
-                self._console.print(self._line(event.report), markup=False, soft_wrap=True)
+                self._console.print(self._line(event.report), soft_wrap=True)
 
     def __rich__(self) -> RenderableType:
         """Return the table of the last reports over a line on the present."""
