@@ -108,8 +108,6 @@ def test_options_reach_the_table_and_its_own_threshold_is_marked(rows, model) ->
     assert "fp 1, fn 9" in cost.ax_.get_ylabel()
     with pytest.raises(ValueError, match="no costs"):
         CostDisplay.from_predictions(y, scores)
-    lift = GainsDisplay.from_predictions(y, scores).plot(lift=True)
-    assert lift.ax_.get_yscale() == "log"
 
 
 def test_what_has_no_scores_is_refused(rows) -> None:

@@ -151,7 +151,7 @@ def test_names_are_unique_and_what_they_refer_to_is_there(page: str) -> None:
 
 def test_every_plot_has_a_title_a_description_and_its_numbers(page: str) -> None:
     plots = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-    assert len(plots) == 9
+    assert len(plots) == 8
     for plot in plots:
         assert re.search(r'role="img" aria-labelledby="([\w-]+)-title \1-desc"', plot)
         assert "<title" in plot
@@ -159,7 +159,7 @@ def test_every_plot_has_a_title_a_description_and_its_numbers(page: str) -> None
         assert "<text" in plot  # searched and read, no outlines of letters
         # Colours are the page's, so that a theme changes them.
         assert not re.search(r"#[0-9a-f]{6}", plot, re.IGNORECASE)
-    assert page.count("<details>") == 9  # the curves against alerts have ten thresholds
+    assert page.count("<details>") == 8  # the curves against alerts have ten thresholds
 
 
 def test_without_javascript_the_own_threshold_and_ten_more_are_there(

@@ -87,7 +87,9 @@ def audit(
     settings = FitSettings(
         target=target,
         positive=tuple(positive or ()),
-        **columns.settings,
+        drop=columns.settings["drop"],
+        keep=columns.settings["keep"],
+        categories=columns.settings["categories"],
         method=AutoMethod(),
         id_column=id_column,
     )

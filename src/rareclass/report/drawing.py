@@ -32,18 +32,9 @@ CYCLE = ((BLUE, "-"), (VERMILLION, "--"), (GREEN, "-."), (PURPLE, ":"), (AMBER, 
 # Colours of text and lines, unlike any of a curve: a page replaces them by its own.
 INK, MUTED, LINE, PAPER = "#1A1B1E", "#5C6370", "#DDE1E7", "#FEFEFE"
 _THEME = {
-    BLUE: "blue",
-    VERMILLION: "vermillion",
-    GREEN: "green",
-    AMBER: "amber",
-    PURPLE: "purple",
-    SKY: "sky",
-    GREY: "grey",
-    INK: "ink",
-    MUTED: "muted",
-    LINE: "line",
-    PAPER: "paper",
-}
+    BLUE: "blue", VERMILLION: "vermillion", GREEN: "green", AMBER: "amber", PURPLE: "purple",
+    SKY: "sky", GREY: "grey", INK: "ink", MUTED: "muted", LINE: "line", PAPER: "paper",
+}  # fmt: skip
 BAND = 0.18
 """Opacity of intervals."""
 SMALL, WIDE = (4.7, 3.3), (7.2, 3.2)
@@ -75,18 +66,8 @@ _STYLE: dict[Any, Any] = {
 }
 
 Draw = Callable[["Axes"], None]
-
-
-def new_axes(ax: Any) -> "Axes":
-    """Return the axes given, or those of a new figure of pyplot, as scikit-learn's displays do.
-
-    Raises `ImportError` with the remedy where matplotlib is missing.
-    """
-    if ax is not None:
-        return ax
-    with needed_for("A plot", "rareclass[cli]"):
-        from matplotlib import pyplot
-    return pyplot.subplots(layout="constrained")[1]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 def new_figure(size: tuple[float, float], name: str) -> "Figure":
@@ -213,8 +194,11 @@ def _themed(svg: str, key: str, title: str, description: str) -> str:
     )
 
 
-class Display:
-    """A plot in the convention of scikit-learn's displays; base of all of them.
+class RankingDisplay:
+    """A plot of scores beside classes, in the convention of scikit-learn's displays.
+
+    `from_estimator` and `from_predictions` make and draw it. The attributes hold the numbers that
+    are drawn; `plot` draws them again, on any axes.
 
     Attributes
     ----------
@@ -224,6 +208,7 @@ class Display:
         Set by `plot`.
     """
 
+    of_probabilities: ClassVar[bool] = False  # drawn from probabilities, not scores
     ax_: "Axes"
     figure_: "Figure"
 
@@ -235,31 +220,20 @@ class Display:
         """Draw on axes, by default those of a new figure of pyplot, and return the display.
 
         `style` is such as ``color`` and ``linestyle`` of the main line, where the plot has one.
+        Raises `ImportError` with the remedy where matplotlib is missing.
         """
-        self.ax_ = new_axes(ax)
-        self.figure_ = self.ax_.get_figure()  # type: ignore[assignment]
-        self._draw(self.ax_, **style)
+        if ax is None:
+            with needed_for("A plot", "rareclass[cli]"):
+                from matplotlib import pyplot
+            ax = pyplot.subplots(layout="constrained")[1]
+        self.ax_, self.figure_ = ax, ax.get_figure()
+        self._draw(ax, **style)
         return self
-
-
-class RankingDisplay(Display):
-    """A plot of scores beside classes.
-
-    `from_estimator` and `from_predictions` make and draw it. The attributes hold the numbers that
-    are drawn; `plot` draws them again, on any axes.
-    """
-
-    of_probabilities: ClassVar[bool] = False  # drawn from probabilities, not scores
 
     @classmethod
     @abstractmethod
     def _of(
-        cls,
-        rare: NDArray[np.bool_],
-        scores: NDArray[np.float64],
-        weight: NDArray[np.float64] | None,
-        name: str | None,
-        **options: Any,
+        cls, rare: Mask, scores: Floats, weight: Floats | None, name: str | None, **options: Any
     ) -> Self:
         """Count the rows."""
 
@@ -306,7 +280,8 @@ class RankingDisplay(Display):
             Without matplotlib.
         """
         scores = np.asarray(y_score, dtype=np.float64)
-        rare = rare_rows(y_true, len(scores), pos_label, sample_weight)
+        rare = np.zeros(len(scores), dtype=bool)
+        rare[read_labels(y_true, sample_weight, pos_label, len(scores)).rare] = True
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return cls._of(rare, scores, weight, name, **options).plot(ax=ax)
 
@@ -365,16 +340,7 @@ class RankingDisplay(Display):
         )
 
 
-def rare_rows(
-    y: ArrayLike, n_rows: int, pos_label: Any, sample_weight: ArrayLike | None = None
-) -> NDArray[np.bool_]:
-    """Return True for each row of the rare class; raises `ValueError` as `read_labels`."""
-    rare = np.zeros(n_rows, dtype=bool)
-    rare[read_labels(y, sample_weight, pos_label, n_rows).rare] = True
-    return rare
-
-
-def _probabilities(estimator: Any, X: Any, pos_label: Any) -> NDArray[np.float64]:
+def _probabilities(estimator: Any, X: Any, pos_label: Any) -> Floats:
     """Probabilities of the rare class."""
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(f"{type(estimator).__name__} has no probabilities.")

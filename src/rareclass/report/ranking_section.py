@@ -1,4 +1,4 @@
-"""The section on how well the rare rows are ranked: precision and recall, ROC, gains and lift."""
+"""The section on how well the rare rows are ranked: precision and recall, ROC, and gains."""
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -11,6 +11,8 @@ from rareclass.report.drawing import (
     BLUE,
     GREY,
     INK,
+    Floats,
+    Mask,
     RankingDisplay,
     log_axis,
     plot_of,
@@ -60,12 +62,7 @@ class TableDisplay(RankingDisplay):
 
     @classmethod
     def _of(
-        cls,
-        rare: NDArray[np.bool_],
-        scores: NDArray[np.float64],
-        weight: NDArray[np.float64] | None,
-        name: str | None,
-        **options: Any,
+        cls, rare: Mask, scores: Floats, weight: Floats | None, name: str | None, **options: Any
     ) -> Self:
         table, value = ThresholdTable.of(rare, scores, weight, **options), None
         if cls._measure is not None:
@@ -181,44 +178,35 @@ class GainsDisplay(TableDisplay):
     """Share of the rare rows that the highest rows hold, on a logarithmic axis of all rows.
 
     The axis reaches from a hundredth of a percent to all rows, as budgets for reviewing alerts do.
-    With ``lift=True`` in `plot` the vertical axis is the lift: how many times more rare rows the
-    highest rows hold than as many rows drawn at random.
-
     Parameters
     ----------
     table, name, value
         No `value`.
     """
 
-    def _draw(self, ax: "Axes", lift: bool = False, **style: Any) -> None:
+    def _draw(self, ax: "Axes", **style: Any) -> None:
         gains = Gains.of(self.table)
         kept = np.unique(np.linspace(0, len(gains.share) - 1, _MOST_DRAWN).astype(int))
-        draw_curve(ax, gains.share, gains.lift if lift else gains.gain, kept, self.name, style)
+        draw_curve(ax, gains.share, gains.gain, kept, self.name, style)
         x = np.geomspace(gains.share[0], 1.0, 60)
-        chance = np.ones(60) if lift else x
-        ax.plot(x, chance, color=GREY, linestyle=":", linewidth=1.2, label="random order")
+        ax.plot(x, x, color=GREY, linestyle=":", linewidth=1.2, label="random order")
         rate = self.table.n_rare / self.table.n_rows
-        best = np.minimum(x / rate, 1.0) / (x if lift else 1.0)
+        best = np.minimum(x / rate, 1.0)
         ax.plot(x, best, color=GREY, linestyle="--", linewidth=1.0, label="perfect order")
         log_axis(ax.xaxis, "highest rows, as a share of all", percent=True)
         ax.set_xlim(max(gains.share[0], 1e-5), 1.0)
-        if lift:
-            log_axis(ax.yaxis, "lift: times as many as at random")
-        else:
-            share_axis(ax.yaxis, "share of the rare rows found")
-            ax.set_ylim(-0.02, 1.05)
+        share_axis(ax.yaxis, "share of the rare rows found")
+        ax.set_ylim(-0.02, 1.05)
         ax.legend()
 
 
 def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Interval) -> Section:
-    """Section with four curves and the numbers behind them."""
+    """Section with three curves and the numbers behind them."""
     gains = Gains.of(table)
     half = percent_with_bounds(table.precision.at(table.at_recall(0.5)))
     of_top = percent_with_bounds(table.recall.at(table.at_alerts(0.01 * table.n_rows)))
     top = float(gains.lift.value[min(len(gains.lift.value) - 1, max(table.at_alerts(100) - 1, 0))])
     n_top = whole(min(100.0, table.n_rows))
-    of_gains = _gains_table(gains)
-    display = GainsDisplay(table)
     plots = (
         plot_of(
             PrecisionRecallDisplay(table, value=average_precision)._draw,
@@ -238,20 +226,13 @@ def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Int
             _roc_table(table),
         ),
         plot_of(
-            display._draw,
+            GainsDisplay(table)._draw,
             "gains",
             "Gains: what the highest rows hold",
-            f"The highest 1 % of the rows hold {of_top} of the rare ones. The axis of rows is "
-            "logarithmic: what matters happens among the first.",
-            of_gains,
-        ),
-        plot_of(
-            lambda ax: display._draw(ax, lift=True),
-            "lift",
-            "Lift: times as many as at random",
-            f"Among the {n_top} highest rows there are {amount(top)} times as many rare ones as "
-            f"among {n_top} drawn at random. Both axes are logarithmic. {_POINTWISE}",
-            of_gains,
+            f"The highest 1 % of the rows hold {of_top} of the rare ones. Among the {n_top} "
+            f"highest rows there are {amount(top)} times as many rare ones as among {n_top} drawn "
+            "at random. The axis of rows is logarithmic: what matters happens among the first.",
+            _gains_table(gains),
         ),
     )
     lead = "Whatever the threshold: do rare rows score higher than the majority?"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rareclass.metrics.intervals import Interval, exact_interval
 from rareclass.model.drift import AlertRate
@@ -16,6 +16,8 @@ from rareclass.report.drawing import (
     GREY,
     INK,
     VERMILLION,
+    Floats,
+    Mask,
     RankingDisplay,
     log_axis,
     plot_of,
@@ -37,7 +39,6 @@ from rareclass.report.threshold_table import LEVEL
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 # Bins for a factor of ten of probability, before any are merged.
 _A_DECADE = 3
@@ -155,12 +156,7 @@ class ReliabilityDisplay(RankingDisplay):
 
     @classmethod
     def _of(
-        cls,
-        rare: NDArray[np.bool_],
-        scores: NDArray[np.float64],
-        weight: NDArray[np.float64] | None,
-        name: str | None,
-        **options: Any,
+        cls, rare: Mask, scores: Floats, weight: Floats | None, name: str | None, **options: Any
     ) -> Self:
         return cls(Reliability.of(rare, scores, weight, **options), name=name)
 
@@ -287,12 +283,7 @@ class ScoreDistributionDisplay(RankingDisplay):
 
     @classmethod
     def _of(
-        cls,
-        rare: NDArray[np.bool_],
-        scores: NDArray[np.float64],
-        weight: NDArray[np.float64] | None,
-        name: str | None,
-        **options: Any,
+        cls, rare: Mask, scores: Floats, weight: Floats | None, name: str | None, **options: Any
     ) -> Self:
         return cls(ScoreDistribution.of(rare, scores, weight), name=name, **options)
 
