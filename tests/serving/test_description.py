@@ -122,9 +122,7 @@ def test_figures_are_of_the_last_full_window(
 ) -> None:
     monkeypatch.setattr("rareclass.serving.live_model.WINDOW_ROWS", 100)
     monkeypatch.setattr("rareclass.serving.live_model._LOOK_ROWS", 50)
-    live = LiveModel(fitted).now
-    drift = live.drift
-    assert drift is not None
+    drift = LiveModel(fitted).now.drift
     rows = NEW.with_columns(member=pl.col("member").cast(pl.String))
     far = rows.with_columns(amount=pl.col("amount") + 500)
     times = [drift.add(part, 0) for part in rows[:100].iter_slices(25)]

@@ -1,12 +1,12 @@
 """Estimators of numbers: scores, labels and probabilities of the library, in another runtime."""
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -27,7 +27,12 @@ from rareclass import (
     StochasticRankRC,
     to_onnx,
 )
+from rareclass.decide.calibration.calibration import METHODS, Calibration
+from rareclass.encoding.bounded_numbers import BoundedNumbers
 from rareclass.errors import ErrorKind, InputError
+from rareclass.model.onnx.estimators import ModelOutputs, finished, probability
+from rareclass.model.onnx.graph import Graph, TableInputs, Tensor
+from rareclass.model.onnx.rare_classifier import bounded
 from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp
 from to_onnx.sessions import answers, differences
 
@@ -38,7 +43,9 @@ KERNELS = {
     "linear": RankSVM(),
     "polynomial": RankRC(kernel="polynomial"),
     "learned scales": RankRC(width=2.0),
+    "linear by landmarks": RankRC(kernel="linear"),
     "sparse": RankRC(penalty="l1"),
+    "no landmark": RankRC(lam=1e9, penalty="l1"),
     "stochastic": StochasticRankRC(random_state=0),
 }
 LINEAR = {
@@ -87,19 +94,6 @@ def test_scores_are_those_of_the_library(name, table):
     scale = max(1.0, float(np.abs(model.score_samples(new)).max()))
     assert apart <= PARITY * scale
     assert same or np.abs(model.score_samples(new) - model.offset_).min() <= PARITY * scale
-
-
-@pytest.mark.parametrize(
-    "model", [*KERNELS.values(), RankRC(kernel="linear"), RankRC(lam=1e9, penalty="l1")], ids=repr
-)
-@pytest.mark.filterwarnings("ignore")  # of a model without a landmark
-def test_each_kernel_is_that_of_the_library(model):
-    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 6 == 0
-    X[y] += 1.0
-    model = clone(model).fit(X, y)
-    apart, _, same = differences(answers(to_onnx(model), X), model, X)
-    assert apart <= PARITY
-    assert same
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -181,3 +175,38 @@ def test_a_missing_package_is_named(monkeypatch):
     assert refused(model) == (
         'to_onnx needs onnx, which is not installed. Install it: pip install "rareclass[onnx]".'
     )
+
+
+# -- parts of a graph beside what they stand for -----------------------------------------------
+
+
+def value_of(formula: Callable[[Tensor], Tensor], X: np.ndarray) -> np.ndarray:
+    """Return the value of a formula of tensors at a matrix."""
+    graph = Graph()
+    inputs = TableInputs(graph, Tensor(graph, "X"))
+    outputs = ModelOutputs(formula(Tensor(graph, "X")), None, None)
+    return answers(finished(inputs, outputs, X.shape[1]), X)["score"]
+
+
+@pytest.mark.parametrize("how", ["quantiles", "clipped"])
+def test_numbers_are_bounded_as_the_library_bounds_them(how: str) -> None:
+    random = np.random.default_rng(0)
+    X = random.standard_cauchy(size=(200, 3)) * [1.0, 1e3, 1e-3] + [0.0, 5.0, -1.0]
+    X[::3, 1] = 0.0
+    numbers = BoundedNumbers(how).fit(X)
+    new = np.concatenate([X, 10.0 * X, [[np.nan, 0.0, 1e30]]])
+    found = value_of(lambda tensor: bounded(tensor, numbers), new)
+    np.testing.assert_allclose(found, numbers.transform(new), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("are_shares", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_probabilities_are_those_of_the_map(method: str, are_shares: bool) -> None:
+    random = np.random.default_rng(1)
+    y = np.arange(300) % 10 == 0
+    scores = random.normal(size=300) + 1.5 * y
+    scores = 1.0 / (1.0 + np.exp(-scores)) if are_shares else 20.0 * scores + 7.0
+    calibration = Calibration.fit(y.astype(int), scores, method=method)
+    new = np.concatenate([scores, [0.0, 1.0, 0.5, 3.0, -3.0]])
+    found = value_of(lambda tensor: probability(tensor, calibration), new[:, None])
+    np.testing.assert_allclose(found[:, 0], calibration(new), rtol=1e-9, atol=1e-12)

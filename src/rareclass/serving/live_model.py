@@ -241,8 +241,8 @@ class ServedModel:
             for row in explained.iter_rows(named=True)
         ]
 
-    def drift(self) -> InputDrift | None:
-        """Make a counter of drift from training; None where training is not known."""
+    def drift(self) -> InputDrift:
+        """Make a counter of drift from training."""
         return InputDrift(self._content)
 
     def check(self) -> None:

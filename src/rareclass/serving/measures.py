@@ -13,16 +13,17 @@ from prometheus_client.core import (
 )
 from prometheus_client.process_collector import ProcessCollector
 
-from rareclass.serving.live_model import Live, RowScores
+from rareclass.serving.live_model import InputDrift, Live, RowScores
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 class Measures:
-    """Counts requests and rows in a registry of its own."""
+    """Counts requests and rows in a registry of its own; asked, it tells of the model as well."""
 
     def __init__(self, current: Callable[[], Live]) -> None:
+        self._current = current
         self._registry = CollectorRegistry()
         # Counting the scored rows keeps no request waiting.
         self._looks = ThreadPoolExecutor(1, thread_name_prefix="look")
@@ -49,7 +50,7 @@ class Measures:
             "rareclass_requests_in_flight", "Requests being answered.", registry=self._registry
         )
         ProcessCollector(registry=self._registry)
-        self._registry.register(_ModelMeasures(current))
+        self._registry.register(self)
 
     def request(self, path: str, status: int, seconds: float, kind: str) -> None:
         """Count a request; `kind` is the kind of its error, or empty."""
@@ -64,7 +65,7 @@ class Measures:
             if n_rows:
                 self._rows.labels(name).inc(n_rows)
         live.scores.add(scores.columns["score"].to_numpy())
-        if live.drift is not None and live.drift.add(rows, int(n_called[-1])):
+        if live.drift.add(rows, int(n_called[-1])):
             self._looks.submit(live.drift.look)
 
     def load(self, outcome: str) -> None:
@@ -79,19 +80,8 @@ class Measures:
         """All measures in the text format of Prometheus; counts the rows held first."""
         return generate_latest(self._registry)
 
-
-class _ModelMeasures:
-    """Measures of the model that answers now, gathered when Prometheus asks."""
-
-    def __init__(self, current: Callable[[], Live]) -> None:
-        self._current = current
-
-    def describe(self) -> list[Metric]:
-        """No measures, so that registering needs no model."""
-        return []
-
     def collect(self) -> Iterable[Metric]:
-        """Measures of the model that answers now."""
+        """Measures of the model that answers now, gathered when Prometheus asks."""
         live = self._current()
         info = GaugeMetricFamily(
             "rareclass_model_info", "The model that answers.", labels=("model", "target", "method")
@@ -110,13 +100,11 @@ class _ModelMeasures:
         # No sum: scores may be below 0, and Prometheus lets a histogram's sum only grow.
         scores.add_metric((live.name,), live.scores.up_to(), None)
         yield scores
-        yield from _drift_measures(live)
+        yield from _drift_measures(live.drift)
 
 
-def _drift_measures(live: Live) -> Iterable[Metric]:
-    if live.drift is None:
-        return
-    n_rows, columns, alerts = live.drift.figures()
+def _drift_measures(drift: InputDrift) -> Iterable[Metric]:
+    n_rows, columns, alerts = drift.figures()
     yield GaugeMetricFamily(
         "rareclass_input_window_rows", "Latest rows that the figures of inputs are of.", n_rows
     )

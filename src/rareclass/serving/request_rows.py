@@ -132,12 +132,6 @@ class RequestRows:
 
     def _faults(self, column: Column) -> list[Fault]:
         """First fault of a column, in a list that is empty where there is none."""
-        cells = self.cells[column.name]
-        for k, cell in enumerate(cells):
-            if isinstance(cell, dict | list):
-                what = "a list" if isinstance(cell, list) else "an object"
-                message = f"Column {column.name!r} holds {what} at row {k + 1}."
-                return [Fault(k + 1, column.name, message, "Give one value, or null.")]
         try:
             read_as_trained(self._frame([column]), [column], 1)
         except InputError as error:
@@ -148,8 +142,14 @@ class RequestRows:
 def _as_words(name: str, cells: Sequence[Any]) -> pl.Series:
     words, wrong = read_words(np.fromiter(cells, dtype=object, count=len(cells)), AS_WRITTEN)
     if wrong.any():
+        row = int(wrong.argmax())
+        what = "a list" if isinstance(cells[row], list) else "an object"
         raise InputError(
-            "a list or an object", "Give one value, or null.", ErrorKind.CELL, column=name
+            f"Column {name!r} holds {what} at row {row + 1}.",
+            "Give one value, or null.",
+            ErrorKind.CELL,
+            column=name,
+            row=row + 1,
         )
     return pl.Series(name, words.tolist(), pl.String)
 
