@@ -15,27 +15,6 @@ _STRIDE = 64
 
 
 @njit(cache=True, nogil=True)
-def add_to_cells(
-    distinct: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    weight: NDArray[np.float64] | None,
-    cells: NDArray[np.float64],
-) -> None:
-    """Add each row's weight, or 1, to its cell: gap 0, tie 0, gap 1, tie 1, ..., gap d.
-
-    Every cell is a sum of its own rows in row order: differences of one long running sum would
-    lose the small weights.
-    """
-    coarse = distinct[::_STRIDE].copy()
-    found, steps = np.empty(_LANES, np.int64), np.zeros(2, np.int64)
-    for start in range(0, scores.shape[0], _LANES):
-        lanes = min(_LANES, scores.shape[0] - start)
-        _search_lanes(distinct, coarse, scores, start, lanes, steps, found)
-        for k in range(lanes):
-            cells[found[k]] += 1.0 if weight is None else weight[start + k]
-
-
-@njit(cache=True, nogil=True)
 def find_cells(
     distinct: NDArray[np.float64], scores: NDArray[np.float64], cell: NDArray[np.int64]
 ) -> None:

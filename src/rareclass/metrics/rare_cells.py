@@ -61,7 +61,7 @@ def cells_of(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = 
 def collapse(split: ScoredClasses) -> RareCells:
     """Count both classes around the d distinct rare scores.
 
-    From `_SEARCH_FROM` rows on by `collapse_by_searching`: O(n log d) time, O(n_rare) memory.
+    From `_SEARCH_FROM` rows on by `collapse_by_searching`: O(n log d) time, O(n) memory.
     Below that by `collapse_by_sorting`: O(n log n) time, O(n) memory.
     """
     is_large = is_worth_compiling(split.rare.size + split.majority.size)
@@ -81,13 +81,9 @@ def collapse_by_searching(split: ScoredClasses) -> RareCells:
 
 
 def search(distinct: FloatArray, scores: FloatArray, weight: FloatArray | None) -> FloatArray:
-    """Weight of the rows in each of the 2 d + 1 cells."""
-    # Not at the top: numba takes longer to load than small samples take to sort.
-    from rareclass.metrics import _ranking_jit as jit
-
-    cells = np.zeros(2 * distinct.size + 1)
-    jit.add_to_cells(distinct, scores, weight, cells)
-    return cells
+    """Weight of the rows in each of the 2 d + 1 cells, added in row order."""
+    cell = find_cells(distinct, scores, compiled=True)
+    return np.bincount(cell, weight, 2 * distinct.size + 1).astype(np.float64)
 
 
 def collapse_by_sorting(split: ScoredClasses) -> RareCells:
@@ -126,6 +122,7 @@ def weigh_distinct(scores: FloatArray, weight: FloatArray | None) -> tuple[Float
 def find_cells(distinct: FloatArray, scores: FloatArray, compiled: bool) -> NDArray[np.int64]:
     """Cell of each row: gap 0, tie 0, gap 1, tie 1, ..., gap d; O(n log d) time."""
     if compiled:
+        # Not at the top: numba takes longer to load than small samples take to sort.
         from rareclass.metrics import _ranking_jit as jit
 
         cell = np.empty(scores.size, np.int64)
