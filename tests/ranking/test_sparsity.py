@@ -282,7 +282,7 @@ def test_cross_validation_goes_from_the_first_landmark_down():
     model = RankRCCV(penalty="l1", cv=3, random_state=0).fit(X, Y)
     results = model.cv_results_
     prepared = RankRC()._prepare(X, Y, None)
-    lams = default_lams([partial(prepared.problem, 1.0, None, None, unit_norm)])
+    lams = default_lams(partial(prepared.problem, 1.0, coordinates=unit_norm))
     np.testing.assert_allclose(results["lam"], lams, rtol=1e-12)
     exponents = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, *range(1, 33)])
     np.testing.assert_allclose(lams, lam_max(problem_of(X, Y)) * 2 ** (-exponents / 2), rtol=1e-12)
@@ -296,31 +296,10 @@ def test_cross_validation_goes_from_the_first_landmark_down():
     assert len(RankRCCV(cv=3).fit(X, Y).cv_results_["lam"]) == 16
 
 
-def test_the_grid_of_several_losses_ends_where_the_smallest_ends():
-    prepared = RankRC()._prepare(X, Y, None)
-    one = partial(prepared.problem, 1.0, None, None, unit_norm)
-
-    def fainter():
-        problem = one()
-        return replace(problem, scale=problem.scale / 100.0)
-
-    alone, both = default_lams([one]), default_lams([fainter, one])
-    np.testing.assert_allclose(both[: len(alone)], alone, rtol=1e-12)
-    # As far below the fainter's first lam, a hundredth, as the grid of one goes; half a step more.
-    assert 0.7 < both[-1] / (alone[-1] / 100.0) <= 1.0
-
-
-def test_the_grid_of_losses_is_that_of_those_which_use_landmarks():
-    prepared = RankRC()._prepare(X, Y, None)
-    one = partial(prepared.problem, 1.0, None, None, unit_norm)
-
-    def silent():
-        return replace(one(), scale=0.0)
-
-    np.testing.assert_allclose(default_lams([silent, one]), default_lams([one]), rtol=1e-12)
-    # Where there are none, any lam gives the same model.
-    alone = np.array(default_lams([silent]))
-    assert ((alone > 0.0) & (alone < 1.0)).all()
+def test_there_is_a_grid_of_lams_where_no_landmark_is_of_use():
+    problem = RankRC()._prepare(X, Y, None).problem(1.0, coordinates=unit_norm)
+    lams = np.array(default_lams(lambda: replace(problem, scale=0.0)))
+    assert ((lams > 0.0) & (lams < 1.0)).all()
 
 
 def test_lams_on_the_way_have_even_ratios():

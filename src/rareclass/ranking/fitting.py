@@ -1,6 +1,6 @@
 """Learned machines of prepared rows: solutions of the path, thresholds, warnings."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ from rareclass.ranking.targets import RankingScores, TwoClasses
 from rareclass.rows import RowSource
 
 PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
-# Rounding error that stops the solver below this optimality is nobody's concern.
+# Below this optimality, do not warn when rounding stops the solver.
 ROUNDING_TOL = 1e-5
 # What tol="auto" comes to: beyond so many summed rows, where a pass is dear, the minimum is found
 # to well within what the rare rows' being a sample moves it by (docs/decisions/0009).
@@ -61,27 +61,26 @@ class Penalty:
 
     coordinates: Coordinates  # makes the matrix from unknowns to coefficients
     starts: Starts | None  # makes its solvers, for `solve_paths`
-    # makes a grid of lams for problems on all rows that differ in the loss, from their makers
-    lams: Callable[[Sequence[Callable[[], Problem]]], tuple[float, ...]]
+    # makes a grid of lams, from the maker of the problem on all rows
+    lams: Callable[[Callable[[], Problem]], tuple[float, ...]]
     drops_landmarks: bool  # whether coefficients are zero, and their landmarks no part of the model
 
 
 PENALTIES: dict[str, Penalty] = {
-    "l2": Penalty(whiten, None, lambda makers: PAPER_LAMS, False),
+    "l2": Penalty(whiten, None, lambda make: PAPER_LAMS, False),
     "l1": Penalty(unit_norm, sparse_starts, default_lams, True),
 }
 
 
-def check_penalty(penalty: str, losses: Iterable[Loss]) -> None:
+def check_penalty(penalty: str, loss: Loss) -> None:
     """Raise `InputError` on a loss that there is no solver for with this penalty."""
-    for loss in losses:
-        if isinstance(loss, LabellingLoss) and penalty != "l2":
-            raise InputError(
-                f"loss={type(loss).__name__} has no solver for penalty={penalty!r}.",
-                "Use penalty='l2', or a loss of pairs.",
-                ErrorKind.COMBINATION,
-                value=type(loss).__name__,
-            )
+    if isinstance(loss, LabellingLoss) and penalty != "l2":
+        raise InputError(
+            f"loss={type(loss).__name__} has no solver for penalty={penalty!r}.",
+            "Use penalty='l2', or a loss of pairs.",
+            ErrorKind.COMBINATION,
+            value=type(loss).__name__,
+        )
 
 
 @dataclass(frozen=True)
@@ -268,7 +267,7 @@ def cross_fit(
     coordinates = PENALTIES["l2"].coordinates
     with blas_threads(1):
         paths = solve_paths(
-            [partial(prepared.problem, 1.0, fold.held_out, None, coordinates) for fold in folds],
+            [partial(prepared.problem, 1.0, fold.held_out, coordinates) for fold in folds],
             lams,
             PathSettings(_CROSS_FIT_TOL, _CROSS_FIT_MAX_ITER),
             prepared.at_once,

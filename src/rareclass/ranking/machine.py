@@ -171,7 +171,7 @@ class KernelMachine(KernelModel):
         """Rows whose columns are known, with labels, width and scales of the features."""
         target = self._read_target(y, sample_weight, source.n_rows)
         loss = make_loss(self.loss, self.eps, self.loss_params)
-        check_penalty(self.penalty, [loss])
+        check_penalty(self.penalty, loss)
         settings, scales = settings_of(KernelSettings, self), None
         width = width_of_rows(settings, source, target.labels)
         many = self.kernel_dtype == "auto" and source.n_rows > _MANY_ROWS

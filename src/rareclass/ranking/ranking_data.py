@@ -2,9 +2,9 @@
 
 1. `RankingData`: the rows with their target, the width of the kernel, scales of features
 2. `prepare`: landmarks, the majority rows in blocks, the kernel of the rows that are held
-3. `PreparedRanking.problem`: the ranking problem of all rows, of a fold, with another loss. A path
-   of lams, or the folds of a cross-validation, are problems over the same kernel blocks: other
-   lams, other weights (zero takes a row out), other landmarks (zero rows of the whitener).
+3. `PreparedRanking.problem`: the ranking problem of all rows, or of a fold. A path of lams, or the
+   folds of a cross-validation, are problems over the same kernel blocks: other lams, other weights
+   (zero takes a row out), other landmarks (zero rows of the whitener).
 4. `PreparedRanking.scored`: the training rows with the scores of solutions
 """
 
@@ -191,16 +191,14 @@ class PreparedRanking:
         self,
         lam: float,
         held_out: np.ndarray | None = None,
-        loss: Loss | None = None,
         coordinates: Coordinates = whiten,
     ) -> Problem:
         """The problem on all rows, or without those held out: of pairs, or of labellings.
 
-        The rows of the mask `held_out` are neither summed, nor held, nor landmarks. `loss` stands
-        in for the one prepared for; `coordinates` makes the matrix from unknowns to coefficients
-        out of the landmarks' kernel.
+        The rows of the mask `held_out` are neither summed, nor held, nor landmarks. `coordinates`
+        makes the matrix from unknowns to coefficients out of the landmarks' kernel.
         """
-        labels, loss = self.target.labels, loss or self.loss
+        labels, loss = self.target.labels, self.loss
         rare_weight, kept, use, K = labels.rare_weight, None, None, self.landmark_kernel
         if held_out is not None:
             rare_weight = rare_weight * ~held_out[labels.rare]

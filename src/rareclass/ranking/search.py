@@ -69,17 +69,6 @@ class _Tried(NamedTuple):
     whole: list[Solution] | None
 
 
-class _Choice(NamedTuple):
-    """The best of all that was tried: the place of its lam among those of its width."""
-
-    tried: _Tried
-    place: int
-
-    @property
-    def lam(self) -> float:
-        return self.tried.lams[self.place]
-
-
 class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
     """The search over a machine's lam and width of the kernel."""
 
@@ -122,12 +111,12 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         widths = [factor * all_rows.width for factor in factors]
         tried = [self._try(searched, width, folds, scales, measures) for width in widths]
         # 5.
-        choice = self._store_results(tried)
+        best, place = self._store_results(tried)
         self.feature_scales_ = all_rows.scales
         self.__dict__.update(all_rows.target.attributes)
         # 6.
         if self.refit:
-            self.best_estimator_ = self._refit(all_rows, searched, folds, scales, choice)
+            self.best_estimator_ = self._refit(all_rows, searched, folds, scales, best, place)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -176,7 +165,7 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         penalty, is_part = PENALTIES[self.penalty], self.search_rows is not None
         accuracy = settings_of(SolverSettings, self).accuracy(prepared, is_part)
         on_all_rows = partial(prepared.problem, 1.0, coordinates=penalty.coordinates)
-        given = penalty.lams([on_all_rows]) if self.lams is None else np.ravel(self.lams)
+        given = penalty.lams(on_all_rows) if self.lams is None else np.ravel(self.lams)
         lams = [float(lam) for lam in given]
         whole: list[Solution] | None = None
         if self.max_landmarks is not None:
@@ -287,8 +276,8 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
             raise ValueError(f"no lam leaves 1 to {self.max_landmarks} landmarks: {found}.")
         return [lams[k] for k in kept], [path[k] for k in kept]
 
-    def _store_results(self, tried: list[_Tried]) -> _Choice:
-        """Keep what was found of every candidate, and the best."""
+    def _store_results(self, tried: list[_Tried]) -> tuple[_Tried, int]:
+        """Keep the results of all candidates; return the best width's, and the place of its lam."""
         every = [self._results_of(each) for each in tried]
         n_short = sum(int(more["n_stopped_short"].sum()) for _, more in every)
         if n_short:
@@ -313,7 +302,7 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         of = tried[which]
         place = best - int(ends[which]) + of.scores.shape[2]
         self.best_lam_, self.best_width_ = of.lams[place], of.width
-        return _Choice(of, place)
+        return of, place
 
     def _results_of(self, tried: _Tried) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Parameters of the candidates of one width, and their results beside scores."""
@@ -339,11 +328,11 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
         searched: RankingData,
         folds: list[Fold],
         scales: list[np.ndarray] | None,
-        choice: _Choice,
+        tried: _Tried,
+        place: int,
     ) -> KernelMachine:
         """The best model of all rows, its threshold from held-out scores of its folds."""
-        tried = choice.tried
-        chosen = {"lam": choice.lam}
+        chosen = {"lam": self.best_lam_}
         if self.widths is not None:
             chosen["width"] = tried.width
         model = self._model(self._machine, **chosen)
@@ -357,12 +346,12 @@ class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
             (learned,) = fit_path(prepared, [model.lam], settings, self._machine.__name__)
         else:
             problem = prepared.problem(1.0, coordinates=PENALTIES[self.penalty].coordinates)
-            solution = tried.whole[choice.place]
+            solution = tried.whole[place]
             (learned,) = learned_machines(prepared, problem, [model.lam], [solution], settings)
         paths, parts = iter(tried.solutions), []
         for of, some in _sharing_scales(of_folds, searched, width, folds, scales):
             for fold in some:
-                coefficients = coefficients_of([next(paths)[choice.place]])
+                coefficients = coefficients_of([next(paths)[place]])
                 parts.append(of.scored(coefficients, tested=fold.tested))
         # Scores of training rows are no guide: a held row is a landmark of its own model.
         foresees = settings.accuracy(prepared).foresees

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from rareclass.ranking.problem import (
     RankingProblem,
     Solver,
     ValueQuestion,
-    answer,
     solve,
     solve_in_step,
 )
@@ -258,25 +257,18 @@ _LARGEST_STEP = 8.0
 _ON_THE_WAY = 0.1
 
 
-def default_lams(problems: Sequence[Callable[[], Problem]]) -> tuple[float, ...]:
+def default_lams(make: Callable[[], Problem]) -> tuple[float, ...]:
     r"""Lams from one landmark or a few to most of them.
 
     They are :math:`\lambda_{\max} 2^{-k/2}` for k = 1, 2, ..., 32, and before them k = 1/32, 1/16,
     ..., 1/2. From :math:`\lambda_{\max}` on no landmark is used; it is known from one pass of the
-    rows. For problems with several losses the grid begins at the largest one and ends at the
-    smallest one's end.
-
-    The problems are over the same rows, in the coordinates of `unit_norm`.
+    rows. `make` makes the problem, in the coordinates of `unit_norm`.
     """
-    made = [make() for make in problems]
-    asked = [replace(p, lam=0.0, slot=None) for p in made if isinstance(p, RankingProblem)]
-    at_zero = answer([ValueQuestion(p, np.zeros(p.rank)) for p in asked])
-    largest = [largest_lam(at.gradient) for at in at_zero]
+    smooth = cast(RankingProblem, replace(make(), lam=0.0, slot=None))
     # Where no landmark tells rare from other rows, any lam gives the same model.
-    known = [lam for lam in largest if lam > 0.0] or [1.0]
-    n_lams = _N_LAMS + int(np.ceil(np.log(max(known) / min(known)) / -np.log(_RATIO)))
-    exponents = np.concatenate([_FIRST, np.arange(1, n_lams + 1)])
-    return tuple((max(known) * _RATIO**exponents).tolist())
+    largest = largest_lam(smooth.evaluate(np.zeros(smooth.rank)).gradient) or 1.0
+    exponents = np.concatenate([_FIRST, np.arange(1, _N_LAMS + 1)])
+    return tuple((largest * _RATIO**exponents).tolist())
 
 
 def sparse_starts(
