@@ -12,6 +12,7 @@ from sklearn.model_selection import check_cv
 from rareclass.compare.out_of_fold import (
     Advance,
     FoldRows,
+    FoldScores,
     MethodOutcome,
     MethodRun,
     OwnProcesses,
@@ -28,7 +29,7 @@ from rareclass.machine import track
 from rareclass.metrics import average_precision
 from rareclass.parameters import check_number, check_whole, is_whole
 
-Run = Callable[[Any, float | None, Advance], MethodOutcome]
+Run = Callable[[str, Any, float | None, Advance], MethodOutcome]
 Report = Callable[[MethodRun, float | None], None]
 
 
@@ -196,23 +197,21 @@ def compare_methods(
     # Refuses measures that cannot be taken, before anything is learned.
     chosen_measures(measures, k, 1.0, float(weight[is_rare].sum()), float(weight.sum()))
 
-    def done(name: str, outcome: MethodOutcome) -> None:
+    def done(outcome: MethodOutcome) -> None:
         if report is not None:
             found = None
             if outcome.scores is not None:
                 rates = on_scale_of_folds(is_rare, outcome.scores, fold, weight)
                 found = average_precision(is_rare, rates, weight)
-            report(outcome.run(name), found)
+            report(outcome.run, found)
 
     with _runner(rows, isolate) as run:
         outcomes = _outcomes(methods, run, limits, len(rows.folds), progress, done)
-    statuses = {outcome.status for outcome in outcomes.values()}
+    runs = tuple(outcome.run for outcome in outcomes)
+    statuses = {run.status for run in runs}
     if "interrupted" in statuses and "ok" not in statuses:
         raise KeyboardInterrupt
-    scores = {
-        name: outcome.scores for name, outcome in outcomes.items() if outcome.scores is not None
-    }
-    runs = tuple(outcome.run(name) for name, outcome in outcomes.items())
+    scores = {run.name: scores for run, scores in outcomes if scores is not None}
     comparison = None
     if scores:
         comparison = _compared(rows, tested, fold, scores, measures=measures, k=k, level=level)
@@ -301,9 +300,13 @@ def _runner(rows: FoldRows, isolate: bool) -> Iterator[Run]:
             yield processes.run
         return
 
-    yield lambda estimator, limit, advance: run_method(
-        len(rows.folds), lambda number, left: score_fold_of(estimator, rows, number), limit, advance
-    )
+    def here(name: str, estimator: Any, limit: float | None, advance: Advance) -> MethodOutcome:
+        def score_fold(number: int, left: float | None) -> FoldScores:
+            return score_fold_of(estimator, rows, number)
+
+        return run_method(name, len(rows.folds), score_fold, limit, advance)
+
+    yield here
 
 
 def _limits(
@@ -323,25 +326,25 @@ def _outcomes(
     limits: Mapping[str, float | None],
     n_folds: int,
     progress: bool | str,
-    done: Callable[[str, MethodOutcome], None],
-) -> dict[str, MethodOutcome]:
+    done: Callable[[MethodOutcome], None],
+) -> list[MethodOutcome]:
     """Outcome of every method; "interrupted" for those not done when Ctrl-C came."""
-    outcomes: dict[str, MethodOutcome] = {}
+    outcomes: list[MethodOutcome] = []
     with track("Comparing", len(methods) * n_folds, enabled=progress) as advance:
-        for place, (name, estimator) in enumerate(methods.items()):
+        for name, estimator in methods.items():
             advance(0, note=name)
             try:
-                outcomes[name] = run(
-                    estimator, limits.get(name), lambda name=name: advance(note=name)
-                )
+                found = run(name, estimator, limits.get(name), lambda name=name: advance(note=name))
             except InputError as error:
-                outcomes[name] = MethodOutcome("failed", str(error), [])
+                found = MethodOutcome(MethodRun(name, "failed", str(error), 0.0, 0))
             except KeyboardInterrupt:
-                for left in list(methods)[place:]:
-                    outcomes[left] = MethodOutcome("interrupted", "ended by Ctrl-C", [])
+                for left in list(methods)[len(outcomes) :]:
+                    interrupted = MethodRun(left, "interrupted", "ended by Ctrl-C", 0.0, 0)
+                    outcomes.append(MethodOutcome(interrupted))
                 break
-            done(name, outcomes[name])
-            n_left = n_folds - len(outcomes[name].seconds)
+            outcomes.append(found)
+            done(found)
+            n_left = n_folds - found.run.n_folds
             if n_left:
                 advance(n_left)
     return outcomes

@@ -87,24 +87,10 @@ class _LateError(Exception):
 
 
 class MethodOutcome(NamedTuple):
-    """Scores of a method on all folds, or the reason why there are none."""
+    """Outcome of a method, and its scores where it has them."""
 
-    status: str  # "ok", "failed", "stopped" or "interrupted"
-    message: str  # reason where the status is not "ok"
-    seconds: list[float]  # of each fold that was done
+    run: MethodRun
     scores: NDArray[np.float64] | None = None  # of the test rows of all folds, one after the other
-    warnings: tuple[str, ...] = ()
-
-    def run(self, name: str) -> MethodRun:
-        """Return the outcome as a line of the comparison."""
-        return MethodRun(
-            name,
-            self.status,
-            self.message,
-            sum(self.seconds),
-            len(self.seconds),
-            self.warnings,
-        )
 
 
 def why_stopped(limit: float | None, seconds: Sequence[float], n_folds: int) -> str:
@@ -120,7 +106,7 @@ def why_stopped(limit: float | None, seconds: Sequence[float], n_folds: int) -> 
 
 
 def run_method(
-    n_folds: int, score_fold: ScoreFold, limit: float | None, advance: Advance
+    name: str, n_folds: int, score_fold: ScoreFold, limit: float | None, advance: Advance
 ) -> MethodOutcome:
     """Score fold by fold until all are done, the method fails, or its seconds are used up.
 
@@ -128,6 +114,10 @@ def run_method(
     """
     found: list[FoldScores] = []
     seconds: list[float] = []
+
+    def ended(status: str, message: str = "", caught: tuple[str, ...] = ()) -> MethodRun:
+        return MethodRun(name, status, message, sum(seconds), len(seconds), caught)
+
     try:
         for number in range(n_folds):
             left = None if limit is None else max(limit - sum(seconds), 0.0)
@@ -135,18 +125,18 @@ def run_method(
             seconds.append(found[-1].seconds)
             advance()
             if why := why_stopped(limit, seconds, n_folds):
-                return MethodOutcome("stopped", why, seconds)
+                return MethodOutcome(ended("stopped", why))
     except _LateError as error:
-        return MethodOutcome("stopped", str(error), seconds)
+        return MethodOutcome(ended("stopped", str(error)))
     except BrokenProcessPool as error:
-        ended = str(error).rpartition(" are ")[2] or "no word"
-        return MethodOutcome("failed", f"its process ended: out of memory? ({ended})", seconds)
+        reason = str(error).rpartition(" are ")[2] or "no word"
+        return MethodOutcome(ended("failed", f"its process ended: out of memory? ({reason})"))
     except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
-        return MethodOutcome("failed", message, seconds)
+        return MethodOutcome(ended("failed", message))
     caught = tuple(dict.fromkeys(text for fold in found for text in fold.warnings))
     scores = np.concatenate([fold.scores for fold in found])
-    return MethodOutcome("ok", "", seconds, scores, caught[:_MOST_WARNINGS])
+    return MethodOutcome(ended("ok", caught=caught[:_MOST_WARNINGS]), scores)
 
 
 def score_fold_of(estimator: Any, rows: FoldRows, number: int) -> FoldScores:
@@ -243,7 +233,9 @@ class OwnProcesses:
     def __exit__(self, *error: object) -> None:
         self._folder.cleanup()
 
-    def run(self, estimator: Any, limit: float | None, advance: Advance) -> MethodOutcome:
+    def run(
+        self, name: str, estimator: Any, limit: float | None, advance: Advance
+    ) -> MethodOutcome:
         """Run a method, at most `limit` seconds from when it has read its rows, as `run_method`."""
         # Threads that wait by spinning take the processor from others where there are many.
         process = ProcessPoolExecutor(
@@ -258,7 +250,7 @@ class OwnProcesses:
             return _result_of(process.submit(_scored, estimator, self._path, number), left, why)
 
         try:
-            return run_method(self._n_folds, score_fold, limit, advance)
+            return run_method(name, self._n_folds, score_fold, limit, advance)
         finally:
             process.shutdown(kill_workers=True)
 

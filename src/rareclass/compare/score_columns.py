@@ -189,10 +189,6 @@ class RankingMeasure(NamedTuple):
         """Name for readers, such as "precision at 100"."""
         return _WORDS[self.name].format(**self.options)
 
-    def interval(self, y: Any, scores: Any, sample_weight: Any, level: float) -> Interval:
-        """Return the value of one ranking with its interval, for independent rows."""
-        return metrics.interval(self.name, y, scores, sample_weight, level, **self.options)
-
 
 def chosen_measures(
     names: Sequence[str],
@@ -238,30 +234,6 @@ def chosen_measures(
             measure = RankingMeasure(name, option)
             found.setdefault(measure.words, measure)
     return list(found.values())
-
-
-class _ComparedRows(NamedTuple):
-    """Rows of a comparison, and the settings of its tests."""
-
-    y: NDArray[np.bool_]
-    weight: NDArray[np.float64] | None
-    groups: NDArray[Any] | None
-    level: float
-    stretch: float  # of differences
-
-    def evidence(
-        self, measure: RankingMeasure, a: NDArray[np.float64], b: NDArray[np.float64]
-    ) -> PairEvidence:
-        """Return the paired evidence of two columns on a measure."""
-        pair = split_pair(self.y, a, b, self.weight, self.groups)
-        return EVIDENCE[measure.name](pair, **measure.options)
-
-    def difference(self, evidence: PairEvidence, level: float) -> Interval:
-        """Return the first column less the second, with its interval."""
-        value, low, high = evidence.interval(level)
-        return Interval(
-            value, value - self.stretch * (value - low), value + self.stretch * (high - value)
-        )
 
 
 def compare_scores(
@@ -363,14 +335,15 @@ def compare_scores(
                 ErrorKind.COMBINATION,
             )
         stretch = stretch_for_training(len(label), n_train)
-    rows = _ComparedRows(label, weight, group, level, stretch)
     # Also refuses groups that are missing or too few, and a class without rows.
     first = next(iter(columns.values()))
     pair = split_pair(label, first, first, weight, group)
     n_rows = pair.rare.mass + pair.majority.mass
     chosen = chosen_measures(measures, k, max_fpr, pair.rare.mass, n_rows)
     return Comparison(
-        tuple(_standings(measure, columns, rows) for measure in chosen),
+        tuple(
+            _standings(measure, columns, label, weight, group, level, stretch) for measure in chosen
+        ),
         n_rows,
         pair.rare.mass,
         pair.n_groups if groups is not None else None,
@@ -393,29 +366,42 @@ def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 
 
 def _standings(
-    measure: RankingMeasure, columns: Mapping[str, NDArray[np.float64]], rows: _ComparedRows
+    measure: RankingMeasure,
+    columns: Mapping[str, NDArray[np.float64]],
+    y: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    groups: NDArray[Any] | None,
+    level: float,
+    stretch: float,
 ) -> Standings:
-    level = rows.level
+    """Rank columns by one measure; intervals of differences are `stretch` times as wide."""
+
+    def against_best(name: str) -> PairEvidence:
+        pair = split_pair(y, columns[name], columns[best], weight, groups)
+        return EVIDENCE[measure.name](pair, **measure.options)
+
+    def difference(evidence: PairEvidence, level: float) -> Interval:
+        value, low, high = evidence.interval(level)
+        return Interval(value, value - stretch * (value - low), value + stretch * (high - value))
+
     alone = {
-        name: measure.interval(rows.y, column, rows.weight, level)
+        name: metrics.interval(measure.name, y, column, weight, level, **measure.options)
         for name, column in columns.items()
     }
     # Among equals the one that was given first.
     best, *others = sorted(alone, key=lambda name: -alone[name].value)
-    pairs = {name: rows.evidence(measure, columns[name], columns[best]) for name in others}
-    if rows.groups is not None:
-        itself = rows.evidence(measure, columns[best], columns[best]) if not pairs else None
+    pairs = {name: against_best(name) for name in others}
+    if groups is not None:
+        itself = None if pairs else against_best(best)
         alone = {name: evidence.a(level) for name, evidence in pairs.items()}
         alone[best] = (itself or next(iter(pairs.values()))).b(level)
     p_values = [
-        p_value_of_intervals(partial(rows.difference, evidence), level)
-        for evidence in pairs.values()
+        p_value_of_intervals(partial(difference, evidence), level) for evidence in pairs.values()
     ]
     standings = [Standing(best, *alone[best], beside_the_best=None)]
     adjusted = adjusted_for_the_choice(p_values)
     for (name, evidence), p, of_choice in zip(pairs.items(), p_values, adjusted, strict=True):
-        found = rows.difference(evidence, level)
-        beside = BesideTheBest(*found, p, of_choice, of_choice < 1.0 - level)
+        beside = BesideTheBest(*difference(evidence, level), p, of_choice, of_choice < 1.0 - level)
         standings.append(Standing(name, *alone[name], beside_the_best=beside))
     return Standings(measure.name, dict(measure.options), measure.words, tuple(standings))
 
