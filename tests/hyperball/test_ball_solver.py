@@ -279,17 +279,6 @@ def test_one_rare_row_alone_is_its_own_ball(scale):
     assert solution.squared_radius == 0.0
 
 
-def test_dear_majority_row_between_two_rare_ones_gets_inside_only_as_far_as_it_must():
-    # Rare rows at -1 and 1; a majority row at (0, 0.5): the ball moves away from it, downwards.
-    X = [[-1.0, 0.0], [1.0, 0.0], [0.0, 0.5]]
-    solution = solve_ball(ball_problem(X, [1, 1, -1], [np.inf, np.inf, 1e3]), np.zeros(2))
-    np.testing.assert_allclose(solution.center, [0.0, -0.75], atol=1e-9)
-    np.testing.assert_allclose(solution.squared_radius, 1.5625)
-    # A cheap one does not move it.
-    cheap = solve_ball(ball_problem(X, [1, 1, -1], [np.inf, np.inf, 1e-9]), np.zeros(2))
-    np.testing.assert_allclose(cheap.center, [0.0, 0.0], atol=1e-6)
-
-
 def test_of_several_best_radii_the_smallest_is_taken():
     value = best_radius(np.arange(1.0, 12.0), np.ones(11), np.full(11, 0.1))
     assert value.squared_radius == 1.0  # 0.1 times the ten others is the 1 that R^2 costs

@@ -27,17 +27,10 @@ def test_several_categories_share_prices_and_have_each_a_radius():
     share = {k: (y == k).sum() / (y >= 0).sum() for k in (1, 2)}
     f1s, counts = [], []
     for label in (1, 2):
-        depths, is_rare = depths_by_hand(
-            X,
-            y,
-            folds_by_hand(y, 3, label),
-            label,
-            C1=model.best_C1_,
-            C2=0.0,
-            margin=model.best_margin_,
-            radius="share",
-            rare_share=share[label],
-        )
+        prices = {"C1": model.best_C1_, "C2": 0.0, "margin": model.best_margin_}
+        border = {"radius": "share", "rare_share": share[label]}
+        folds = folds_by_hand(y, 3, label)
+        depths, is_rare = depths_by_hand(X, y, folds, label, **prices, **border)
         by_hand = choose_radius(depths, is_rare, np.ones(len(depths)), prior=PRIORS["share"])
         f1s.append(by_hand.f1)
         counts.append(by_hand.counts)
@@ -91,18 +84,9 @@ def test_rows_count_in_the_ball_in_which_they_lie_deepest():
     X, y, _ = several_clusters([[2.0, 0.0], [-2.0, 0.0]], 150, n_rare=8, n_cleared=80, scale=0.5)
     group, y = y, np.where(y > 0, RARE, y)
     options = {"C1": 1e-3, "C2": 0.0}
-    model = chosen(
-        X,
-        y,
-        n_balls=2,
-        C1s=[1e-3],
-        C2s=[0.0],
-        margins=[0.0],
-        filter=False,
-        cv=3,
-        radius="solved",
-        learn_radius=False,
-    )
+    grid = {"C1s": [1e-3], "C2s": [0.0], "margins": [0.0], "cv": 3}
+    border = {"filter": False, "radius": "solved", "learn_radius": False}
+    model = chosen(X, y, n_balls=2, **grid, **border)
     folds = folds_by_hand(y, 3)
     numbers = np.concatenate(folds)
     depths = np.full((2, len(numbers)), -np.inf)

@@ -123,21 +123,6 @@ def test_far_from_zero_no_digits_are_lost(offset):
     np.testing.assert_allclose(space.input_center(center), X.mean(axis=0), rtol=1e-15)
 
 
-@pytest.mark.parametrize("as_sparse", [False, True])
-def test_points(as_sparse):
-    rng = np.random.default_rng(0)
-    Z, residual, center = rng.normal(size=(9, 4)), rng.random(9), rng.normal(size=4)
-    points = Points(sparse.csr_array(Z) if as_sparse else Z, residual)
-    assert points.n_rows == 9
-    expected = residual + ((Z - center) ** 2).sum(axis=1)
-    np.testing.assert_allclose(points.squared_distances(center), expected)
-    np.testing.assert_allclose(points.squared_norms(), residual + (Z**2).sum(axis=1))
-    w = rng.normal(size=9)
-    np.testing.assert_allclose(points.combine(w), w @ Z)
-    some = points.take(np.array([4, 1]))
-    np.testing.assert_allclose(some.squared_distances(center), expected[[4, 1]])
-
-
 @pytest.mark.parametrize("to", [np.asarray, sparse.csr_array, np.float32])
 def test_spread(to):
     X = np.random.default_rng(6).normal(size=(40, 3)).astype(np.float32).astype(float)
