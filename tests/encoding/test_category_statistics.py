@@ -95,13 +95,6 @@ def test_a_column_that_says_nothing_is_smoothed_most_and_one_that_says_all_least
     assert certain.smoothing_ < 1
 
 
-def test_a_level_met_once_says_nothing_of_its_own_row():
-    y = np.arange(50) % 10 == 0
-    statistics = CategoryStatistics()
-    out_of_fold = statistics.fit_transform(np.arange(50), 50, y, np.ones(50), np.arange(50) % 5)
-    np.testing.assert_array_equal(out_of_fold, 0.0)
-
-
 def test_counts_out_of_part_do_not_know_the_row_itself():
     """Against a loop; the weight of a level's only row, which thinning may set, is not told."""
     codes, fold = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 1, 1, 0, 0, 1])

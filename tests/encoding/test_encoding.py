@@ -133,53 +133,6 @@ def test_a_large_common_part_of_numbers_and_dates_changes_nothing(n_rows: int) -
     np.testing.assert_allclose(far[:, number].std(axis=0), 1, atol=1e-4)
 
 
-def test_scores_are_the_same_with_a_large_common_part() -> None:
-    generator = np.random.default_rng(2)
-    numbers = (generator.normal(size=N) + 1.5 * RARE).round(6)
-    scores = []
-    for offset in (0.0, 1e9):
-        X = TableEncoder(COLUMNS[:1]).fit_transform(
-            pl.DataFrame({"number": numbers + offset}), RARE
-        )
-        model = RankRC(lam=0.1, pos_label=1).fit(X, RARE.astype(np.int8))
-        scores.append(model.score_samples(X))
-    np.testing.assert_allclose(scores[1], scores[0], atol=1e-4)
-
-
-def test_values_far_from_those_of_training_stay_finite() -> None:
-    encoder = TableEncoder(COLUMNS[:1])
-    encoder.fit_transform(pl.DataFrame({"number": GENERATOR.normal(size=N) * 1e-30}), RARE)
-    far = encoder.transform(pl.DataFrame({"number": [1e38, -1e38, None]}))
-    assert np.isfinite(far.astype(np.float32)).all()
-    assert far[0, 0] > 0 > far[1, 0]
-
-
-def test_rows_beyond_those_of_training_are_at_their_end(encoder: TableEncoder) -> None:
-    """No alert because a row is far: other units, or days that training never saw."""
-    frame = rows()
-    far = frame.with_columns(pl.col("number") * 1e6, pl.col("day") + pl.duration(days=5000))
-    X, inside = encoder.transform(far), encoder.transform(frame)
-    number = [k for k, name in enumerate(encoder.feature_columns) if name == "number"]
-    assert X[:, number].max() <= inside[:, number].max()
-    assert encoder.count_outside(far)["number"] > 0
-    assert "day" not in encoder.count_outside(far)
-
-
-def test_log_odds_are_out_of_fold() -> None:
-    """A category met once says nothing about its own row."""
-    frame = pl.DataFrame({"many": [f"once{k // 2}" for k in range(N)]})
-    rare = np.arange(N) % 10 < 2
-    encoder = TableEncoder([COLUMNS[3]])
-    X = encoder.fit_transform(frame, rare)
-    log_odds = encoder.view_.feature_names_.index("many: log-odds")
-    once = TableEncoder([COLUMNS[3]])
-    single = once.fit_transform(pl.DataFrame({"many": [f"once{k}" for k in range(N)]}), rare)
-    assert np.ptp(single[:, once.view_.feature_names_.index("many: log-odds")]) == 0
-    in_sample = encoder.transform(frame)
-    assert np.corrcoef(in_sample[:, log_odds], rare)[0, 1] > 0.9
-    assert np.ptp(X[:, log_odds]) > 0
-
-
 def test_unseen_values_and_empty_cells(encoder: TableEncoder) -> None:
     new = pl.DataFrame(
         {
@@ -194,13 +147,9 @@ def test_unseen_values_and_empty_cells(encoder: TableEncoder) -> None:
     assert np.isfinite(encoder.transform(new)).all()
     assert encoder.count_unseen(new) == {"member": 1, "few": 1, "many": 1}
     assert encoder.count_unseen(rows()) == {}
-
-
-def test_rows_are_encoded_alike_alone_and_together(encoder: TableEncoder) -> None:
-    frame = rows()
-    together = encoder.transform(frame)
-    alone = np.vstack([encoder.transform(frame[k : k + 7]) for k in range(0, N, 7)])
-    np.testing.assert_allclose(alone, together, rtol=1e-6, atol=1e-6)
+    far = encoder.count_outside(rows().with_columns(pl.col("number") * 1e6))
+    assert far["number"] > 0
+    assert "day" not in encoder.count_outside(new)
 
 
 def test_a_column_empty_in_training_is_no_trouble() -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -87,17 +88,12 @@ def planted(n_rows):
     return codes, log_odds, y, ones, fold
 
 
-def test_the_planted_pair_is_found_and_no_other():
-    found = find_pairs(*planted(4000))
-    assert [(pair.first, pair.second) for pair in found] == [(1, 3)]
-    assert found[0].log_odds.shape == (4000,)
-
-
-def test_a_part_of_many_rows_finds_it_too(monkeypatch):
-    monkeypatch.setattr(pairs_of_columns, "_MOST_ROWS", 3000)
-    found = find_pairs(*planted(8000))
-    assert [(pair.first, pair.second) for pair in found] == [(1, 3)]
-    assert len(found[0].log_odds) == 8000
+@pytest.mark.parametrize("n_rows", [4000, 8000])  # in all rows, and in a part of them
+def test_the_planted_pair_is_found_and_no_other(n_rows, monkeypatch):
+    monkeypatch.setattr(pairs_of_columns, "_MOST_ROWS", 4000)
+    (found,) = find_pairs(*planted(n_rows))
+    assert (found.first, found.second) == (1, 3)
+    assert found.log_odds.shape == (n_rows,)
 
 
 def test_no_more_columns_than_twelve_are_paired_those_that_say_most(monkeypatch):
