@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rareclass.moments import MIBC
 from rareclass.rows import as_source, from_parquet, parquet_batches
 from rareclass.rows.memory import read_ahead
 from rows.test_files_disk import NAMES, data, parts, refused, table
@@ -141,18 +140,6 @@ def test_a_part_that_changes_on_the_way_is_named(tmp_path, fault):
         pq.write_table(table(X, y=y), part)
     words = {"gone": "is gone", "cut": "cut short or damaged", "replaced": "was changed"}
     refused(lambda: list(batches), str(part), words[fault])
-
-
-def test_a_model_learns_from_them_in_one_pass(tmp_path):
-    X, y = data()
-    parts(tmp_path, X, y)
-    model = MIBC(C=0.1)
-    for rows in parquet_batches(tmp_path, target="y", batch_rows=100):
-        model.partial_fit(rows, rows.y, classes=[0, 1], sample_weight=rows.sample_weight)
-    with from_parquet(tmp_path, target="y") as whole:
-        expected = MIBC(C=0.1).fit_rows(whole)
-    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
-    assert list(model.feature_names_in_) == list(NAMES)
 
 
 def counted(made, n=100, fail_at=None):

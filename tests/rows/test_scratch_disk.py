@@ -2,11 +2,7 @@
 
 import errno
 import os
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,7 +13,6 @@ from hypothesis import strategies as st
 
 from rareclass import scratch_file as scratch_module
 from rareclass.errors import InputError
-from rareclass.rows import ArrayRows
 from rareclass.rows.scratch_rows import ScratchRows
 from rareclass.scratch_file import Scratch, scratch_folder
 
@@ -79,37 +74,12 @@ def test_rows_outside_are_refused():
             scratch.take(np.array(index))
 
 
-def test_rows_on_disk_sum_like_rows_in_memory():
-    rows = ArrayRows(written().source(), np.arange(0, 997, 3), block_rows=64, n_jobs=2)
-    assert rows.sum(lambda block: (block.X.astype(np.float64).sum(axis=0),))[0] == pytest.approx(
-        X[::3].astype(np.float64).sum(axis=0)
-    )
-
-
 def test_the_file_has_no_name_and_goes_with_the_rows(tmp_path):
     scratch = written(folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
     handle = scratch._scratch.file
     del scratch
     assert handle.closed
-
-
-@pytest.mark.thorough
-def test_a_killed_process_leaves_nothing(tmp_path):
-    code = (
-        "import numpy as np, sys, time\n"
-        "from rareclass.rows.scratch_rows import ScratchRows\n"
-        "rows = ScratchRows(5, 'float32', sys.argv[1])\n"
-        "rows.append(np.ones((1000, 5)))\n"
-        "print('ready', flush=True)\n"
-        "time.sleep(60)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"ready\n"
-        child.send_signal(signal.SIGKILL)
-    time.sleep(0.05)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_where_scratch_files_go(monkeypatch, tmp_path):
