@@ -54,19 +54,6 @@ def test_a_weight_of_k_is_k_copies_and_0_is_absence(sample, data):
     assert balanced_accuracy_threshold(y, s, copies) == expected
 
 
-def test_midpoints_and_ties():
-    assert balanced_accuracy_threshold([0, 0, 1, 1], [0.0, 1.0, 4.0, 9.0]) == 2.5
-    # Two gaps are equally good, (0, 1) and (2, 5): the wider one.
-    assert balanced_accuracy_threshold([0, 1, 0, 1], [0.0, 1.0, 2.0, 5.0]) == 3.5
-    # Equally wide too: the higher one.
-    assert balanced_accuracy_threshold([0, 1, 0, 1], [0.0, 1.0, 2.0, 3.0]) == 2.5
-
-
-@pytest.mark.parametrize("scores", [[7.0, 7.0, 7.0], [1.0, 7.0, 0.0]])
-def test_nothing_is_called_rare_when_no_threshold_helps(scores):
-    assert balanced_accuracy_threshold([1, 0, 1], scores) == 7.0
-
-
 @pytest.mark.parametrize(
     ("low", "high"),
     [
