@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from cli.conftest import QUICK, purchases
@@ -76,10 +75,6 @@ def test_a_model_of_any_kind(
         assert reasons.status_code == 200
     for page in ("/openapi.json", "/metrics"):
         assert client.get(page).status_code == 200
-    _drift_is_told(client, kind)
-
-
-def _drift_is_told(client: TestClient, kind: str) -> None:
     text = client.get("/metrics").text
     assert "rareclass_input_window_rows 2" in text
     assert ('rareclass_input_stability_index{column="amount"}' in text) == (kind != "hunt")
