@@ -75,6 +75,13 @@ def fitted(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
     return folder
 
 
+@pytest.fixture
+def without_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What plots show is tested with the displays; drawing takes most of a page's time."""
+    empty = '<svg viewBox="0 0 1 1"></svg>'
+    monkeypatch.setattr("rareclass.report.drawing._written", lambda figure: empty)
+
+
 def message(result: Result) -> str:
     """Return what a refused command said, on one line; check that it was refused cleanly."""
     assert result.exit_code == 2, result.output
@@ -87,3 +94,21 @@ def output_of(result: Result) -> str:
     """Return what a command printed, on one line; check that it succeeded."""
     assert result.exit_code == 0, result.output
     return " ".join(result.stdout.split())
+
+
+def learned(rareclass: Run, folder: Path, table: pl.DataFrame, *words: object) -> str:
+    """Fit the quickest member on a table, save it as m.rareclass, and return what is printed."""
+    table.write_csv(folder / "t.csv")
+    target = () if "-t" in words else ("-t", "fraud")
+    out = ("-o", folder / "m.rareclass", "--overwrite")
+    return output_of(rareclass("fit", folder / "t.csv", *target, *QUICK, *words, *out))
+
+
+def fit_in_vain(rareclass: Run, path: Path, *more: object) -> str:
+    """Return what a refused fit says; check that it leaves no file behind."""
+    before = set(path.parent.iterdir()) if path.parent.exists() else set()
+    options = [] if "--out" in more else ["--out", path.parent / "m.rareclass"]
+    target = [] if {"--target", "-t"} & {*map(str, more)} else ["--target", "fraud"]
+    said = message(rareclass("fit", path, *target, *options, *more))
+    assert set(path.parent.iterdir()) == before
+    return said

@@ -16,25 +16,16 @@ import polars as pl
 import pytest
 
 from cli.conftest import QUICK, Run, message, purchases
+from cli.conftest import fit_in_vain as fit
 from draws import quick
 from faults import refusal, refused
 from rareclass.cli.app import app
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.fit.demo import FILES, PaymentSettings, write_payments
 from rareclass.model.model_file import FORMAT
 from rareclass.stored import Stored, read_stored, write_stored
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
-
-
-def fit(rareclass: Run, path: Path, *more: object) -> str:
-    """Return what a refused fit says; check that it leaves no file behind."""
-    before = set(path.parent.iterdir()) if path.parent.exists() else set()
-    options = [] if "--out" in more else ["--out", path.parent / "m.rareclass"]
-    target = [] if "--target" in more else ["--target", "fraud"]
-    said = message(rareclass("fit", path, *target, *options, *more))
-    assert set(path.parent.iterdir()) == before
-    return said
 
 
 def write(path: Path, table: pl.DataFrame) -> Path:
@@ -301,10 +292,6 @@ def test_too_many_rare_rows_for_the_memory(
     assert "18 distinct rare rows" in said
     assert "--method mibc" in said
     assert "Raise --memory" in said
-
-
-def test_input_error_joins_message_and_remedy() -> None:
-    assert str(InputError("Wrong.", "Mend it.")) == "Wrong. Mend it."
 
 
 def copied(fitted: Path, folder: Path) -> tuple[Path, Path]:

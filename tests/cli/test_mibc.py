@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message, output_of, purchases
+from cli.conftest import Run, fit_in_vain, message, output_of, purchases
 from draws import quick
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
@@ -59,16 +59,6 @@ def test_score_and_evaluate_take_its_models(mibc: Path, tmp_path: Path, rareclas
     assert written["measures"]["AUC"]["value"] == pytest.approx(auc)
 
 
-def test_same_seed_same_model(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
-    words = ("--target", "fraud", "--method", "mibc", "--out", tmp_path / "m.rareclass")
-    rareclass("fit", mibc / "train.csv", *words)
-    one, other = (
-        load_model(mibc / "model.rareclass").estimator,
-        load_model(tmp_path / "m.rareclass").estimator,
-    )
-    np.testing.assert_array_equal(one.coef_, other.coef_)
-
-
 @pytest.mark.parametrize("covariance", quick(1, ["factor", "diagonal"]))
 def test_covariance_and_cost_are_taken(
     mibc: Path, tmp_path: Path, rareclass: Run, covariance: str
@@ -80,13 +70,6 @@ def test_covariance_and_cost_are_taken(
     assert "Cost C = 0.1 (10^-1), given" in result
     assert f"Covariance of the majority: {covariance}, " in result
     assert facts_as_json(load_model(tmp_path / "m.rareclass").facts)["C"] == 0.1
-
-
-def refused(rareclass: Run, path: Path, *more: object) -> str:
-    out = path.parent / "never.rareclass"
-    said = message(rareclass("fit", path, "--target", "fraud", "--out", out, *more))
-    assert not out.exists()
-    return said
 
 
 def test_no_rare_row_may_be_wrong(tmp_path: Path, rareclass: Run) -> None:
@@ -107,7 +90,7 @@ def test_no_rare_row_may_be_wrong(tmp_path: Path, rareclass: Run) -> None:
         fraud=pl.when(pl.int_range(400) < 60).then(pl.lit("yes")).otherwise(pl.lit("no"))
     )
     around.write_csv(tmp_path / "around.csv")
-    said = refused(rareclass, tmp_path / "around.csv", "--method", "mibc", "--cost", "inf")
+    said = fit_in_vain(rareclass, tmp_path / "around.csv", *words[2:], "--out", tmp_path / "n")
     assert "hull" in said
     assert "--cost auto" in said
 

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message, output_of
+from cli.conftest import Run, fit_in_vain, output_of
 from draws import quick
 from faults import refusal
 from rareclass.cli.evaluate import print_confusion
@@ -181,13 +181,6 @@ def test_svmlight(tmp_path: Path, rareclass: Run) -> None:
     assert rareclass("score", model, path, "-o", tmp_path / "s.csv").exit_code == 0
 
 
-def refused(rareclass: Run, path: Path, *more: object) -> str:
-    out = path.parent / "never.rareclass"
-    said = message(rareclass("fit", path, "--out", out, *more))
-    assert not out.exists()
-    return said
-
-
 @pytest.mark.parametrize(
     ("levels", "wrong"),
     [
@@ -198,29 +191,31 @@ def refused(rareclass: Run, path: Path, *more: object) -> str:
     ],
 )
 def test_levels_that_are_none(folder: Path, rareclass: Run, levels: str, wrong: str) -> None:
-    said = refused(rareclass, folder / "words.parquet", "-t", "risk", *METHOD, "--levels", levels)
+    said = fit_in_vain(
+        rareclass, folder / "words.parquet", "-t", "risk", *METHOD, "--levels", levels
+    )
     assert wrong in said
     assert "--levels low,medium,high" in said
 
 
 def test_labels_that_are_no_levels(folder: Path, tmp_path: Path, rareclass: Run) -> None:
     words = (folder / "words.parquet", "-t", "risk", *METHOD)
-    said = refused(rareclass, *words)
+    said = fit_in_vain(rareclass, *words)
     assert "holds text, such as 'low' at row 1" in said
     assert "--levels" in said
-    said = refused(rareclass, *words, "--levels", "low,high")
+    said = fit_in_vain(rareclass, *words, "--levels", "low,high")
     assert "'medium' at row" in said
     assert "not among --levels low,high" in said
     table = stays()
     table.with_columns(days=pl.lit(2)).write_csv(tmp_path / "one.csv")
-    assert "one level only: '2' in all 300 rows" in refused(
+    assert "one level only: '2' in all 300 rows" in fit_in_vain(
         rareclass, tmp_path / "one.csv", "-t", "days", *METHOD
     )
     table.with_columns(days=pl.lit(None)).write_csv(tmp_path / "none.csv")
-    assert "No row has a target value" in refused(
+    assert "No row has a target value" in fit_in_vain(
         rareclass, tmp_path / "none.csv", "-t", "days", *METHOD
     )
-    said = refused(rareclass, folder / "train.csv", "-t", "age", *METHOD)
+    said = fit_in_vain(rareclass, folder / "train.csv", "-t", "age", *METHOD)
     assert "different numbers, a measurement rather than levels" in said
     assert "Bin them first" in said
 

@@ -12,12 +12,7 @@ from sklearn.metrics import confusion_matrix
 from cli.conftest import QUICK, Run, message, output_of, purchases
 from rareclass.model.model_file import load_model
 
-
-@pytest.fixture(autouse=True)
-def without_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What plots show is tested with the displays; drawing takes most of a page's time."""
-    empty = '<svg viewBox="0 0 1 1"></svg>'
-    monkeypatch.setattr("rareclass.report.drawing._written", lambda figure: empty)
+pytestmark = pytest.mark.usefixtures("without_drawing")
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,7 @@ from rareclass.compare import compare_scores
 from rareclass.errors import ErrorKind
 from rareclass.stream.log import read_log
 
-
-@pytest.fixture(autouse=True)
-def without_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What plots show is tested with the displays; drawing takes most of a page's time."""
-    empty = '<svg viewBox="0 0 1 1"></svg>'
-    monkeypatch.setattr("rareclass.report.drawing._written", lambda figure: empty)
+pytestmark = pytest.mark.usefixtures("without_drawing")
 
 
 @pytest.fixture(scope="module")

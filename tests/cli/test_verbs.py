@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, output_of, purchases
+from cli.conftest import QUICK, Run, learned, output_of, purchases
 from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME, PaymentSettings
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
@@ -168,26 +168,23 @@ def test_svmlight_stays_sparse_and_scores(tmp_path: Path, rareclass: Run) -> Non
     assert rareclass("evaluate", model, path).exit_code == 0
 
 
-def test_copies_become_weights(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
-    path, model = tmp_path / "twice.csv", tmp_path / "m.rareclass"
-    pl.concat([table, table]).write_csv(path)
-    result = output_of(
-        rareclass("fit", path, "-t", "fraud", "--drop", "order", *QUICK, "-o", model)
-    )
-    assert "240 duplicate rows were merged (with weights)" in result
-    assert facts_as_json(load_model(model).facts)["n_rare"] == 48
-
-
-def test_copies_can_count_once(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
-    path, model = tmp_path / "twice.parquet", tmp_path / "m.rareclass"
-    pl.concat([table, table]).write_parquet(path)
-    fit = ("fit", path, "-t", "fraud", *QUICK, "--drop", "order", "-o", model)
-    fit = (*fit, "--overwrite")
-    once = rareclass(*fit, "--copies", "drop")
-    assert "merged (each counts once)" in " ".join(once.stdout.split())
-    assert facts_as_json(load_model(model).facts)["copies_count"] is False
-    assert rareclass(*fit).exit_code == 0
-    assert facts_as_json(load_model(model).facts)["copies_count"] is True
+@pytest.mark.parametrize(
+    ("words", "said", "are_counted"),
+    [((), "with weights", True), (("--copies", "drop"), "each counts once", False)],
+)
+def test_copies_become_weights_or_count_once(
+    tmp_path: Path,
+    table: pl.DataFrame,
+    rareclass: Run,
+    words: tuple[str, ...],
+    said: str,
+    are_counted: bool,
+) -> None:
+    shown = learned(rareclass, tmp_path, pl.concat([table, table]), "--drop", "order", *words)
+    assert f"240 duplicate rows were merged ({said})" in shown
+    facts = facts_as_json(load_model(tmp_path / "m.rareclass").facts)
+    assert facts["copies_count"] is are_counted
+    assert facts["n_rare"] == 48
 
 
 def test_unseen_category_and_empty_cells_are_fine_and_reported(
@@ -221,46 +218,30 @@ def test_labels_that_training_had_not_are_told(
 
 
 def test_single_rare_row_works_with_a_warning(tmp_path: Path, rareclass: Run) -> None:
-    table = purchases().with_columns(
-        fraud=pl.when(pl.int_range(pl.len()) == 3).then(1).otherwise(0)
-    )
-    path, model = tmp_path / "one.csv", tmp_path / "m.rareclass"
-    table.write_csv(path)
-    shown = output_of(rareclass("fit", path, "--target", "fraud", *QUICK, "--out", model))
+    table = purchases().with_columns(fraud=(pl.int_range(pl.len()) == 3).cast(int))
+    shown = learned(rareclass, tmp_path, table)
     assert "nothing can be held out" in shown
     assert "nan" not in shown
     assert "intervals" in shown
-    assert facts_as_json(load_model(model).facts)["held_out"] is None
+    assert facts_as_json(load_model(tmp_path / "m.rareclass").facts)["held_out"] is None
 
 
 def test_two_rare_rows_give_an_estimate_called_rough(tmp_path: Path, rareclass: Run) -> None:
     table = purchases().with_columns(fraud=pl.int_range(pl.len()).is_in([3, 13]))
-    path = tmp_path / "two.csv"
-    table.write_csv(path)
-    result = output_of(
-        rareclass("fit", path, "--target", "fraud", *QUICK, "--out", tmp_path / "m.rareclass")
-    )
-    assert "only 2 distinct rare rows held out" in result
+    assert "only 2 distinct rare rows held out" in learned(rareclass, tmp_path, table)
 
 
 def test_positive_picks_one_of_many_labels(tmp_path: Path, rareclass: Run) -> None:
-    path, model = tmp_path / "t.csv", tmp_path / "m.rareclass"
-    purchases().with_columns(grade=pl.int_range(pl.len()) % 10 % 4).write_csv(path)
-    output_of(rareclass("fit", path, "-t", "grade", "--positive", "3.0", *QUICK, "-o", model))
+    table = purchases().with_columns(grade=pl.int_range(pl.len()) % 10 % 4)
+    learned(rareclass, tmp_path, table, "-t", "grade", "--positive", "3.0")
+    model = tmp_path / "m.rareclass"
     assert facts_as_json(load_model(model).facts)["rare_label"] == "3"
-    assert rareclass("evaluate", model, path).exit_code == 0
+    assert rareclass("evaluate", model, tmp_path / "t.csv").exit_code == 0
 
 
 def test_rows_without_target_are_counted(tmp_path: Path, rareclass: Run) -> None:
-    table = purchases().with_columns(
-        fraud=pl.when(pl.int_range(pl.len()) < 5).then(None).otherwise(pl.col("fraud"))
-    )
-    path = tmp_path / "t.csv"
-    table.write_csv(path)
-    result = output_of(
-        rareclass("fit", path, "-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass")
-    )
-    assert "5 rows have no value of fraud" in result
+    table = purchases().with_columns(pl.when(pl.int_range(pl.len()) >= 5).then("fraud"))
+    assert "5 rows have no value of fraud" in learned(rareclass, tmp_path, table)
 
 
 def test_same_seed_same_scores(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
@@ -271,19 +252,6 @@ def test_same_seed_same_scores(fitted: Path, tmp_path: Path, rareclass: Run) -> 
     )  # fmt: skip
     first, second = load_model(fitted / "model.rareclass"), load_model(again)
     np.testing.assert_array_equal(first.estimator.dual_coef_, second.estimator.dual_coef_)
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("width", ["60", "80"])
-def test_screens_fit_the_width(
-    fitted: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, width: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", width)
-    shown = rareclass(
-        "fit", fitted / "train.csv", "-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass"
-    ).stdout
-    too_wide = [line for line in shown.splitlines() if len(line.rstrip()) > int(width)]
-    assert all(line.startswith(("  ", "Saved ")) for line in too_wide)
 
 
 def test_many_columns_are_summed_up(tmp_path: Path, rareclass: Run) -> None:
@@ -345,16 +313,13 @@ def test_decimal_commas_and_any_separator(
 def test_keep_learns_from_what_looks_like_an_identifier(
     tmp_path: Path, table: pl.DataFrame, rareclass: Run
 ) -> None:
-    path, model = tmp_path / "t.csv", tmp_path / "m.rareclass"
-    table.with_columns(day=pl.int_range(pl.len())).write_csv(path)
-    output_of(rareclass(
-        "fit", path, "--target", "fraud", *QUICK, "--out", model,
-        "--keep", "day", "--keep", "order",
-    ))  # fmt: skip
+    days = table.with_columns(day=pl.int_range(pl.len()))
+    learned(rareclass, tmp_path, days, "--keep", "day", "--keep", "order")
+    model = tmp_path / "m.rareclass"
     kinds = {column.name: column.kind for column in load_model(model).encoder.columns}
     assert kinds["day"] == "number"
     assert kinds["order"] == "high-cardinality category"
-    assert rareclass("score", model, path, "--out", tmp_path / "s.csv").exit_code == 0
+    assert rareclass("score", model, tmp_path / "t.csv", "--out", tmp_path / "s.csv").exit_code == 0
 
 
 @pytest.mark.thorough
