@@ -1,6 +1,7 @@
 """Kernel ranking machines: `fit`, scores and features, for two classes or for levels."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -106,7 +107,25 @@ class KernelModel(
         return read_features(self, X, reset=False, squares=True)
 
 
-class KernelMachine(KernelModel):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MachineParameters:
+    """Parameters that a kernel machine and a search over its lams share; see `RankRC`."""
+
+    loss: Any = "smoothed_hinge"
+    eps: float = 0.5
+    loss_params: dict[str, Any] | None = None
+    penalty: str = "l2"
+    feature_scaling: str | None = None
+    tol: float | str = "auto"
+    max_iter: int = 200
+    memory: int | str = "2GiB"
+    kernel_dtype: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool | str = "auto"
+
+
+class KernelMachine(MachineParameters, KernelModel):
     """`fit` of a kernel ranking machine; whoever inherits reads labels in `_read_target`."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -112,18 +112,6 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
     lam: float = 2**-8
     landmarks: Any = "rare"
     pair_cost: Any = None
-    loss: Any = "smoothed_hinge"
-    eps: float = 0.5
-    loss_params: dict[str, Any] | None = None
-    penalty: str = "l2"
-    feature_scaling: str | None = None
-    tol: float | str = "auto"
-    max_iter: int = 200
-    memory: int | str = "2GiB"
-    kernel_dtype: str = "auto"
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: bool | str = "auto"
 
     def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> OrderedLevels:
         levels = read_levels(y, sample_weight, self.levels, n_rows)
@@ -226,15 +214,3 @@ feature_scaling, tol, max_iter, memory, kernel_dtype, n_jobs, random_state, verb
     width: Any = "mean"
     landmarks: Any = "rare"
     pair_cost: Any = None
-    loss: Any = "smoothed_hinge"
-    eps: float = 0.5
-    loss_params: dict[str, Any] | None = None
-    penalty: str = "l2"
-    feature_scaling: str | None = None
-    tol: float | str = "auto"
-    max_iter: int = 200
-    memory: int | str = "2GiB"
-    kernel_dtype: str = "auto"
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: bool | str = "auto"

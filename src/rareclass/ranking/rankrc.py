@@ -1,7 +1,7 @@
 """RankRC and RankSVM: kernel AUC ranking as scikit-learn classifiers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -183,19 +183,7 @@ class RankRC(RankScorer, KernelMachine):
     width: Any = "mean"
     lam: float = 2**-8
     landmarks: Any = "rare"
-    loss: Any = "smoothed_hinge"
-    eps: float = 0.5
-    loss_params: dict[str, Any] | None = None
-    penalty: str = "l2"
-    feature_scaling: str | None = None
-    tol: float | str = "auto"
-    max_iter: int = 200
-    memory: int | str = "2GiB"
-    kernel_dtype: str = "auto"
-    n_jobs: int | None = None
-    random_state: Any = None
-    pos_label: Any = None
-    verbose: bool | str = "auto"
+    pos_label: Any = field(default=None, kw_only=True)
 
     def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> TwoClasses:
         return TwoClasses(read_labels(y, sample_weight, self.pos_label, n_rows))

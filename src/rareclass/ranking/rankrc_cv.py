@@ -1,7 +1,7 @@
 """RankRCCV: the paper's selection of lam by cross-validation, and of the width beside it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rareclass.estimators.estimator import RankScorer
@@ -138,19 +138,7 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
     kernel: Any = "gaussian"
     width: Any = "mean"
     landmarks: Any = "rare"
-    loss: Any = "smoothed_hinge"
-    eps: float = 0.5
-    loss_params: dict[str, Any] | None = None
-    penalty: str = "l2"
-    feature_scaling: str | None = None
-    tol: float | str = "auto"
-    max_iter: int = 200
-    memory: int | str = "2GiB"
-    kernel_dtype: str = "auto"
-    n_jobs: int | None = None
-    random_state: Any = None
-    pos_label: Any = None
-    verbose: bool | str = "auto"
+    pos_label: Any = field(default=None, kw_only=True)
 
     @property
     def _between_equals(self) -> tuple[str, float] | None:

@@ -40,7 +40,7 @@ from rareclass.ranking.fitting import (
     learned_machines,
     stopped_short,
 )
-from rareclass.ranking.machine import KernelMachine
+from rareclass.ranking.machine import KernelMachine, MachineParameters
 from rareclass.ranking.problem import Problem
 from rareclass.ranking.ranking_data import PreparedRanking, RankingData, coefficients_of, prepare
 from rareclass.ranking.solvers.newton import PathSettings, Solution, Step
@@ -69,7 +69,7 @@ class _Tried(NamedTuple):
     whole: list[Solution] | None
 
 
-class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
+class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
     """The search over a machine's lam and width of the kernel."""
 
     _machine: ClassVar[type[KernelMachine]]

@@ -264,7 +264,7 @@ def default_lams(make: Callable[[], Problem]) -> tuple[float, ...]:
     ..., 1/2. From :math:`\lambda_{\max}` on no landmark is used; it is known from one pass of the
     rows. `make` makes the problem, in the coordinates of `unit_norm`.
     """
-    smooth = cast(RankingProblem, replace(make(), lam=0.0, slot=None))
+    smooth = replace(cast(RankingProblem, make()), lam=0.0, slot=None)
     # Where no landmark tells rare from other rows, any lam gives the same model.
     largest = largest_lam(smooth.evaluate(np.zeros(smooth.rank)).gradient) or 1.0
     exponents = np.concatenate([_FIRST, np.arange(1, _N_LAMS + 1)])
