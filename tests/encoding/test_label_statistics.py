@@ -9,7 +9,7 @@ from draws import draws
 from encoding.label_tables import folded_rows, little_is_enough, made_frame
 from encoding.test_rows_in_order import payments
 from rareclass.encoding import table_statistics
-from rareclass.encoding.label_statistics import LabelStatistics, TrainingPart
+from rareclass.encoding.label_statistics import TrainingPart
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
 from rareclass.ensemble.training_rows import TrainingViews
@@ -236,17 +236,9 @@ def test_a_weight_is_so_many_copies_in_the_same_part(given_rows):
 def test_features_are_taken_by_row():
     rng = np.random.default_rng(0)
     y = rng.random(40) < 0.4
-    labels = LabelStatistics()
     table = read_table(made_frame(rng, 40, y)[["word", "shop"]])
-    statistics = TableStatistics()
-    encoded = statistics.fit_encode(table, y, None, np.arange(40) % 3)
+    encoded = TableStatistics().fit_encode(table, y, None, np.arange(40) % 3)
     (features,) = encoded.of_labels
     for rows in (np.array([3, 1]), slice(2, 9), y):
         for whole, part in zip(features, features.take(rows), strict=True):
             np.testing.assert_array_equal(part, whole[rows])
-    names = ["word", "shop"]
-    learned = TrainingPart(np.arange(40), np.arange(40) % 3)
-    own = labels.fit_transform(
-        names, statistics.known_, encoded.levels, [None, None], y, np.ones(40), learned
-    )
-    np.testing.assert_allclose(own.log_odds, features.log_odds)

@@ -72,16 +72,10 @@ def test_scaling_is_the_weighted_mean_and_deviation_up_to_the_row(
         assert X[i] == pytest.approx(drawn_in(z), rel=1e-9, abs=1e-9)
 
 
-def test_the_weight_of_the_past_halves_in_half_life_rows() -> None:
+@pytest.mark.parametrize(("past", "new"), [(10_000, 100), (72, 72)])
+def test_all_rows_count_alike_until_the_past_halves_in_half_life_rows(past: int, new: int) -> None:
     encoder = OnlineEncoder(NUMBER, half_life=100)
-    encoder.encode(batch(a=np.ones(10_000)))
-    encoder.encode(batch(a=np.zeros(100)))
-    assert encoder.to_state()["statistics"][0, 1] == pytest.approx(0.5, rel=1e-12)
-
-
-def test_until_then_all_rows_count_alike() -> None:
-    encoder = OnlineEncoder(NUMBER, half_life=100)
-    encoder.encode(batch(a=np.r_[np.ones(72), np.zeros(72)]))
+    encoder.encode(batch(a=np.r_[np.ones(past), np.zeros(new)]))
     assert encoder.to_state()["statistics"][0, 1] == pytest.approx(0.5, rel=1e-12)
 
 

@@ -189,11 +189,7 @@ def test_a_perfect_ranking_beside_another_has_a_p_value():
     y = np.arange(50) < 5
     for b in (-1.0 * y, np.zeros(50), 1.0 * y):
         for measure in OPTIONS:
-            found = (
-                compared(y, 1.0 * y, b, measure, threshold=0.5)
-                if measure == "expected_cost"
-                else (compared(y, 1.0 * y, b, measure))
-            )
+            found = compared(y, 1.0 * y, b, measure, **_one_threshold(measure))
             assert 0.0 < found.p_value <= 1.0
             assert np.isfinite(found[:6]).all()
 
