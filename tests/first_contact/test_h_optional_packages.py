@@ -17,7 +17,6 @@ from rareclass.cli.app import app
 from rareclass.cli.rule import _confidence
 from rareclass.compare import leaderboard
 from rareclass.errors import ErrorKind
-from rareclass.model.onnx import register_onnx_converters
 from rareclass.online import CBR
 from rareclass.tables.databases import DatabaseAddress, driver_of
 
@@ -88,9 +87,6 @@ USES: dict[str, tuple[Callable[[], Any], str, tuple[str, ...], str]] = {
     "ONNX of a pipeline": (
         lambda: to_onnx(make_pipeline(StandardScaler(), RankRC()).fit(X, Y)), "skl2onnx",
         ("rareclass.model.onnx",), "rareclass[onnx]",
-    ),
-    "converters of ONNX": (
-        register_onnx_converters, "skl2onnx", ("rareclass.model.onnx",), "rareclass[onnx]",
     ),
     "DuckDB": (
         lambda: driver_of(DatabaseAddress("duckdb:///rows.duckdb")), "duckdb", (), "rareclass[sql]",

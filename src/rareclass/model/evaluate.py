@@ -21,7 +21,7 @@ from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, ref
 from rareclass.model.facts import RankingEstimate, RareClassScores
 from rareclass.model.model import Model
 from rareclass.model.threshold import budget_of, budget_time, columns_beside, labelled_scores
-from rareclass.model.times import check_days, times_of
+from rareclass.model.times import alert_times
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, no_rows, open_table
@@ -209,7 +209,10 @@ def evaluate_file(
     file = open_table(data, separator, one_pass=(time or of_model) is None)
     if time is None and isinstance(file, TableFile) and of_model in file.columns:
         time = of_model
-    moments = None if time is None else _times(file, time)
+    moments = None
+    if time is not None:
+        column = columns_beside(file, [time], "--time")[time]
+        moments = alert_times(column, np.arange(1, len(column) + 1))
     every = labelled_scores(content, file, str(data), seen)
     decision, rows = content.decision, every.labelled()
     table: list[DecisionRow] = []
@@ -253,13 +256,6 @@ def evaluate_file(
         [] if rows.classes is None else class_decisions(content, rows.classes),
         corrected,
     )
-
-
-def _times(file: TableFile | SvmlightFile, time: str) -> NDArray[Any]:
-    column = columns_beside(file, [time], "--time")[time]
-    moments = times_of(column, np.arange(1, len(column) + 1), "--time")
-    check_days(moments, f"--time {time}", time)
-    return moments
 
 
 @dataclass(frozen=True)

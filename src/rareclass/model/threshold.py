@@ -30,7 +30,7 @@ from rareclass.metrics.intervals import Interval
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
-from rareclass.model.times import check_days, costs_of, times_of
+from rareclass.model.times import alert_times, costs_of
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, no_rows, open_table
 
@@ -86,8 +86,7 @@ class DecisionRule:
             assert numbers is not None
             costs = self.costs(beside, numbers)
             if time is not None and self.needs_time:
-                moments = times_of(beside[time], numbers, "--time")
-                check_days(moments, f"--time {time}", time)
+                moments = alert_times(beside[time], numbers)
         chosen = self.rule.choose(
             scored.y == 1, scored.scores, scored.weight, costs=costs, time=moments
         )

@@ -77,6 +77,13 @@ def _no_time(option: str, name: str, cell: Any, row: int, remedy: str) -> InputE
     return InputError(message, remedy, ErrorKind.CELL, column=name, row=row, value=cell)
 
 
+def alert_times(column: pl.Series, rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Return `times_of` the column that --time names, checked by `check_days`."""
+    time = times_of(column, rows, "--time")
+    check_days(time, f"--time {column.name}", column.name)
+    return time
+
+
 def check_days(time: NDArray[Any], option: str, column: str) -> None:
     """Refuse times of which hardly two are of one day, as seconds, and numbers that are no days.
 

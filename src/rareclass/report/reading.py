@@ -17,7 +17,7 @@ from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores
 from rareclass.model.model import Model
 from rareclass.model.threshold import budget_time, columns_beside
-from rareclass.model.times import check_days, costs_of, times_of
+from rareclass.model.times import alert_times, costs_of
 from rareclass.report.columns_section import CopyCounter
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
@@ -113,8 +113,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         classes = RareClassScores(which, np.concatenate(probability)[labelled])
     time = groups = None
     if options.time is not None:
-        time = times_of(beside[options.time][labelled], labelled + 1, "--time")
-        check_days(time, f"--time {options.time}", options.time)
+        time = alert_times(beside[options.time][labelled], labelled + 1)
     if options.groups is not None:
         names = beside[options.groups].cast(pl.String).fill_null("(empty)")
         groups = names.to_numpy()[labelled]

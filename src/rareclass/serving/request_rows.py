@@ -100,8 +100,7 @@ class RequestRows:
         try:
             return read_as_trained(self._frame(columns), columns, 1)
         except InputError as error:
-            faults = [found for column in columns for found in self._faults(column)]
-            raise schema_error(*(faults or [Fault.of(error)])) from error
+            raise schema_error(*(self._faults(columns) or [Fault.of(error)])) from error
 
     def _frame(self, columns: Sequence[Column]) -> pl.DataFrame:
         numbers = self._plain_numbers(columns)
@@ -130,13 +129,15 @@ class RequestRows:
             for k, name in enumerate(names)
         }
 
-    def _faults(self, column: Column) -> list[Fault]:
-        """First fault of a column, in a list that is empty where there is none."""
-        try:
-            read_as_trained(self._frame([column]), [column], 1)
-        except InputError as error:
-            return [Fault.of(error)]
-        return []
+    def _faults(self, columns: Sequence[Column]) -> list[Fault]:
+        """First fault of each column that has one."""
+        faults = []
+        for column in columns:
+            try:
+                read_as_trained(self._frame([column]), [column], 1)
+            except InputError as error:
+                faults.append(Fault.of(error))
+        return faults
 
 
 def _as_words(name: str, cells: Sequence[Any]) -> pl.Series:

@@ -72,16 +72,6 @@ def to_onnx(model: Any) -> "onnx.ModelProto":
     return finished(*_parts_of_file(model))
 
 
-def register_onnx_converters() -> None:
-    """Make the estimators known to skl2onnx, for pipelines that it converts by itself.
-
-    `to_onnx` does so by itself. Raises `InputError` where skl2onnx is missing.
-    """
-    with needed_for("to_onnx", "rareclass[onnx]"):
-        from rareclass.model.onnx.estimators import register_converters
-    register_converters()
-
-
 def export_file(model: Model, out: Path) -> "onnx.ModelProto":
     """Write the ONNX form of a model; `out` is replaced once it is whole."""
     found = to_onnx(model)

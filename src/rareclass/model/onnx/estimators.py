@@ -280,7 +280,7 @@ def _log_sum(first: Tensor, second: Tensor) -> Tensor:
 
 def export_pipeline(pipeline: Any) -> onnx.ModelProto:
     """A pipeline of scikit-learn whose last step is ours; see `rareclass.to_onnx`."""
-    register_converters()
+    _register_converters()
     check_is_fitted(pipeline)
     n_features = pipeline.n_features_in_
     last = pipeline.steps[-1][1]
@@ -305,7 +305,7 @@ def export_pipeline(pipeline: Any) -> onnx.ModelProto:
 
 
 @cache
-def register_converters() -> None:
+def _register_converters() -> None:
     """Make our estimators of numbers known to skl2onnx, once a process.
 
     Outputs are those of `to_onnx`: score, label and, where the model has one, probability.
