@@ -20,12 +20,12 @@ from rareclass.decide.calibration import (
 )
 from rareclass.decide.calibration.calibration import LevelCalibration
 from rareclass.decide.calibration.calibration_map import (
+    IsotonicOfParts,
     ScoreScale,
     coarser,
     fit_increasing,
     read_score_levels,
 )
-from rareclass.decide.calibration.isotonic import IsotonicOfParts
 
 KINDS = [BetaMap, IsotonicMap, LogisticMap, PooledMap]
 

@@ -1,8 +1,7 @@
-"""Maps from scores to probabilities, one a file, and the choice among them."""
+"""Maps from scores to probabilities, and the choice among them."""
 
 from rareclass.decide.calibration.calibration import METHODS, Calibration, PooledMap, at_prevalence
-from rareclass.decide.calibration.calibration_map import BetaMap, LogisticMap
-from rareclass.decide.calibration.isotonic import IsotonicMap
+from rareclass.decide.calibration.calibration_map import BetaMap, IsotonicMap, LogisticMap
 
 __all__ = [
     "METHODS",

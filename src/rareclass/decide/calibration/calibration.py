@@ -14,16 +14,14 @@ from numpy.typing import ArrayLike
 from rareclass.decide.calibration.calibration_map import (
     BetaMap,
     CalibrationMap,
+    IsotonicMap,
+    IsotonicOfParts,
     LogisticMap,
     ScoreLevels,
     coarser,
     dealt,
     read_score_levels,
     to_probability,
-)
-from rareclass.decide.calibration.isotonic import (
-    IsotonicMap,
-    IsotonicOfParts,
 )
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.scored_classes import FloatArray, check_scores

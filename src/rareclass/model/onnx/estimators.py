@@ -18,8 +18,12 @@ from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration, PooledMap
-from rareclass.decide.calibration.calibration_map import BetaMap, LogisticMap, ScoreScale
-from rareclass.decide.calibration.isotonic import IsotonicMap
+from rareclass.decide.calibration.calibration_map import (
+    BetaMap,
+    IsotonicMap,
+    LogisticMap,
+    ScoreScale,
+)
 from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.rankings import KernelRanking, LinearRanking
