@@ -16,6 +16,7 @@ from sklearn.model_selection import cross_val_score
 from made_tables import rare_mixture
 from oracles.pairs import ranking_minimum
 from rareclass import RankRC, RankSVM, rankrc_path
+from rareclass.ranking import fitting
 from rareclass.ranking.rankrc import _share_outside
 
 X, Y = rare_mixture(400, 30)
@@ -354,3 +355,16 @@ def test_share_of_rows_outside_the_landmarks(rows, chosen, weighted):
     weight = np.arange(1.0, len(rows) + 1.0) if weighted else None
     wanted = np.average(~np.isin(rows, chosen), weights=weight)
     assert _share_outside(rows, weight, chosen) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_tol_is_looser_on_many_rows(monkeypatch):
+    exact = RankRC(lam=2.0**-8).fit(X, Y)
+    assert exact.optimality_ <= 1e-6
+    monkeypatch.setattr(fitting, "_MANY_ROWS", np.count_nonzero(Y == 0) - 1)
+    many = RankRC(lam=2.0**-8).fit(X, Y)
+    assert 1e-6 < many.optimality_ <= 1e-3
+    assert many.history_[-1].passes < exact.history_[-1].passes
+    assert RankRC(lam=2.0**-8, tol=1e-6).fit(X, Y).optimality_ <= 1e-6
+    assert RankRC(lam=2.0**-8, penalty="l1").fit(X, Y).optimality_ <= 1e-6
+    with pytest.raises(ValueError, match="tol='loose' must be 'auto' or a number above 0"):
+        RankRC(tol="loose").fit(X, Y)

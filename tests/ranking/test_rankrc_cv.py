@@ -1,4 +1,4 @@
-"""RankRCCV against its folds fitted one by one."""
+"""RankRCCV against its folds fitted one by one; widths, and lams chosen on a part of the rows."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,13 @@ from sklearn.metrics import (
 from sklearn.model_selection import StratifiedKFold
 
 from made_tables import rare_mixture
-from rareclass import RankRC, RankRCCV
+from rareclass import OrdinalRankRCCV, RankRC, RankRCCV
+from rareclass.labels.two_classes import read_labels
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import SmoothedHinge
-from rareclass.ranking.ranking_data import PreparedRanking
+from rareclass.ranking.ranking_data import PreparedRanking, RankingData
+from rareclass.ranking.targets import TwoClasses
+from rareclass.rows import as_source
 
 X, Y = rare_mixture(300, 30)
 LAMS = [1.0, 2.0**-6, 2.0**-12]
@@ -236,9 +239,114 @@ def test_a_fold_without_landmarks_and_folds_that_stop_short_are_told():
         ({"loss": SmoothedHinge(), "loss_params": {"eps": 0.1}}, "given by name"),
         ({"penalty": "l0"}, "penalty='l0' is not one of"),
         ({"feature_scaling": "unit"}, "feature_scaling='unit' is not one of"),
+        ({"widths": []}, "widths is empty"),
+        ({"widths": [1.0, 0.0]}, "widths=0.0 must be numbers above 0"),
+        ({"search_rows": 10}, "search_rows=10 must be a whole number of at least 100"),
+        ({"search_rows": 200, "landmarks": np.arange(5)}, "landmarks holds row numbers"),
+        ({"widths": [1.0], "max_landmarks": 3, "penalty": "l1"}, "max_landmarks=3 counts"),
     ],
 )
 def test_choices_out_of_place_are_refused(parameters, message):
     X, y = rare_mixture(60, 10)
     with pytest.raises(ValueError, match=message):
         RankRCCV(LAMS, cv=2, **parameters).fit(X, y)
+
+
+WIDE, WIDE_Y = rare_mixture(600, 60)
+TWO_LAMS = [1.0, 2.0**-8]
+
+
+def mean_width(rows=WIDE):
+    return float(np.sqrt(2.0 * rows.var(axis=0).sum()))
+
+
+def test_widths_are_searches_of_their_own():
+    """One search over widths finds what a search for each of them does."""
+    factors = [0.3, 1.0, 3.0]
+    both = RankRCCV(TWO_LAMS, widths=factors, cv=3, random_state=0).fit(WIDE, WIDE_Y)
+    alone = [
+        RankRCCV(TWO_LAMS, width=factor * mean_width(), cv=3, random_state=0).fit(WIDE, WIDE_Y)
+        for factor in factors
+    ]
+    found = both.cv_results_
+    wanted = np.concatenate([each.cv_results_["mean_test_score"] for each in alone])
+    np.testing.assert_allclose(found["mean_test_score"], wanted, atol=1e-9)
+    np.testing.assert_allclose(found["width"], np.repeat(factors, 2) * mean_width())
+    assert found["lam"].tolist() == 3 * TWO_LAMS
+    best = alone[int(np.argmax([each.best_score_ for each in alone]))]
+    assert both.best_score_ == best.best_score_
+    assert both.best_lam_ == best.best_lam_
+    assert both.best_width_ == both.best_estimator_.width == pytest.approx(best.best_width_)
+    np.testing.assert_allclose(both.score_samples(WIDE), best.score_samples(WIDE), atol=1e-9)
+    assert both.offset_ == pytest.approx(best.offset_)
+    np.testing.assert_allclose(both.predict_proba(WIDE), best.predict_proba(WIDE), atol=1e-9)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_a_part_chooses_and_all_rows_are_learned_from(container):
+    rows = container(WIDE)
+    model = RankRCCV(TWO_LAMS, widths=[0.5, 1.0], search_rows=200, cv=3, random_state=0).fit(
+        rows, WIDE_Y
+    )
+    ratio = model.best_width_ / mean_width()
+    assert ratio == pytest.approx(0.5) or ratio == pytest.approx(1.0)
+    whole = RankRC(lam=model.best_lam_, width=model.best_width_).fit(rows, WIDE_Y)
+    np.testing.assert_allclose(model.score_samples(rows), whole.score_samples(rows), atol=1e-9)
+    # Those drawn stand for all: probabilities are those of all rows.
+    assert model.predict_proba(rows)[:, 1].mean() == pytest.approx(WIDE_Y.mean(), rel=0.5)
+
+
+def test_as_many_search_rows_as_there_are_change_nothing():
+    part = RankRCCV(TWO_LAMS, search_rows=len(WIDE), cv=3, tol=1e-6).fit(WIDE, WIDE_Y)
+    whole = RankRCCV(TWO_LAMS, cv=3).fit(WIDE, WIDE_Y)
+    np.testing.assert_array_equal(
+        part.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"]
+    )
+    np.testing.assert_array_equal(part.score_samples(WIDE), whole.score_samples(WIDE))
+    assert part.offset_ == whole.offset_
+
+
+@pytest.mark.parametrize(("most", "rare", "rest"), [(200, 60, 140), (100, 50, 50), (580, 60, 520)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_is_drawn_weighs_what_all_did(most, rare, rest, weighted):
+    weight = np.arange(1.0, len(WIDE) + 1.0) if weighted else None
+    target = TwoClasses(read_labels(WIDE_Y, weight, None, len(WIDE)))
+    rows = RankingData(None, as_source(WIDE), target, None, 1.0)  # type: ignore[arg-type]
+    part = rows.drawn(most, 0)
+    labels, all_labels = part.target.labels, target.labels
+    assert (len(labels.rare), len(labels.majority)) == (rare, rest)
+    assert labels.rare_weight.sum() == pytest.approx(all_labels.rare_weight.sum())
+    whole = len(all_labels.majority) if not weighted else all_labels.majority_weight.sum()
+    assert labels.majority_weight.sum() == pytest.approx(whole)
+    held = part.source.take(np.arange(rare))
+    assert {tuple(row) for row in held} <= {tuple(row) for row in WIDE[WIDE_Y == 1]}
+    drawn = part.source.take(np.arange(rare, rare + rest))
+    assert {tuple(row) for row in drawn} <= {tuple(row) for row in WIDE[WIDE_Y == 0]}
+    if weighted:  # each in proportion to its own
+        place = {tuple(row): k for k, row in enumerate(WIDE)}
+        own = weight[[place[tuple(row)] for row in drawn]]
+        assert np.ptp(labels.majority_weight / own) < 1e-9
+
+
+def test_folds_of_all_rows_are_those_of_the_part():
+    """Rows of one fold stay in it: those drawn of each are what its scores are of."""
+    seen = []
+
+    def count(y, scores, weight):
+        seen.append((int(y.sum()), len(y)))
+        return 0.5
+
+    rare, rest = np.flatnonzero(WIDE_Y == 1), np.flatnonzero(WIDE_Y == 0)
+    tested = [np.r_[rare[:10], rest[:300]], np.r_[rare[10:], rest[300:]]]
+    folds = [(np.setdiff1d(np.arange(len(WIDE)), rows), rows) for rows in tested]
+    RankRCCV([1.0], search_rows=400, cv=folds, scoring=count, refit=False).fit(WIDE, WIDE_Y)
+    (few, first), (many, second) = seen
+    assert (few, many) == (10, 50)
+    assert first + second == 400
+
+
+def test_levels_choose_on_a_part():
+    levels = np.where(WIDE_Y == 1, 1 + (WIDE[:, 0] > np.median(WIDE[WIDE_Y == 1, 0])), 0)
+    model = OrdinalRankRCCV(TWO_LAMS, widths=[0.5, 1.0], search_rows=150, cv=2).fit(WIDE, levels)
+    assert model.cv_results_["width"].shape == (4,)
+    assert set(model.predict(WIDE)) <= {0, 1, 2}
