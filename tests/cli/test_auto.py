@@ -106,15 +106,8 @@ def test_the_time_and_the_objective_are_taken(
         return fit(self, *given, **named)
 
     monkeypatch.setattr(package.RareClassifier, "fit", watched)
-    words = (
-        train_csv,
-        "-t",
-        "fraud",
-        *QUICK,
-        "-o",
-        train_csv.parent / "m.rareclass",
-        "--overwrite",
-    )
+    out = train_csv.parent / "m.rareclass"
+    words = (train_csv, "-t", "fraud", *QUICK, "-o", out, "--overwrite")
     output_of(rareclass(
         "fit", *words, "--time-budget", "1.5m", "--objective", "roc-auc", "--effort", "quick"
     ))  # fmt: skip

@@ -34,16 +34,8 @@ def test_same_model_and_messages_and_a_note(
 
     monkeypatch.setattr(Scratch, "__init__", watched)
     (tmp_path / "scratch").mkdir()
-    words = (
-        "-t",
-        "fraud",
-        "--method",
-        "rankrc",
-        "--lam",
-        "2^-4",
-        "--out",
-        tmp_path / "m.rareclass",
-    )
+    out = tmp_path / "m.rareclass"
+    words = ("-t", "fraud", "--method", "rankrc", "--lam", "2^-4", "--out", out)
     said = output_of(
         rareclass("fit", fitted / "train.csv", *words, "--scratch", tmp_path / "scratch")
     )

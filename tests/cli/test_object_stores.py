@@ -18,35 +18,13 @@ def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
     for k, part in enumerate(table.iter_slices(80)):
         part.write_parquet(tmp_path / f"{k}.parquet")
         s3.put_file(str(tmp_path / f"{k}.parquet"), f"rows/pay/day={k}/part.parquet")
+    model = "s3://rows/m.rareclass"
     runs = [
-        (
-            "fit",
-            "s3://rows/pay/",
-            *QUICK,
-            "-o",
-            "s3://rows/m.rareclass",
-            "--json",
-            "s3://rows/f.json",
-        ),
-        (
-            "score",
-            "s3://rows/m.rareclass",
-            "s3://rows/pay",
-            "--id",
-            "order",
-            "-o",
-            "s3://rows/s.csv",
-        ),
-        ("evaluate", "s3://rows/m.rareclass", "s3://rows/pay"),
-        ("show", "s3://rows/m.rareclass"),
-        (
-            "threshold",
-            "s3://rows/m.rareclass",
-            "--min-recall",
-            "0.5",
-            "-o",
-            "s3://rows/t.rareclass",
-        ),
+        ("fit", "s3://rows/pay/", *QUICK, "-o", model, "--json", "s3://rows/f.json"),
+        ("score", model, "s3://rows/pay", "--id", "order", "-o", "s3://rows/s.csv"),
+        ("evaluate", model, "s3://rows/pay"),
+        ("show", model),
+        ("threshold", model, "--min-recall", "0.5", "-o", "s3://rows/t.rareclass"),
         ("stream", "s3://rows/pay", "-t", "fraud", "--checkpoint", tmp_path / "run"),
     ]
     for words in runs:
@@ -58,7 +36,7 @@ def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
     ]
     scores = s3.cat_file("rows/s.csv").decode().splitlines()
     assert len(scores) == 241
-    found = load("s3://rows/m.rareclass").score_samples("s3://rows/pay")
+    found = load(model).score_samples("s3://rows/pay")
     assert float(scores[7].split(",")[1]) == pytest.approx(found[6])
     again = message(rareclass(*runs[1]))
     assert "--out s3://rows/s.csv exists already" in again

@@ -253,15 +253,7 @@ def test_what_has_no_explanation_is_refused(fitted: Path, tmp_path: Path, rarecl
     assert "is not a number of columns" in message(rareclass(*words, "--explain", 0))
     named = tmp_path / "named.csv"
     purchases().rename({"order": "value_2"}).write_csv(named)
-    words = (
-        "score",
-        fitted / "model.rareclass",
-        named,
-        "-o",
-        tmp_path / "s.csv",
-        "--id",
-        "value_2",
-    )
+    words = (*words[:2], named, *words[3:], "--id", "value_2")
     assert "a column of the scores has that name" in message(rareclass(*words, "--explain", 2))
     assert rareclass(*words, "--explain", 1).exit_code == 0
 

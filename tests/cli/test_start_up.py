@@ -14,19 +14,9 @@ from cli.conftest import Run, output_of, purchases
 from rareclass.cli.method import MethodName
 
 HEAVY = [
-    "numpy",
-    "scipy",
-    "sklearn",
-    "skrub",
-    "skops",
-    "pandas",
-    "polars",
-    "pyarrow",
-    "matplotlib",
-    "numba",
-    "joblib",
-    "narwhals",
-]
+    "numpy", "scipy", "sklearn", "skrub", "skops", "pandas", "polars", "pyarrow", "matplotlib",
+    "numba", "joblib", "narwhals",
+]  # fmt: skip
 VERBS = ("fit", "score", "evaluate", "monitor", "export", "hunt", "stream", "demo")
 RUN = "from rareclass.cli.main import main; main()"
 RUN_AND_LIST = """
@@ -94,22 +84,11 @@ def test_help_and_version_import_nothing_heavy() -> None:
 
 
 NOT_TO_FIT = [
-    "dask",
-    "matplotlib",
-    "pytest",
-    "skrub",
-    "sklearn.datasets",
-    "sklearn.feature_extraction",
-    "sklearn.feature_selection",
-    "sklearn.gaussian_process",
-    "sklearn.mixture",
-    "rareclass.compare",
-    "rareclass.hyperball",
-    "rareclass.online.cbr",
-    "rareclass.report",
-    "rareclass.hunt",
-    "rareclass.stream",
-]
+    "dask", "matplotlib", "pytest", "skrub", "sklearn.datasets", "sklearn.feature_extraction",
+    "sklearn.feature_selection", "sklearn.gaussian_process", "sklearn.mixture",
+    "rareclass.compare", "rareclass.hyperball", "rareclass.online.cbr", "rareclass.report",
+    "rareclass.hunt", "rareclass.stream",
+]  # fmt: skip
 NOT_BEFORE_FIT = [
     "dask",
     "numba",
@@ -182,29 +161,14 @@ def numbers(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
 
 # What asking scikit-learn for all of its estimators imports.
 WITH_ALL_ESTIMATORS = [
-    "dask",
-    "pytest",
-    "sklearn.datasets",
-    "sklearn.feature_selection",
-    "sklearn.gaussian_process",
-]
+    "dask", "pytest", "sklearn.datasets", "sklearn.feature_selection", "sklearn.gaussian_process",
+]  # fmt: skip
 NOT_TO_SCORE = [
-    "rareclass.ensemble.cross_fitting",
-    "matplotlib",
-    "skrub",
-    "river",
-    "lightgbm",
-    "xgboost",
-    "distributed",
-    "hypothesis",
-    "rareclass.hyperball",
-    "rareclass.online.cbr",
-    "rareclass.fit.training",
-    "rareclass.hunt.hunting",
-    "rareclass.stream.loop",
-    "rareclass.encoding.streams",
-    "rareclass.report",
-]
+    "rareclass.ensemble.cross_fitting", "matplotlib", "skrub", "river", "lightgbm", "xgboost",
+    "distributed", "hypothesis", "rareclass.hyperball", "rareclass.online.cbr",
+    "rareclass.fit.training", "rareclass.hunt.hunting", "rareclass.stream.loop",
+    "rareclass.encoding.streams", "rareclass.report",
+]  # fmt: skip
 
 
 # Models of every method score rows of numbers, and of categories, without these.
@@ -245,14 +209,8 @@ def test_a_combination_is_scored_without_what_it_was_learned_by(
     table = purchases()
     table.write_csv(tmp_path / "t.csv")
     model, scores = tmp_path / "m.rareclass", tmp_path / "s.csv"
-    words = (
-        "--members",
-        "logistic regression,histogram boosting",
-        "--folds",
-        "2",
-        "--holdout",
-        "0",
-    )
+    members = "logistic regression,histogram boosting"
+    words = ("--members", members, "--folds", "2", "--holdout", "0")
     output_of(rareclass("fit", tmp_path / "t.csv", "-t", "fraud", "-o", model, *words))
     found = imported("score", model, tmp_path / "t.csv", "--out", scores)
     assert found & {*NOT_TO_SCORE, *WITH_ALL_ESTIMATORS, "catboost"} == set()

@@ -13,6 +13,7 @@ from rareclass.cli.door import (
     Overwrite,
     TableOptions,
     check_new,
+    check_output,
     combination_error,
     command,
     file_or_url,
@@ -102,15 +103,12 @@ def threshold(
             "Give one of --alerts, --min-precision, --min-recall, --max-fpr, --cost and "
             "--threshold; or --prevalence alone, for the probabilities.",
         )
-    from rareclass.files import check_not_input, check_writable
     from rareclass.model.model_file import save_model
     from rareclass.model.threshold import with_threshold
 
     if out is not None:
-        if data is not None:
-            check_not_input(out, "--out", {"the file to be read": data})
-        check_new(out, "--out", written.overwrite)
-        check_writable(out)
+        read = {} if data is None else {"the file to be read": data}
+        check_output(out, "--out", written.overwrite, read, may_be_inside=True)
     inputs = {"the model": model} | ({"DATA": data} if data else {})
     written.check(inputs, written.overwrite)
     console = output()

@@ -11,7 +11,7 @@ from rareclass.cli.door import (
     OutputOptions,
     Strict,
     TableOptions,
-    check_new,
+    check_output,
     combination_error,
     command,
     local_file,
@@ -78,7 +78,6 @@ def score(
     hunt: score; called_rare (at least the score of the last row that the hunt wrote); and sure,
     the expected share of cases among the hunt's rows with this score or more.
     """
-    from rareclass.files import check_not_input
     from rareclass.model.score_file import ScoreSettings, check_score_path, score_rows
     from rareclass.opening import open_model
 
@@ -94,8 +93,7 @@ def score(
     )
     written.check({"the file to be scored": data, "the model": model}, written.overwrite)
     check_score_path(out, data)
-    check_not_input(out, "--out", {"the model": model})
-    check_new(out, "--out", written.overwrite)
+    check_output(out, "--out", written.overwrite, {"the model": model}, may_be_inside=True)
     if written.json_file is not None and written.json_file.resolve() == out.resolve():
         raise combination_error(
             f"--json {written.json_file} is the file of --out.", "Give another name."
