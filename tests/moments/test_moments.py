@@ -1,8 +1,6 @@
 """Moments against two passes in extended precision: any container, weight, cut and place."""
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -13,7 +11,7 @@ from moments.mibc_cases import moments_of_array
 from oracles.moments import assert_moments, assert_same_moments
 from rareclass.moments import MIBC, moments
 from rareclass.moments.moments import MomentSettings, merge, moments_of, remove
-from rareclass.rows import as_source, from_parquet, parquet_batches
+from rareclass.rows import as_source
 
 EVERYTHING = MomentSettings(scatter=True, n_probes=3, seed=5)
 KINDS = {
@@ -241,22 +239,6 @@ def test_means_of_1e8_through_partial_fit(container):
         model.partial_fit(container(rows), labels, classes=[False, True])
     assert_six_digits(model.moments_, X[~y])
     assert_six_digits(MIBC.merge(model, model).moments_, np.vstack([X[~y], X[~y]]))
-
-
-def test_means_of_1e8_from_disk(tmp_path):
-    X = far_from_zero()
-    columns = {f"x{j}": X[:, j] for j in range(4)}
-    label = np.where(np.arange(len(X)) % 500 == 3, "rare", "common")
-    pq.write_table(
-        pa.table({**columns, "label": label}), tmp_path / "t.parquet", row_group_size=700
-    )
-    common = X[label == "common"]
-    with from_parquet(tmp_path / "t.parquet", target="label") as rows:
-        assert_six_digits(MIBC().fit_rows(rows).moments_, common)
-    model = MIBC(pos_label="rare")
-    for rows in parquet_batches(tmp_path / "t.parquet", "label", batch_rows=301):
-        model.partial_fit(rows, rows.y, classes=["rare", "common"])
-    assert_six_digits(model.moments_, common)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
