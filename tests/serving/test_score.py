@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from cli.conftest import purchases
 from rareclass.opening import load
-from rareclass.serving.lanes import Lanes, ScoreRequest
+from rareclass.serving.lanes import Lanes
 from rareclass.serving.live_model import LiveModel
 from rareclass.serving.middleware import Limits
 from rareclass.serving.request_rows import RefusedError
@@ -160,7 +160,7 @@ def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model: L
     bad = [{**ROW, "amount": "a lot"}]
 
     async def ask(bodies: list) -> list:
-        asked = (lanes.answer(ScoreRequest(json.dumps(body).encode())) for body in bodies)
+        asked = (lanes.answer(json.dumps(body).encode()) for body in bodies)
         return await asyncio.gather(*asked, return_exceptions=True)
 
     (whole,) = asyncio.run(ask([NEW.to_dicts()]))

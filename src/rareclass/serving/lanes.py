@@ -33,14 +33,6 @@ _MOST_TOGETHER = 64
 
 
 @dataclass(frozen=True)
-class ScoreRequest:
-    """Body of a request to score, and how many reasons each row gets."""
-
-    body: bytes
-    n_reasons: int = 0
-
-
-@dataclass(frozen=True)
 class ScoreResponse:
     """Body of a response."""
 
@@ -50,7 +42,8 @@ class ScoreResponse:
 
 @dataclass
 class _Waiting:
-    request: ScoreRequest
+    body: bytes
+    n_reasons: int
     future: "asyncio.Future[ScoreResponse]"  # set in the event loop, to `result`
     result: ScoreResponse | Exception | None = None
 
@@ -73,10 +66,13 @@ class Lanes:
         self._small = _Lane(self._answer, 1, _MOST_TOGETHER, "small")
         self._large = _Lane(self._answer, n_large, 1, "large")
 
-    async def answer(self, request: ScoreRequest) -> ScoreResponse:
-        """Score the rows of a request; raises `RefusedError` for rows that cannot be scored."""
-        is_small = len(request.body) <= _SMALL_BYTES and not request.n_reasons
-        return await (self._small if is_small else self._large).answer(request)
+    async def answer(self, body: bytes, n_reasons: int = 0) -> ScoreResponse:
+        """Score the rows of a body, with so many reasons for each.
+
+        Raises `RefusedError` for rows that cannot be scored.
+        """
+        is_small = len(body) <= _SMALL_BYTES and not n_reasons
+        return await (self._small if is_small else self._large).answer(body, n_reasons)
 
     def close(self) -> None:
         """Wait until the threads have finished."""
@@ -88,10 +84,9 @@ class Lanes:
         live = self._current()
         read: list[tuple[_Waiting, RequestRows]] = []
         for each in taken:
-            body, n_reasons = each.request.body, each.request.n_reasons
-            most = self._limits.explained_rows if n_reasons else self._limits.rows
+            most = self._limits.explained_rows if each.n_reasons else self._limits.rows
             try:
-                read.append((each, rows_of_json(body, live.served.columns, most)))
+                read.append((each, rows_of_json(each.body, live.served.columns, most)))
             except Exception as error:  # the service words the error
                 each.result = error
         if len(read) > 1 and _mixes(live):
@@ -112,7 +107,7 @@ class Lanes:
         rows = (first.joined(others) if others else first).typed(served.columns)
         try:
             scores = served.answer(rows)
-            n_reasons = read[0][0].request.n_reasons
+            n_reasons = read[0][0].n_reasons
             reasons = served.reasons(rows, n_reasons) if n_reasons else None
         except InputError as error:
             raise schema_error(Fault.of(error)) from error
@@ -139,10 +134,10 @@ class _Lane:
         self._lock, self._n_running = Lock(), 0
         self.pool = ThreadPoolExecutor(n_threads, thread_name_prefix=f"score-{name}")
 
-    async def answer(self, request: ScoreRequest) -> ScoreResponse:
+    async def answer(self, body: bytes, n_reasons: int) -> ScoreResponse:
         future: asyncio.Future[ScoreResponse] = asyncio.get_running_loop().create_future()
         with self._lock:
-            self._waiting.append(_Waiting(request, future))
+            self._waiting.append(_Waiting(body, n_reasons, future))
             starts = self._n_running < self._n_threads
             self._n_running += starts
         if starts:

@@ -24,7 +24,7 @@ import rareclass
 from rareclass.errors import ErrorKind, InputError
 from rareclass.machine import hush
 from rareclass.serving.description import OPEN_PATHS, READ_PATHS, openapi_of
-from rareclass.serving.lanes import Lanes, ScoreRequest
+from rareclass.serving.lanes import Lanes
 from rareclass.serving.live_model import LiveModel, Look
 from rareclass.serving.measures import MEDIA_TYPE, Measures
 from rareclass.serving.middleware import (
@@ -110,10 +110,10 @@ def _add_answers(app: FastAPI, lanes: Lanes, limits: Limits) -> None:
 
     async def score(request: Request) -> Response:
         fields = request.scope[LOG_FIELDS]
-        wanted = _score_request(request, await request.body(), limits)
-        fields["bytes"] = len(wanted.body)
+        body, n_reasons = await request.body(), _reasons_wanted(request, limits)
+        fields["bytes"] = len(body)
         try:
-            answer = await lanes.answer(wanted)
+            answer = await lanes.answer(body, n_reasons)
         except RefusedError as error:
             columns = {fault.column for fault in error.faults if fault.column}
             fields["columns"] = sorted(columns)
@@ -166,7 +166,7 @@ def _add_description(
     app.add_route("/readyz", give_ready, methods=["GET"])
 
 
-def _score_request(request: Request, body: bytes, limits: Limits) -> ScoreRequest:
+def _reasons_wanted(request: Request, limits: Limits) -> int:
     """Read a request's headers and parameters; raises `RefusedError` for unsupported ones."""
     media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if media_type != JSON:
@@ -179,7 +179,7 @@ def _score_request(request: Request, body: bytes, limits: Limits) -> ScoreReques
         message = "The parameter reasons is not a valid number of columns."
         remedy = f"Give a whole number from 0 to {limits.reasons}."
         raise schema_error(Fault(None, None, message, remedy))
-    return ScoreRequest(body, int(text))
+    return int(text)
 
 
 def _looker(model: LiveModel, measures: Measures) -> Callable[[bool], Look]:
