@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from cli.conftest import Run, message, output_of, purchases
-from rareclass.cli.stream_screen import StreamScreen, drift_words
+from rareclass.cli.stream import StreamScreen, drift_words
 from rareclass.errors import InputError
 from rareclass.stream.checkpoint import LOCK, Counters, checkpoints_in, claimed
 from rareclass.stream.drift import WindowMeasures
