@@ -176,10 +176,7 @@ def _measures_section(comparison: Comparison) -> Section:
         for standing in measure.standings:
             beside = standing.beside_the_best
             value = standing.interval.text()
-            if beside is None:
-                rows.append((measure.words, standing.name, value, NONE, NONE, standing.verdict))
-                continue
-            tests = beside.bounds_text(), beside.p_text()
+            tests = (NONE, NONE) if beside is None else (beside.bounds_text(), beside.p_text())
             rows.append((measure.words, standing.name, value, *tests, standing.verdict))
     head = ("Measure", "Ranking", "Value (95 % interval)", "Minus the best", "p", "Verdict")
     note = (

@@ -259,11 +259,11 @@ def _columns(table: ThresholdTable) -> dict[str, Any]:
         rate = table.false_positive_rate
         columns["false_alerts_low"] = _short(rate.low * table.n_rest, 6)
         columns["false_alerts_high"] = _short(rate.high * table.n_rest, 6)
-    if table.busiest is not None:
-        columns["busiest"] = _short(table.busiest)
-    if table.cost is not None:
+    else:
         for name, values in zip(("cost", "cost_low", "cost_high"), table.cost[1:], strict=True):
             columns[name] = _short(values, 6)
+    if table.busiest is not None:
+        columns["busiest"] = _short(table.busiest)
     return columns
 
 
