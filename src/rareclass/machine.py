@@ -1,15 +1,19 @@
-"""The machine: free memory, sizes in bytes, threads of BLAS, and progress on its terminal."""
+"""The machine: free memory, sizes in bytes, threads, and progress on its terminal."""
 
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
+from functools import cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
+from threading import get_ident
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+from rareclass.errors import ErrorKind, InputError
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -205,3 +209,34 @@ def tell(line: str) -> None:
     """Print a line on standard error in a command that is not quiet; in Python beside a bar."""
     if _hushed is False or (_hushed is None and _n_bars):
         print(line, file=sys.stderr, flush=True)
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+# Thread that an estimator learns in, and the call, by the estimator's identity. Not an attribute:
+# locks are neither copied nor pickled.
+_learning: dict[int, tuple[int, object]] = {}
+
+
+def in_one_thread(method: Method) -> Method:
+    """Refuse calls while another thread has the same estimator learn; what it learns would mix.
+
+    Raises `InputError` of kind `LOCKED`.
+    """
+
+    @wraps(method)
+    def guarded(self: Any, *given: Any, **named: Any) -> Any:
+        this = (get_ident(), object())
+        found = _learning.setdefault(id(self), this)
+        if found[0] != this[0]:
+            raise InputError(
+                f"This {type(self).__name__} is learning in another thread.",
+                "Let one thread learn after another, or give each an estimator of its own.",
+                ErrorKind.LOCKED,
+            )
+        try:
+            return method(self, *given, **named)
+        finally:
+            if found is this:
+                del _learning[id(self)]
+
+    return guarded  # type: ignore[return-value]

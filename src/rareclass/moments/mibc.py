@@ -17,10 +17,10 @@ from rareclass.estimators.estimator import (
     same_columns,
     settings_of,
 )
-from rareclass.estimators.one_thread import in_one_thread
 from rareclass.estimators.rankings import linear_scores
 from rareclass.findings import warn
 from rareclass.labels.two_classes import Labels, StreamLabels, plain, row_weights
+from rareclass.machine import in_one_thread
 from rareclass.moments.covariance import CovarianceModel
 from rareclass.moments.moments import Moments, MomentSettings, merge, moments_of
 from rareclass.moments.solution import (

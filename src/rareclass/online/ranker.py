@@ -17,9 +17,8 @@ from sklearn.utils.validation import (
 
 from rareclass.decide.threshold import threshold_between, threshold_between_few
 from rareclass.estimators.estimator import FitsRows, RankScorer, finite_scores, read_features
-from rareclass.estimators.one_thread import in_one_thread
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
-from rareclass.machine import check_fits
+from rareclass.machine import check_fits, in_one_thread
 from rareclass.metrics.scored_classes import split_scores
 from rareclass.online.buffers import SparseBuffers
 from rareclass.online.state import unflatten, writable

@@ -227,10 +227,6 @@ class RankingProblem(LandmarkProblem):
         """The same problem with another regularisation; shares all kernel work."""
         return replace(self, lam=lam)
 
-    def tilted(self, tilt: np.ndarray) -> "RankingProblem":
-        """The same problem plus the linear function ``tilt @ w``."""
-        return replace(self, tilt=tilt)
-
     def on_part(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> "RankingProblem":
         """The same problem with some blocks of the majority rows, as of `Rows.every`, for all."""
         rows = self.rows.every(stride, first, keeps_arrays)

@@ -7,18 +7,16 @@ from typing import Any, Self, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from rareclass.decide.threshold import threshold_between
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import RankScorer, read_features, settings_of
-from rareclass.estimators.one_thread import in_one_thread
 from rareclass.findings import Status, warn
 from rareclass.folds.majority_part import draw_class
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, whiten
 from rareclass.kernels.kernels import make_kernel
 from rareclass.labels.two_classes import Labels, StreamLabels, read_labels, row_weights
-from rareclass.machine import track
+from rareclass.machine import blas_threads, in_one_thread, track
 from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.losses import make_loss
@@ -193,7 +191,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         source = read_features(self, X, squares=True)
         labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
         settings = settings_of(KernelSettings, self)
-        with threadpool_limits(count_threads(self.n_jobs), user_api="blas"):
+        with blas_threads(count_threads(self.n_jobs)):
             width = width_of_rows(settings, source, labels)
             prepared = prepare(RankingData(settings, source, TwoClasses(labels), loss, width))
             problem = cast(RankingProblem, prepared.problem(self.lam))
@@ -274,7 +272,7 @@ class StochasticRankRC(RankScorer, KernelModel):
             none = WeightedRows(source.take(counts[:0]), np.empty(0))
             self._keep(MiniBatchState.empty(rng, none))
         size = _STREAM_BATCH if self.batch_size == "auto" else int(self.batch_size)
-        with threadpool_limits(count_threads(self.n_jobs), user_api="blas"):
+        with blas_threads(count_threads(self.n_jobs)):
             for start in range(0, len(counts), size):
                 part = counts[start : start + size]
                 rows, rare = WeightedRows(source.take(part), weight[part]), is_rare[part]

@@ -45,14 +45,10 @@ class Witnesses(NamedTuple):
             return None
         return cls((one, other), (one.rows.n_rows + other.rows.n_rows) / problem.rows.n_rows)
 
-    def with_lam(self, lam: float) -> Self:
-        """The same with another regularisation."""
+    def with_lam(self, lam: float, asked: float) -> Self:
+        """The same with another lam, where passes of the share `asked` of the rows are counted."""
         one, other = self.problems
-        return self._replace(problems=(one.with_lam(lam), other.with_lam(lam)))
-
-    def beside(self, asked: float) -> Self:
-        """The same where `asked` is the share of the rows whose passes are counted."""
-        return self._replace(share=self.share / asked)
+        return type(self)((one.with_lam(lam), other.with_lam(lam)), self.share / asked)
 
     def foresee(
         self, at: Evaluation, w: np.ndarray, here: list[Evaluation] | None = None
@@ -254,7 +250,7 @@ class PartDirection:
         """The step to the part's minimum when tilted to have `gradient` at a point, and passes."""
         here = yield ValueQuestion(self.part, at.w)
         tilt = gradient - here.gradient
-        problem = self.part.tilted(tilt)
+        problem = replace(self.part, tilt=tilt)
         start = here._replace(value=here.value + float(tilt @ at.w), gradient=gradient)
         norm = float(np.linalg.norm(gradient))
         solution = yield from minimize(

@@ -170,7 +170,7 @@ def _from_part(
     asked = problem.rows.n_rows / ends.problem.rows.n_rows  # passes are of all rows
     part = replace(ends.part, lam=lam, slot=slot)
     share = ends.share / asked
-    witnesses = ends.witnesses and ends.witnesses.with_lam(lam).beside(asked)
+    witnesses = ends.witnesses and ends.witnesses.with_lam(lam, asked)
     at = yield ValueQuestion(problem, solution.at.w)
     solution = yield from _minimize(
         run,
