@@ -250,7 +250,10 @@ class OwnProcesses:
             return _result_of(process.submit(_scored, estimator, self._path, number), left, why)
 
         try:
-            return run_method(name, self._n_folds, score_fold, limit, advance)
+            with warnings.catch_warnings():
+                # loky begins a process anew that holds much more memory than at first.
+                warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
+                return run_method(name, self._n_folds, score_fold, limit, advance)
         finally:
             process.shutdown(kill_workers=True)
 
