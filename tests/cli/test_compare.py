@@ -4,6 +4,7 @@ import json
 import warnings
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import ANY
 
@@ -14,6 +15,7 @@ import pytest
 from cli.conftest import Run, message, output_of
 from faults import refusal
 from rareclass.cli import compare as cli_compare
+from rareclass.cli.screen import output
 from rareclass.compare import compare_methods, compare_scores, leaderboard, peers
 from rareclass.compare.peers import NativeCategories, Words
 from rareclass.errors import ErrorKind
@@ -308,3 +310,13 @@ def test_preparations_learn_from_training_rows_alone() -> None:
     again = NativeCategories(columns[1:2], most_values=3)
     again.fit_transform(letters)
     assert again.transform(new)["c0"].astype(object).to_list() == ["(rarer values)"]
+
+
+def test_names_of_classes_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    run = SimpleNamespace(name="auto", is_judged=True)
+    board = SimpleNamespace(runs=[run], of_classes={"auto": {"[late]": 0.5, ":x:": 0.25}})
+    cli_compare._print_of_classes(output(), board)  # type: ignore[arg-type]
+    shown = capsys.readouterr().out
+    assert "[late]" in shown
+    assert "\\" not in shown
+    assert ":x:" in shown

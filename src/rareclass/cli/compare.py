@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.text import Text
 
 from rareclass.cli.door import (
@@ -363,7 +362,7 @@ def _print_of_classes(console: Console, board: "Leaderboard") -> None:
     table = new_table()
     table.add_column("Method", overflow="fold", min_width=8)
     methods = [run.name for run in board.runs if run.is_judged]
-    add_numbers(table, *(escape(name) for name in board.of_classes[methods[0]]))
+    add_numbers(table, *board.of_classes[methods[0]])
     for name in methods:
         table.add_row(Text(name), *(f"{value:.3f}" for value in board.of_classes[name].values()))
     console.print(Text("\nAverage precision of each class against the majority", style="bold"))
