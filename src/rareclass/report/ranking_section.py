@@ -175,9 +175,8 @@ class RocDisplay(TableDisplay):
 
 
 class GainsDisplay(TableDisplay):
-    """Share of the rare rows that the highest rows hold, on a logarithmic axis of all rows.
+    """Share of the rare rows that the highest rows hold, from .01 percent of all rows to all.
 
-    The axis reaches from a hundredth of a percent to all rows, as budgets for reviewing alerts do.
     Parameters
     ----------
     table, name, value
