@@ -77,7 +77,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
 
 @pytest.fixture
 def without_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What plots show is tested with the displays; drawing takes most of a page's time."""
+    """Plots are tested with the displays; drawing takes most of a page's time."""
     empty = '<svg viewBox="0 0 1 1"></svg>'
     monkeypatch.setattr("rareclass.report.drawing._written", lambda figure: empty)
 

@@ -36,7 +36,7 @@ class EffortName(StrEnum):
 
 
 EFFORT_HELP = (
-    "Plan of auto: quick (a third of the time), standard, or thorough (more folds and rows). The "
+    "Plan of auto: quick (half of the time), standard, or thorough (more members and rows). The "
     "same rows, seed and effort give the same model."
 )
 
