@@ -24,7 +24,7 @@ def save(folder: Path, X: np.ndarray, y: np.ndarray) -> None:
 
 
 class ServedBooster:
-    """A booster of numbers behind the interface of a served model; see `ServedModel`."""
+    """A booster of numbers behind the interface of `ServedModel`."""
 
     target, classes = "target", ("0", "1")
     choices: Mapping[str, Sequence[str]] = {}
@@ -51,19 +51,19 @@ class ServedBooster:
         }
         return RowScores(called, pl.DataFrame(columns))
 
-    def reasons(self, rows: pl.DataFrame, k: int) -> list[list[dict[str, Any]]]:
-        """Not asked for."""
-        raise NotImplementedError
+    def drift(self) -> "ServedBooster":
+        """Return what counts rows unlike training, of which nothing is known."""
+        return self
 
-    def drift(self) -> None:
-        """Nothing is known of training."""
+    def add(self, rows: pl.DataFrame, n_alerts: int) -> bool:
+        """Count nothing: it is never time to look at the rows."""
+        return False
 
 
 def main() -> int:
     """Serve the booster of a folder at a free port."""
-    model = LiveModel(sys.argv[1], ServedBooster)
     serve(
-        model,
+        LiveModel(sys.argv[1], ServedBooster),
         Address(port=0),
         Settings(),
         announce=lambda address: print(f"Serving at {address.url}", flush=True),
