@@ -9,7 +9,7 @@ from draws import draws
 from made_tables import rare_mixture
 from rareclass import RankRC, rankrc_path
 from rareclass.ranking.losses import LOSSES
-from rareclass.ranking.problem import solve
+from rareclass.ranking.problem import ProductQuestion, answer, solve
 from rareclass.ranking.solvers import newton
 from rareclass.ranking.solvers.newton import _search
 
@@ -85,7 +85,7 @@ def test_the_sampled_hessian_of_all_rows_is_the_hessian(loss, rare_rows, monkeyp
     at = problem.evaluate(0.3 * rng.normal(size=problem.rank))
     inverse = newton.SampledHessian(problem)(at)
     v = rng.normal(size=problem.rank)
-    found = inverse(problem.hessian_product(at, v))
+    found = inverse(answer([ProductQuestion(problem, at, v)])[0])
     np.testing.assert_allclose(found, v, atol=1e-6 * np.abs(v).max())
 
 

@@ -84,7 +84,7 @@ def test_questions_of_many_problems_are_answered_as_each_alone():
     mixed = answer(
         [ProductQuestion(others[0], alone[0], points[1]), ValueQuestion(others[1], points[2])]
     )
-    product = others[0].hessian_product(alone[0], points[1])
+    product = answer([ProductQuestion(others[0], alone[0], points[1])])[0]
     np.testing.assert_allclose(mixed[0], product, rtol=1e-10, atol=1e-12)
     assert mixed[1].value == pytest.approx(others[1].evaluate(points[2]).value, rel=1e-13)
 
@@ -390,7 +390,7 @@ def test_the_hessian_sampled_from_a_part_is_near_that_of_the_whole():
     problem = prepared_problem().with_lam(0.05)
     at = problem.evaluate(np.zeros(problem.rank))
     inverse = SampledHessian(problem, problem.on_part(2))(at)
-    H = np.column_stack([problem.hessian_product(at, e) for e in np.eye(problem.rank)])
+    H = np.column_stack(answer([ProductQuestion(problem, at, e) for e in np.eye(problem.rank)]))
     eigenvalues = np.linalg.eigvals(np.column_stack([inverse(column) for column in H.T])).real
     assert eigenvalues.max() / eigenvalues.min() < 3
 

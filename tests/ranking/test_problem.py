@@ -14,7 +14,7 @@ from oracles.pairs import ranking_loss, ranking_minimum
 from rareclass import RankRC
 from rareclass.findings import Status
 from rareclass.kernels.kernels import Gaussian
-from rareclass.ranking.problem import solve
+from rareclass.ranking.problem import ProductQuestion, answer, solve
 from rareclass.ranking.solvers.newton import SampledHessian, minimize
 from rareclass.rows import ArrayRows, Budget, as_source
 
@@ -68,7 +68,7 @@ def test_value_gradient_and_hessian_equal_all_pairs(kernel, landmarks, weighted)
     at = problem.evaluate(w)
     assert at.value == pytest.approx(value, rel=1e-10)
     np.testing.assert_allclose(at.gradient, gradient, rtol=1e-10, atol=1e-10)
-    product = problem.hessian_product(at, v)
+    product = answer([ProductQuestion(problem, at, v)])[0]
     np.testing.assert_allclose(product, hessian @ v, rtol=1e-9, atol=1e-10)
 
 
@@ -87,10 +87,11 @@ def test_blocks_threads_and_memory_do_not_change_the_answer(dtype):
         w = np.random.default_rng(0).normal(size=problem.rank)
         at = problem.evaluate(w)
         curved = problem.curved_rows(at)
-        answers.append((at.value, at.gradient, problem.hessian_product(at, w), curved))
+        product = answer([ProductQuestion(problem, at, w)])[0]
+        answers.append((at.value, at.gradient, product, curved))
     rtol = 1e-10 if dtype == np.float64 else 1e-5
-    for answer in answers[1:]:
-        for found, wanted in zip(answer, answers[0], strict=True):
+    for other in answers[1:]:
+        for found, wanted in zip(other, answers[0], strict=True):
             atol = rtol * np.abs(wanted).max()
             np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol)
 
@@ -101,9 +102,9 @@ def test_a_hessian_product_belongs_to_its_point_after_other_evaluations():
     rng = np.random.default_rng(0)
     w, v = rng.normal(size=(2, problem.rank))
     at = problem.evaluate(w)
-    before = problem.hessian_product(at, v)
+    before = answer([ProductQuestion(problem, at, v)])[0]
     problem.evaluate(3 * w)
-    np.testing.assert_allclose(problem.hessian_product(at, v), before, rtol=1e-12)
+    np.testing.assert_allclose(answer([ProductQuestion(problem, at, v)])[0], before, rtol=1e-12)
 
 
 @pytest.mark.sampled(2)

@@ -16,7 +16,7 @@ from oracles.pairs import split_minimum
 from rareclass import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV, RankSVM, rankrc_path
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import LOSSES
-from rareclass.ranking.problem import answer
+from rareclass.ranking.problem import ProductQuestion, answer
 from rareclass.ranking.solvers.newton import PathSettings
 from rareclass.ranking.solvers.path import _between, default_lams, sparse_starts, unit_norm
 from rareclass.ranking.solvers.path import solve_paths as paths_of
@@ -125,7 +125,7 @@ def test_the_hessian_of_a_few_unknowns_is_part_of_the_whole(name, dtype):
     at = problem.evaluate(0.5 * np.random.default_rng(1).normal(size=problem.rank))
     active = np.r_[1, 4, 7, problem.rank - 1]
     H = answer([ActiveHessian(problem, at, active)])[0]
-    columns = [problem.hessian_product(at, e) for e in np.eye(problem.rank)[active]]
+    columns = answer([ProductQuestion(problem, at, e) for e in np.eye(problem.rank)[active]])
     np.testing.assert_allclose(H, np.array(columns)[:, active], rtol=1e-9, atol=1e-12)
 
 

@@ -240,10 +240,6 @@ class RankingProblem(LandmarkProblem):
         """Value and gradient at `w`, in a pass of its own."""
         return answer([ValueQuestion(self, w)])[0]
 
-    def hessian_product(self, at: Evaluation, v: np.ndarray) -> np.ndarray:
-        """(Generalised) Hessian at `at` times `v`, in a pass of its own."""
-        return answer([ProductQuestion(self, at, v)])[0]
-
     def curved_rows(self, at: Evaluation) -> np.ndarray:
         """Mask of the majority rows with a pair that has curvature at a point: shape (n_rows,)."""
         return self.rows.map(_is_curved, self, at)
