@@ -9,13 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from rareclass.ranking.losses.labelling import (
-    F1,
-    LABELLING_LOSSES,
-    BreakEven,
-    LabellingLoss,
-    PrecisionAtK,
-)
+from rareclass.ranking.losses.labelling import F1, BreakEven, LabellingLoss, PrecisionAtK
 from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
 from rareclass.ranking.losses.piecewise_quadratic import RareSide, SmoothedHinge, SquaredHinge, Zone
 from rareclass.ranking.losses.pnorm_push import PNormPush
@@ -44,6 +38,7 @@ LOSSES: dict[str, Any] = {
     "squared_hinge": SquaredHinge,
     "pnorm_push": PNormPush,
 }
+LABELLING_LOSSES = {"f1": F1, "precision_at_k": PrecisionAtK, "break_even": BreakEven}
 
 Loss = PairLoss | LabellingLoss
 """Loss of a kernel machine: a sum over pairs of rows, or a value of a whole labelling."""

@@ -130,27 +130,22 @@ class F1(LabellingLoss):
         missed = rare.lowest(rare.total - a)
         value = -2.0 * a / (a + b + rare.total) + price * (majority.highest(b) - missed)
         k = int(np.argmax(value))
-        return self._labelling(float(a[k]), float(b[k]), rare, majority)
+        return _missed_or_wrong(float(a[k]), float(b[k]), rare, majority)
 
     def first(self, rare: RankedClass, majority: RankedClass) -> list[Labelling]:
         """Nothing rare, and everything: they keep the intercept from running away."""
-        return [
-            self._labelling(0.0, 0.0, rare, majority),
-            self._labelling(rare.total, majority.total, rare, majority),
-        ]
+        ends = (0.0, 0.0), (rare.total, majority.total)
+        return [_missed_or_wrong(a, b, rare, majority) for a, b in ends]
 
     def constraint(self, n_rows: float) -> Constraint:
         """The greatest F1."""
         return GreatestFBeta()
 
-    @staticmethod
-    def _labelling(a: float, b: float, rare: RankedClass, majority: RankedClass) -> Labelling:
-        price = 0.5 / rare.total
-        return Labelling(
-            1.0 - 2.0 * a / (a + b + rare.total),
-            price * (rare.weight - rare.taken(a)),
-            price * majority.taken(b),
-        )
+
+def _missed_or_wrong(a: float, b: float, rare: RankedClass, majority: RankedClass) -> Labelling:
+    """The labelling of a table with the prices of `F1`."""
+    delta, price = 1.0 - 2.0 * a / (a + b + rare.total), 0.5 / rare.total
+    return Labelling(delta, price * (rare.weight - rare.taken(a)), price * majority.taken(b))
 
 
 def _best_b(a: np.ndarray, rare_total: float, price: float, majority: RankedClass) -> np.ndarray:
@@ -276,10 +271,3 @@ def _worst_exchange(k: float, a: np.ndarray, rare: RankedClass, majority: Ranked
         of_rare[at] / k * (rare.weight - rare.taken(float(a[at]))),
         of_majority[at] / k * majority.taken(float(wrong[at])),
     )
-
-
-LABELLING_LOSSES: dict[str, type[LabellingLoss]] = {
-    "f1": F1,
-    "precision_at_k": PrecisionAtK,
-    "break_even": BreakEven,
-}

@@ -38,7 +38,7 @@ from scipy.optimize import minimize_scalar
 from rareclass.findings import Status
 from rareclass.kernels.expansion import KernelExpansion, block_scores, expand, pull_back
 from rareclass.ranking.losses.labelling import Labelling, RankedClass
-from rareclass.ranking.problem import Evaluation, LabellingProblem, Solver
+from rareclass.ranking.problem import Evaluation, LabellingProblem
 from rareclass.ranking.solvers.newton import Path, PathSettings, Solution, Step
 from rareclass.rows import Block, RowValues, Token
 
@@ -142,25 +142,24 @@ def _pull_of_block(
 
 
 def minimize_labellings(
-    problem: LabellingProblem, path: Path, run: PathSettings, slot: int
-) -> Solver[list[tuple[int, Solution]]]:
+    problem: LabellingProblem, path: Path, run: PathSettings
+) -> dict[int, Solution]:
     """Minimise F for decreasing lams, by their numbers; each starts from the one before.
 
     The wanted gap to the lower bound, relative to F, is `run.gap`; `run.max_iter` are the most cuts
-    of a lam. It asks the rows itself: no pass is shared, and no `slot` used.
+    of a lam.
     """
-    yield from ()
-    objective, found = LabellingObjective(problem), []
+    objective, found = LabellingObjective(problem), {}
     start = objective.start
     for k, lam in path:
         best, history, status = _solve(objective, start, lam, run)
-        start, unknowns, last = best.at, best.at.unknowns, history[-1]
-        coefficients = problem.whitener @ unknowns[: problem.rank]
+        start, last = best.at, history[-1]
+        coefficients = problem.whitener @ start.unknowns[: problem.rank]
         # F has no gradient where it is lowest: that is a corner.
-        none = np.full(len(unknowns), np.nan)
-        at = Evaluation(unknowns, best.F, none, coefficients, None, Token.new())
+        none = np.full(len(start.unknowns), np.nan)
+        at = Evaluation(start.unknowns, best.F, none, coefficients, None, Token.new())
         cost = last.optimality, last.iteration, status, last.passes
-        found.append((k, Solution(at, *cost, history, None)))
+        found[k] = Solution(at, *cost, history, None)
         run.done()
     return found
 
@@ -170,25 +169,25 @@ def _solve(
 ) -> tuple[Value, list[Step], Status]:
     """The minimum for one lam, and the way there."""
     before, share_in_memory = objective.passes, objective.problem.share_in_memory
-    best, lower, no_better_cut = objective.value(start, lam), -np.inf, False
+    best, lower, is_stuck = objective.value(start, lam), -np.inf, False
     history: list[Step] = []
     objective.cuts.append(objective.cut(best.worst))
-    for iteration in range(run.max_iter + 1):
+    while True:
         # 1.
         bound, unknowns = objective.lower_bound(lam)
         lower = max(lower, bound)
         gap = max(best.F - lower, 0.0) / abs(best.F) if best.F else 0.0
         step = float(np.linalg.norm(unknowns - best.at.unknowns))
         passes = objective.passes - before
-        history.append(Step(iteration, best.F, gap, step, passes, share_in_memory))
+        history.append(Step(len(history), best.F, gap, step, passes, share_in_memory))
         if run.tell is not None:
             run.tell(lam, history[-1])
         if gap <= run.gap:
             return best, history, Status.CONVERGED
-        if no_better_cut:
+        if is_stuck:
             return best, history, Status.ROUNDING
-        if iteration == run.max_iter:
-            break
+        if len(history) > run.max_iter:
+            return best, history, Status.MAX_ITER
         # 2.
         end = objective.value(objective.point(unknowns), lam)
         known = max(cut.at(end.at) for cut in objective.cuts)
@@ -197,9 +196,8 @@ def _solve(
         cut = objective.cut(objective.value(best.at.towards(end.at, _BEYOND), lam).worst)
         if cut.at(end.at) <= known:  # it would leave the bound where it is
             cut = objective.cut(end.worst)
-        no_better_cut = cut.at(end.at) <= known
+        is_stuck = cut.at(end.at) <= known
         objective.cuts.append(cut)
-    return best, history, Status.MAX_ITER
 
 
 def _best_on_line(objective: LabellingObjective, best: Value, end: Value, lam: float) -> Value:

@@ -90,20 +90,19 @@ def solve_paths(
     order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
     path = [(k, float(lams[k])) for k in order]
     numbers: list[int] = []  # of the problem of each solver
+    found: dict[int, dict[int, Solution]] = {}
 
     def each() -> Iterator[Callable[[int], Solver[Solutions]]]:
         for number, make in enumerate(problems):
             tell = None if report is None else partial(report, number)
             run, problem = settings._replace(tell=tell), make()
             if isinstance(problem, LabellingProblem):
-                numbers.append(number)
-                yield partial(minimize_labellings, problem, path, run)
+                found[number] = minimize_labellings(problem, path, run)
                 continue
             for start in (starts or _starts)(problem, path, run):
                 numbers.append(number)
                 yield start
 
-    found: dict[int, dict[int, Solution]] = {}
     for place, solutions in enumerate(solve_in_step(each(), at_once)):
         found.setdefault(numbers[place], {}).update(solutions)
     return [[found[number][k] for k in range(len(lams))] for number in sorted(found)]
