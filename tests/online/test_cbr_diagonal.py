@@ -14,7 +14,7 @@ from draws import draws
 from online.test_first_order import mixture, streams
 from oracles import first_order
 from rareclass.online import CBR
-from rareclass.online._cbr_diagonal_jit import _near_pair_sums, learn
+from rareclass.online._sparse_pairs_jit import _difference, _sums_of_difference, learn
 from rareclass.online.buffers import SparseBuffers, slots
 
 PHI = norm.ppf(0.7)
@@ -36,8 +36,8 @@ def run(X, sign, C=1.0, phi=PHI, size=5, policy="fifo", seed=0, step=None, cuts=
         slot = slots(policy, size, buffers.seen, sign[start:end], rng)
         before = np.full(end - start, np.nan)
         indptr, indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int64)
-        arrays = indptr, indices, rows.data, sign[start:end], step[start:end], slot
-        learn(*arrays, mean, precision, *buffers, C, phi, exact, before)
+        arrays = indptr, indices, rows.data, sign[start:end], C * step[start:end], slot
+        learn(*arrays, mean, precision, *buffers, phi, 0.0 if exact else C, before)
         scores.append(before)
     return np.concatenate(scores), mean, precision, buffers
 
@@ -94,7 +94,10 @@ def test_sums_of_near_rows_are_those_of_their_difference():
         work = np.column_stack([rng.normal(size=9), rng.uniform(0.1, 3.0, 9), x, np.ones(9)])
         mean, h, before = work[:, 0].copy(), work[:, 1].copy(), work.copy()
         pair = [part for row in (x, b) for part in (np.flatnonzero(row), row[row != 0.0])]
-        found = _near_pair_sums(work, *pair)
+        columns, z = np.empty(18, np.int64), np.empty(18)
+        n = _difference(work, *pair, columns, z)
+        assert sorted(columns[:n]) == np.flatnonzero((x != 0.0) | (b != 0.0)).tolist()
+        found = _sums_of_difference(work, n, columns, z)
         assert found == pytest.approx((mean @ (x - b), h @ (x - b) ** 2))
         assert (work == before).all()
 
@@ -193,11 +196,8 @@ def stepped(mu, G, z, C, phi, exact=True):
     buffers.seen[0] = 1
     rows = sparse.csr_array(z[None])
     arrays = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
-    one = np.ones(1), np.zeros(1, np.int64)
-    learn(
-        *arrays, np.ones(1, np.int8), *one, mean, precision, *buffers, C, phi, exact,
-        np.empty(1),
-    )  # fmt: skip
+    one = np.ones(1, np.int8), np.full(1, C), np.zeros(1, np.int64)
+    learn(*arrays, *one, mean, precision, *buffers, phi, 0.0 if exact else C, np.empty(1))
     return mean, 1.0 / precision
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.machine import check_fits
-from rareclass.online import _cbr_diagonal_jit, _cbr_full_jit
+from rareclass.online import _cbr_full_jit, _sparse_pairs_jit
 from rareclass.online._vectors_jit import LANES, aligned
 from rareclass.online.buffers import (
     DenseBuffers,
@@ -206,11 +206,10 @@ class CBR(OnlineRanker):
             )  # fmt: skip
             return state, scores
         buffers = buffers.fitting(int(np.diff(rows.indptr).max(initial=0)))
-        _cbr_diagonal_jit.learn(
-            rows.indptr, rows.indices, rows.data, sign, step, slot, state.mean, state.precision,
-            buffers.indices, buffers.values, buffers.lengths, buffers.seen, C, phi,
-            self.diagonal_step == "exact", scores,
-        )  # fmt: skip
+        added = 0.0 if self.diagonal_step == "exact" else C
+        _sparse_pairs_jit.learn(
+            *rows, sign, C * step, slot, state.mean, state.precision, *buffers, phi, added, scores
+        )
         return state._replace(buffers=buffers), scores
 
     def _coef(self, state: Any) -> np.ndarray:

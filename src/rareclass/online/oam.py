@@ -4,7 +4,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rareclass.online._oam_jit import learn
+from rareclass.online._sparse_pairs_jit import learn
 from rareclass.online.buffers import SparseBuffers, check_buffer, slots
 from rareclass.online.ranker import OnlineRanker, SparseRows, buffer_offset
 from rareclass.parameters import check_number, check_whole
@@ -106,7 +106,9 @@ class OAM(OnlineRanker):
         buffers = state.buffers.fitting(int(np.diff(rows.indptr).max(initial=0)))
         slot = slots(self.policy, self.buffer_size, buffers.seen, sign, state.rng)
         scores = np.empty(len(sign))
-        learn(*rows, sign, step, slot, state.coef, *buffers, float(self.C), scores)
+        learn(
+            *rows, sign, float(self.C) * step, slot, state.coef, None, *buffers, None, 0.0, scores
+        )
         return state._replace(buffers=buffers), scores
 
     def _offset(self, state: OAMState) -> float:
