@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 import pytest
@@ -183,7 +184,7 @@ QUICKLY = {
 SCORES_BY = {"auto": "rareclass.ensemble.tree_sum", "mibc": "rareclass.estimators.rankings"}
 
 
-@pytest.mark.parametrize("method", [method.value for method in MethodName])
+@pytest.mark.parametrize("method", get_args(MethodName))
 def test_a_row_is_scored_without_scikit_learn_and_pandas(
     tmp_path: Path, rareclass: Run, method: str
 ) -> None:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from faults import refused
 from rareclass.cli.app import app
-from rareclass.cli.door import BAD_INPUT, MOVED_FAR
+from rareclass.cli.command import BAD_INPUT, MOVED_FAR
 from rareclass.errors import ErrorKind, column_hint, command_line, name_hint, nearest_name
 from rareclass.metrics.column_drift import IndexByChance, population_stability_index
 from rareclass.model.columns import ERROR

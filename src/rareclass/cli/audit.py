@@ -1,24 +1,26 @@
 """``rareclass audit``: rows of a table whose label is probably wrong, and how many at most."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 
-from rareclass.cli.door import (
+from rareclass.cli.command import (
     ColumnOptions,
     OutputOptions,
-    Positive,
     TableOptions,
+    argument,
     check_output,
     command,
+    option,
     out_option,
+    positive_option,
     seed_option,
+    target_option,
 )
 from rareclass.cli.fit_text import print_data
-from rareclass.cli.method import EFFORT_HELP, EffortName
+from rareclass.cli.method import Effort, effort_option
 from rareclass.cli.screen import add_numbers, file_text, new_table, output, print_notes
 from rareclass.errors import counted
 
@@ -30,41 +32,35 @@ if TYPE_CHECKING:
 _MOST_SHOWN, _MOST_REASONS = 5, 2
 
 
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions:
+    """Options of ``rareclass audit``."""
+
+    given: str = argument(
+        "File or folder with the labels: CSV, JSON lines, Parquet; or a database.", "DATA"
+    )
+    target: str = target_option("Column with the labels.")
+    out: Path = out_option("CSV file of rows to check.")
+    positive: tuple[str, ...] = positive_option()
+    columns: ColumnOptions
+    id_column: str | None = option(
+        "Column with row identifiers, to name rows by: not a feature.", "--id"
+    )
+    top: int = option("Rows to list of each kind.", default=50, min=1)
+    repeats: int = option(
+        "Models with different folds, whose scores are averaged.", default=2, min=1
+    )
+    members: str | None = option(
+        "Ensemble members, separated by commas, as for rareclass fit.", show_default="auto"
+    )
+    effort: Effort = effort_option("standard")
+    seed: int = seed_option("Same seed, same rows.")
+    written: OutputOptions
+    table: TableOptions
+
+
 @command
-def audit(
-    given: Annotated[
-        str,
-        typer.Argument(
-            help="File or folder with the labels: CSV, JSON lines, Parquet; or a database.",
-            metavar="DATA",
-        ),
-    ],
-    target: Annotated[str, typer.Option("--target", "-t", help="Column with the labels.")],
-    out: Annotated[Path, out_option("CSV file of rows to check.")],
-    *,
-    positive: Positive = None,
-    columns: ColumnOptions,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", help="Column with row identifiers, to name rows by: not a feature."),
-    ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Rows to list of each kind.")] = 50,
-    repeats: Annotated[
-        int, typer.Option(min=1, help="Models with different folds, whose scores are averaged.")
-    ] = 2,
-    members: Annotated[
-        str | None,
-        typer.Option(
-            help="Ensemble members, separated by commas, as for rareclass fit.", show_default="auto"
-        ),
-    ] = None,
-    effort: Annotated[
-        EffortName, typer.Option(metavar="EFFORT", help=EFFORT_HELP)
-    ] = EffortName.standard,
-    seed: Annotated[int, seed_option("Same seed, same rows.")] = 0,
-    written: OutputOptions,
-    table: TableOptions,
-) -> None:
+def audit(options: AuditOptions) -> None:
     """Find rows of DATA whose label is probably wrong, and how many there are at most.
 
     Lists majority rows that are probably missed rare cases, and rare rows that probably are not,
@@ -79,17 +75,16 @@ def audit(
     from rareclass.machine import track
     from rareclass.tables.table_file import named_columns, open_table
 
-    place = table.place(given, "DATA")
+    out, written, id_column = options.out, options.written, options.id_column
+    place = options.table.place(options.given, "DATA")
     check_output(out, "--out", written.overwrite, {"the file to be read": place})
     written.check({"the file to be read": place, "--out": out}, written.overwrite)
-    named = check_members(tuple(each.strip() for each in (members or "auto").split(",")))
-    file = named_columns(open_table(place, table.character))
+    named = check_members(tuple(each.strip() for each in (options.members or "auto").split(",")))
+    file = named_columns(open_table(place, options.table.separator))
     settings = FitSettings(
-        target=target,
-        positive=tuple(positive or ()),
-        drop=columns.settings["drop"],
-        keep=columns.settings["keep"],
-        categories=columns.settings["categories"],
+        target=options.target,
+        positive=options.positive,
+        **vars(options.columns),
         method=AutoMethod(),
         id_column=id_column,
     )
@@ -103,11 +98,11 @@ def audit(
             data.y,
             sample_weight=data.weight,
             pos_label=1,
-            top=top,
-            n_repeats=repeats,
-            effort=effort.value,
+            top=options.top,
+            n_repeats=options.repeats,
+            effort=options.effort,
             members=list(named),
-            random_state=seed,
+            random_state=options.seed,
         )
     rows = _table_rows(data, id_column)
     frame = audit_frame(found, rows)

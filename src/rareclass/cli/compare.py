@@ -1,26 +1,30 @@
 """``rareclass compare``: the best ranking, and the significance of its lead."""
 
 import sys
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
-from rareclass.cli.door import (
+from rareclass.cli.command import (
     ColumnOptions,
     OutputOptions,
-    Positive,
     TableOptions,
+    argument,
     check_output,
+    combination_error,
     command,
-    file_or_url,
+    option,
+    out_option,
+    positive_option,
     seed_option,
+    target_option,
     write_json,
 )
-from rareclass.cli.method import parse_seconds
+from rareclass.cli.method import read_seconds
 from rareclass.cli.screen import add_numbers, file_text, new_table, output, print_notes
 from rareclass.errors import ErrorKind, InputError, counted
 
@@ -34,167 +38,132 @@ if TYPE_CHECKING:
 _WIDE = 76
 
 
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """Options of ``rareclass compare``."""
+
+    given: tuple[str, ...] = argument(
+        "A training file or database to compare methods on, or with --scores two or more files of "
+        "scores of the same rows.",
+        "TRAIN | FILE...",
+    )
+    target: str | None = target_option("Column that holds the classes.", None)
+    scores: bool = option("The files hold scores, of any origin.", "--scores", default=False)
+    truth: Path | None = option("File with the classes. By default a file of scores has them.")
+    score: tuple[str, ...] = option(
+        "Column of scores. Many times: several of each file.",
+        default=(),
+        show_default="score, probability, or the only column of numbers",
+    )
+    id_column: str | None = option("Column that rows of scores are matched by.", "--id")
+    methods: str | None = option(
+        "Methods to compare, separated by commas: auto, rankrc, mibc, lightgbm, xgboost, "
+        "catboost, hgb, forest, balanced-forest, extra-trees, easy-ensemble, logistic, svm.",
+        show_default="the quick ones; all for all that are installed",
+    )
+    positive: tuple[str, ...] = positive_option()
+    columns: ColumnOptions
+    groups: str | None = option(
+        "Column of groups, such as customers: rows of one group are held out together and counted "
+        "as one."
+    )
+    weight: str | None = option(
+        "Column with the number of rows that each row of scores stands for."
+    )
+    by: str | None = option("Column whose values are also compared separately.")
+    time: str | None = option(
+        "Column with the time of a row: later rows are predicted from earlier ones."
+    )
+    folds: int | None = option("Folds of the cross-validation.", min=2, show_default="5")
+    time_budget: float | None = option(
+        "Stop a method that takes longer, all folds together: seconds, or one such as 5m.",
+        reads=read_seconds,
+        show_default="none",
+    )
+    k: tuple[int, ...] = option(
+        "Also compare precision at k. Many times.", "--k", default=(), min=1
+    )
+    seed: int = seed_option("Seed of folds and methods.")
+    out: Path | None = out_option("Leaderboard to write, .csv or .json: a row a method.", None)
+    written: OutputOptions
+    table: TableOptions
+
+    def check(self, data: "list[TablePlace]") -> None:
+        """Refuse options, and a number of files, that are for the other kind of comparison."""
+        misplaced: dict[str, Any] = {
+            "--truth": self.truth, "--score": self.score, "--id": self.id_column,
+            "--weight": self.weight, "--by": self.by,
+        }  # fmt: skip
+        kind, remedy = "files of scores", ", or give --scores"
+        if self.scores:
+            kind, remedy = "methods on a training file", " or --scores"
+            misplaced = {
+                "--methods": self.methods, "--drop": self.columns.drop,
+                "--keep": self.columns.keep, "--category": self.columns.categories,
+                "--time": self.time, "--folds": self.folds, "--time-budget": self.time_budget,
+                "--out": self.out,
+            }  # fmt: skip
+        for name, value in misplaced.items():
+            if value:
+                raise combination_error(
+                    f"{name} is for comparing {kind}.", f"Leave out {name}{remedy}."
+                )
+        if not self.scores and len(data) > 1:
+            raise combination_error(
+                f"{counted(len(data), 'file')} are given.",
+                "Give one training file, or --scores where they hold scores.",
+            )
+        if self.scores and self.target is None:
+            raise combination_error("--target is missing: which column holds the classes?", "")
+        if self.out is not None and self.out.suffix not in (".csv", ".json"):
+            raise InputError(
+                f"--out {self.out} is neither .csv nor .json.",
+                "Give it one of these endings.",
+                ErrorKind.FILE_FORMAT,
+            )
+
+    def score_files(self, data: "list[TablePlace]") -> "ScoreFiles":
+        """Return the files of scores, and what their columns are."""
+        from rareclass.compare.score_files import ScoreFiles
+
+        return ScoreFiles(
+            tuple(data), self.target or "", self.truth, self.score, self.id_column, self.groups,
+            self.positive, tuple(map(float, self.k)), self.table.separator, self.weight, self.by,
+        )  # fmt: skip
+
+    def settings(self) -> "CompareSettings":
+        """Return which methods are compared, and how."""
+        from rareclass.compare.leaderboard import CompareSettings
+        from rareclass.compare.peers import check_methods
+
+        named = tuple(name.strip() for name in (self.methods or "").split(",") if name.strip())
+        return CompareSettings(
+            self.target, check_methods(named), self.positive, **vars(self.columns),
+            groups=self.groups, time=self.time, folds=self.folds or 5, seconds=self.time_budget,
+            seed=self.seed, ks=tuple(map(float, self.k)),
+        )  # fmt: skip
+
+
 @command
-def compare(
-    given: Annotated[
-        list[str],
-        typer.Argument(
-            help="A training file or database to compare methods on, or with --scores two or more "
-            "files of scores of the same rows.",
-            metavar="TRAIN | FILE...",
-        ),
-    ],
-    *,
-    target: Annotated[
-        str | None, typer.Option("--target", "-t", help="Column that holds the classes.")
-    ] = None,
-    scores: Annotated[
-        bool, typer.Option("--scores", help="The files hold scores, of any origin.")
-    ] = False,
-    truth: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with the classes. By default a file of scores has them.", parser=file_or_url
-        ),
-    ] = None,
-    score: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column of scores. Many times: several of each file.",
-            show_default="score, probability, or the only column of numbers",
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", help="Column that rows of scores are matched by.")
-    ] = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            help="Methods to compare, separated by commas: auto, rankrc, mibc, lightgbm, "
-            "xgboost, catboost, hgb, forest, balanced-forest, extra-trees, easy-ensemble, "
-            "logistic, svm.",
-            show_default="the quick ones; all for all that are installed",
-        ),
-    ] = None,
-    positive: Positive = None,
-    columns: ColumnOptions,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of groups, such as customers: rows of one group are held out together and "
-            "counted as one."
-        ),
-    ] = None,
-    weight: Annotated[
-        str | None,
-        typer.Option(help="Column with the number of rows that each row of scores stands for."),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(help="Column whose values are also compared separately."),
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(
-            help="Column with the time of a row: later rows are predicted from earlier ones."
-        ),
-    ] = None,
-    folds: Annotated[
-        int | None, typer.Option(min=2, help="Folds of the cross-validation.", show_default="5")
-    ] = None,
-    time_budget: Annotated[
-        str | None,
-        typer.Option(
-            help="Stop a method that takes longer, all folds together: seconds, or one such as 5m.",
-            show_default="none",
-        ),
-    ] = None,
-    k: Annotated[
-        list[int] | None,
-        typer.Option("--k", min=1, help="Also compare precision at k. Many times."),
-    ] = None,
-    seed: Annotated[int, seed_option("Seed of folds and methods.")] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Leaderboard to write, .csv or .json: a row a method.",
-            parser=file_or_url,
-        ),
-    ] = None,
-    written: OutputOptions,
-    table: TableOptions,
-) -> None:
+def compare(options: CompareOptions) -> None:
     """Compare methods on the same folds of TRAIN, or score files of the same rows (--scores).
 
     Prints each measure with intervals, and paired tests of the best against every other one.
     """
-    character = table.character
-    data = [table.place(each, "TRAIN") for each in given]
-    of_methods = {
-        "--methods": methods, "--drop": columns.drop, "--keep": columns.keep,
-        "--category": columns.category, "--time": time, "--folds": folds,
-        "--time-budget": time_budget, "--out": out,
-    }  # fmt: skip
-    of_scores = {
-        "--truth": truth, "--score": score, "--id": id_column, "--weight": weight, "--by": by,
-    }  # fmt: skip
-    _check_kind(data, scores, of_methods if scores else of_scores)
-    if out is not None and out.suffix not in (".csv", ".json"):
-        raise InputError(
-            f"--out {out} is neither .csv nor .json.",
-            "Give it one of these endings.",
-            ErrorKind.FILE_FORMAT,
-        )
-    inputs = {f"the file {each.name}": each for each in data}
+    data, written = [options.table.place(each, "TRAIN") for each in options.given], options.written
+    options.check(data)
+    inputs, out = {f"the file {each.name}": each for each in data}, options.out
     written.check(inputs, written.overwrite)
+    if options.scores:
+        written.give(_compare_files(options.score_files(data)))
+        return
     if out is not None:
         check_output(out, "--out", written.overwrite, inputs, may_be_inside=True)
-    ks = tuple(map(float, k or ()))
-    if scores:
-        if target is None:
-            raise InputError(
-                "--target is missing: which column holds the classes?", kind=ErrorKind.COMBINATION
-            )
-        from rareclass.compare.score_files import ScoreFiles
-
-        files = ScoreFiles(
-            tuple(data), target, truth, tuple(score or ()), id_column, groups,
-            tuple(positive or ()), ks,
-            character, weight, by,
-        )  # fmt: skip
-        written.give(_compare_files(files))
-        return
-    from rareclass.compare.leaderboard import CompareSettings
-    from rareclass.compare.peers import check_methods
-
-    named = tuple(name.strip() for name in (methods or "").split(",") if name.strip())
-    seconds = None if time_budget is None else parse_seconds("--time-budget", time_budget)
-    settings = CompareSettings(
-        target, check_methods(named), tuple(positive or ()), **columns.settings, groups=groups,
-        time=time, folds=folds or 5, seconds=seconds, seed=seed, ks=ks,
-    )  # fmt: skip
-    board = _compare_methods(data[0], character, settings)
+    board = _compare_methods(data[0], options.table.separator, options.settings())
     if out is not None:
         (_write_table if out.suffix == ".csv" else write_json)(out, board.rows())
         output().print(f"Saved {file_text(out)}")
     written.give(board.to_dict())
-
-
-def _check_kind(data: "list[TablePlace]", scores: bool, misplaced: dict[str, Any]) -> None:
-    """Refuse options, and a number of files, that are for the other kind of comparison."""
-    for option, value in misplaced.items():
-        if value:
-            kind = "methods on a training file" if scores else "files of scores"
-            remedy = f"Leave out {option}{' or --scores' if scores else ', or give --scores'}."
-            raise InputError(f"{option} is for comparing {kind}.", remedy, ErrorKind.COMBINATION)
-    if not scores and len(data) > 1:
-        raise InputError(
-            f"{counted(len(data), 'file')} are given.",
-            "Give one training file, or --scores where they hold scores.",
-            ErrorKind.COMBINATION,
-        )
 
 
 def _compare_methods(

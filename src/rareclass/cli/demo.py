@@ -1,12 +1,12 @@
 """``rareclass demo``: from a table to a report, on simulated payments."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from rareclass.cli.door import (
+from rareclass.cli.command import (
     OutputOptions,
     check_new,
     command,
@@ -38,18 +38,23 @@ if TYPE_CHECKING:
 _WIDE = 60
 
 
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions:
+    """Options of ``rareclass demo``."""
+
+    out: Path = out_option("Folder for the files.", Path("rareclass-demo"))
+    seed: int = seed_option("Same seed, same payments.")
+    written: OutputOptions
+
+
 @command
-def demo(
-    out: Annotated[Path, out_option("Folder for the files.")] = Path("rareclass-demo"),
-    seed: Annotated[int, seed_option("Same seed, same payments.")] = 0,
-    *,
-    written: OutputOptions,
-) -> None:
+def demo(options: DemoOptions) -> None:
     """Find frauds in simulated payments: learn from the first weeks, raise alerts in the last.
 
     Prints the frauds and the money that the first alerts of each day catch, against scikit-learn's
     boosted trees.
     """
+    out, seed, written = options.out, options.seed, options.written
     if on_this_machine(out, "--out").exists() and not out.is_dir():
         raise InputError(
             f"--out {out} is a file.", "Give the name of a folder.", ErrorKind.EXISTING_FILE

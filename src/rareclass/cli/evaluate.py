@@ -1,23 +1,25 @@
 """``rareclass evaluate`` and ``monitor``: a model on new rows, with known classes and without."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.cells import cell_len
 from rich.console import Console
 
-from rareclass.cli.door import (
+from rareclass.cli.command import (
     MOVED_FAR,
-    CheckedRows,
-    ModelPath,
     OutputOptions,
-    Strict,
     TableOptions,
+    argument,
     combination_error,
     command,
-    file_or_url,
+    journal_option,
+    model_argument,
+    option,
+    strict_option,
 )
 from rareclass.cli.screen import (
     NARROW,
@@ -50,46 +52,35 @@ _MOST_LISTED = 40
 _LEAST_CORNER = 14
 
 
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions:
+    """Options of ``rareclass evaluate``."""
+
+    model: Path = model_argument("Model file of rareclass fit, or folder of rareclass stream.")
+    given: str = argument(
+        "File or folder with the target: CSV, JSON lines, Parquet, svmlight; or a database.",
+        "DATA",
+    )
+    time: str | None = option(
+        "Column of DATA with the time of a row, for alerts a day.",
+        show_default="that of the training",
+    )
+    strict: bool = strict_option()
+    journal: Path | None = journal_option()
+    missed_cases: float | None = option(
+        "Also correct precision for rare rows that DATA labels as majority: their share of all "
+        "rare rows, such as 0.2.",
+        metavar="SHARE",
+        min=0.0,
+        max=1.0,
+        show_default="labels are right",
+    )
+    written: OutputOptions
+    table: TableOptions
+
+
 @command
-def evaluate(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            help="Model file of rareclass fit, or folder of rareclass stream.", parser=file_or_url
-        ),
-    ],
-    given: Annotated[
-        str,
-        typer.Argument(
-            help="File or folder with the target: CSV, JSON lines, Parquet, svmlight; or a "
-            "database.",
-            metavar="DATA",
-        ),
-    ],
-    *,
-    time: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of DATA with the time of a row, for alerts a day.",
-            show_default="that of the training",
-        ),
-    ] = None,
-    strict: Strict = False,
-    journal: CheckedRows = None,
-    missed_cases: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            min=0.0,
-            max=1.0,
-            help="Also correct precision for rare rows that DATA labels as majority: their share "
-            "of all rare rows, such as 0.2.",
-            show_default="labels are right",
-        ),
-    ] = None,
-    written: OutputOptions,
-    table: TableOptions,
-) -> None:
+def evaluate(options: EvaluateOptions) -> None:
     """Compare the model's scores with the known classes of DATA.
 
     With --journal, estimate from the rows that were checked how good it is on all rows.
@@ -97,15 +88,17 @@ def evaluate(
     from rareclass.model.evaluate import evaluate_file
     from rareclass.opening import open_model
 
-    character, data = table.character, table.place(given, "DATA")
-    written.check({"the file to be read": data, "the model": model}, written.overwrite)
-    content, console = open_model(model), output()
+    data, written = options.table.place(options.given, "DATA"), options.written
+    inputs = {"the file to be read": data, "the model": options.model}
+    written.check(inputs, written.overwrite)
+    content, console = open_model(options.model), output()
     print_notes(console, *content.notices)
-    if journal is not None:
-        is_more = bool(time or strict) or missed_cases is not None
-        _evaluate_checked(console, content, data, journal, character, is_more, written)
+    if options.journal is not None:
+        _evaluate_checked(console, content, data, options)
         return
-    found = evaluate_file(content, data, character, strict, time, missed_cases)
+    found = evaluate_file(
+        content, data, options.table.separator, options.strict, options.time, options.missed_cases
+    )
     console.print(f"{data.name}: {found.estimate.rows_text()}", style="bold")
     print_estimate(console, found.estimate)
     console.print()
@@ -139,30 +132,25 @@ def evaluate(
 
 
 def _evaluate_checked(
-    console: Console,
-    model: "Model",
-    data: "TablePlace",
-    journal: Path,
-    separator: str | None,
-    is_more: bool,
-    written: OutputOptions,
+    console: Console, model: "Model", data: "TablePlace", options: EvaluateOptions
 ) -> None:
-    """Print estimates from checked rows; `is_more` says that an option of all rows was given."""
+    """Print estimates from checked rows."""
     from rareclass.metrics import checked_measures
     from rareclass.review.estimates import read_checked
 
-    if is_more:
+    assert options.journal is not None
+    if options.time or options.strict or options.missed_cases is not None:
         raise combination_error(
             "--journal takes none of --time, --strict and --missed-cases.", "Leave them out."
         )
-    table = read_checked(model, data, journal, separator)
+    table = read_checked(model, data, options.journal, options.table.separator)
     found = checked_measures(table.scores, table.sample, model.threshold)
     rows = f"{found.n_rows:,} rows, {found.n_checked:,} with a known class, {found.n_found:,} rare"
     console.print(f"{data.name}: {rows}", style="bold")
     print_checked(console, found)
     for number in table.incomplete:
         print_notes(console, f"round {number} lacks verdicts, and does not count.")
-    written.give(found.as_plain_data())
+    options.written.give(found.as_plain_data())
 
 
 def print_confusion(console: Console, confusion: "Confusion", with_lines: bool = True) -> None:
@@ -251,28 +239,26 @@ def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> Non
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class MonitorOptions:
+    """Options of ``rareclass monitor``."""
+
+    model: Path = model_argument()
+    given: str = argument(
+        "File or folder of new rows, of any size; no labels are needed. Or a database.", "NEW"
+    )
+    strict: bool = option(
+        "Exit with code 3 if a column is absent, a column or the scores have moved far, or alerts "
+        "are significantly twice or half as frequent as on held-out rows.",
+        "--strict",
+        default=False,
+    )
+    written: OutputOptions
+    table: TableOptions
+
+
 @command
-def monitor(
-    model: ModelPath,
-    given: Annotated[
-        str,
-        typer.Argument(
-            help="File or folder of new rows, of any size; no labels are needed. Or a database.",
-            metavar="NEW",
-        ),
-    ],
-    *,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Exit with code 3 if a column is absent, a column or the scores have moved far, "
-            "or alerts are significantly twice or half as frequent as on held-out rows.",
-        ),
-    ] = False,
-    written: OutputOptions,
-    table: TableOptions,
-) -> None:
+def monitor(options: MonitorOptions) -> None:
     """Compare the columns and the scores of NEW with those of training.
 
     The population stability index (PSI) compares the distribution of each column with training:
@@ -282,11 +268,12 @@ def monitor(
     from rareclass.model.evaluate import monitor_file
     from rareclass.opening import open_model
 
-    data = table.place(given, "NEW")
-    written.check({"the file to be read": data, "the model": model}, written.overwrite)
-    content, console = open_model(model), output()
+    data, written = options.table.place(options.given, "NEW"), options.written
+    inputs = {"the file to be read": data, "the model": options.model}
+    written.check(inputs, written.overwrite)
+    content, console = open_model(options.model), output()
     print_notes(console, *content.notices)
-    found = monitor_file(content, data, table.character)
+    found = monitor_file(content, data, options.table.separator)
     drift, trained = found.drift, found.n_trained
     against = "" if trained is None else f", against {trained:,} of training"
     name = data.name if isinstance(data, Path) else str(data)
@@ -294,7 +281,7 @@ def monitor(
     _print_moved(console, drift)
     print_drift(console, found.seen, drift)
     written.give(found.as_plain_data())
-    if strict and drift.is_far:
+    if options.strict and drift.is_far:
         raise typer.Exit(MOVED_FAR)
 
 

@@ -1,26 +1,26 @@
 """``rareclass fit``: from a training file to a model file."""
 
 from contextlib import ExitStack
-from dataclasses import replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
-import typer
 from rich.console import Console
 
-from rareclass.cli.door import (
+from rareclass.cli.command import (
     ColumnOptions,
     OutputOptions,
-    Positive,
     TableOptions,
+    argument,
     check_output,
     command,
-    file_option,
     local_file,
+    option,
     out_option,
+    positive_option,
+    read_bytes,
     seed_option,
-    setting_error,
+    target_option,
 )
 from rareclass.cli.fit_text import print_data, print_next, print_saved, print_trained
 from rareclass.cli.method import MethodOptions
@@ -38,109 +38,90 @@ if TYPE_CHECKING:
     from rareclass.tables.table_file import TableFile
 
 
-class Copies(StrEnum):
-    """Weights of rows that are copies of another."""
+@dataclass(frozen=True, kw_only=True)
+class EstimateOptions:
+    """Options on how rows are held out, by the names of `FitSettings`."""
 
-    weigh = "weigh"
-    drop = "drop"
+    holdout: float | None = option(
+        "Share of rows held out for the estimate; 0: none. By default auto cross-validates; other "
+        "methods hold out 0.25, or cross-validate with fewer than 20 rare rows.",
+        min=0.0,
+        max=0.9,
+        show_default=False,
+    )
+    folds: int = option("Folds of the cross-validation.", default=5, min=2)
+    groups: str | None = option(
+        "Column of groups, such as customers: rows of one group are held out together."
+    )
+    time: str | None = option("Column with the time of a row: the latest rows are held out.")
+    id_column: str | None = option(
+        "Column with row identifiers: not a feature; --explain of rareclass score names similar "
+        "rare training rows by it.",
+        "--id",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """Options of ``rareclass fit``."""
+
+    given: str = argument(
+        "File or folder to train on: CSV, JSON lines, Parquet, svmlight; or a database.", "TRAIN"
+    )
+    out: Path = out_option("Model file to write.")
+    target: str | None = target_option("Column with the labels.", None)
+    positive: tuple[str, ...] = positive_option()
+    columns: ColumnOptions
+    method: MethodOptions
+    copies: Literal["weigh", "drop"] = option(
+        "Duplicate rows: weigh counts all of them, drop counts one.", default="weigh"
+    )
+    estimate: EstimateOptions
+    threshold: FitRuleOptions
+    no_baseline: bool = option(
+        "Do not train histogram boosting and logistic regression for comparison, as methods other "
+        "than auto do.",
+        "--no-baseline",
+        default=False,
+    )
+    seed: int = seed_option("Same seed, same model.")
+    no_refit: bool = option(
+        "Do not train the saved model on the held-out rows.", "--no-refit", default=False
+    )
+    memory: int | None = option(
+        "Most memory to use, such as 4GiB. By default all that is free.", reads=read_bytes
+    )
+    report: Path | None = option(
+        "Also write an HTML page on the rows held out, as rareclass report does."
+    )
+    details: bool = option(
+        "Also print every column, member and parameter.", "--details", default=False
+    )
+    written: OutputOptions
+    table: TableOptions
+    scratch: Path | None = option(
+        "Folder for tables too large for memory. By default TMPDIR or /var/tmp.",
+        parser=local_file,
+    )
 
 
 @command
-def fit(
-    given: Annotated[
-        str,
-        typer.Argument(
-            help="File or folder to train on: CSV, JSON lines, Parquet, svmlight; or a database.",
-            metavar="TRAIN",
-        ),
-    ],
-    out: Annotated[Path, out_option("Model file to write.")],
-    *,
-    target: Annotated[
-        str | None, typer.Option("--target", "-t", help="Column with the labels.")
-    ] = None,
-    positive: Positive = None,
-    columns: ColumnOptions,
-    how: MethodOptions,
-    copies: Annotated[
-        Copies, typer.Option(help="Duplicate rows: weigh counts all of them, drop counts one.")
-    ] = Copies.weigh,
-    holdout: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=0.9,
-            help="Share of rows held out for the estimate; 0: none. By default auto "
-            "cross-validates; other methods hold out 0.25, or cross-validate with fewer than 20 "
-            "rare rows.",
-            show_default=False,
-        ),
-    ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of groups, such as customers: rows of one group are held out together."
-        ),
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(help="Column with the time of a row: the latest rows are held out."),
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            help="Column with row identifiers: not a feature; --explain of rareclass score names "
-            "similar rare training rows by it.",
-        ),
-    ] = None,
-    threshold: FitRuleOptions,
-    no_baseline: Annotated[
-        bool,
-        typer.Option(
-            "--no-baseline",
-            help="Do not train histogram boosting and logistic regression for comparison, as "
-            "methods other than auto do.",
-        ),
-    ] = False,
-    seed: Annotated[int, seed_option("Same seed, same model.")] = 0,
-    no_refit: Annotated[
-        bool, typer.Option("--no-refit", help="Do not train the saved model on the held-out rows.")
-    ] = False,
-    memory: Annotated[
-        str | None,
-        typer.Option(help="Most memory to use, such as 4GiB. By default all that is free."),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        file_option("Also write an HTML page on the rows held out, as rareclass report does."),
-    ] = None,
-    details: Annotated[
-        bool, typer.Option("--details", help="Also print every column, member and parameter.")
-    ] = False,
-    written: OutputOptions,
-    table: TableOptions,
-    scratch: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for tables too large for memory. By default TMPDIR or /var/tmp.",
-            parser=local_file,
-        ),
-    ] = None,
-) -> None:
+def fit(options: FitOptions) -> None:
     """Train a model that ranks rare rows first, estimate how good it is, and save it.
 
     The estimate is of new rows: by cross-validation, or on held-out rows. The saved model is
     trained on all rows.
     """
+    threshold, written, out = options.threshold, options.written, options.out
     cost_of_errors = threshold.cost is not None and "=" in threshold.cost
-    learner = how.learner(None if cost_of_errors else threshold.cost, positive)
-    rule = (threshold if cost_of_errors else replace(threshold, cost=None)).rule(time)
-    train, character = table.place(given, "TRAIN"), table.character
+    learner = options.method.learner(None if cost_of_errors else threshold.cost, options.positive)
+    named = threshold if cost_of_errors else replace(threshold, cost=None)
+    rule = named.rule(options.estimate.time)
+    train = options.table.place(options.given, "TRAIN")
     from rareclass.files import being_written
     from rareclass.fit.memory_plan import ENCODED_COPIES, VIEW_COPIES, plan_memory
     from rareclass.fit.training_set import FitSettings
+    from rareclass.machine import available_memory
     from rareclass.scratch_file import scratch_folder
     from rareclass.tables.table_file import open_table
 
@@ -148,34 +129,30 @@ def fit(
     check_output(out, "--out", written.overwrite, read, may_be_inside=True)
     read["--out"] = out
     written.check(read, written.overwrite)
+    report, scratch = options.report, options.scratch
     if report is not None:
         check_output(report, "--report", written.overwrite, read)
-    file = open_table(train, character, scratch=scratch)
-    plan = plan_memory(
-        file, _memory_limit(memory), VIEW_COPIES if learner.reads_types else ENCODED_COPIES
-    )
+    file = open_table(train, options.table.separator, scratch=scratch)
+    memory = available_memory() if options.memory is None else options.memory
+    plan = plan_memory(file, memory, VIEW_COPIES if learner.reads_types else ENCODED_COPIES)
     settings = FitSettings(
-        target=target,
-        positive=tuple(positive or ()),
-        **columns.settings,
+        target=options.target,
+        positive=options.positive,
+        **vars(options.columns),
+        **vars(options.estimate),
         method=learner,
-        weigh_copies=copies is Copies.weigh,
-        holdout=holdout,
-        folds=folds,
-        seed=seed,
-        refit=not no_refit,
+        weigh_copies=options.copies == "weigh",
+        seed=options.seed,
+        refit=not options.no_refit,
         kernel_memory=plan.kernel_memory,
         on_disk=plan.on_disk,
         most_sampled=plan.most_sampled,
         scratch=None if scratch is None else scratch_folder(scratch),
-        groups=groups,
-        id_column=id_column,
-        time=time,
         rule=rule,
         prevalence=threshold.prevalence,
-        baseline=not no_baseline,
+        baseline=not options.no_baseline,
     )
-    console = output()
+    console, details = output(), options.details
     with ExitStack() as until_saved:
         if not isinstance(out, RemotePath):
             until_saved.enter_context(being_written(out, f"--out {out}"))
@@ -183,18 +160,8 @@ def fit(
     written.give(trained.as_plain_data())
     if report is not None:
         _write_report(console, report, out, trained)
-    print_next(console, train.name, table.words(train), out, trained, report is not None, details)
-
-
-def _memory_limit(memory: str | None) -> int:
-    from rareclass.machine import available_memory, parse_bytes
-
-    try:
-        return available_memory() if memory is None else parse_bytes(memory)
-    except ValueError as error:
-        raise setting_error(
-            f"--memory {memory} is not a size.", "Give one such as 4GiB."
-        ) from error
+    words = options.table.words(train)
+    print_next(console, train.name, words, out, trained, report is not None, details)
 
 
 def _write_report(console: Console, report: Path, out: Path, trained: "Trained") -> None:

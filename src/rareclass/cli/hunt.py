@@ -3,24 +3,25 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
 from rich.console import Console
 
-from rareclass.cli.door import (
+from rareclass.cli.command import (
+    REQUIRED,
     ColumnOptions,
     OutputOptions,
     TableOptions,
+    argument,
     combination_error,
     command,
-    file_or_url,
     on_this_machine,
+    option,
     out_option,
     seed_option,
     setting_error,
+    target_option,
 )
 from rareclass.cli.method import parse_number
 from rareclass.cli.review import VerdictOptions, print_known
@@ -30,151 +31,112 @@ from rareclass.errors import counted, first_names
 if TYPE_CHECKING:
     from rareclass.files import Location
     from rareclass.hunt.files import Described
-    from rareclass.hunt.hunting import ChosenParameters, Hunt, HuntSettings
+    from rareclass.hunt.hunting import ChosenParameters, Hunt
     from rareclass.hunt.table import HuntTable
 
 _MOST_FEATURES = 10
 _MOST_LEFT_OUT = 8
 
 
-class KernelName(StrEnum):
-    """Shapes of a ball."""
+def _read_balls(name: str, text: str) -> int | str:
+    remedy = "Give a whole number above zero, or auto."
+    value: int | str = parse_number(name, text, {"auto": "auto"}, remedy, is_whole=True)
+    return value
 
-    none = "none"
-    gaussian = "gaussian"
+
+def _read_filter(name: str, text: str) -> bool | float:
+    words = {"yes": True, "no": False}
+    value: bool | float = parse_number(name, text, words, "Give yes, no or a number.")
+    return value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BallOptions:
-    """Options on the shape of balls, and on the rows that are written."""
+    """Options on the shape of balls and the rows that are written, as `HuntSettings` has them."""
 
-    top: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of rows to write, the most likely cases first.",
-            show_default="100, or as many cases as --share says",
-        ),
-    ] = None
-    kernel: Annotated[
-        KernelName | None,
-        typer.Option(
-            help="none: the ball is a sphere; gaussian: it can take any shape.",
-            show_default="both are tried",
-        ),
-    ] = None
-    c1: Annotated[
-        str | None,
-        typer.Option(
-            help="Penalty of a cleared row inside; larger: smaller balls.", show_default="chosen"
-        ),
-    ] = None
-    c2: Annotated[
-        str | None,
-        typer.Option(
-            help="Penalty of an unlabelled row outside; larger: larger balls.", show_default="0"
-        ),
-    ] = None
-    width: Annotated[
-        str | None,
-        typer.Option(
-            help="Sigma of the gaussian kernel, in standard deviations; implies that kernel.",
-            show_default="chosen",
-        ),
-    ] = None
-    share: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0, max=1.0, help="Share of cases among the unlabelled rows, if it is known."
-        ),
-    ] = None
-    balls: Annotated[
-        str | None,
-        typer.Option(
-            help="Balls for each value of --rare: a number, or auto.", show_default="1 to 3, chosen"
-        ),
-    ] = None
-    filter_rows: Annotated[
-        str,
-        typer.Option(
-            "--filter",
-            help="Leave out unlabelled rows far from every case before the ball is fitted: yes, "
-            "no, or a distance; yes is 3.",
-        ),
-    ] = "yes"
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5
-    seed: Annotated[int, seed_option("Same seed, same rows.")] = 0
+    top: int | None = option(
+        "Number of rows to write, the most likely cases first.",
+        min=1,
+        show_default="100, or as many cases as --share says",
+    )
+    kernel: Literal["none", "gaussian"] | None = option(
+        "none: the ball is a sphere; gaussian: it can take any shape.",
+        show_default="both are tried",
+    )
+    c1: float | None = option(
+        "Penalty of a cleared row inside; larger: smaller balls.",
+        reads=parse_number,
+        show_default="chosen",
+    )
+    c2: float | None = option(
+        "Penalty of an unlabelled row outside; larger: larger balls.",
+        reads=parse_number,
+        show_default="0",
+    )
+    width: float | None = option(
+        "Sigma of the gaussian kernel, in standard deviations; implies that kernel.",
+        reads=parse_number,
+        show_default="chosen",
+    )
+    share: float | None = option(
+        "Share of cases among the unlabelled rows, if it is known.", min=0.0, max=1.0
+    )
+    n_balls: int | str | None = option(
+        "Balls for each value of --rare: a number, or auto.",
+        "--balls",
+        reads=_read_balls,
+        show_default="1 to 3, chosen",
+    )
+    filter: bool | float = option(
+        "Leave out unlabelled rows far from every case before the ball is fitted: yes, no, or a "
+        "distance; yes is 3.",
+        default=True,
+        reads=_read_filter,
+        show_default="yes",
+    )
+    folds: int = option("Folds of the cross-validation.", default=5, min=2)
+    seed: int = seed_option("Same seed, same rows.")
 
-    def settings(self) -> "HuntSettings":
-        """Return how to hunt; raises `InputError` on options that do not go together."""
-        from rareclass.hunt.hunting import HuntSettings
-
-        remedy, yes_or_no = "Give a whole number above zero, or auto.", {"yes": True, "no": False}
-        settings = HuntSettings(
-            kernel=None if self.kernel is None else self.kernel.value,
-            c1=parse_number("--c1", self.c1),
-            c2=parse_number("--c2", self.c2),
-            width=parse_number("--width", self.width),
-            share=self.share,
-            n_balls=parse_number("--balls", self.balls, {"auto": "auto"}, remedy, is_whole=True),
-            filter=parse_number(
-                "--filter", self.filter_rows, yes_or_no, "Give yes, no or a number."
-            ),
-            folds=self.folds,
-            top=self.top,
-            seed=self.seed,
-        )
-        if self.width is not None and self.kernel is KernelName.none:
+    def check(self) -> None:
+        """Raise `InputError` on options that do not go together."""
+        if self.width is not None and self.kernel == "none":
             raise combination_error(
-                f"--width {self.width} belongs to --kernel gaussian.", "Leave one of the two out."
+                f"--width {self.width:g} belongs to --kernel gaussian.",
+                "Leave one of the two out.",
             )
         if self.share == 0:
             raise setting_error("--share 0 leaves nothing to find.", "Give a share such as 0.001.")
-        return settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class HuntOptions:
+    """Options of ``rareclass hunt``."""
+
+    given: str = argument(
+        "File or folder in which few rows have labels: CSV, JSON lines, Parquet; or a database.",
+        "DATA",
+    )
+    target: str = target_option("Column with the labels; empty where a row is unlabelled.")
+    rare: tuple[str, ...] = option(
+        "Label of confirmed cases. Many times: one ball for each.", default=REQUIRED
+    )
+    out: Path = out_option("Folder to write.")
+    cleared: tuple[str, ...] = option("Label of rows that are not cases. Many times.", default=())
+    ignore: tuple[str, ...] = option("Label to treat as unlabelled. Many times.", default=())
+    journal: Path | None = option(
+        "Journal of verdicts, as of rareclass review; the list is its next round.",
+        "--journal",
+        "-j",
+    )
+    verdicts: VerdictOptions
+    columns: ColumnOptions
+    balls: BallOptions
+    written: OutputOptions
+    table: TableOptions
 
 
 @command
-def hunt(
-    given: Annotated[
-        str,
-        typer.Argument(
-            help="File or folder in which few rows have labels: CSV, JSON lines, Parquet; or a "
-            "database.",
-            metavar="DATA",
-        ),
-    ],
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target", "-t", help="Column with the labels; empty where a row is unlabelled."
-        ),
-    ],
-    rare: Annotated[
-        list[str], typer.Option(help="Label of confirmed cases. Many times: one ball for each.")
-    ],
-    out: Annotated[Path, out_option("Folder to write.")],
-    *,
-    cleared: Annotated[
-        list[str] | None, typer.Option(help="Label of rows that are not cases. Many times.")
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="Label to treat as unlabelled. Many times.")
-    ] = None,
-    journal: Annotated[
-        Path | None,
-        typer.Option(
-            "--journal",
-            "-j",
-            help="Journal of verdicts, as of rareclass review; the list is its next round.",
-            parser=file_or_url,
-        ),
-    ] = None,
-    said: VerdictOptions,
-    columns: ColumnOptions,
-    how: BallOptions,
-    written: OutputOptions,
-    table: TableOptions,
-) -> None:
+def hunt(options: HuntOptions) -> None:
     """Find unlabelled rows of DATA that resemble a few confirmed cases.
 
     Writes the rows that are most likely cases, the columns that set them apart, and a picture. With
@@ -182,19 +144,22 @@ def hunt(
     """
     from rareclass.files import being_written, check_not_inside
     from rareclass.hunt.files import SUMMARY, check_folder, describe_in_units, round_of, write_hunt
+    from rareclass.hunt.hunting import HuntSettings
     from rareclass.hunt.hunting import hunt as hunt_in
     from rareclass.hunt.table import HuntTable
     from rareclass.machine import available_memory, track
     from rareclass.review.table import HUNT_OPTIONS, LabelRoles, open_journal, read_review_table
 
-    character = table.character
+    target, out, journal = options.target, options.out, options.journal
+    said, written = options.verdicts, options.written
     on_this_machine(out, "--out")
-    data = table.place(given, "DATA")
-    settings = how.settings()
+    data = options.table.place(options.given, "DATA")
+    options.balls.check()
+    settings = HuntSettings(**vars(options.balls))
     check_not_inside(out, "--out", data)
     check_folder(out, written.overwrite)
     written.check({"the file to be read": data, "--out": out}, written.overwrite)
-    roles = LabelRoles(tuple(rare), tuple(cleared or ()))
+    roles = LabelRoles(options.rare, options.cleared)
     said.check(journal, out)
     console = output()
     with being_written(out, f"--out {out}"):
@@ -203,9 +168,9 @@ def hunt(
                 data,
                 target,
                 said.key,
-                **columns.settings,
-                ignored=tuple(ignore or ()),
-                separator=character,
+                **vars(options.columns),
+                ignored=options.ignore,
+                separator=options.table.separator,
                 memory=available_memory(),
                 has_labels=journal is None,
                 is_named_first=journal is not None and not journal.exists(),
@@ -217,10 +182,10 @@ def hunt(
         read = HuntTable.of(rows, roles, kept)
         _print_read(console, data, target, read)
         outcome = hunt_in(read, settings)
-        options: dict[str, Any] = {"data": str(data), "target": target, "labels": roles._asdict()}
+        about: dict[str, Any] = {"data": str(data), "target": target, "labels": roles._asdict()}
         with track("Writing"):
             described = describe_in_units(read, outcome)
-            about = options | columns.settings
+            about |= vars(options.columns)
             files = write_hunt(out, read, outcome, described, settings, about)
         if kept is not None:
             kept.add_round(round_of(read, outcome, len(kept.rounds) + 1, settings.seed))

@@ -3,14 +3,11 @@
 import csv
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from rareclass.cli.door import combination_error, setting_error
+from rareclass.cli.command import combination_error, option, setting_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,35 +15,36 @@ if TYPE_CHECKING:
     from rareclass.fit.method import Method
 
 
-class MethodName(StrEnum):
-    """Ways to learn a ranking."""
-
-    auto = "auto"
-    rankrc = "rankrc"
-    mibc = "mibc"
-    ordinal_rankrc = "ordinal-rankrc"
+MethodName = Literal["auto", "rankrc", "mibc", "ordinal-rankrc"]
+Effort = Literal["quick", "standard", "thorough"]
 
 
-class EffortName(StrEnum):
-    """Plans of auto: how much work a training is."""
-
-    quick = "quick"
-    standard = "standard"
-    thorough = "thorough"
-
-
-EFFORT_HELP = (
-    "Plan of auto: quick (half of the time), standard, or thorough (more members and rows). The "
-    "same rows, seed and effort give the same model."
-)
+def effort_option(default: Effort | None, **more: Any) -> Any:
+    """Option ``--effort`` of the plan of auto."""
+    return option(
+        "Plan of auto: quick (half of the time), standard, or thorough (more members and rows). "
+        "The same rows, seed and effort give the same model.",
+        default=default,
+        metavar="EFFORT",
+        **more,
+    )
 
 
-class Covariance(StrEnum):
-    """Forms of the covariance of the majority that MIBC keeps."""
+def read_seconds(name: str, text: str) -> float:
+    """Return the seconds that an option stands for.
 
-    full = "full"
-    diagonal = "diagonal"
-    factor = "factor"
+    >>> [read_seconds("--time-budget", text) for text in ("90", "2.5m", "1 h", "30s")]
+    [90.0, 150.0, 3600.0, 30.0]
+    """
+    units = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([smh]?)\s*", text.lower())
+    seconds = float(match[1]) * units[match[2]] if match else 0.0
+    if not seconds > 0:
+        raise setting_error(
+            f"{name} {text} is not a time above zero.",
+            "Give seconds, such as 60, or minutes or hours, such as 5m or 1h.",
+        )
+    return seconds
 
 
 def _of_auto(method: str) -> dict[str, tuple[str, str]]:
@@ -60,26 +58,26 @@ def _of_auto(method: str) -> dict[str, tuple[str, str]]:
 
 # For each method the options of others: whose they are, and what there is instead.
 _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
-    MethodName.auto: {
+    "auto": {
         "lam": ("rankrc", "auto tries several"),
         "width": ("rankrc", "auto uses the mean distance of rows"),
         "cost": ("mibc", "auto does not use it"),
         "covariance": ("mibc", "auto does not use it"),
         "levels": ("ordinal-rankrc", "auto ranks one rare class, which --positive names"),
     },
-    MethodName.rankrc: {
+    "rankrc": {
         **_of_auto("rankrc"),
         "cost": ("mibc", "the parameter of rankrc is --lam"),
         "covariance": ("mibc", "rankrc has none"),
         "levels": ("ordinal-rankrc", "rankrc ranks one rare class, which --positive names"),
     },
-    MethodName.mibc: {
+    "mibc": {
         **_of_auto("mibc"),
         "lam": ("rankrc", "the parameter of mibc is --cost"),
         "width": ("rankrc", "mibc has no kernel"),
         "levels": ("ordinal-rankrc", "mibc ranks one rare class, which --positive names"),
     },
-    MethodName.ordinal_rankrc: {
+    "ordinal-rankrc": {
         **_of_auto("ordinal-rankrc"),
         "width": ("rankrc", "ordinal-rankrc uses the mean distance of rows"),
         "cost": ("mibc", "the parameter of ordinal-rankrc is --lam"),
@@ -89,78 +87,53 @@ _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MethodOptions:
     """Options on how to learn; None where the user gave none."""
 
-    method: Annotated[
-        MethodName,
-        typer.Option(
-            metavar="METHOD",
-            help="auto: an ensemble of trees, kernel machines and linear models. rankrc: one "
-            "kernel machine, for numeric columns. mibc: a linear model, for very wide or very "
-            "large tables. ordinal-rankrc: a kernel machine for ordered levels, such as grades.",
-        ),
-    ] = MethodName.auto
-    effort: Annotated[
-        EffortName | None, typer.Option(metavar="EFFORT", help=EFFORT_HELP, show_default="standard")
-    ] = None
-    time_budget: Annotated[
-        str | None,
-        typer.Option(
-            help="Time limit of training with auto: seconds, 5m or 1h. It cuts the plan, and the "
-            "model then depends on the speed of the machine. Ctrl-C keeps the members so far.",
-            show_default="none",
-        ),
-    ] = None
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            help="Measure that auto maximises on held-out rows: average-precision, roc-auc, "
-            "precision-at-k (k: the number of rare rows), or precision-at=100.",
-            show_default="average-precision",
-        ),
-    ] = None
-    members: Annotated[
-        str | None,
-        typer.Option(
-            help="Ensemble members of auto, separated by commas: kernel, trees, or names that fit "
-            "--details prints.",
-            show_default="auto",
-        ),
-    ] = None
-    lam: Annotated[
-        str | None,
-        typer.Option(
-            help="Regularisation strength of rankrc and ordinal-rankrc: a number such as 0.01 or "
-            "2^-8; auto cross-validates.",
-            show_default="auto",
-        ),
-    ] = None
-    width: Annotated[
-        str | None,
-        typer.Option(
-            help="Kernel width of rankrc: a number (sigma), mean (the mean distance of rows), or "
-            "auto: cross-validated with lam beyond 20,000 rows, else mean.",
-            show_default="auto",
-        ),
-    ] = None
-    covariance: Annotated[
-        Covariance | None,
-        typer.Option(
-            metavar="KIND",
-            help="Covariance estimate of mibc: full, diagonal or factor.",
-            show_default="full; diagonal for svmlight and above 1,000 encoded columns",
-        ),
-    ] = None
-    levels: Annotated[
-        str | None,
-        typer.Option(
-            help="Levels of the target of ordinal-rankrc from the lowest to the highest, such as "
-            "low,medium,high. The last level ranks first.",
-            show_default="numbers by size",
-        ),
-    ] = None
+    method: MethodName = option(
+        "auto: an ensemble of trees, kernel machines and linear models. rankrc: one kernel "
+        "machine, for numeric columns. mibc: a linear model, for very wide or very large tables. "
+        "ordinal-rankrc: a kernel machine for ordered levels, such as grades.",
+        default="auto",
+        metavar="METHOD",
+    )
+    effort: Effort | None = effort_option(None, show_default="standard")
+    time_budget: str | None = option(
+        "Time limit of training with auto: seconds, 5m or 1h. It cuts the plan, and the model "
+        "then depends on the speed of the machine. Ctrl-C keeps the members so far.",
+        show_default="none",
+    )
+    objective: str | None = option(
+        "Measure that auto maximises on held-out rows: average-precision, roc-auc, precision-at-k "
+        "(k: the number of rare rows), or precision-at=100.",
+        show_default="average-precision",
+    )
+    members: str | None = option(
+        "Ensemble members of auto, separated by commas: kernel, trees, or names that fit "
+        "--details prints.",
+        show_default="auto",
+    )
+    lam: str | None = option(
+        "Regularisation strength of rankrc and ordinal-rankrc: a number such as 0.01 or 2^-8; "
+        "auto cross-validates.",
+        show_default="auto",
+    )
+    width: str | None = option(
+        "Kernel width of rankrc: a number (sigma), mean (the mean distance of rows), or auto: "
+        "cross-validated with lam beyond 20,000 rows, else mean.",
+        show_default="auto",
+    )
+    covariance: Literal["full", "diagonal", "factor"] | None = option(
+        "Covariance estimate of mibc: full, diagonal or factor.",
+        metavar="KIND",
+        show_default="full; diagonal for svmlight and above 1,000 encoded columns",
+    )
+    levels: str | None = option(
+        "Levels of the target of ordinal-rankrc from the lowest to the highest, such as "
+        "low,medium,high. The last level ranks first.",
+        show_default="numbers by size",
+    )
 
     def learner(self, cost: str | None, positive: "Sequence[str] | None") -> "Method":
         """Return the method that the options describe, with MIBC's cost and the rare label.
@@ -171,25 +144,25 @@ class MethodOptions:
         given = vars(self) | {"cost": cost, "positive": " ".join(positive or ()) or None}
         for name, (owner, instead) in _FOREIGN[self.method].items():
             if given[name] is not None:
-                option = f"--{name.replace('_', '-')}"
-                shown = option if given[name] is True else f"{option} {given[name]}"
+                flag = f"--{name.replace('_', '-')}"
                 raise combination_error(
-                    f"{shown} belongs to --method {owner}; {instead}.",
-                    f"Leave {option} out, or give --method {owner}.",
+                    f"{flag} {given[name]} belongs to --method {owner}; {instead}.",
+                    f"Leave {flag} out, or give --method {owner}.",
                 )
-        if self.method is MethodName.auto:
+        if self.method == "auto":
             return self._auto()
         words: dict[str, Any] = {"auto": None}
-        if self.method is MethodName.mibc:
+        if self.method == "mibc":
             from rareclass.fit.mibc_method import MIBCMethod
 
-            kept = None if self.covariance is None else self.covariance.value
             remedy = "Give auto, a number such as 0.1 or 10^-2, or inf."
-            return MIBCMethod(parse_number("--cost", cost, words | {"inf": inf}, remedy), kept)
+            return MIBCMethod(
+                parse_number("--cost", cost, words | {"inf": inf}, remedy), self.covariance
+            )
         from rareclass.fit.kernel_methods import OrdinalMethod, RankRCMethod
 
         lam = parse_number("--lam", self.lam)
-        if self.method is MethodName.rankrc:
+        if self.method == "rankrc":
             remedy = "Give auto, mean, or a number such as 2.5."
             width = parse_number("--width", self.width, words | {"mean": "mean"}, remedy)
             return RankRCMethod(lam, width)
@@ -200,9 +173,9 @@ class MethodOptions:
 
         asked: dict[str, Any] = {}
         if self.effort is not None:
-            asked["effort"] = self.effort.value
+            asked["effort"] = self.effort
         if self.time_budget is not None:
-            asked["seconds"] = parse_seconds("--time-budget", self.time_budget)
+            asked["seconds"] = read_seconds("--time-budget", self.time_budget)
         if self.objective is not None:
             asked["objective"] = check_objective(self.objective.lower().replace("-", "_"))
         if self.members is not None:
@@ -234,25 +207,8 @@ def parse_levels(text: str | None) -> tuple[str, ...] | None:
     return levels
 
 
-def parse_seconds(option: str, text: str) -> float:
-    """Return the seconds that an option stands for.
-
-    >>> [parse_seconds("--time-budget", text) for text in ("90", "2.5m", "1 h", "30s")]
-    [90.0, 150.0, 3600.0, 30.0]
-    """
-    units = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([smh]?)\s*", text.lower())
-    seconds = float(match[1]) * units[match[2]] if match else 0.0
-    if not seconds > 0:
-        raise setting_error(
-            f"{option} {text} is not a time above zero.",
-            "Give seconds, such as 60, or minutes or hours, such as 5m or 1h.",
-        )
-    return seconds
-
-
 def parse_number(
-    option: str,
+    name: str,
     text: str | None,
     words: "Mapping[str, Any]" = MappingProxyType({"auto": None}),
     remedy: str = "Give auto, or one such as 0.01 or 2^-8.",
@@ -275,5 +231,5 @@ def parse_number(
     except (ValueError, OverflowError):
         value = float("nan")
     if not 0 < value < inf or (is_whole and not value.is_integer()):
-        raise setting_error(f"{option} {text} is not a number above zero.", remedy)
+        raise setting_error(f"{name} {text} is not a number above zero.", remedy)
     return int(value) if is_whole else value

@@ -1,26 +1,27 @@
 """Commands on a model file: ``rareclass show``, ``threshold`` and ``export``."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.console import Console
 
-from rareclass.cli.door import (
-    CheckedRows,
-    ModelPath,
+from rareclass.cli.command import (
     OutputOptions,
-    Overwrite,
     TableOptions,
+    argument,
     check_new,
     check_output,
     combination_error,
     command,
-    file_or_url,
+    journal_option,
+    model_argument,
+    option,
     out_option,
+    overwrite_option,
     setting_error,
 )
-from rareclass.cli.rule import PANEL, RuleOptions
+from rareclass.cli.rule import RuleOptions, rule_option
 from rareclass.cli.screen import (
     class_thresholds,
     file_text,
@@ -41,55 +42,45 @@ _MOST_COLUMNS = 40
 # How an estimate came about, by what the file says.
 _ESTIMATED = {"held-out rows": "held-out rows", "latest rows": "the latest rows, held out"}
 
-FittedModel = Annotated[
-    Path, typer.Argument(help="Model file of rareclass fit.", parser=file_or_url)
-]
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdOptions:
+    """Options of ``rareclass threshold``."""
+
+    model: Path = model_argument("Model file of rareclass fit.")
+    given: str | None = argument(
+        "File or database with the target that the model did not learn from. By default the rows "
+        "that were held out when it was fitted, whose scores it holds.",
+        "[DATA]",
+        None,
+    )
+    out: Path | None = out_option("Model file to write. Without it the threshold is shown.", None)
+    score: float | None = rule_option("The threshold itself, a score.", "--threshold")
+    rare_class: str | None = option(
+        "One of several rare classes: the threshold is of its probability. all: each has a "
+        "threshold, and the rule is for rows that are called any class.",
+        "--class",
+    )
+    rule: RuleOptions
+    time: str | None = option("Column of DATA with the time of a row, for alerts a day.")
+    journal: Path | None = journal_option()
+    written: OutputOptions
+    table: TableOptions
 
 
 @command
-def threshold(
-    model: FittedModel,
-    given: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[DATA]",
-            help="File or database with the target that the model did not learn from. By "
-            "default the rows that were held out when it was fitted, whose scores it holds.",
-        ),
-    ] = None,
-    *,
-    out: Annotated[
-        Path | None, out_option("Model file to write. Without it the threshold is shown.")
-    ] = None,
-    score: Annotated[
-        float | None,
-        typer.Option("--threshold", help="The threshold itself, a score.", rich_help_panel=PANEL),
-    ] = None,
-    rare_class: Annotated[
-        str | None,
-        typer.Option(
-            "--class",
-            help="One of several rare classes: the threshold is of its probability. all: each has "
-            "a threshold, and the rule is for rows that are called any class.",
-        ),
-    ] = None,
-    asked: RuleOptions,
-    time: Annotated[
-        str | None, typer.Option(help="Column of DATA with the time of a row, for alerts a day.")
-    ] = None,
-    journal: CheckedRows = None,
-    written: OutputOptions,
-    table: TableOptions,
-) -> None:
+def threshold(options: ThresholdOptions) -> None:
     """Choose another threshold for a model by a rule; with --out, save the model with it.
 
     --prevalence alone keeps the threshold and recalibrates the probabilities to that base rate.
     """
-    character = table.character
-    data = None if given is None else table.place(given, "DATA")
+    given, asked, journal = options.given, options.rule, options.journal
+    data = None if given is None else options.table.place(given, "DATA")
+    score, rare_class, out = options.score, options.rare_class, options.out
+    written = options.written
     if score is not None:
         asked.check_score(score)
-    rule = asked.rule(time)
+    rule = asked.rule(options.time)
     needs_all = rare_class is not None or (rule is not None and rule.needs_time)
     if journal is not None and (data is None or needs_all):
         raise combination_error(
@@ -109,22 +100,22 @@ def threshold(
     if out is not None:
         read = {} if data is None else {"the file to be read": data}
         check_output(out, "--out", written.overwrite, read, may_be_inside=True)
-    inputs = {"the model": model} | ({"DATA": data} if data else {})
+    inputs = {"the model": options.model} | ({"DATA": data} if data else {})
     written.check(inputs, written.overwrite)
     console = output()
-    content = _of_fit(model)
+    content = _of_fit(options.model)
     print_notes(console, *content.notices)
     told: dict[str, Any] = {}
     if wanted is None:
         changed = content.set_prevalence(asked.prevalence)
     else:
-        known = None
+        known, separator = None, options.table.separator
         if journal is not None:
             from rareclass.review.estimates import read_checked
 
-            known = read_checked(content, data, journal, character).rows()
+            known = read_checked(content, data, journal, separator).rows()
         changed, chosen = with_threshold(
-            content, wanted, data, time, character, asked.prevalence, rare_class, known
+            content, wanted, data, options.time, separator, asked.prevalence, rare_class, known
         )
         print_threshold(console, chosen, changed.facts.class_thresholds, rare_class)
         told = chosen.to_dict()
@@ -150,32 +141,47 @@ def _of_fit(path: Path) -> "Model":
     return load_model(path)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """Options of ``rareclass export``."""
+
+    model: Path = model_argument("Model file of rareclass fit.")
+    out: Path = out_option("ONNX file to write.")
+    overwrite: bool = overwrite_option()
+
+
 @command
-def export(
-    model: FittedModel,
-    out: Annotated[Path, out_option("ONNX file to write.")],
-    overwrite: Overwrite = False,
-) -> None:
+def export(options: ExportOptions) -> None:
     """Write a model as an ONNX file, which is scored without Python; one input a column."""
     from rareclass.model.onnx import export_file
     from rareclass.opening import load
 
-    check_new(out, "--out", overwrite)
-    found = export_file(load(model), out)
+    out = options.out
+    check_new(out, "--out", options.overwrite)
+    found = export_file(load(options.model), out)
     inputs = ", ".join(each.name for each in found.graph.input)
     outputs = ", ".join(each.name for each in found.graph.output)
     output().print(f"Wrote {out}. Inputs: {inputs}. Outputs: {outputs}.")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """Options of ``rareclass show``."""
+
+    model: Path = model_argument()
+    written: OutputOptions
+
+
 @command
-def show(model: ModelPath, *, written: OutputOptions) -> None:
+def show(options: ShowOptions) -> None:
     """Show what a model file holds: target, columns, estimate, ensemble members, threshold."""
     from rareclass.machine import size_text
     from rareclass.model.facts import LeaderboardRow
     from rareclass.opening import describe
 
-    written.check({"the model": model}, written.overwrite)
-    told, console = describe(model), output()
+    written = options.written
+    written.check({"the model": options.model}, written.overwrite)
+    told, console = describe(options.model), output()
     method = f", method {told['method']}" if "method" in told else ""
     title = f"{told['file']} ({size_text(told['bytes'])}): {told['model']}{method}"
     console.print(title, style="bold")

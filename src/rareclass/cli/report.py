@@ -1,22 +1,23 @@
 """``rareclass report``: one HTML page on a model, a comparison, a stream or a hunt."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from rareclass.cli.door import (
-    CheckedRows,
+from rareclass.cli.command import (
     OutputOptions,
     TableOptions,
+    argument,
     check_output,
     combination_error,
     command,
-    file_option,
-    file_or_url,
+    journal_option,
+    model_argument,
+    option,
     out_option,
+    target_option,
 )
-from rareclass.cli.rule import costs_of
+from rareclass.cli.rule import COSTS, costs_of
 from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError
 
@@ -30,78 +31,65 @@ _OPTIONS = ("--target", "--time", "--groups", "--cost", "--rows", "--id")
 _TABLES = {".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".txt"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class PageOptions:
+    """Options of ``rareclass report``."""
+
+    model: Path = model_argument(
+        "Model file of rareclass fit, folder of a stream or hunt, or a file of scores."
+    )
+    out: Path = out_option("HTML file to write.")
+    given: str | None = argument(
+        "File, folder or database with the target that the model did not learn from. By default "
+        "the rows held out by fit. With a file of scores: another one to compare.",
+        "[DATA]",
+        None,
+    )
+    target: str | None = target_option("Column with the classes, if it has another name.", None)
+    time: str | None = option("Column with the time of a row, for alerts a day.")
+    groups: str | None = option("Column of subgroups, each evaluated separately.")
+    id_column: str | None = option("Column with row identifiers, shown with single rows.", "--id")
+    cost: str | None = option(COSTS)
+    compare: tuple[Path, ...] = option(
+        "Model to compare with on the same rows. May be given many times.", default=()
+    )
+    truth: Path | None = option("File with the classes, where files of scores lack them.")
+    rows: int = option(
+        "Number of rows with the highest scores to show, with their cells.",
+        default=0,
+        min=0,
+        max=100,
+    )
+    journal: Path | None = journal_option()
+    written: OutputOptions
+    table: TableOptions
+
+
 @command
-def report(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            help="Model file of rareclass fit, folder of a stream or hunt, or a file of scores.",
-            parser=file_or_url,
-        ),
-    ],
-    out: Annotated[Path, out_option("HTML file to write.")],
-    given: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[DATA]",
-            help="File, folder or database with the target that the model did not learn from. By "
-            "default the rows held out by fit. With a file of scores: another one to compare.",
-        ),
-    ] = None,
-    *,
-    target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", help="Column with the classes, if it has another name."),
-    ] = None,
-    time: Annotated[
-        str | None, typer.Option(help="Column with the time of a row, for alerts a day.")
-    ] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Column of subgroups, each evaluated separately.")
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", help="Column with row identifiers, shown with single rows."),
-    ] = None,
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            help="fp=5,fn=100 for a false alert and a missed rare row, review=1 for any alert; a "
-            "column of costs by its name, as in fn=amount."
-        ),
-    ] = None,
-    compare: Annotated[
-        list[Path] | None,
-        file_option("Model to compare with on the same rows. May be given many times."),
-    ] = None,
-    truth: Annotated[
-        Path | None, file_option("File with the classes, where files of scores lack them.")
-    ] = None,
-    rows: Annotated[
-        int,
-        typer.Option(
-            min=0, max=100, help="Number of rows with the highest scores to show, with their cells."
-        ),
-    ] = 0,
-    journal: CheckedRows = None,
-    written: OutputOptions,
-    table: TableOptions,
-) -> None:
+def report(asked: PageOptions) -> None:
     """Write an HTML page that shows how good a model is at every threshold.
 
     One file that needs no network: curves with intervals, a threshold slider, costs, subgroups in
     which the model fails, drift since training, and a model card.
     """
-    character = table.character
-    data = None if given is None else table.place(given, "DATA")
+    model, out, journal, truth = asked.model, asked.out, asked.journal, asked.truth
+    data = None if asked.given is None else asked.table.place(asked.given, "DATA")
     from rareclass.report.reading import ReportOptions
 
-    costs = None if cost is None else costs_of(cost)
-    options = ReportOptions(target, time, groups, costs, rows, character, id_column, journal)
+    options = ReportOptions(
+        asked.target,
+        asked.time,
+        asked.groups,
+        None if asked.cost is None else costs_of(asked.cost),
+        asked.rows,
+        asked.table.separator,
+        asked.id_column,
+        journal,
+    )
     inputs = {"the model": model} | ({"DATA": data} if data else {})
-    check_output(out, "--out", written.overwrite, inputs)
-    written.check(inputs, written.overwrite)
-    others = tuple(compare or ())
+    check_output(out, "--out", asked.written.overwrite, inputs)
+    asked.written.check(inputs, asked.written.overwrite)
+    others = asked.compare
     if journal is not None:
         _refuse(options, "--journal", ("--target", "--time", "--groups"))
         if data is None or others:
@@ -115,7 +103,7 @@ def report(
     else:
         found = _of_models(model, data, others, options)
     write_page(out, found.page)
-    written.give(found.numbers)
+    asked.written.give(found.numbers)
 
 
 def write_page(path: Path, page: "ReportPage") -> None:

@@ -4,27 +4,29 @@ import shlex
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 
-from rareclass.cli.door import (
+from rareclass.cli.command import (
+    REQUIRED,
     ColumnOptions,
-    Overwrite,
-    Positive,
     TableOptions,
+    argument,
     check_output,
     combination_error,
     command,
-    file_option,
-    file_or_url,
     on_this_machine,
+    option,
+    overwrite_option,
+    positive_option,
     seed_option,
     setting_error,
+    target_option,
 )
 from rareclass.cli.screen import file_text, new_table, output, print_notes
 from rareclass.errors import counted, needed_for
+from rareclass.remote import path_of
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -44,39 +46,28 @@ _SCORED_BY = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ListOptions:
     """Options on the next list."""
 
-    budget: Annotated[int, typer.Option(help="Rows to check in this round.")] = 50
-    teaches: Annotated[
-        float, typer.Option(help="Share of rows whose labels teach the model most.")
-    ] = 0.1
-    random: Annotated[
-        float, typer.Option(help="Share of rows drawn at random, by known chances.")
-    ] = 0.1
-    seed: Annotated[int, seed_option("Same seed, same list.")] = 0
-    skip_open: Annotated[
-        bool,
-        typer.Option(
-            "--skip-open", help="Make a new list although rows of the last one lack a verdict."
-        ),
-    ] = False
+    budget: int = option("Rows to check in this round.", default=50)
+    teaches: float = option("Share of rows whose labels teach the model most.", default=0.1)
+    random: float = option("Share of rows drawn at random, by known chances.", default=0.1)
+    seed: int = seed_option("Same seed, same list.")
+    skip_open: bool = option(
+        "Make a new list although rows of the last one lack a verdict.",
+        "--skip-open",
+        default=False,
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VerdictOptions:
     """Options on verdicts that are read first."""
 
-    key: Annotated[
-        str | None, typer.Option("--id", help="Column that names the rows; by default row numbers.")
-    ] = None
-    verdicts: Annotated[
-        Path | None, file_option("List with verdicts filled in, to read first.")
-    ] = None
-    correct: Annotated[
-        bool, typer.Option("--correct", help="Verdicts may replace earlier ones.")
-    ] = False
+    key: str | None = option("Column that names the rows; by default row numbers.", "--id")
+    verdicts: Path | None = option("List with verdicts filled in, to read first.")
+    correct: bool = option("Verdicts may replace earlier ones.", "--correct", default=False)
 
     def check(self, journal: Path | None, replaced: Path | None = None) -> None:
         """Raise `InputError` where there is no journal for verdicts, or it could not stay there."""
@@ -101,48 +92,31 @@ class VerdictOptions:
             console.print(f"{counted(n_new, 'new verdict')} of {file_text(self.verdicts)}.")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReviewOptions:
+    """Options of ``rareclass review``."""
+
+    given: tuple[str, ...] = argument("Model, or none, and the table to review.", "[MODEL] TABLE")
+    journal: Path = option("Journal to continue, or to start.", "--journal", "-j", default=REQUIRED)
+    target: str | None = target_option("Column of labels; by default the model's.", None)
+    positive: tuple[str, ...] = positive_option()
+    rest: tuple[str, ...] = option("Label of rows that are not rare. Many times.", default=())
+    ignore: tuple[str, ...] = option("Label to treat as unknown. Many times.", default=())
+    sheet: Path | None = option("CSV file to write the list to.", "--list")
+    labelled: Path | None = option(
+        "File to write TABLE to with the labels known so far, for rareclass fit: .csv or .parquet."
+    )
+    page: bool = option("Check the rows on a local page.", "--page", default=False)
+    port: int = option("Port of the page.", default=8080, min=0, max=65535)
+    verdicts: VerdictOptions
+    listing: ListOptions
+    columns: ColumnOptions
+    overwrite: bool = overwrite_option()
+    table: TableOptions
+
+
 @command
-def review(
-    given: Annotated[
-        list[str],
-        typer.Argument(help="Model, or none, and the table to review.", metavar="[MODEL] TABLE"),
-    ],
-    journal: Annotated[
-        Path,
-        typer.Option(
-            "--journal", "-j", help="Journal to continue, or to start.", parser=file_or_url
-        ),
-    ],
-    *,
-    target: Annotated[
-        str | None, typer.Option("--target", "-t", help="Column of labels; by default the model's.")
-    ] = None,
-    positive: Positive = None,
-    rest: Annotated[
-        list[str] | None, typer.Option(help="Label of rows that are not rare. Many times.")
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="Label to treat as unknown. Many times.")
-    ] = None,
-    sheet: Annotated[
-        Path | None,
-        typer.Option("--list", help="CSV file to write the list to.", parser=file_or_url),
-    ] = None,
-    labelled: Annotated[
-        Path | None,
-        file_option(
-            "File to write TABLE to with the labels known so far, for rareclass fit: .csv or "
-            ".parquet."
-        ),
-    ] = None,
-    page: Annotated[bool, typer.Option("--page", help="Check the rows on a local page.")] = False,
-    port: Annotated[int, typer.Option(help="Port of the page.", min=0, max=65535)] = 8080,
-    said: VerdictOptions,
-    how: ListOptions,
-    columns: ColumnOptions,
-    overwrite: Overwrite = False,
-    table: TableOptions,
-) -> None:
+def review(options: ReviewOptions) -> None:
     """List the rows that a person should check next, and learn from the verdicts.
 
     Some rows have the highest scores, some teach the model most, some are drawn at random. Each
@@ -153,42 +127,44 @@ def review(
     from rareclass.review.selection import Shares
     from rareclass.review.table import open_journal, read_review_table
 
+    how, said, journal = options.listing, options.verdicts, options.journal
+    sheet, labelled, given = options.sheet, options.labelled, options.given
     shares = Shares(how.teaches, how.random)
-    place, model = table.place(given[-1], "TABLE"), _model_of(given)
+    place, model = options.table.place(given[-1], "TABLE"), _model_of(given)
     of_model = None if model is None else model.target
-    target = target or of_model
+    target = options.target or of_model
     if target is None:
         raise setting_error("--target is missing.", "Name the column of labels.")
     said.check(journal)
-    for option, path in (("--list", sheet), ("--labelled", labelled)):
+    for name, path in (("--list", sheet), ("--labelled", labelled)):
         if path is not None:
-            check_output(path, option, overwrite, {"TABLE": place, "--journal": journal})
+            check_output(path, name, options.overwrite, {"TABLE": place, "--journal": journal})
     read = read_review_table(
         place,
         target,
         said.key,
-        **columns.settings,
-        ignored=tuple(ignore or ()),
-        separator=table.character,
+        **vars(options.columns),
+        ignored=options.ignore,
+        separator=options.table.separator,
         memory=available_memory(),
-        has_labels=model is None and not positive and not journal.exists(),
+        has_labels=model is None and not options.positive and not journal.exists(),
         is_named_first=target != of_model and not journal.exists(),
     )
-    kept = open_journal(journal, read, model, positive, tuple(rest or ()))
+    kept = open_journal(journal, read, model, options.positive or None, options.rest)
     console = output()
     said.read(console, kept, read)
 
     def more() -> "ReviewList":
         return next_rows(read, kept, model, how.budget, shares, how.seed)
 
-    if sheet is not None or page or (said.verdicts is None and labelled is None):
+    if sheet is not None or options.page or (said.verdicts is None and labelled is None):
         listed = (None if how.skip_open else open_list(read, kept)) or more()
         _print_list(console, listed, len(read.keys))
         if sheet is not None:
             _write(console, sheet, listed.rows)
             console.print("Fill in the column 'review verdict', and give the file as --verdicts.")
-        if page:
-            _show_page(console, kept, listed, more, port)
+        if options.page:
+            _show_page(console, kept, listed, more, options.port)
     if labelled is not None:
         _write(console, labelled, read.with_labels(kept))
         rare = " ".join(f"--positive {shlex.quote(label)}" for label in kept.header.rare)
@@ -197,13 +173,13 @@ def review(
     print_known(console, kept)
 
 
-def _model_of(given: list[str]) -> "Model | None":
+def _model_of(given: tuple[str, ...]) -> "Model | None":
     from rareclass.opening import open_model
 
     if not 1 <= len(given) <= 2:
         raise setting_error("Give a model and a table.", "MODEL may be left out.")
     is_named = len(given) == 2 and given[0] != _NO_MODEL
-    return open_model(file_or_url(given[0])) if is_named else None
+    return open_model(path_of(given[0])) if is_named else None
 
 
 def _print_list(console: Console, listed: "ReviewList", n_rows: int) -> None:

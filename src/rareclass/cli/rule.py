@@ -1,68 +1,53 @@
 """The options that say what a threshold is to keep."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from rareclass.cli.door import combination_error, setting_error
+from rareclass.cli.command import combination_error, option, setting_error
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
     from rareclass.model.threshold import DecisionRule
 
 PANEL = "Threshold: one of"
-_LEAST_COST = (
-    "The lowest cost: fp=5,fn=100 for a false alert and a missed rare row, review=1 for any alert; "
-    "a column of costs by its name, as in fn=amount."
+COSTS = (
+    "fp=5,fn=100 for a false alert and a missed rare row, review=1 for any alert; a column of "
+    "costs by its name, as in fn=amount."
 )
 
 
-def _rule_option(help: str, **more: Any) -> Any:
-    return typer.Option(help=help, rich_help_panel=PANEL, **more)
+def rule_option(help: str, *names: str, **more: Any) -> Any:
+    """Option among those of which one sets the threshold."""
+    return option(help, *names, rich_help_panel=PANEL, **more)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RuleOptions:
     """Options on what a threshold is to keep; None where the user gave none."""
 
-    alerts: Annotated[
-        str | None,
-        _rule_option(
-            "At most so many alerts: 50/day (or hour, week), which needs --time; or 50/10000 "
-            "in as many rows."
-        ),
-    ] = None
-    min_precision: Annotated[
-        float | None,
-        _rule_option("The highest recall with a precision of at least this, such as 0.3."),
-    ] = None
-    min_recall: Annotated[
-        float | None,
-        _rule_option("The highest precision with a recall of at least this, such as 0.9."),
-    ] = None
-    max_fpr: Annotated[
-        float | None,
-        _rule_option(
-            "The highest recall with a false-positive rate of at most this, such as 0.01."
-        ),
-    ] = None
-    cost: Annotated[str | None, _rule_option(_LEAST_COST)] = None
-    confidence: Annotated[
-        str | None,
-        _rule_option(
-            "Probability that new rows keep the rule: 0.9 means in at least 9 of 10 samples; "
-            "none gives no guarantee.",
-            show_default="0.9",
-        ),
-    ] = None
-    prevalence: Annotated[
-        float | None,
-        _rule_option(
-            "Share of rare rows where the model will be used, if it differs from the share "
-            "here; probabilities are adjusted to it as well."
-        ),
-    ] = None
+    alerts: str | None = rule_option(
+        "At most so many alerts: 50/day (or hour, week), which needs --time; or 50/10000 in as "
+        "many rows."
+    )
+    min_precision: float | None = rule_option(
+        "The highest recall with a precision of at least this, such as 0.3."
+    )
+    min_recall: float | None = rule_option(
+        "The highest precision with a recall of at least this, such as 0.9."
+    )
+    max_fpr: float | None = rule_option(
+        "The highest recall with a false-positive rate of at most this, such as 0.01."
+    )
+    cost: str | None = rule_option(f"The lowest cost: {COSTS}")
+    confidence: str | None = rule_option(
+        "Probability that new rows keep the rule: 0.9 means in at least 9 of 10 samples; none "
+        "gives no guarantee.",
+        show_default="0.9",
+    )
+    prevalence: float | None = rule_option(
+        "Share of rare rows where the model will be used, if it differs from the share here; "
+        "probabilities are adjusted to it as well."
+    )
 
     def rule(self, time: str | None) -> "DecisionRule | None":
         """Return the rule that the options name, None for none; `time` is a column of times.
@@ -140,17 +125,14 @@ class RuleOptions:
                 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FitRuleOptions(RuleOptions):
     """Options on the threshold of a new model; ``--cost`` may also be a parameter of MIBC."""
 
-    cost: Annotated[
-        str | None,
-        _rule_option(
-            f"{_LEAST_COST} With --method mibc instead a number: its parameter C, such as "
-            "0.1, 10^-2, or inf; auto cross-validates."
-        ),
-    ] = None
+    cost: str | None = rule_option(
+        f"The lowest cost: {COSTS} With --method mibc instead a number: its parameter C, such as "
+        "0.1, 10^-2, or inf; auto cross-validates."
+    )
 
 
 def _option(name: str) -> str:

@@ -1,22 +1,24 @@
 """``rareclass score`` and ``serve``: a model on the rows of a file, or of requests over HTTP."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 
-from rareclass.cli.door import (
-    ModelPath,
+from rareclass.cli.command import (
     OutputOptions,
-    Strict,
     TableOptions,
+    argument,
     check_output,
     combination_error,
     command,
     local_file,
+    model_argument,
+    option,
     out_option,
-    setting_error,
+    read_bytes,
+    strict_option,
 )
 from rareclass.cli.screen import file_text, output, print_drift, print_notes
 from rareclass.errors import needed_for
@@ -28,47 +30,35 @@ _LIMITS = "Limits of a request"
 _CALLS = "Rows called rare, instead of by the model's threshold: one of"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions:
+    """Options of ``rareclass score``."""
+
+    model: Path = model_argument()
+    given: str = argument(
+        "File or folder of any size: CSV, JSON lines, Parquet, svmlight; or a database.", "DATA"
+    )
+    out: Path = out_option("File of scores to write, .csv or .parquet.")
+    id_columns: tuple[str, ...] = option(
+        "Column of DATA to copy to the scores. Many times.", "--id", default=()
+    )
+    alerts_only: bool = option(
+        "Write only the rows called rare, the highest score first.", "--alerts-only", default=False
+    )
+    top: int | None = option("Number of rows with the highest scores.", rich_help_panel=_CALLS)
+    threshold: float | None = option("Rows above this score.", rich_help_panel=_CALLS)
+    explain: int | None = option(
+        "For rows called rare, the number of reasons to write: columns reason_1, value_1 (its "
+        "cell), effect_1 (score added), ...; and the nearest rare training rows: case_1 (number "
+        "in the training file), distance_1, ..."
+    )
+    strict: bool = strict_option()
+    written: OutputOptions
+    table: TableOptions
+
+
 @command
-def score(
-    model: ModelPath,
-    given: Annotated[
-        str,
-        typer.Argument(
-            help="File or folder of any size: CSV, JSON lines, Parquet, svmlight; or a database.",
-            metavar="DATA",
-        ),
-    ],
-    *,
-    out: Annotated[Path, out_option("File of scores to write, .csv or .parquet.")],
-    id_columns: Annotated[
-        list[str] | None,
-        typer.Option("--id", help="Column of DATA to copy to the scores. Many times."),
-    ] = None,
-    alerts_only: Annotated[
-        bool,
-        typer.Option(
-            "--alerts-only", help="Write only the rows called rare, the highest score first."
-        ),
-    ] = False,
-    top: Annotated[
-        int | None,
-        typer.Option(help="Number of rows with the highest scores.", rich_help_panel=_CALLS),
-    ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Rows above this score.", rich_help_panel=_CALLS)
-    ] = None,
-    explain: Annotated[
-        int | None,
-        typer.Option(
-            help="For rows called rare, the number of reasons to write: columns reason_1, value_1 "
-            "(its cell), effect_1 (score added), ...; and the nearest rare training rows: case_1 "
-            "(number in the training file), distance_1, ..."
-        ),
-    ] = None,
-    strict: Strict = False,
-    written: OutputOptions,
-    table: TableOptions,
-) -> None:
+def score(options: ScoreOptions) -> None:
     """Score every row of DATA.
 
     Writes a line a row, in the order of DATA: row number (or --id), score (higher: more likely
@@ -81,24 +71,24 @@ def score(
     from rareclass.model.score_file import ScoreSettings, check_score_path, score_rows
     from rareclass.opening import open_model
 
-    data = table.place(given, "DATA")
+    data, written, out = options.table.place(options.given, "DATA"), options.written, options.out
     settings = ScoreSettings(
-        tuple(dict.fromkeys(id_columns or ())),
-        table.character,
-        top,
-        threshold,
-        explain,
-        strict,
-        alerts_only,
+        tuple(dict.fromkeys(options.id_columns)),
+        options.table.separator,
+        options.top,
+        options.threshold,
+        options.explain,
+        options.strict,
+        options.alerts_only,
     )
-    written.check({"the file to be scored": data, "the model": model}, written.overwrite)
+    written.check({"the file to be scored": data, "the model": options.model}, written.overwrite)
     check_score_path(out, data)
-    check_output(out, "--out", written.overwrite, {"the model": model}, may_be_inside=True)
+    check_output(out, "--out", written.overwrite, {"the model": options.model}, may_be_inside=True)
     if written.json_file is not None and written.json_file.resolve() == out.resolve():
         raise combination_error(
             f"--json {written.json_file} is the file of --out.", "Give another name."
         )
-    content = open_model(model)
+    content = open_model(options.model)
     print_notes(output(), *content.notices)
     scoring = score_rows(content, data, out, settings)
     print_scoring(output(), scoring, file_text(out))
@@ -114,39 +104,41 @@ def print_scoring(console: Console, scoring: "Scoring", saved: str) -> None:
     console.print(f"Saved {saved}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """Options of ``rareclass serve``."""
+
+    model: Path = model_argument()
+    host: str = option(
+        "Address to listen at; 0.0.0.0: all addresses of this machine.", default="127.0.0.1"
+    )
+    port: int = option("Port; 0: any free one.", default=8080, min=0, max=65535)
+    token_file: Path | None = option(
+        "File with the token that requests must carry. By default the environment variable "
+        "RARECLASS_TOKEN, if set.",
+        parser=local_file,
+    )
+    max_rows: int = option("Most rows.", default=10_000, min=1, rich_help_panel=_LIMITS)
+    max_body: int = option(
+        "Largest body.",
+        default=16 << 20,
+        reads=read_bytes,
+        show_default="16MiB",
+        rich_help_panel=_LIMITS,
+    )
+    max_requests: int = option("Most requests at once.", default=64, min=1, rich_help_panel=_LIMITS)
+    timeout: float = option(
+        "Most seconds for an answer.", default=10.0, min=0.01, rich_help_panel=_LIMITS
+    )
+    threads: int = option("Threads for requests of many rows.", default=1, min=1)
+    reload: bool = option("Load a new model file when it appears, after a check.", default=True)
+    log_requests: bool = option(
+        "Write a line of JSON for each request to standard error.", default=True
+    )
+
+
 @command
-def serve(
-    model: ModelPath,
-    host: Annotated[
-        str, typer.Option(help="Address to listen at; 0.0.0.0: all addresses of this machine.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0: any free one.", min=0, max=65535)] = 8080,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with the token that requests must carry. By default the environment "
-            "variable RARECLASS_TOKEN, if set.",
-            parser=local_file,
-        ),
-    ] = None,
-    max_rows: Annotated[
-        int, typer.Option(help="Most rows.", min=1, rich_help_panel=_LIMITS)
-    ] = 10_000,
-    max_body: Annotated[str, typer.Option(help="Largest body.", rich_help_panel=_LIMITS)] = "16MiB",
-    max_requests: Annotated[
-        int, typer.Option(help="Most requests at once.", min=1, rich_help_panel=_LIMITS)
-    ] = 64,
-    timeout: Annotated[
-        float, typer.Option(help="Most seconds for an answer.", min=0.01, rich_help_panel=_LIMITS)
-    ] = 10.0,
-    threads: Annotated[int, typer.Option(help="Threads for requests of many rows.", min=1)] = 1,
-    reload: Annotated[
-        bool, typer.Option(help="Load a new model file when it appears, after a check.")
-    ] = True,
-    log_requests: Annotated[
-        bool, typer.Option(help="Write a line of JSON for each request to standard error.")
-    ] = True,
-) -> None:
+def serve(options: ServeOptions) -> None:
     """Serve a model over HTTP until Ctrl-C.
 
     POST /score takes rows as JSON and answers score, probability, decision
@@ -157,23 +149,20 @@ def serve(
         from rareclass.serving.live_model import LiveModel
         from rareclass.serving.middleware import Limits, find_token
         from rareclass.serving.service import Address, Settings, serve
-    from rareclass.machine import parse_bytes
-
-    try:
-        n_bytes = parse_bytes(max_body)
-    except ValueError as error:
-        raise setting_error(
-            f"--max-body {max_body} is not a size.", "Give one such as 16MiB."
-        ) from error
-    limits = Limits(rows=max_rows, body_bytes=n_bytes, requests=max_requests, seconds=timeout)
-    token = find_token(token_file)
-    settings = Settings(limits, token, threads, 1.0 if reload else 0.0)
-    address = Address(host, port)
-    served = LiveModel(model)
+    limits = Limits(
+        rows=options.max_rows,
+        body_bytes=options.max_body,
+        requests=options.max_requests,
+        seconds=options.timeout,
+    )
+    token = find_token(options.token_file)
+    settings = Settings(limits, token, options.threads, 1.0 if options.reload else 0.0)
+    address = Address(options.host, options.port)
+    served = LiveModel(options.model)
     if not address.is_loopback and token is None:
         print_notes(
             output(),
-            f"anyone who reaches {host} can send requests: no token is set. Set one with "
+            f"anyone who reaches {options.host} can send requests: no token is set. Set one with "
             "RARECLASS_TOKEN or --token-file.",
         )
 
@@ -183,4 +172,4 @@ def serve(
             f"Rows as JSON: POST {address.url}/score - what they hold: {address.url}/openapi.json"
         )
 
-    serve(served, address, settings, log_requests, announce=announce)
+    serve(served, address, settings, options.log_requests, announce=announce)

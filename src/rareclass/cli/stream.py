@@ -5,26 +5,28 @@ The screen is a live table, or in a pipe a line for each report.
 
 import json
 from collections import deque
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from rareclass.cli.door import (
+from rareclass.cli.command import (
+    REQUIRED,
     ColumnOptions,
     JsonOption,
     SeparatorOption,
+    argument,
     combination_error,
     command,
-    file_option,
-    file_or_url,
     on_this_machine,
+    option,
     setting_error,
+    target_option,
 )
 from rareclass.cli.screen import (
     add_numbers,
@@ -47,168 +49,115 @@ _WIDE = 90
 _MOVED_SHOWN = 3
 
 
-class Tails(StrEnum):
-    """Treatments of numbers far from their mean."""
+@dataclass(frozen=True, kw_only=True)
+class PlainOptions:
+    """Options of a stream by the names of its library."""
 
-    asinh = "asinh"
-    clip = "clip"
-    linear = "linear"
+    positive: tuple[str, ...] = option(
+        "Label of the rare class. Many times: any of them is rare. By default 1, true or yes.",
+        default=(),
+    )
+    id_column: str | None = option(
+        "Column with row identifiers, by which late labels are matched.", "--id"
+    )
+    hold: int = option(
+        "Most rows to keep while they wait for a label, and labels for a row.",
+        default=100_000,
+        min=1,
+    )
+    max_categories: int = option(
+        "Most values of a category column that get a feature each.", default=32, min=1
+    )
+    half_life: float = option(
+        "Rows after which older rows count half in means and standard deviations.",
+        default=100_000,
+    )
+    every: int = option("Save a checkpoint every so many rows.", default=10_000, min=1)
+    report_every: int = option("Print a line every so many rows.", default=10_000, min=1)
+    window: int = option("Number of latest rows that the measures are of.", default=10_000, min=2)
+    top: int = option("The k of precision at k.", default=100, min=1)
+    follow: bool = option(
+        "At the end of the file wait for more rows, until Ctrl-C.", "--follow", default=False
+    )
+    max_rejected: int | None = option("Stop if more rows than this cannot be read.", min=0)
+    time_column: str | None = option("Column with the time of a row.", "--time")
+    strict: bool = option(
+        "Stop if a tenth of a column lies outside the range seen so far.",
+        "--strict",
+        default=False,
+    )
+
+    def check(self) -> None:
+        """Raise `InputError` for numbers of rows that contradict each other."""
+        if self.top > self.window:
+            raise combination_error(
+                f"--top {self.top}: the window has {counted(self.window, 'row')} only.",
+                "Raise --window or lower --top.",
+            )
+        if not 0 < self.half_life < float("inf"):
+            raise setting_error(
+                f"--half-life {self.half_life} is not a number of rows above 0.",
+                "Give rows, such as 10000.",
+            )
 
 
-class OnDrift(StrEnum):
-    """Reactions to the beginning of a drift."""
+@dataclass(frozen=True, kw_only=True)
+class StreamCommandOptions:
+    """Options of ``rareclass stream``."""
 
-    auto = "auto"
-    report = "report"
-    reset = "reset"
-
-
-class Learner(StrEnum):
-    """Learners that see a row once."""
-
-    auto = "auto"
-    cbr = "cbr"
-    cbr_diagonal = "cbr-diagonal"
-    oam = "oam"
-    opauc = "opauc"
-    adaoam = "adaoam"
-    uniexp = "uniexp"
-    logistic = "logistic"
-    mixture = "mixture"
+    source: str = argument("CSV, JSON lines or Parquet file, a folder of them, or - for stdin.")
+    target: str = target_option("Column that holds the classes; may be empty.")
+    checkpoint: Path = option(
+        "Folder for checkpoints, log, scores and rejected rows.", default=REQUIRED
+    )
+    learner: Literal[
+        "auto", "cbr", "cbr-diagonal", "oam", "opauc", "adaoam", "uniexp", "logistic", "mixture"
+    ] = option(
+        "cbr, cbr-diagonal, oam, opauc, adaoam, uniexp, logistic, or mixture: several learners "
+        "weighted by how well they have ranked. auto keeps the learner of the folder; in a new "
+        "folder it is mixture.",
+        default="auto",
+        metavar="LEARNER",
+    )
+    param: tuple[str, ...] = option(
+        "Parameter of the learner as NAME=VALUE, such as C=0.5. Many times. cbr and cbr-diagonal "
+        "have C=2^-10 and class_weight=balanced by default.",
+        default=(),
+    )
+    tails: Literal["asinh", "clip", "linear"] | None = option(
+        "Outliers: asinh transform, clip at 10 standard deviations, or linear, no change. By "
+        "default linear for mixture, else asinh."
+    )
+    columns: ColumnOptions
+    plain: PlainOptions
+    alerts: Path | None = option("File to append alerts to, with reasons: .jsonl or .csv.")
+    alert_budget: str | None = option(
+        "Most alerts: 50/day, which needs --time, or 50/10000 for as many rows. By default --top "
+        "in --window rows."
+    )
+    on_drift: Literal["auto", "report", "reset"] = option(
+        "When columns drift or a measure falls: report prints it; reset also resets the learner's "
+        "step sizes, so that it adapts quickly. auto keeps the setting of the folder; in a new "
+        "folder it is reset for mixture, else report.",
+        default="auto",
+    )
+    written: JsonOption
+    separator: SeparatorOption
 
 
 @command
-def stream(
-    source: Annotated[
-        str,
-        typer.Argument(help="CSV, JSON lines or Parquet file, a folder of them, or - for stdin."),
-    ],
-    target: Annotated[
-        str, typer.Option("--target", "-t", help="Column that holds the classes; may be empty.")
-    ],
-    checkpoint: Annotated[
-        Path,
-        typer.Option(
-            "--checkpoint",
-            help="Folder for checkpoints, log, scores and rejected rows.",
-            parser=file_or_url,
-        ),
-    ],
-    *,
-    learner: Annotated[
-        Learner,
-        typer.Option(
-            metavar="LEARNER",
-            help="cbr, cbr-diagonal, oam, opauc, adaoam, uniexp, logistic, or mixture: several "
-            "learners weighted by how well they have ranked. auto keeps the learner of the "
-            "folder; in a new folder it is mixture.",
-        ),
-    ] = Learner.auto,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Parameter of the learner as NAME=VALUE, such as C=0.5. Many times. "
-            "cbr and cbr-diagonal have C=2^-10 and class_weight=balanced by default."
-        ),
-    ] = None,
-    positive: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Label of the rare class. Many times: any of them is rare. By default 1, true or "
-            "yes."
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", help="Column with row identifiers, by which late labels are matched."),
-    ] = None,
-    hold: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Most rows to keep while they wait for a label, and labels for a row."
-        ),
-    ] = 100_000,
-    columns: ColumnOptions,
-    max_categories: Annotated[
-        int, typer.Option(min=1, help="Most values of a category column that get a feature each.")
-    ] = 32,
-    half_life: Annotated[
-        float,
-        typer.Option(
-            help="Rows after which older rows count half in means and standard deviations."
-        ),
-    ] = 100_000,
-    tails: Annotated[
-        Tails | None,
-        typer.Option(
-            help="Outliers: asinh transform, clip at 10 standard deviations, or linear, no "
-            "change. By default linear for mixture, else asinh."
-        ),
-    ] = None,
-    every: Annotated[
-        int, typer.Option(min=1, help="Save a checkpoint every so many rows.")
-    ] = 10_000,
-    report_every: Annotated[
-        int, typer.Option(min=1, help="Print a line every so many rows.")
-    ] = 10_000,
-    window: Annotated[
-        int, typer.Option(min=2, help="Number of latest rows that the measures are of.")
-    ] = 10_000,
-    top: Annotated[int, typer.Option(min=1, help="The k of precision at k.")] = 100,
-    follow: Annotated[
-        bool,
-        typer.Option("--follow", help="At the end of the file wait for more rows, until Ctrl-C."),
-    ] = False,
-    max_rejected: Annotated[
-        int | None, typer.Option(min=0, help="Stop if more rows than this cannot be read.")
-    ] = None,
-    alerts: Annotated[
-        Path | None, file_option("File to append alerts to, with reasons: .jsonl or .csv.")
-    ] = None,
-    alert_budget: Annotated[
-        str | None,
-        typer.Option(
-            help="Most alerts: 50/day, which needs --time, or 50/10000 for as many rows. "
-            "By default --top in --window rows."
-        ),
-    ] = None,
-    time: Annotated[
-        str | None, typer.Option("--time", help="Column with the time of a row.")
-    ] = None,
-    on_drift: Annotated[
-        OnDrift,
-        typer.Option(
-            help="When columns drift or a measure falls: report prints it; reset also resets the "
-            "learner's step sizes, so that it adapts quickly. auto keeps the setting of the "
-            "folder; in a new folder it is reset for mixture, else report."
-        ),
-    ] = OnDrift.auto,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict", help="Stop if a tenth of a column lies outside the range seen so far."
-        ),
-    ] = False,
-    written: JsonOption,
-    separator: SeparatorOption,
-) -> None:
+def stream(options: StreamCommandOptions) -> None:
     """Train online: score each row of SOURCE, then learn from it.
 
     The same command again continues where the last one stopped, even after a crash.
     """
+    checkpoint, source, alerts = options.checkpoint, options.source, options.alerts
+    plain, written = options.plain, options.written
     on_this_machine(checkpoint, "--checkpoint")
     if alerts is not None:
         on_this_machine(alerts, "--alerts")
-    if top > window:
-        raise combination_error(
-            f"--top {top}: the window has {counted(window, 'row')} only.",
-            "Raise --window or lower --top.",
-        )
-    if not 0 < half_life < float("inf"):
-        raise setting_error(
-            f"--half-life {half_life} is not a number of rows above 0.", "Give rows, such as 10000."
-        )
-    _check_source(source, follow)
+    plain.check()
+    _check_source(source, plain.follow)
     from rareclass.stream.options import (
         StreamOptions,
         check_alert_options,
@@ -217,37 +166,25 @@ def stream(
     )
     from rareclass.stream.state import settled
 
-    chosen, drift = settled(learner.value, on_drift.value, checkpoint)
-    options = StreamOptions(
+    chosen, drift = settled(options.learner, options.on_drift, checkpoint)
+    settings = StreamOptions(
         source=source,
-        target=target,
+        target=options.target,
         learner=chosen,
-        parameters=parse_parameters(chosen, param or ()),
-        positive=tuple(positive or ()),
-        id_column=id_column,
-        **columns.settings,
-        separator=separator.character,
-        max_categories=max_categories,
-        half_life=half_life,
-        tails=usual_tails(chosen) if tails is None else tails.value,
-        window=window,
-        top=top,
-        hold=hold,
-        every=every,
-        report_every=report_every,
-        follow=follow,
-        max_rejected=max_rejected,
+        parameters=parse_parameters(chosen, options.param),
+        **vars(plain),
+        **vars(options.columns),
+        **vars(options.separator),
+        tails=options.tails or usual_tails(chosen),
         alerts=None if alerts is None else str(alerts),
-        alert_budget=check_alert_options(source, alerts, alert_budget, time),
-        time_column=time,
+        alert_budget=check_alert_options(source, alerts, options.alert_budget, plain.time_column),
         on_drift=drift,
-        strict=strict,
     )
     read = {} if source == "-" else {"SOURCE": path_of(source)}
     written.check(read, overwrite=True)  # one of a stream is replaced by the same command
     if written.json_file is not None and written.json_file.is_file():
         _check_ours(written.json_file)
-    stopped_by = _learn(output(), options, checkpoint, written)
+    stopped_by = _learn(output(), settings, checkpoint, written)
     if stopped_by is not None:
         raise typer.Exit(128 + stopped_by)
 

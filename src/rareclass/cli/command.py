@@ -1,13 +1,13 @@
-"""The door of every command: options that many share, and faults as exit codes."""
+"""Commands: classes of options, those that many share, and faults as exit codes."""
 
 import functools
 import inspect
 import json
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 BAD_INPUT = 2
 MOVED_FAR = 3
 STOPPED = 130
+REQUIRED = MISSING
+"""Default of an option that has to be given."""
 _TO_SCREEN = Path("-")
 _LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn draws from
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
@@ -38,9 +40,25 @@ def combination_error(message: str, remedy: str) -> InputError:
     return InputError(message, remedy, ErrorKind.COMBINATION)
 
 
-def file_or_url(given: str) -> Path:
-    """Parse an option or argument that may be a URL."""
-    return path_of(given)
+def option(
+    help: str,
+    *names: str,
+    default: Any = None,
+    reads: Callable[[str, str], Any] | None = None,
+    **more: Any,
+) -> Any:
+    """Field of a class of options; ``reads(name, text)`` makes its value of what was typed.
+
+    A `Path` may be a URL. A tuple is an option that may be given many times.
+    """
+    info = typer.Option(*names, help=help, **more)
+    return field(default=default, metadata={"info": info, "reads": reads})
+
+
+def argument(help: str, metavar: str | None = None, default: Any = REQUIRED) -> Any:
+    """Field of a class of options that is given by its place."""
+    info = typer.Argument(help=help, metavar=metavar)
+    return field(default=default, metadata={"info": info, "reads": None})
 
 
 def local_file(given: str) -> Path:
@@ -48,98 +66,107 @@ def local_file(given: str) -> Path:
     return on_this_machine(path_of(given), "The file or folder")
 
 
-def file_option(help: str) -> Any:
-    """Option of a file or folder, which may be a URL."""
-    return typer.Option(help=help, parser=file_or_url)
-
-
-def out_option(help: str) -> Any:
+def out_option(help: str, default: Any = REQUIRED) -> Any:
     """Option ``--out`` of what a command writes."""
-    return typer.Option("--out", "-o", help=help, parser=file_or_url)
+    return option(help, "--out", "-o", default=default)
+
+
+def target_option(help: str, default: Any = REQUIRED) -> Any:
+    """Option ``--target`` of the column with the labels."""
+    return option(help, "--target", "-t", default=default)
 
 
 def seed_option(help: str) -> Any:
     """Option of a seed: the same range for every command."""
-    return typer.Option(min=0, max=_LARGEST_SEED, help=help)
+    return option(help, default=0, min=0, max=_LARGEST_SEED)
 
 
-ModelPath = Annotated[
-    Path,
-    typer.Argument(
-        help="Model file of rareclass fit, or folder of a stream or hunt.", parser=file_or_url
-    ),
-]
-Strict = Annotated[
-    bool,
-    typer.Option(
+def model_argument(
+    help: str = "Model file of rareclass fit, or folder of a stream or hunt.",
+) -> Any:
+    """Argument of a model file, or of a folder that holds a model."""
+    return argument(help)
+
+
+def positive_option() -> Any:
+    """Option ``--positive`` of the rare class."""
+    return option(
+        "Label of the rare class. Many times: each is a rare class. By default the less frequent "
+        "of two labels; of more, all but the one of most rows.",
+        default=(),
+    )
+
+
+def strict_option() -> Any:
+    """Option ``--strict`` that refuses rows unlike training."""
+    return option(
+        "Refuse rows unlike training: the distribution of a column or of the scores is far from "
+        "training (see rareclass monitor), or alerts are significantly twice or half as frequent "
+        "as on held-out rows.",
         "--strict",
-        help="Refuse rows unlike training: the distribution of a column or of the scores is "
-        "far from training (see rareclass monitor), or alerts are significantly twice or half as "
-        "frequent as on held-out rows.",
-    ),
-]
-CheckedRows = Annotated[
-    Path | None,
-    typer.Option(
+        default=False,
+    )
+
+
+def journal_option() -> Any:
+    """Option ``--journal`` of the rows that were checked."""
+    return option(
+        "Journal of rareclass review, or CSV file of checked rows, where only some rows of DATA "
+        "have a known class.",
         "--journal",
-        help="Journal of rareclass review, or CSV file of checked rows, where only some rows of "
-        "DATA have a known class.",
         parser=local_file,
-    ),
-]
-Positive = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Label of the rare class. Many times: each is a rare class. By default the less "
-        "frequent of two labels; of more, all but the one of most rows."
-    ),
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
-Drop = Annotated[
-    list[str] | None, typer.Option(help="Column to leave out. May be given many times.")
-]
+    )
 
 
-@dataclass(frozen=True)
+def overwrite_option() -> Any:
+    """Option ``--overwrite``."""
+    return option("Replace existing files.", "--overwrite", default=False)
+
+
+def read_separator(name: str, text: str) -> str:
+    r"""Return the character that ``--separator`` stands for.
+
+    >>> [read_separator("--separator", each) for each in ("tab", ";")]
+    ['\t', ';']
+    """
+    character = _NAMED.get(text.lower(), text)
+    if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
+        raise setting_error(
+            f"{name} {text!r} is not one plain character.", "Give one such as ';', or tab."
+        )
+    return character
+
+
+def read_bytes(name: str, text: str) -> int:
+    """Return the bytes that an option such as ``4GiB`` stands for."""
+    from rareclass.machine import parse_bytes
+
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise setting_error(
+            f"{name} {text} is not a size.", "Give one such as 16MiB or 4GiB."
+        ) from error
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeparatorOption:
     """The option ``--separator``."""
 
-    separator: Annotated[
-        str | None,
-        typer.Option(
-            help="Separator of a CSV file: one character, or tab. By default it is detected."
-        ),
-    ] = None
-
-    @property
-    def character(self) -> str | None:
-        r"""The character that ``--separator`` stands for, None for none given.
-
-        >>> [SeparatorOption(each).character for each in ("tab", ";", None)]
-        ['\t', ';', None]
-        """
-        if self.separator is None:
-            return None
-        character = _NAMED.get(self.separator.lower(), self.separator)
-        if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
-            raise setting_error(
-                f"--separator {self.separator!r} is not one plain character.",
-                "Give one such as ';', or tab.",
-            )
-        return character
+    separator: str | None = option(
+        "Separator of a CSV file: one character, or tab. By default it is detected.",
+        reads=read_separator,
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableOptions(SeparatorOption):
     """Options on how a table is read."""
 
-    query: Annotated[
-        str | None,
-        typer.Option(
-            help="SQL that gives the rows, where the table is a database: "
-            "postgresql://user@host/database, sqlite:///file.db or duckdb:///file.duckdb."
-        ),
-    ] = None
+    query: str | None = option(
+        "SQL that gives the rows, where the table is a database: "
+        "postgresql://user@host/database, sqlite:///file.db or duckdb:///file.duckdb."
+    )
 
     def place(self, given: str, what: str) -> "TablePlace":
         """Return where a table is: a file or folder, or the answer of a database to ``--query``.
@@ -171,45 +198,31 @@ class TableOptions(SeparatorOption):
         words: list[object] = [place]
         if isinstance(place, Query):
             words = [place.address, "--query", place.sql]
-        return words if self.separator is None else [*words, "--separator", self.separator]
+        if self.separator is not None:
+            words += ["--separator", "tab" if self.separator == "\t" else self.separator]
+        return words
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ColumnOptions:
     """Options on which columns are used, and how."""
 
-    drop: Drop = None
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to use even if it looks like an identifier. Many times."),
-    ] = None
-    category: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to treat as categories, whatever it holds. Many times."),
-    ] = None
-
-    @property
-    def settings(self) -> dict[str, tuple[str, ...]]:
-        """The columns by the names that the library has for these lists."""
-        return {
-            "drop": tuple(self.drop or ()),
-            "categories": tuple(self.category or ()),
-            "keep": tuple(self.keep or ()),
-        }
+    drop: tuple[str, ...] = option("Column to leave out. May be given many times.", default=())
+    keep: tuple[str, ...] = option(
+        "Column to use even if it looks like an identifier. Many times.", default=()
+    )
+    categories: tuple[str, ...] = option(
+        "Column to treat as categories, whatever it holds. Many times.", "--category", default=()
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JsonOption:
     """The option ``--json``: what a command found, as a file for scripts."""
 
-    json_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--json",
-            help="Also write the results as JSON to this file; - prints nothing but JSON.",
-            parser=file_or_url,
-        ),
-    ] = None
+    json_file: Path | None = option(
+        "Also write the results as JSON to this file; - prints nothing but JSON.", "--json"
+    )
 
     def check(self, inputs: Mapping[str, Location], overwrite: bool) -> None:
         """Raise `InputError` where the file cannot be written, or is one of those read.
@@ -230,38 +243,25 @@ class JsonOption:
             output().print(f"Saved {file_text(self.json_file)}", soft_wrap=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OutputOptions(JsonOption):
     """Options on what a command writes."""
 
-    overwrite: Overwrite = False
+    overwrite: bool = overwrite_option()
 
 
-def command(verb: Callable[..., None]) -> Callable[..., None]:
-    """Make a command of a function: its options, and its faults as messages and exit codes.
+def command(verb: Callable[[Any], None]) -> Callable[..., None]:
+    """Make a command of a function: its class of options, and its faults as exit codes.
 
-    A parameter whose type is a dataclass stands for an option for each field. Bad input exits with
-    2, Ctrl-C with 130, each with one message on stderr; what is odd in a table is printed as a note
-    where it is found.
+    Each field of the class is an option or an argument; a field whose type is a dataclass stands
+    for the fields of that. Bad input exits with 2, Ctrl-C with 130, each with one message on
+    stderr; what is odd in a table is printed as a note where it is found.
     """
-    parameters: list[inspect.Parameter] = []
-    blocks: dict[str, Any] = {}
-    for name, each in inspect.signature(verb).parameters.items():
-        if is_dataclass(each.annotation):
-            blocks[name] = each.annotation
-            parameters += [
-                inspect.Parameter(
-                    part.name, each.KEYWORD_ONLY, default=part.default, annotation=part.type
-                )
-                for part in fields(each.annotation)
-            ]
-        else:
-            parameters.append(each.replace(kind=each.KEYWORD_ONLY))
+    [kind] = (each.annotation for each in inspect.signature(verb).parameters.values())
+    parameters = list(_parameters(kind))
 
     @functools.wraps(verb)
     def wrapped(**given: Any) -> None:
-        for name, block in blocks.items():
-            given[name] = block(**{part.name: given.pop(part.name) for part in fields(block)})
         show = warnings.showwarning
 
         def note(message: Warning | str, category: type[Warning], *where: Any) -> None:
@@ -274,7 +274,7 @@ def command(verb: Callable[..., None]) -> Callable[..., None]:
             with warnings.catch_warnings(), system_faults():
                 warnings.simplefilter("always", TableWarning)
                 warnings.showwarning = note  # type: ignore[assignment]
-                verb(**given)
+                verb(_options(kind, given))
         except InputError as error:
             print_fault(error.message, error.remedy)
             raise typer.Exit(BAD_INPUT) from None
@@ -285,6 +285,49 @@ def command(verb: Callable[..., None]) -> Callable[..., None]:
     wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
     return wrapped
+
+
+def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
+    """Parameters from which typer makes the options of a class."""
+    for part in fields(kind):
+        if is_dataclass(part.type):
+            yield from _parameters(part.type)
+            continue
+        about, typed, default = part.metadata, part.type, part.default
+        info = about["info"]
+        if about["reads"] is not None:
+            typed, default = str | None, None
+        elif default == ():
+            typed, default = list[get_args(part.type)[0]] | None, None  # type: ignore[misc]
+        elif get_origin(typed) is tuple:
+            typed = list[get_args(part.type)[0]]  # type: ignore[misc]
+        if info.parser is None and "Path" in str(typed):
+            info.parser = path_of
+        yield inspect.Parameter(
+            part.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default is MISSING else default,
+            annotation=Annotated[typed, info],
+        )
+
+
+def _options(kind: Any, given: dict[str, Any]) -> Any:
+    """Make a class of options of what typer read."""
+    values = {}
+    for part in fields(kind):
+        if is_dataclass(part.type):
+            values[part.name] = _options(part.type, given)
+            continue
+        about, value = part.metadata, given[part.name]
+        if value is None and part.default is not MISSING:
+            value = part.default
+        elif about["reads"] is not None:
+            names = about["info"].param_decls or [f"--{part.name.replace('_', '-')}"]
+            value = about["reads"](names[0], value)
+        elif isinstance(value, list):
+            value = tuple(value)
+        values[part.name] = value
+    return kind(**values)
 
 
 def on_this_machine(place: Path, option: str) -> Path:
