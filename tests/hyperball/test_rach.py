@@ -422,7 +422,7 @@ def test_some_labels_are_rare_and_the_others_majority():
     assert (model.transduction_[y == 2] == 2).all()
     with pytest.raises(AttributeError, match=r"there are 2 rare labels: see pos_labels_"):
         _ = model.pos_label_
-    with pytest.raises(AttributeError, match=r"there are 2 balls, each with a center of its own"):
+    with pytest.raises(AttributeError, match=r"there are 2 balls, each with a center"):
         _ = model.center_
 
 

@@ -186,7 +186,7 @@ def test_rows_on_disk_are_read_twice_by_cross_validation(monkeypatch):
 def test_a_small_fit_enters_few_functions_and_looks_at_nothing_twice(covariance, most_calls):
     """Python functions of the package that a fit enters, loops included: its fixed cost."""
     rows = X if covariance == "full" else sparse.csr_array(X)
-    model = MIBC(0.01, covariance, n_jobs=1).fit(rows, Y)
+    model = MIBC(0.01, covariance=covariance, n_jobs=1).fit(rows, Y)
     calls = calls_of_package(lambda: model.fit(rows, Y))
     assert calls.total() <= most_calls
     for once in ("read_features", "_check_finite", "read_labels", "make_covariance", "moments_of"):

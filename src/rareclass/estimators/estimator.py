@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
 from inspect import isfunction
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -185,6 +185,11 @@ def settings_of(kind: type[Settings], estimator: BaseEstimator) -> Settings:
     """Parameters of an estimator that a dataclass of settings has fields for."""
     parameters = vars(estimator)
     return kind(**{field.name: parameters[field.name] for field in fields(kind) if field.init})  # type: ignore[arg-type]
+
+
+def learned(path: str, meaning: str) -> Any:
+    """Make a learned attribute that another one holds, such as ``"_best.coef_"``."""
+    return property(attrgetter(path), doc=meaning)
 
 
 def same_columns(estimator: BaseEstimator, like: BaseEstimator) -> None:

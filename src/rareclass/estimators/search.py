@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.rarity_scores import given_splits
-from rareclass.estimators.estimator import FitsRows, same_columns
+from rareclass.estimators.estimator import FitsRows, learned, same_columns
 from rareclass.findings import warn
 from rareclass.labels.two_classes import HeldRows
 from rareclass.metrics import average_precision, roc_auc
@@ -171,11 +171,6 @@ def ranks(means: np.ndarray) -> np.ndarray:
     return 1 + (means[None, :] > means[:, None]).sum(axis=1)
 
 
-def of_best(name: str, meaning: str) -> Any:
-    """A learned attribute of a search that is its best model's."""
-    return property(lambda self: getattr(self._best(), name), doc=meaning)
-
-
 class SearchCV(FitsRows, BaseEstimator):
     """Base class of estimators that choose their parameters by cross-validation.
 
@@ -183,20 +178,17 @@ class SearchCV(FitsRows, BaseEstimator):
     """
 
     best_estimator_: Any
-    best_index_: int
-    best_score_: float
-    cv_results_: dict[str, np.ndarray]
-    n_splits_: int
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Score of every row by the best model: higher is rarer, or of a higher level."""
         check_is_fitted(self)
-        return self._best().score_samples(X)
+        return self._best.score_samples(X)
 
-    n_iter_ = of_best(
-        "n_iter_", "Iterations of the best model; see ``cv_results_`` for those of the folds."
+    n_iter_ = learned(
+        "_best.n_iter_", "Iterations of the best model; see ``cv_results_`` for those of the folds."
     )
 
+    @property
     def _best(self) -> Any:
         if "best_estimator_" not in vars(self):
             raise AttributeError(

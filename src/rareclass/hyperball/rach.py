@@ -1,6 +1,5 @@
 """RACH: balls around rare categories, from a few labels and many rows without."""
 
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.estimators.estimator import FitsRows, read_features, settings_of
+from rareclass.estimators.estimator import FitsRows, learned, read_features, settings_of
 from rareclass.findings import Status, warn
 from rareclass.hyperball.ball import (
     Ball,
@@ -25,12 +24,6 @@ from rareclass.hyperball.problem import KernelSpace
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
 from rareclass.rows import ArrayRows, Block
-
-
-def _of_only_ball(field: str, meaning: str, name: str = "") -> Any:
-    """Make a learned attribute that is a field of the ball, where there is only one."""
-    read = attrgetter(field)
-    return property(lambda self: read(self._only_ball(name or f"{field}_")), doc=meaning)
 
 
 class BallClassifier(ClassifierMixin):
@@ -139,23 +132,23 @@ class BallClassifier(ClassifierMixin):
             raise AttributeError(f"there are {len(self.pos_labels_)} rare labels: see pos_labels_.")
         return self.pos_labels_[0]
 
-    radius_ = _of_only_ball("radius", "R, in the units of the features or of the feature space.")
-    rows_ = _of_only_ball("rows", "Numbers of the rows that entered the optimisation.")
-    multipliers_ = _of_only_ball(
-        "multipliers",
+    radius_ = learned("_only_ball.radius", "R, in the units of the distances.")
+    rows_ = learned("_only_ball.rows", "Numbers of the rows that entered the optimisation.")
+    multipliers_ = learned(
+        "_only_ball.multipliers",
         "Multipliers of ``rows_``: 0 inside, their bound outside, between on the sphere.",
     )
-    support_ = _of_only_ball("support", "Numbers of the rows whose multiplier is above 0.")
-    objective_path_ = _of_only_ball(
-        "objective_path", "Problem 1 after each outer step; it never increases."
+    support_ = learned("_only_ball.support", "Numbers of the rows whose multiplier is above 0.")
+    objective_path_ = learned(
+        "_only_ball.objective_path", "Problem 1 after each outer step; it never increases."
     )
-    duality_gap_ = _of_only_ball("gap", "Relative gap of the last inner problem.", "duality_gap_")
-    status_ = _of_only_ball("status", "How the solver ended.")
+    duality_gap_ = learned("_only_ball.gap", "Relative gap of the last inner problem.")
+    status_ = learned("_only_ball.status", "How the solver ended.")
 
     @property
     def center_(self) -> np.ndarray:
         """Centre, shape (n_features,); with a kernel the landmarks' weights, (n_landmarks,)."""
-        ball = self._only_ball("center_")
+        ball = self._only_ball
         if isinstance(ball.space, KernelSpace):
             return ball.space.coefficients(ball.center)
         return ball.space.input_center(ball.center)
@@ -163,7 +156,7 @@ class BallClassifier(ClassifierMixin):
     @property
     def landmarks_(self) -> Any:
         """Landmarks that the weights in ``center_`` belong to; only with a kernel."""
-        ball = self._only_ball("landmarks_")
+        ball = self._only_ball
         if not isinstance(ball.space, KernelSpace):
             raise AttributeError("a ball without a kernel has no landmarks.")
         return ball.space.landmarks
@@ -174,18 +167,14 @@ class BallClassifier(ClassifierMixin):
         check_is_fitted(self, "balls_")
         return max(ball.n_outer for ball in self.balls_)
 
-    def _only_ball(self, name: str) -> Ball:
-        try:
-            balls = self.balls_
-        except AttributeError:
-            message = f"this {type(self).__name__} is not fitted yet: no {name}."
-            raise AttributeError(message) from None
-        if len(balls) > 1:
+    @property
+    def _only_ball(self) -> Ball:
+        if len(self.balls_) > 1:
             raise AttributeError(
-                f"there are {len(balls)} balls, each with a {name.rstrip('_')} of its own: "
+                f"there are {len(self.balls_)} balls, each with a center and radius of its own: "
                 "see balls_."
             )
-        return balls[0]
+        return self.balls_[0]
 
     def _by_class(self, X: Any) -> np.ndarray:
         """Return the depth of every row by class, 0 for the majority: (n_rows, n_classes)."""

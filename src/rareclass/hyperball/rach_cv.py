@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 from threadpoolctl import threadpool_limits
 
-from rareclass.estimators.estimator import read_features, settings_of
-from rareclass.estimators.search import SearchCV, of_best, ranks
+from rareclass.estimators.estimator import learned, read_features, settings_of
+from rareclass.estimators.search import SearchCV, ranks
 from rareclass.findings import warn
 from rareclass.hyperball.ball import sentence, single_row
 from rareclass.hyperball.choice import (
@@ -226,12 +226,12 @@ center_, ...
             self.best_estimator_._fit_survey(labels, known[chosen.n_balls])
         return self
 
-    balls_ = of_best("balls_", "Balls of the best model.")
-    transduction_ = of_best("transduction_", "The label of every training row.")
-    findings_ = of_best("findings_", "Findings about the balls, each with a remedy.")
-    messages_ = of_best("messages_", "The findings in sentences.")
-    width_ = of_best("width_", "Sigma of the kernel.")
-    background_ = of_best("background_", "Sample of the rows that are not known to be rare.")
+    balls_ = learned("_best.balls_", "Balls of the best model.")
+    transduction_ = learned("_best.transduction_", "The label of every training row.")
+    findings_ = learned("_best.findings_", "Findings about the balls, each with a remedy.")
+    messages_ = learned("_best.messages_", "The findings in sentences.")
+    width_ = learned("_best.width_", "Sigma of the kernel.")
+    background_ = learned("_best.background_", "Sample of the rows that are not known to be rare.")
 
     def _numbers_asked(self) -> list[Any]:
         """Return the numbers of balls to try, the fewest first where none were given."""

@@ -1,6 +1,6 @@
 """MIBC: rare rows one by one against a majority of which only the moments are known."""
 
-from operator import attrgetter
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +13,9 @@ from rareclass.estimators.estimator import (
     FitsRows,
     RankScorer,
     finite_scores,
+    learned,
     read_features,
     same_columns,
-    settings_of,
 )
 from rareclass.estimators.rankings import linear_scores
 from rareclass.findings import warn
@@ -25,7 +25,7 @@ from rareclass.moments.covariance import CovarianceModel
 from rareclass.moments.moments import Moments, MomentSettings, merge, moments_of
 from rareclass.moments.solution import (
     Hyperplane,
-    MIBCSettings,
+    MIBCParameters,
     check_memory,
     majority_weight,
     seed_of,
@@ -37,13 +37,8 @@ from rareclass.moments.solution import (
 from rareclass.rows import rows_of
 
 
-def _of_hyperplane(field: str, meaning: str) -> Any:
-    """Make a learned attribute that is a field of the hyperplane."""
-    read = attrgetter(field)
-    return property(lambda self: read(self._solution()), doc=meaning)
-
-
-class MIBC(RankScorer, FitsRows, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class MIBC(MIBCParameters, RankScorer, FitsRows, BaseEstimator):
     r"""Moment-based imbalanced binary classifier: the majority is its mean and its covariance.
 
     .. math::
@@ -148,35 +143,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
     (True, True)
     """
 
-    classes_: np.ndarray
-    pos_label_: Any
-    moments_: Moments
-    rare_rows_: Any
-    rare_weight_: np.ndarray
-    _seed: int
-    _solved: Hyperplane | None = None
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        covariance: Any = "full",
-        n_factors: int = 50,
-        ridge: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        pos_label: Any = None,
-    ) -> None:
-        self.C = C
-        self.covariance = covariance
-        self.n_factors = n_factors
-        self.ridge = ridge
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.pos_label = pos_label
+    C: float = 1.0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from all rows; what was learned before is lost.
@@ -195,13 +162,13 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         MIBC
             This estimator.
         """
-        model = self._checked()
+        model = self._covariance()
         source = read_features(self, X)
         labels = weighted_labels(y, sample_weight, self.pos_label, source.n_rows)
         self._begin(source.n_features, model)
         weight = majority_weight(labels, source.n_rows)
         moments = moments_of(source, model.wanted(self._seed), None, weight, self.n_jobs)
-        return self._learned(labels, moments, source.take(labels.rare), model)
+        return self._learned(model, labels, moments, source.take(labels.rare))
 
     @in_one_thread
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -223,7 +190,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         MIBC
             This estimator: the same, to rounding error, however the rows are cut.
         """
-        model = self._checked()
+        model = self._covariance()
         first = "moments_" not in vars(self)
         if first and "classes_" in vars(self):
             raise ValueError("this model has forgotten its rows: it cannot learn more. Fit again.")
@@ -250,7 +217,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         self.moments_ = merge(self.moments_, more)
         self.rare_rows_ = _stacked(self.rare_rows_, source.take(rare))
         self.rare_weight_ = np.concatenate([self.rare_weight_, weight[rare]])
-        self._solved = None
+        self.__dict__.pop("_solved", None)
         return self
 
     @classmethod
@@ -291,25 +258,25 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
 
     def forget_rows(self) -> Self:
         """Keep the hyperplane, and no moments and rare rows: nothing can be learned or merged."""
-        self._solved = self._solution()
+        self._solved = self._solution
         del self.moments_, self.rare_rows_, self.rare_weight_
         return self
 
-    coef_ = _of_hyperplane("coef", "Weights w, shape (n_features,).")
-    dual_coef_ = _of_hyperplane("dual_coef", "Multipliers alpha of the rare rows, shape (n_rare,).")
-    duality_gap_ = _of_hyperplane("gap", "Relative duality gap of the solution.")
-    n_iter_ = _of_hyperplane("n_iter", "Passes over the rare rows.")
-    status_ = _of_hyperplane("status", "How the solver ended.")
-    ridge_ = _of_hyperplane("ridge", "What was added to each variance, in units of variance.")
+    coef_ = learned("_solution.coef", "Weights w, shape (n_features,).")
+    dual_coef_ = learned("_solution.dual_coef", "Multipliers alpha, shape (n_rare,).")
+    duality_gap_ = learned("_solution.gap", "Relative duality gap of the solution.")
+    n_iter_ = learned("_solution.n_iter", "Passes over the rare rows.")
+    status_ = learned("_solution.status", "How the solver ended.")
+    ridge_ = learned("_solution.ridge", "What was added to each variance, in units of variance.")
 
     @property
     def offset_(self) -> float:
         """Score above which a row is called rare."""
-        return self._solution().offset
+        return self._solution.offset
 
     @offset_.setter
     def offset_(self, value: float) -> None:
-        self._solved = self._solution()._replace(offset=float(value))
+        self._solved = self._solution._replace(offset=float(value))
 
     @property
     def intercept_(self) -> float:
@@ -318,8 +285,8 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
 
     @property
     def specificity_bound_(self) -> float:
-        """Least share of the majority that is called majority, in the model."""
-        return self._solution().specificity_bound()
+        """Least share of the majority called majority."""
+        return self._solution.specificity_bound()
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Rarity score ``w . x`` of every row: higher is more like the rare class.
@@ -334,7 +301,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
             ``w . mu`` at the majority's mean, and 1 more where the rare rows' margin begins.
         """
         check_is_fitted(self, "classes_")
-        solved = self._solution()
+        solved = self._solution
         source = read_features(self, X, reset=False)
         return finite_scores(rows_of(source, n_jobs=self.n_jobs).map(linear_scores, solved.coef))
 
@@ -345,33 +312,26 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         self._seed = seed_of(self.random_state)
 
     def _learned(
-        self, labels: Labels, moments: Moments, rare_rows: Any, model: CovarianceModel
+        self, model: CovarianceModel, labels: Labels, moments: Moments, rare_rows: Any
     ) -> Self:
-        """Keep the labels, moments and rare rows of a fit, and solve."""
+        """Keep what a fit has summed, and solve."""
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         self.moments_, self.rare_rows_ = moments, rare_rows
         self.rare_weight_ = labels.rare_weight
         self._solved = self._solve(model)
         return self
 
-    def _learned_like(
-        self, like: BaseEstimator, seed: int, labels: Labels, moments: Moments, rare_rows: Any
-    ) -> Self:
-        """Learn from rows that another estimator read and summed."""
-        same_columns(self, like)
-        self._seed = seed
-        return self._learned(labels, moments, rare_rows, self._checked())
+    def _covariance(self) -> CovarianceModel:
+        return self._covariance_model([self.C], self.ridge)
 
-    def _checked(self) -> CovarianceModel:
-        return settings_of(MIBCSettings, self).checked([self.C])
-
+    @property
     def _solution(self) -> Hyperplane:
         """Return the hyperplane, solved for now if rows came since the last solution."""
-        if self._solved is not None:
+        if "_solved" in vars(self):
             return self._solved
         if "moments_" not in vars(self):
             raise NotFittedError("This MIBC instance is not fitted yet: call fit first.")
-        self._solved = self._solve(self._checked())
+        self._solved = self._solve(self._covariance())
         if self.pos_label is None and self.rare_weight_.sum() > 1.001 * self.moments_.weight:
             warn(
                 f"{plain(self.pos_label_)!r} counts as the rare class, because it sorts last, and "

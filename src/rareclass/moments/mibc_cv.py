@@ -1,7 +1,7 @@
 """MIBCCV: C chosen by cross-validation, on moments that are summed once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from numbers import Real
 from typing import Any, NamedTuple, Self, cast
@@ -9,9 +9,14 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from rareclass.decide import balanced_accuracy_threshold
-from rareclass.estimators.estimator import RankScorer, learn_calibration, read_features, settings_of
+from rareclass.estimators.estimator import (
+    RankScorer,
+    learn_calibration,
+    learned,
+    read_features,
+)
 from rareclass.estimators.rankings import linear_scores
-from rareclass.estimators.search import Fold, SearchCV, as_scoring, make_folds, of_best
+from rareclass.estimators.search import Fold, SearchCV, as_scoring, make_folds
 from rareclass.labels.two_classes import Labels
 from rareclass.machine import track
 from rareclass.moments.covariance import CovarianceModel
@@ -19,7 +24,7 @@ from rareclass.moments.mibc import MIBC
 from rareclass.moments.moments import Moments, MomentSettings, merge, moments_of, remove
 from rareclass.moments.solution import (
     Hyperplane,
-    MIBCSettings,
+    MIBCParameters,
     check_memory,
     majority_weight,
     seed_of,
@@ -32,15 +37,8 @@ from rareclass.rows import RowSource, consecutive, rows_of
 PAPER_CS = tuple(10.0 ** np.arange(-4, 6))
 
 
-class PriceAndRidge(NamedTuple):
-    """Candidate of the search: a price and a ridge."""
-
-    C: float
-    ridge: Any
-
-
 @dataclass(eq=False, repr=False)
-class MIBCCV(RankScorer, SearchCV):
+class MIBCCV(MIBCParameters, RankScorer, SearchCV):
     """`MIBC` with C, and the ridge where asked, chosen by cross-validation.
 
     The majority is read twice whatever the number of folds, prices and ridges: once for the moments
@@ -120,14 +118,6 @@ class MIBCCV(RankScorer, SearchCV):
     cv: Any = 10
     scoring: Any = "roc_auc"
     refit: bool = True
-    covariance: Any = "full"
-    n_factors: int = 50
-    ridge: Any = "auto"
-    tol: float = 1e-6
-    max_iter: int = 1000
-    random_state: Any = None
-    n_jobs: int | None = None
-    pos_label: Any = None
     verbose: bool | str = "auto"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -164,20 +154,23 @@ class MIBCCV(RankScorer, SearchCV):
             held_out = all_rows.score(folds, paths)
         warn_if_short([solved for path in paths for solved in path], self.tol, self.max_iter)
         scores = [[scoring(p.y, column, p.weight) for column in p.scores.T] for p in held_out]
-        candidates = [PriceAndRidge(C, ridge) for ridge in models for C in Cs]
-        self._choose_candidate(candidates, paths, np.array(scores))
+        tried = {
+            "C": np.tile(Cs, len(models)),
+            "ridge": np.repeat(np.array([*models], dtype=object), len(Cs)),
+        }
+        self._choose_candidate(tried, paths, np.array(scores))
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         if self.refit:
-            self._refit(all_rows, whole, held_out)
+            self._refit(models[self.best_ridge_], all_rows, whole, held_out)
         return self
 
     _calibrates = True
-    calibration_ = of_best("calibration_", "From scores to probabilities, from held-out scores.")
-    coef_ = of_best("coef_", "Weights of the best model, shape (n_features,).")
-    intercept_ = of_best("intercept_", "``-offset_``.")
-    offset_ = of_best("offset_", "Threshold of the score, learned on held-out scores.")
-    specificity_bound_ = of_best(
-        "specificity_bound_", "Least share of the majority that is called majority, in the model."
+    calibration_ = learned("_best.calibration_", "From held-out scores to probabilities.")
+    coef_ = learned("_best.coef_", "Weights of the best model, shape (n_features,).")
+    intercept_ = learned("_best.intercept_", "``-offset_``.")
+    offset_ = learned("_best.offset_", "Threshold of the score, learned on held-out scores.")
+    specificity_bound_ = learned(
+        "_best.specificity_bound_", "Least share of the majority called majority."
     )
 
     def _models(self, Cs: list[float]) -> dict[Any, CovarianceModel]:
@@ -186,39 +179,41 @@ class MIBCCV(RankScorer, SearchCV):
         ridges = [given] if isinstance(given, (str, Real)) else list(given)
         if not ridges:
             raise ValueError("ridges is empty: pass numbers at or above 0, 'auto', or None.")
-        settings = settings_of(MIBCSettings, self)
-        return {ridge: replace(settings, ridge=ridge).checked(Cs) for ridge in ridges}
+        return {ridge: self._covariance_model(Cs, ridge) for ridge in ridges}
 
     def _choose_candidate(
-        self, candidates: list[PriceAndRidge], paths: list[list[Hyperplane]], scores: np.ndarray
+        self,
+        tried: dict[str, np.ndarray],
+        paths: list[list[Hyperplane]],
+        scores: np.ndarray,
     ) -> None:
         """Choose by the scores, (folds, candidates), and keep the results."""
-        # Among equal means the largest ridge, and of these the smallest C.
-        ridges = [0.0 if one.ridge == "auto" else float(one.ridge) for one in candidates]
-        order = sorted(range(len(candidates)), key=lambda k: (-ridges[k], candidates[k].C))
-        place = np.empty(len(candidates))
-        place[order] = np.arange(len(candidates))
-        tried = {
-            "C": np.array([candidate.C for candidate in candidates]),
-            "ridge": np.array([candidate.ridge for candidate in candidates], dtype=object),
-        }
         more = {
             "mean_n_iter": np.mean([[solved.n_iter for solved in path] for path in paths], axis=0),
             "largest_gap": np.max([[solved.gap for solved in path] for path in paths], axis=0),
         }
-        self.best_C_, self.best_ridge_ = candidates[self._choose(tried, scores, place, more)]
+        # Among equal means the largest ridge, and of these the smallest C.
+        ridges = np.array([0.0 if ridge == "auto" else float(ridge) for ridge in tried["ridge"]])
+        place = np.argsort(np.lexsort((tried["C"], -ridges)))
+        best = self._choose(tried, scores, place, more)
+        self.best_C_, self.best_ridge_ = float(tried["C"][best]), tried["ridge"][best]
 
     def _refit(
-        self, all_rows: "_TrainingTable", whole: Moments, held_out: list["_FoldScores"]
+        self,
+        covariance: CovarianceModel,
+        all_rows: "_TrainingTable",
+        whole: Moments,
+        held_out: list["_FoldScores"],
     ) -> None:
         """Fit the best candidate on all rows; its threshold is that of the held-out scores."""
         model = self._model(MIBC, C=self.best_C_, ridge=self.best_ridge_)
-        model._learned_like(self, all_rows.seed, all_rows.labels, whole, all_rows.rare_rows)
+        model._seed = all_rows.seed
+        model._learned(covariance, all_rows.labels, whole, all_rows.rare_rows)
         y = np.concatenate([fold.y for fold in held_out])
         scores = np.concatenate([fold.scores[:, self.best_index_] for fold in held_out])
         weight = np.concatenate([fold.weight for fold in held_out])
         threshold = balanced_accuracy_threshold(y, scores, weight)
-        mean_score = model._solution().mean_score
+        mean_score = model._solution.mean_score
         model.offset_ = float(mean_score + threshold)
         model.calibration_ = learn_calibration(y, scores + mean_score, weight)
         self.best_estimator_ = model

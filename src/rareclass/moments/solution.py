@@ -27,23 +27,26 @@ from rareclass.parameters import check_number, check_whole, is_whole
 _AT_MARGIN = 1e-6
 
 
-@dataclass(frozen=True)
-class MIBCSettings:
-    """Parameters of `MIBC` for the covariance model and the solver."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class MIBCParameters:
+    """Parameters that `MIBC` and `MIBCCV` share; see `MIBC`."""
 
-    covariance: Any
-    n_factors: int
-    ridge: Any
-    tol: float
-    max_iter: int
+    covariance: Any = "full"
+    n_factors: int = 50
+    ridge: Any = "auto"
+    tol: float = 1e-6
+    max_iter: int = 1000
+    random_state: Any = None
+    n_jobs: int | None = None
+    pos_label: Any = None
 
-    def checked(self, prices: Sequence[Any]) -> CovarianceModel:
+    def _covariance_model(self, Cs: Sequence[Any], ridge: Any) -> CovarianceModel:
         """Return the covariance model; refuse values out of range, naming the parameter."""
-        for C in prices:
+        for C in Cs:
             check_number("C", C, "a number above 0, or np.inf", ends="(]")
         check_number("tol", self.tol)
         check_whole("max_iter", self.max_iter)
-        return make_covariance(self.covariance, self.n_factors, self.ridge)
+        return make_covariance(self.covariance, self.n_factors, ridge)
 
 
 def check_memory(n_features: int, model: CovarianceModel, n_sets: int = 1) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from rareclass.estimators.search import of_best
+from rareclass.estimators.estimator import learned
 from rareclass.labels.levels import read_levels
 from rareclass.metrics import mauc, vus
 from rareclass.ranking.fitting import LearnedMachine
@@ -199,8 +199,8 @@ feature_scaling, tol, max_iter, memory, kernel_dtype, n_jobs, random_state, verb
     _machine = OrdinalRankRC
     _scorings: ClassVar = {"mauc": mauc, "vus": vus}
     _calibrates = True
-    calibration_ = of_best("calibration_", "From scores to probabilities, from held-out scores.")
-    thresholds_ = of_best("thresholds_", "Scores at which levels end, learned on held-out scores.")
+    calibration_ = learned("_best.calibration_", "From held-out scores to probabilities.")
+    thresholds_ = learned("_best.thresholds_", "Scores at which levels end, from held-out scores.")
 
     lams: Sequence[float] | None = None
     cv: Any = 5

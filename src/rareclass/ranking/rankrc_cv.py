@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rareclass.estimators.estimator import RankScorer
-from rareclass.estimators.search import SCORINGS, of_best
+from rareclass.estimators.estimator import RankScorer, learned
+from rareclass.estimators.search import SCORINGS
 from rareclass.metrics import roc_auc
 from rareclass.parameters import check_number
 from rareclass.ranking.machine import KernelMachine
@@ -122,10 +122,8 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
     _machine = RankRC
     _scorings = SCORINGS
     _calibrates = True
-    calibration_ = of_best("calibration_", "From scores to probabilities, from held-out scores.")
-    offset_ = of_best(
-        "offset_", "Score above which a row is called rare, learned on held-out scores."
-    )
+    calibration_ = learned("_best.calibration_", "From held-out scores to probabilities.")
+    offset_ = learned("_best.offset_", "Threshold of the score, learned on held-out scores.")
 
     lams: Sequence[float] | None = None
     cv: Any = 10

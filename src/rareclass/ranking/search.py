@@ -122,11 +122,11 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
     def transform(self, X: Any) -> np.ndarray:
         """Nyström features of every row by the best model; see `RankRC.transform`."""
         check_is_fitted(self)
-        return self._best().transform(X)
+        return self._best.transform(X)
 
     @property
     def _n_features_out(self) -> int:
-        return self._best()._n_features_out
+        return self._best._n_features_out
 
     def _searched(self, all_rows: RankingData) -> RankingData:
         """The rows that choose; what is drawn for them is drawn once."""

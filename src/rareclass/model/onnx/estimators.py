@@ -139,7 +139,7 @@ def outputs_of(model: Any, inputs: TableInputs) -> ModelOutputs:
 
 def inner_model(model: Any) -> Any:
     """Return the model that predicts: of a search, the best one."""
-    return model._best() if isinstance(model, SearchCV) else model
+    return model._best if isinstance(model, SearchCV) else model
 
 
 def score_of(model: Any, inputs: TableInputs) -> Tensor:
