@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 
 
 def rare_mixture(n_rows, n_rare, n_features=4, seed=0):
@@ -48,3 +49,20 @@ def skimmed_shops(seed=1, how="bursts", n=6000):
     rare = (skimmed & (rng.random(n) < 0.8)) | (amount + 0.5 * rng.normal(size=n) > 2.2)
     table = pd.DataFrame({"amount": amount, "shop": [f"shop {k * 37 % 997}" for k in shop]})
     return table, rare
+
+
+def purchases(n_rows=240, seed=0):
+    """Rows in which about a tenth are fraud, told apart by amount and country."""
+    generator = np.random.default_rng(seed)
+    rare = np.arange(n_rows) % 10 == 3
+    amount = generator.normal(50, 10, n_rows) + 25 * rare
+    return pl.DataFrame(
+        {
+            "order": [f"o-{k * 7919 % 99991}" for k in range(n_rows)],
+            "amount": amount.round(2),
+            "items": generator.integers(1, 9, n_rows),
+            "country": np.where(rare & (generator.random(n_rows) < 0.5), "XX", "DE"),
+            "member": generator.random(n_rows) < 0.5,
+            "fraud": np.where(rare, "yes", "no"),
+        }
+    )

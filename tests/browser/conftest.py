@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +85,7 @@ class Chromium:
 
 
 @pytest.fixture(scope="session")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+def chromium(tmp_path_factory):
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     binary = next((found for name in _CHROMIUM if (found := shutil.which(name))), None)
     driver = shutil.which("chromedriver")
@@ -104,7 +103,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 
 @pytest.fixture(scope="session")
-def axe() -> str:
+def axe():
     """The source of axe-core's rules."""
     if not _AXE.is_file():
         pytest.skip("no axe-core: make test-browser fetches it from the npm registry")
@@ -162,12 +161,12 @@ def judged_of(X: np.ndarray, y: np.ndarray) -> Judged:
 
 
 @pytest.fixture(scope="session")
-def simulated() -> Judged:
+def simulated():
     generator = np.random.default_rng(0)
     y = generator.random(4_000) < 0.04
     return Judged(y, np.round(generator.normal(size=4_000) - 3.0 + 3.0 * y, 3), COSTS)
 
 
 @pytest.fixture(scope="session")
-def page(simulated: Judged, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(simulated, tmp_path_factory):
     return simulated.write(tmp_path_factory.mktemp("page") / "report.html")

@@ -2,7 +2,6 @@
 
 import base64
 import re
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -49,7 +48,7 @@ def agrees_with_scikit_learn(chromium: Chromium, judged: Judged) -> None:
         assert (judged.scores > threshold).sum() == tp + fp
 
 
-def test_quiet_and_whole_in_every_width_and_theme(chromium: Chromium, page: Path) -> None:
+def test_quiet_and_whole_in_every_width_and_theme(chromium, page):
     colors = set()
     for theme in THEMES:
         for width in WIDTHS:
@@ -66,9 +65,7 @@ def test_quiet_and_whole_in_every_width_and_theme(chromium: Chromium, page: Path
     assert {before, chromium.run(background)} == colors
 
 
-def test_the_slider_says_what_scikit_learn_counts(
-    chromium: Chromium, page: Path, simulated: Judged
-) -> None:
+def test_the_slider_says_what_scikit_learn_counts(chromium, page, simulated):
     chromium.open(page)
     own = simulated.table.own
     assert own is not None
@@ -81,7 +78,7 @@ def test_the_slider_says_what_scikit_learn_counts(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["mammography", "satimage", "sick_euthyroid"])
-def test_the_slider_on_real_tables(chromium: Chromium, tmp_path: Path, name: str) -> None:
+def test_the_slider_on_real_tables(chromium, tmp_path, name):
     frame = pl.read_parquet(real_file(f"{name}.parquet"))
     y = (frame["target"] == frame["target"].max()).to_numpy()
     X = frame.drop("target").select(pl.selectors.numeric()).fill_null(0).to_numpy().astype(float)
@@ -100,7 +97,7 @@ def typed(chromium: Chromium, name: str, text: str) -> None:
     )
 
 
-def test_what_is_typed_is_kept(chromium: Chromium, page: Path, simulated: Judged) -> None:
+def test_what_is_typed_is_kept(chromium, page, simulated):
     table = simulated.table
     chromium.open(page)
     typed(chromium, "by-alerts", "100")
@@ -123,7 +120,7 @@ def test_what_is_typed_is_kept(chromium: Chromium, page: Path, simulated: Judged
     assert chromium.console() == []
 
 
-def test_costs_that_are_typed(chromium: Chromium, tmp_path: Path, simulated: Judged) -> None:
+def test_costs_that_are_typed(chromium, tmp_path, simulated):
     untold = Judged(simulated.y, simulated.scores)
     chromium.open(untold.write(tmp_path / "untold.html", whole=False))
     hidden = "return document.getElementById('typed-cost').hidden"
@@ -146,7 +143,7 @@ def test_costs_that_are_typed(chromium: Chromium, tmp_path: Path, simulated: Jud
     assert chromium.console() == []
 
 
-def test_keys_alone_reach_everything(chromium: Chromium, page: Path) -> None:
+def test_keys_alone_reach_everything(chromium, page):
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
     actions = pytest.importorskip("selenium.webdriver").ActionChains(chromium.driver)
     chromium.show(1280, "light")
@@ -179,7 +176,7 @@ def test_keys_alone_reach_everything(chromium: Chromium, page: Path) -> None:
     assert reached.index("slider") > 0
 
 
-def test_it_is_read_without_javascript(chromium: Chromium, page: Path, simulated: Judged) -> None:
+def test_it_is_read_without_javascript(chromium, page, simulated):
     chromium.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         chromium.open(page)
@@ -195,7 +192,7 @@ def test_it_is_read_without_javascript(chromium: Chromium, page: Path, simulated
 
 
 @pytest.mark.thorough
-def test_it_prints_in_few_pages(chromium: Chromium, page: Path) -> None:
+def test_it_prints_in_few_pages(chromium, page):
     chromium.show(1280, "dark")
     chromium.open(page)
     printed = chromium.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
@@ -206,7 +203,7 @@ def test_it_prints_in_few_pages(chromium: Chromium, page: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("theme", THEMES)
-def test_axe_finds_nothing(chromium: Chromium, page: Path, axe: str, theme: str) -> None:
+def test_axe_finds_nothing(chromium, page, axe, theme):
     for width in WIDTHS:
         chromium.show(width, theme)
         chromium.open(page)

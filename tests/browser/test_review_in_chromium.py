@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from browser.conftest import Chromium
-from cli.conftest import purchases
+from made_tables import purchases
 from rareclass.review import ReviewJournal, next_rows, open_journal, read_review_table
 
 WIDTHS = (390, 1280)
@@ -55,7 +55,7 @@ class Page:
 
 
 @pytest.fixture
-def page(chromium: Chromium, tmp_path: Path) -> Iterator[Page]:
+def page(chromium, tmp_path):
     uvicorn = pytest.importorskip("uvicorn")
     from rareclass.serving.review_page import review_app
 
@@ -76,7 +76,7 @@ def page(chromium: Chromium, tmp_path: Path) -> Iterator[Page]:
         thread.join()
 
 
-def test_a_list_is_worked_off_by_keys_alone(page: Page) -> None:
+def test_a_list_is_worked_off_by_keys_alone(page):
     page.open()
     assert "row 1 of 5, 5 without a verdict" in page.text("where")
     for key in "12212":
@@ -89,7 +89,7 @@ def test_a_list_is_worked_off_by_keys_alone(page: Page) -> None:
     assert page.chromium.console() == []
 
 
-def test_a_reload_keeps_verdicts_and_goes_on_where_they_end(page: Page) -> None:
+def test_a_reload_keeps_verdicts_and_goes_on_where_they_end(page):
     page.open()
     page.give("1")
     page.give("2")
@@ -101,7 +101,7 @@ def test_a_reload_keeps_verdicts_and_goes_on_where_they_end(page: Page) -> None:
     assert pressed.text == "2: no"
 
 
-def test_a_verdict_is_replaced_and_keys_in_the_note_give_none(page: Page) -> None:
+def test_a_verdict_is_replaced_and_keys_in_the_note_give_none(page):
     page.open()
     page.press("u")  # nothing to go back to
     assert "row 1 of 5" in page.text("where")
@@ -118,7 +118,7 @@ def test_a_verdict_is_replaced_and_keys_in_the_note_give_none(page: Page) -> Non
     assert list(page.verdicts().values()) == ["no"]
 
 
-def test_a_second_page_cannot_contradict_unseen(page: Page) -> None:
+def test_a_second_page_cannot_contradict_unseen(page):
     page.open()
     first = page.chromium.driver.current_window_handle
     page.chromium.driver.switch_to.new_window("tab")
@@ -139,7 +139,7 @@ def test_a_second_page_cannot_contradict_unseen(page: Page) -> None:
         page.chromium.driver.switch_to.window(first)
 
 
-def test_it_fits_in_every_width_and_theme_and_is_accessible(page: Page, axe: str) -> None:
+def test_it_fits_in_every_width_and_theme_and_is_accessible(page, axe):
     colors = set()
     for theme in THEMES:
         for width in WIDTHS:

@@ -6,7 +6,6 @@ tests skip.
 
 import os
 import threading
-from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -35,7 +34,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[str]:
+def site():
     """Address of the site."""
     if not (SITE / "index.html").is_file():
         pytest.skip("no site: make docs builds it")
@@ -57,9 +56,7 @@ def text_of(chromium: Chromium) -> str:
 
 
 @pytest.mark.parametrize(("question", "page", "answer"), QUESTIONS)
-def test_the_front_page_leads_to_the_answer(
-    chromium: Chromium, site: str, question: str, page: str, answer: str
-) -> None:
+def test_the_front_page_leads_to_the_answer(chromium, site, question, page, answer):
     chromium.show(1280, "light")
     chromium.driver.get(site + "index.html")
     first = set(links(chromium, "article"))
@@ -75,9 +72,7 @@ def test_the_front_page_leads_to_the_answer(
 
 
 @pytest.mark.parametrize(("question", "page", "answer"), QUESTIONS)
-def test_the_search_finds_the_answer(
-    chromium: Chromium, site: str, question: str, page: str, answer: str
-) -> None:
+def test_the_search_finds_the_answer(chromium, site, question, page, answer):
     chromium.driver.get(f"{site}search.html?q={question.replace(' ', '+')}")
     results = "#search-results ul.search > li"
     wait = chromium.driver.set_script_timeout
@@ -96,9 +91,7 @@ def test_the_search_finds_the_answer(
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_no_page_is_wider_than_the_screen(
-    chromium: Chromium, site: str, width: int, theme: str
-) -> None:
+def test_no_page_is_wider_than_the_screen(chromium, site, width, theme):
     chromium.show(width, theme)
     wide = []
     for path in sorted(SITE.rglob("*.html")):

@@ -1,21 +1,21 @@
 """``rareclass audit``: the list that it writes, the estimates, and what it refuses."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, output_of, purchases
+from command_line import invoke, run
 from faults import refusal
+from made_tables import purchases
 from rareclass.errors import ErrorKind
 
 QUICK = ("--members", "logistic regression", "--repeats", "1", "--top", "8")
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     """Purchases in which every row of `lost` lost its label, and one is there with both labels."""
     rows = purchases().with_columns(amount=pl.col("amount") + 60.0 * (pl.col("fraud") == "yes"))
     fraud = rows["fraud"].to_list()
@@ -28,16 +28,12 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_list_names_rows_and_the_summary_has_the_estimates(
-    data: Path, rareclass: Run, tmp_path: Path
-) -> None:
+def test_the_list_names_rows_and_the_summary_has_the_estimates(data, tmp_path):
     out, summary = tmp_path / "suspects.csv", tmp_path / "suspects.json"
-    shown = output_of(
-        rareclass(
+    shown = run(
             "audit", data, "--target", "fraud", "--id", "order", "--out", out, "--json", summary,
             *QUICK,
-        )
-    )  # fmt: skip
+        )  # fmt: skip
     listed = pl.read_csv(out)
     missed = listed.filter(pl.col("suspect") == listed["suspect"][0])
     assert {24, 241} <= set(missed["row"])
@@ -66,26 +62,21 @@ def test_the_list_names_rows_and_the_summary_has_the_estimates(
         (None, ("--members", "forest of one"), ErrorKind.SETTING, "forest of one"),
     ],
 )
-def test_bad_input_is_refused_and_nothing_is_written(
-    data: Path, rareclass: Run, labels: str | None, options: tuple[str, ...], kind: ErrorKind,
-    fact: str,
-) -> None:  # fmt: skip
+def test_bad_input_is_refused_and_nothing_is_written(data, labels, options, kind, fact):
     if labels is not None:
         pl.read_csv(data).with_columns(fraud=pl.lit(labels or None)).write_csv(data)
     out = data.parent / "suspects.csv"
-    done = rareclass("audit", data, "--target", "fraud", "--out", out, *options)
+    done = invoke("audit", data, "--target", "fraud", "--out", out, *options)
     refusal(done, kind, fact)
     assert not out.exists()
 
 
-def test_a_single_rare_row_and_rows_without_columns_are_refused(
-    data: Path, rareclass: Run, tmp_path: Path
-) -> None:
+def test_a_single_rare_row_and_rows_without_columns_are_refused(data, tmp_path):
     rows = pl.read_csv(data)
     one = np.where(np.arange(rows.height) == 7, "yes", "no").tolist()
     rows.with_columns(fraud=pl.Series(one)).write_csv(data)
     words = ("--target", "fraud", "--out", tmp_path / "suspects.csv")
-    refusal(rareclass("audit", data, *words), ErrorKind.TOO_FEW_ROWS)
+    refusal(invoke("audit", data, *words), ErrorKind.TOO_FEW_ROWS)
     sparse = tmp_path / "rows.svmlight"
     sparse.write_text("1 1:0.5\n0 2:1\n0 1:2\n")
-    refusal(rareclass("audit", sparse, *words), ErrorKind.UNSUPPORTED)
+    refusal(invoke("audit", sparse, *words), ErrorKind.UNSUPPORTED)

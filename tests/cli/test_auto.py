@@ -3,7 +3,6 @@
 import datetime as dt
 import json
 import re
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,9 +11,9 @@ import polars as pl
 import pytest
 
 import rareclass as package
-from cli.conftest import QUICK, Run, message, output_of, purchases
+from command_line import QUICK, complaint, invoke, run
 from faults import refusal
-from made_tables import skimmed_shops
+from made_tables import purchases, skimmed_shops
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.errors import ErrorKind
@@ -28,14 +27,14 @@ KINDS = ("--members", _NAMES, "--folds", "2")
 
 
 @pytest.fixture(scope="module")
-def auto(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
+def auto(tmp_path_factory):
     """A folder with train.csv, model.rareclass made from it, and what was said: screen.txt."""
     folder = tmp_path_factory.mktemp("auto")
     purchases(300).write_csv(folder / "train.csv")
     purchases(seed=1).write_csv(folder / "new.csv")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "100")
-        done = rareclass(
+        done = invoke(
             "fit", folder / "train.csv", "-t", "fraud", *KINDS, "--time-budget", "5m", "--details",
             "-o", folder / "model.rareclass",
         )  # fmt: skip
@@ -45,7 +44,7 @@ def auto(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
 
 
 @pytest.mark.sampled(0)
-def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
+def test_the_screen_tells_members_scores_and_threshold(auto):
     said = (auto / "screen.txt").read_text()
     words = " ".join(said.split())
     for each in (
@@ -65,7 +64,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
     assert "inverse" not in said
 
 
-def test_the_leaderboard_is_plain_data(auto: Path) -> None:
+def test_the_leaderboard_is_plain_data(auto):
     metadata = facts_as_json(load_model(auto / "model.rareclass").facts)
     assert json.loads(json.dumps(metadata)) == metadata
     assert metadata["method"] == "auto"
@@ -83,10 +82,8 @@ def test_the_leaderboard_is_plain_data(auto: Path) -> None:
     assert "order" not in metadata["importances"]
 
 
-def test_a_percentile_is_the_share_that_the_score_says(
-    auto: Path, tmp_path: Path, rareclass: Run
-) -> None:
-    rareclass("score", auto / "model.rareclass", auto / "new.csv", "-o", tmp_path / "s.parquet")
+def test_a_percentile_is_the_share_that_the_score_says(auto, tmp_path):
+    invoke("score", auto / "model.rareclass", auto / "new.csv", "-o", tmp_path / "s.parquet")
     scores = pl.read_parquet(tmp_path / "s.parquet")
     inside = scores.filter(pl.col("percentile").is_between(1, 99))
     assert inside.height > 150
@@ -95,9 +92,7 @@ def test_a_percentile_is_the_share_that_the_score_says(
 
 
 @pytest.mark.sampled(0)
-def test_the_time_and_the_objective_are_taken(
-    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_time_and_the_objective_are_taken(train_csv, monkeypatch):
     seen: list[Any] = []
     fit = package.RareClassifier.fit
 
@@ -108,15 +103,15 @@ def test_the_time_and_the_objective_are_taken(
     monkeypatch.setattr(package.RareClassifier, "fit", watched)
     out = train_csv.parent / "m.rareclass"
     words = (train_csv, "-t", "fraud", *QUICK, "-o", out, "--overwrite")
-    output_of(rareclass(
+    run(
         "fit", *words, "--time-budget", "1.5m", "--objective", "roc-auc", "--effort", "quick"
-    ))  # fmt: skip
+    )  # fmt: skip
     assert seen == [("quick", 90.0, "roc_auc", 2)]
     seen.clear()
-    output_of(rareclass("fit", *words, "--holdout", "0.2"))
+    run("fit", *words, "--holdout", "0.2")
     assert seen == [("standard", None, "average_precision", 2)] * 2
     seen.clear()
-    output_of(rareclass("fit", *words, "--holdout", "0.2", "--time-budget", "90"))
+    run("fit", *words, "--holdout", "0.2", "--time-budget", "90")
     # Two fits, for the estimate and for the model, share the time.
     assert seen == [("standard", 45.0, "average_precision", 2)] * 2
 
@@ -131,11 +126,9 @@ def test_the_time_and_the_objective_are_taken(
         (("--members", "q"), ErrorKind.SETTING, ("'q'", "auto, kernel, trees", "extra trees")),
     ],
 )
-def test_wrong_words(
-    train_csv: Path, rareclass: Run, words: tuple[str, ...], kind: ErrorKind, facts: tuple[str, ...]
-) -> None:
+def test_wrong_words(train_csv, words, kind, facts):
     out = train_csv.parent / "m.rareclass"
-    refusal(rareclass("fit", train_csv, "-t", "fraud", "-o", out, *words), kind, *facts)
+    refusal(invoke("fit", train_csv, "-t", "fraud", "-o", out, *words), kind, *facts)
     assert not out.exists()
 
 
@@ -159,31 +152,23 @@ def test_wrong_words(
         ("rankrc", "--time-budget", ("5",), "auto", ""),
     ],
 )
-def test_an_option_of_another_method(
-    train_csv: Path,
-    rareclass: Run,
-    method: str,
-    option: str,
-    values: tuple[str, ...],
-    belongs_to: str,
-    instead: str,
-) -> None:
+def test_an_option_of_another_method(train_csv, method, option, values, belongs_to, instead):
     out = train_csv.parent / "m.rareclass"
     words = ("fit", train_csv, "-t", "fraud", "-o", out, "--method", method, option, *values)
     facts = (" ".join([option, *values]), method, f"--method {belongs_to}", instead)
-    refusal(rareclass(*words), ErrorKind.COMBINATION, *facts)
+    refusal(invoke(*words), ErrorKind.COMBINATION, *facts)
     assert not out.exists()
 
 
-def test_sparse_rows_are_left_to_rankrc(tmp_path: Path, rareclass: Run) -> None:
+def test_sparse_rows_are_left_to_rankrc(tmp_path):
     path, model = tmp_path / "t.svmlight", tmp_path / "m.rareclass"
     path.write_text(
         "".join(f"{int(k % 10 == 3)} 1:{k % 7} 4:{k % 10 == 3:d}.5\n" for k in range(200))
     )
-    done = output_of(rareclass("fit", path, "--folds", "2", "-o", model))
+    done = run("fit", path, "--folds", "2", "-o", model)
     assert "rankrc is used instead." in done
     assert facts_as_json(load_model(model).facts)["method"] == "rankrc"
-    said = message(rareclass("fit", path, "--members", "kernel", "-o", model, "--overwrite"))
+    said = complaint("fit", path, "--members", "kernel", "-o", model, "--overwrite")
     assert "rankrc does, and has no --time-budget" in said
 
 
@@ -210,17 +195,10 @@ TWO = ("--members", "kernel on quantiles,logistic regression", "--folds", "2")
         ((*QUICK, "--holdout", "0.25"), 240, False),  # in the training on all rows
     ],
 )
-def test_one_ctrl_c_saves_what_was_learned(
-    train_csv: Path,
-    rareclass: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    least_rows: int,
-    is_whole: bool,
-) -> None:
+def test_one_ctrl_c_saves_what_was_learned(train_csv, monkeypatch, words, least_rows, is_whole):
     interrupt(monkeypatch, least_rows)
     out = train_csv.parent / "m.rareclass"
-    said = output_of(rareclass("fit", train_csv, "-t", "fraud", *words, "-o", out))
+    said = run("fit", train_csv, "-t", "fraud", *words, "-o", out)
     assert "Note: stopped by Ctrl-C" in said
     metadata = facts_as_json(load_model(out).facts)
     assert metadata["trained_on_all_rows"] is is_whole
@@ -233,8 +211,8 @@ def test_one_ctrl_c_saves_what_was_learned(
 
 
 def test_where_time_ends_in_the_training_on_all_rows_the_estimated_model_is_saved(
-    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    train_csv, monkeypatch
+):
     def model(*trained: str) -> Any:
         return SimpleNamespace(leaderboard_={"member": np.array(trained)})
 
@@ -243,33 +221,27 @@ def test_where_time_ends_in_the_training_on_all_rows_the_estimated_model_is_save
     assert not method.is_whole(model("mibc"))
     monkeypatch.setattr(AutoMethod, "is_whole", lambda *_: False)
     out = train_csv.parent / "m.rareclass"
-    said = output_of(
-        rareclass("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0.25", "-o", out)
-    )
+    said = run("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0.25", "-o", out)
     assert "--time-budget" in said
     assert facts_as_json(load_model(out).facts)["trained_on_all_rows"] is False
 
 
-def test_ctrl_c_when_all_members_are_learned_keeps_them(
-    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_when_all_members_are_learned_keeps_them(train_csv, monkeypatch):
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
     name = "rareclass.ensemble.importances.permutation_importances"
     monkeypatch.setattr(name, interrupted)
     out = train_csv.parent / "m.rareclass"
-    output_of(rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out))
+    run("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
     metadata = facts_as_json(load_model(out).facts)
     assert (metadata["interrupted"], metadata["importances"]) == (True, {})
 
 
-def test_ctrl_c_before_anything_is_learned_saves_nothing(
-    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_before_anything_is_learned_saves_nothing(train_csv, monkeypatch):
     interrupt(monkeypatch)
     out = train_csv.parent / "m.rareclass"
-    done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
+    done = invoke("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
     assert done.exit_code == 130
     assert "Stopped; nothing was left half-written." in done.stderr
     assert not out.exists()
@@ -278,17 +250,10 @@ def test_ctrl_c_before_anything_is_learned_saves_nothing(
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("details", [(), ("--details",)])
 @pytest.mark.parametrize("width", ["50", "80"])
-def test_the_screen_fits_the_width(
-    auto: Path,
-    tmp_path: Path,
-    rareclass: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    width: str,
-    details: tuple[str, ...],
-) -> None:
+def test_the_screen_fits_the_width(auto, tmp_path, monkeypatch, width, details):
     monkeypatch.setenv("COLUMNS", width)
     words = ("-t", "fraud", *TWO, "-o", tmp_path / "m.rareclass", *details)
-    done = rareclass("fit", auto / "train.csv", *words)
+    done = invoke("fit", auto / "train.csv", *words)
     assert done.exit_code == 0, done.output
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     too_wide = [line for line in lines if len(line) > int(width)]
@@ -298,20 +263,20 @@ def test_the_screen_fits_the_width(
         assert re.search(r"\d\.\d\d\d", lines[board + 1])
 
 
-def test_words_that_look_like_numbers_stay_words(tmp_path: Path, rareclass: Run) -> None:
+def test_words_that_look_like_numbers_stay_words(tmp_path):
     """A column of codes that the user calls a category is one to the model, also when scored."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 5, 300)
     rare = (codes == 2) & (rng.random(300) < 0.6)
     path, model = tmp_path / "t.csv", tmp_path / "m.rareclass"
     pl.DataFrame({"code": codes, "x": rng.normal(size=300), "y": rare.astype(int)}).write_csv(path)
-    output_of(rareclass("fit", path, "-t", "y", "--category", "code", *QUICK, "-o", model))
+    run("fit", path, "-t", "y", "--category", "code", *QUICK, "-o", model)
     kinds = {each.name: each.kind for each in load_model(model).estimator.columns_}
     assert kinds == {"code": "category", "x": "number"}
     out = tmp_path / "s.csv"
     new = tmp_path / "new.parquet"
     pl.DataFrame({"code": [2.0, 1.0, 9.0], "x": [0.0, 0.0, 99.0]}).write_parquet(new)
-    said = output_of(rareclass("score", model, new, "-o", out))
+    said = run("score", model, new, "-o", out)
     scores = pl.read_csv(out)["score"]
     assert scores[0] > scores[1]
     assert "values not seen in training: code (1, 33.3%)" in said
@@ -345,12 +310,12 @@ def messy(n_rows: int) -> pl.DataFrame:
 
 
 @pytest.mark.sampled(0)
-def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path: Path, rareclass: Run) -> None:
+def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path):
     table = messy(1500)
     table.write_parquet(tmp_path / "t.parquet")
     model = tmp_path / "m.rareclass"
     words = ("-t", "y", *KINDS, "--holdout", "0", "-o", model)
-    output_of(rareclass("fit", tmp_path / "t.parquet", *words))
+    run("fit", tmp_path / "t.parquet", *words)
     content = load_model(model)
     kinds = [each.kind for each in content.estimator.columns_]
     assert kinds == ["category"] * 2 + ["number"] * 2 + ["date"] * 2 + ["boolean", "text"]
@@ -367,7 +332,7 @@ def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path: Path, rarecl
 
 
 @pytest.mark.thorough
-def test_a_pair_of_columns_gives_no_column_away(tmp_path: Path, rareclass: Run) -> None:
+def test_a_pair_of_columns_gives_no_column_away(tmp_path):
     """Only together they tell the class."""
     rng = np.random.default_rng(0)
     shop, town = rng.integers(0, 12, 2000), rng.integers(0, 12, 2000)
@@ -375,14 +340,12 @@ def test_a_pair_of_columns_gives_no_column_away(tmp_path: Path, rareclass: Run) 
     rare = ((shop + town) % 12 == 0).astype(int)
     told = pl.DataFrame({"shop": shop, "town": town, "x": rng.normal(size=2000), "y": rare})
     told.with_columns(pl.col("shop", "town").cast(pl.String) + "x").write_csv(path)
-    done = output_of(
-        rareclass("fit", path, "-t", "y", *KINDS, "--holdout", "0", "-o", tmp_path / "m.rareclass")
-    )
+    done = run("fit", path, "-t", "y", *KINDS, "--holdout", "0", "-o", tmp_path / "m.rareclass")
     statistics = load_model(tmp_path / "m.rareclass").estimator.statistics_
     assert all(labels.pair_statistics_ for labels in statistics.labels_)
     assert "almost perfectly" not in done
     told.with_columns(shop=pl.col("y") * 3.5).write_csv(path)
-    done = rareclass("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "n.rareclass")
+    done = invoke("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "n.rareclass")
     said = " ".join(done.stdout.split())
     assert said.count("column 'shop' alone ranks the rows almost perfectly") == 1
     assert "--drop shop" in said
@@ -393,15 +356,14 @@ def typed(content: Any, table: pl.DataFrame) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("how", ["bursts", "for good"])
-def test_identifiers_are_told_of(rareclass: Run, tmp_path: Path, how: str) -> None:
+def test_identifiers_are_told_of(tmp_path, how):
     frame, rare = skimmed_shops(how=how, n=9000)  # each fold decides by the rows it learns from
     table = pl.from_pandas(frame)
     table.with_columns(pl.Series("rare", rare)).write_csv(tmp_path / "train.csv")
     model = tmp_path / "model.rareclass"
-    done = rareclass("fit", tmp_path / "train.csv", "-t", "rare", *QUICK, "-o", model)
-    assert done.exit_code == 0, done.output
+    done = run("fit", tmp_path / "train.csv", "-t", "rare", *QUICK, "-o", model)
     amount, shop = facts_as_json(load_model(model).facts)["columns"]
-    said = " ".join(done.stdout.split())
+    said = done
     if how == "for good":
         assert shop["treatment"].endswith("learned value by value")
         assert "--groups shop" in said
@@ -409,5 +371,4 @@ def test_identifiers_are_told_of(rareclass: Run, tmp_path: Path, how: str) -> No
     assert "Note: shop is not used: its values" in said
     assert (amount["kind"], shop["kind"]) == ("number", "id-like")
     table.drop("shop").write_csv(tmp_path / "new.csv")  # nobody asks for it
-    scored = rareclass("score", model, tmp_path / "new.csv", "-o", tmp_path / "scores.csv")
-    assert scored.exit_code == 0, scored.output
+    run("score", model, tmp_path / "new.csv", "-o", tmp_path / "scores.csv")

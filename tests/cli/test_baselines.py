@@ -1,7 +1,6 @@
 """What plain methods reach is told beside a model that is learned in another way."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from cli.conftest import QUICK, Run, output_of
+from command_line import QUICK, invoke, run
 from rareclass.fit.hold_out import JudgedRows, baselines
 
 
@@ -39,15 +38,13 @@ def test_they_are_scikit_learns_with_their_defaults():
 
 
 @pytest.mark.sampled(0)
-def test_a_line_each_unless_they_are_not_wanted(
-    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_each_unless_they_are_not_wanted(train_csv, monkeypatch):
     monkeypatch.setattr("rareclass.fit.training.baselines", baselines)
     words = ("fit", train_csv, "-t", "fraud", "-o", train_csv.parent / "m.rareclass", "--overwrite")
-    done = rareclass(*words, "--method", "mibc")
+    done = invoke(*words, "--method", "mibc")
     assert done.exit_code == 0, done.output
     assert re.search(r"^histogram boosting +0\.\d{3} ", done.stdout, re.MULTILINE)
     assert re.search(r"^logistic regression +0\.\d{3} ", done.stdout, re.MULTILINE)
     for others in (("--method", "mibc", "--no-baseline"), QUICK):
-        done = output_of(rareclass(*words, *others))
+        done = run(*words, *others)
         assert "Baseline" not in done

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, output_of, purchases
+from command_line import invoke, run
 from faults import refusal, refused
+from made_tables import purchases
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind
@@ -72,16 +73,14 @@ class Month:
 
 
 @pytest.fixture
-def month(fitted: Path, tmp_path: Path) -> Month:
+def month(fitted, tmp_path):
     return Month(fitted, tmp_path)
 
 
-def test_a_csv_of_alerts_and_random_rows_gives_the_measures_of_all(
-    month: Month, rareclass: Run
-) -> None:
+def test_a_csv_of_alerts_and_random_rows_gives_the_measures_of_all(month):
     numbers = month.folder / "n.json"
     words = ("evaluate", month.model_path, month.table, "--journal", month.checked)
-    done = output_of(rareclass(*words, "--json", numbers))
+    done = run(*words, "--json", numbers)
     found = json.loads(numbers.read_text())
     is_random = (month.checks["reason"] == "random").to_numpy()
     weight = np.where(is_random, 1 / month.chance, 1.0)
@@ -95,7 +94,7 @@ def test_a_csv_of_alerts_and_random_rows_gives_the_measures_of_all(
     assert "90" in done
 
 
-def test_a_journal_and_its_csv_say_the_same(month: Month) -> None:
+def test_a_journal_and_its_csv_say_the_same(month):
     journal = month.journal()
     journal.add_round(month.listed())
     journal.add(month.verdicts())
@@ -114,23 +113,23 @@ def test_a_journal_and_its_csv_say_the_same(month: Month) -> None:
     assert len(imported.verdicts) == len(month.rows)
 
 
-def test_alerts_alone_leave_the_recall_unknown(month: Month, rareclass: Run) -> None:
+def test_alerts_alone_leave_the_recall_unknown(month):
     month.checks.filter(pl.col("reason") == "alert").write_csv(month.checked)
     words = (month.model_path, month.table, "--journal", month.checked)
     found = evaluate_checked(month.model, month.table, month.checked)
-    done = output_of(rareclass("evaluate", *words))
+    done = run("evaluate", *words)
     assert (found.recall, found.average_precision) == (None, None)
     assert f"{found.random_checks:,}" in done
     assert "unknown" in done
     out = month.folder / "r.html"
     for command in (("threshold", *words, "--min-recall", 0.5), ("report", *words, "-o", out)):
-        refusal(rareclass(*command), ErrorKind.UNSUPPORTED, month.table.name)
+        refusal(invoke(*command), ErrorKind.UNSUPPORTED, month.table.name)
 
 
-def test_a_threshold_is_chosen_on_the_weighted_rows(month: Month, rareclass: Run) -> None:
+def test_a_threshold_is_chosen_on_the_weighted_rows(month):
     numbers = month.folder / "t.json"
     words = ("threshold", month.model_path, month.table, "--journal", month.checked)
-    output_of(rareclass(*words, "--min-precision", 0.4, "--json", numbers))
+    run(*words, "--min-precision", 0.4, "--json", numbers)
     is_random = (month.checks["reason"] == "random").to_numpy()
     weight = np.where(is_random, 1 / month.chance, 1.0)
     chosen = ThresholdRule.min_precision(0.4).choose(
@@ -181,7 +180,7 @@ JOURNALS = ("two strata", "alerts by chance", "two rounds", "repeated verdicts")
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", JOURNALS)
-def test_threshold_and_evaluate_say_the_same(month: Month, rareclass: Run, kind: str) -> None:
+def test_threshold_and_evaluate_say_the_same(month, kind):
     """One journal, threshold and measure have one number, whichever command is asked."""
     path, cuts = journal_of(month, kind), np.quantile(month.scores, [0.5, 0.8, 0.9, 0.97])
     checked = read_checked(month.model, month.table, path)
@@ -197,9 +196,9 @@ def test_threshold_and_evaluate_say_the_same(month: Month, rareclass: Run, kind:
         assert false.low <= false.value <= false.high
     numbers, new = (month.folder / name for name in ("n.json", "new.rareclass"))
     given = (month.table, "--journal", path, "--json", numbers, "--overwrite")
-    output_of(rareclass("threshold", month.model_path, *given, "--threshold", cut, "-o", new))
+    run("threshold", month.model_path, *given, "--threshold", cut, "-o", new)
     by_threshold = json.loads(numbers.read_text())
-    output_of(rareclass("evaluate", new, *given))
+    run("evaluate", new, *given)
     by_evaluate = json.loads(numbers.read_text())
     for name in ("precision", "recall"):
         assert by_threshold[name] == by_evaluate[name]
@@ -208,9 +207,7 @@ def test_threshold_and_evaluate_say_the_same(month: Month, rareclass: Run, kind:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", JOURNALS)
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_counts_as_met_where_the_estimate_meets_it(
-    month: Month, kind: str, rule: str
-) -> None:
+def test_a_rule_counts_as_met_where_the_estimate_meets_it(month, kind, rule):
     checked = read_checked(month.model, month.table, journal_of(month, kind))
     make = RULES[rule]
     n_lost = 0
@@ -234,13 +231,11 @@ def test_a_rule_counts_as_met_where_the_estimate_meets_it(
     [*(("--alerts", f"{n}/600") for n in (5, 20, 60, 150, 400)), ("--min-recall", "0.5"),
      ("--threshold", "0.7"), ("--alerts", "60/600", "--prevalence", "0.2")],
 )  # fmt: skip
-def test_alerts_are_counted_on_all_rows(
-    month: Month, rareclass: Run, words: tuple[str, ...]
-) -> None:
+def test_alerts_are_counted_on_all_rows(month, words):
     """Every row has a score: a budget needs no label, and no count is an estimate."""
     numbers = month.folder / "t.json"
     given = ("threshold", month.model_path, month.table, "--journal", month.checked)
-    output_of(rareclass(*given, *words, "--json", numbers))
+    run(*given, *words, "--json", numbers)
     found = json.loads(numbers.read_text())
     n_above = int((month.scores > found["threshold"]).sum())
     assert (found["alerts"], found["rows"]) == (n_above, 600)
@@ -253,7 +248,7 @@ def test_alerts_are_counted_on_all_rows(
     assert found["recall"]["low"] <= found["recall"]["value"] <= found["recall"]["high"]
 
 
-def test_a_report_counts_alerts_and_says_how_many_rows_were_checked(month: Month) -> None:
+def test_a_report_counts_alerts_and_says_how_many_rows_were_checked(month):
     options = ReportOptions(journal=month.checked)
     page = report_on_model(month.model, month.model_path, month.table, options).page
     n_above = int((month.scores > month.model.threshold).sum())
@@ -262,7 +257,7 @@ def test_a_report_counts_alerts_and_says_how_many_rows_were_checked(month: Month
     assert f"600 rows, {n_found} of {n_checked} checked" in page.subtitle
 
 
-def test_a_report_reads_the_checked_rows_with_their_weights(month: Month) -> None:
+def test_a_report_reads_the_checked_rows_with_their_weights(month):
     options = ReportOptions(journal=month.checked)
     rows = read_rows(month.model, month.table, options)
     assert rows.weight.sum() == pytest.approx(600)
@@ -274,10 +269,10 @@ def test_a_report_reads_the_checked_rows_with_their_weights(month: Month) -> Non
 
 
 @pytest.mark.thorough
-def test_a_report_weighs_the_checked_rows(month: Month, rareclass: Run) -> None:
+def test_a_report_weighs_the_checked_rows(month):
     numbers = month.folder / "r.json"
     words = ("report", month.model_path, month.table, "--journal", month.checked)
-    output_of(rareclass(*words, "-o", month.folder / "r.html", "--json", numbers))
+    run(*words, "-o", month.folder / "r.html", "--json", numbers)
     found = json.loads(numbers.read_text())
     measured = evaluate_checked(month.model, month.table, month.checked)
     assert found["checked_rows"]["recall"] == pytest.approx(measured.recall._asdict())
@@ -294,23 +289,21 @@ def test_a_report_weighs_the_checked_rows(month: Month, rareclass: Run) -> None:
         (("report", "--groups", "country", "-o", "x.html"), ErrorKind.COMBINATION),
     ],
 )
-def test_options_that_need_every_row_are_refused(
-    month: Month, rareclass: Run, words: tuple[str, ...], kind: ErrorKind
-) -> None:
+def test_options_that_need_every_row_are_refused(month, words, kind):
     given = (words[0], month.model_path, month.table, "--journal", month.checked, *words[1:])
-    refusal(rareclass(*given), kind)
+    refusal(invoke(*given), kind)
 
 
 # -- bad input ------------------------------------------------------------------------------------
 
 
-def test_a_journal_of_another_table_is_refused(month: Month) -> None:
+def test_a_journal_of_another_table_is_refused(month):
     journal = month.journal(fingerprint="0" * 32)
     with refused(ErrorKind.ROWS):
         evaluate_checked(month.model, month.table, journal.path)
 
 
-def test_random_rows_without_verdicts_are_refused(month: Month) -> None:
+def test_random_rows_without_verdicts_are_refused(month):
     journal = month.journal()
     journal.add_round(month.listed())
     journal.add(month.verdicts()[:-5])
@@ -318,7 +311,7 @@ def test_random_rows_without_verdicts_are_refused(month: Month) -> None:
         evaluate_checked(month.model, month.table, journal.path)
 
 
-def test_an_incomplete_round_beside_a_complete_one_does_not_count(month: Month) -> None:
+def test_an_incomplete_round_beside_a_complete_one_does_not_count(month):
     journal = month.journal()
     journal.add_round(month.listed())
     journal.add(month.verdicts())
@@ -330,7 +323,7 @@ def test_an_incomplete_round_beside_a_complete_one_does_not_count(month: Month) 
 
 
 @pytest.mark.parametrize("chance", [0.0, 1.5, -1.0])
-def test_chances_that_are_none_are_refused(month: Month, chance: float) -> None:
+def test_chances_that_are_none_are_refused(month, chance):
     column = pl.when(pl.col("reason") == "random").then(chance).otherwise(1.0).alias("chance")
     month.checks.with_columns(column).write_csv(month.checked)
     with refused(ErrorKind.SETTING, value=chance):
@@ -343,7 +336,7 @@ def test_chances_that_are_none_are_refused(month: Month, chance: float) -> None:
         evaluate_checked(month.model, month.table, journal.path)
 
 
-def test_no_checked_rare_row_is_refused(month: Month) -> None:
+def test_no_checked_rare_row_is_refused(month):
     month.checks.filter(pl.col("label") == "no").write_csv(month.checked)
     with refused(ErrorKind.LABELS):
         evaluate_checked(month.model, month.table, month.checked)
@@ -357,9 +350,7 @@ def test_no_checked_rare_row_is_refused(month: Month) -> None:
         ({"order": "o-none"}, ErrorKind.ROWS, "order", "o-none"),
     ],
 )
-def test_cells_of_checked_rows_that_cannot_be_are_refused(
-    month: Month, cells: dict[str, str], kind: ErrorKind, column: str, value: str
-) -> None:
+def test_cells_of_checked_rows_that_cannot_be_are_refused(month, cells, kind, column, value):
     first = pl.int_range(pl.len()) == 0
     changed = [
         pl.when(first).then(pl.lit(v)).otherwise(pl.col(k)).alias(k) for k, v in cells.items()
@@ -369,13 +360,13 @@ def test_cells_of_checked_rows_that_cannot_be_are_refused(
         evaluate_checked(month.model, month.table, month.checked)
 
 
-def test_a_csv_without_its_columns_is_refused(month: Month) -> None:
+def test_a_csv_without_its_columns_is_refused(month):
     month.checks.drop("reason").write_csv(month.checked)
     with refused(ErrorKind.MISSING_COLUMN):
         evaluate_checked(month.model, month.table, month.checked)
 
 
-def test_a_rare_class_that_the_model_does_not_know_is_refused(month: Month) -> None:
+def test_a_rare_class_that_the_model_does_not_know_is_refused(month):
     journal = month.journal(rare=("yes", "theft"))
     journal.add_round(month.listed())
     first, *others = month.verdicts()
@@ -384,7 +375,7 @@ def test_a_rare_class_that_the_model_does_not_know_is_refused(month: Month) -> N
         evaluate_checked(month.model, month.table, journal.path)
 
 
-def test_states_of_a_journal_weigh_the_whole_table(month: Month) -> None:
+def test_states_of_a_journal_weigh_the_whole_table(month):
     journal = month.journal()
     journal.add_round(month.listed())
     journal.add(month.verdicts())

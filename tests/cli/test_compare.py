@@ -3,7 +3,6 @@
 import json
 import warnings
 from datetime import datetime
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import ANY
@@ -12,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message, output_of
+from command_line import complaint, invoke, run
 from faults import refusal
 from rareclass.cli import compare as cli_compare
 from rareclass.cli.screen import output
@@ -40,7 +39,7 @@ def scored(n_rows: int = 120) -> dict[str, pl.DataFrame]:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> tuple[Path, Path]:
+def files(tmp_path):
     frames = scored()
     paths = tmp_path / "a.csv", tmp_path / "b.parquet"
     frames["a"].write_csv(paths[0])
@@ -49,9 +48,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.sampled(0)
-def test_weights_are_copies_and_rows_of_a_value_are_compared_alone(
-    tmp_path: Path, rareclass: Run
-) -> None:
+def test_weights_are_copies_and_rows_of_a_value_are_compared_alone(tmp_path):
     frames, n_rows = scored(), 120
     weight, kind = 1 + np.arange(n_rows) % 3, np.array(["x", "y", "z"])[np.arange(n_rows) // 50]
     first = frames["a"].with_columns(w=pl.Series(weight), kind=pl.Series(kind))
@@ -62,7 +59,7 @@ def test_weights_are_copies_and_rows_of_a_value_are_compared_alone(
     first.write_csv(paths[0])
     frames["b"].write_csv(paths[1])
     words = ("compare", *paths, *FLAGS, "--weight", "w", "--by", "kind")
-    done = rareclass(*words, "--json", "-")
+    done = invoke(*words, "--json", "-")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     y = (first["fraud"] == "yes").to_numpy()
@@ -79,21 +76,17 @@ def test_weights_are_copies_and_rows_of_a_value_are_compared_alone(
     assert set(told["by"]) == {"x", "y"}
     assert told["by"]["y"] == json.loads(json.dumps(alone.to_dict()))
     assert set(told["not_judged"]) == {"z"}
-    shown = " ".join(rareclass(*words).stdout.split())
+    shown = " ".join(invoke(*words).stdout.split())
     assert f"kind = y: {weight[own].sum()} rows" in shown
     assert f"kind = z: not compared, {told['not_judged']['z']}" in shown
-    assert "--by: no file has a column 'kin'" in message(rareclass(*words[:-1], "kin"))
+    assert "--by: no file has a column 'kin'" in complaint(*words[:-1], "kin")
     first.with_columns(w=pl.lit(-1.0)).write_csv(paths[0])
-    assert "--weight w is '-1.0' at row 1" in message(rareclass(*words))
+    assert "--weight w is '-1.0' at row 1" in complaint(*words)
 
 
-def test_score_files_are_matched_by_id(
-    files: tuple[Path, Path], tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_score_files_are_matched_by_id(files, tmp_path, monkeypatch):
     out = tmp_path / "found.json"
-    done = output_of(
-        rareclass("compare", *files, *FLAGS, "--id", "order", "--k", 20, "--json", out)
-    )
+    done = run("compare", *files, *FLAGS, "--id", "order", "--k", 20, "--json", out)
     frames = scored()
     y = (frames["a"]["fraud"] == "yes").to_numpy()
     columns = {"a": frames["a"]["score"].to_numpy(), "b": frames["b"]["margin"].to_numpy()}
@@ -105,23 +98,21 @@ def test_score_files_are_matched_by_id(
     assert "Precision at 20" in done
     for width in (80, 50):
         monkeypatch.setenv("COLUMNS", str(width))
-        done = rareclass("compare", *files, *FLAGS, "--id", "order")
+        done = invoke("compare", *files, *FLAGS, "--id", "order")
         assert done.exit_code == 0
         assert max(map(len, done.stdout.splitlines())) <= width
         assert "worse" in done.stdout
 
 
-def test_several_columns_of_one_file_with_the_truth_in_another(
-    tmp_path: Path, rareclass: Run
-) -> None:
+def test_several_columns_of_one_file_with_the_truth_in_another(tmp_path):
     frames = scored()
     both = pl.DataFrame({"one": frames["a"]["score"], "two": frames["b"]["margin"]})
     both.write_csv(tmp_path / "both.csv")
     frames["a"].select("order", "fraud").write_csv(tmp_path / "truth.csv")
-    done = output_of(rareclass(
+    done = run(
         "compare", tmp_path / "both.csv", *FLAGS, "--truth", tmp_path / "truth.csv",
         "--score", "one", "--score", "two", "--positive", "no",
-    ))  # fmt: skip
+    )  # fmt: skip
     assert "120 rows, 108 of them rare: fraud = no" in done
 
 
@@ -162,15 +153,7 @@ SPOILT = {
         ("disagree", False, ErrorKind.LABELS, ("fraud", 1, "no"), ("a.csv", "b.csv", "'yes'")),
     ],
 )
-def test_bad_files_are_named_and_nothing_is_written(
-    tmp_path: Path,
-    rareclass: Run,
-    name: str,
-    by_id: bool,
-    kind: ErrorKind,
-    place: tuple[Any, Any, Any],
-    facts: tuple[str, ...],
-) -> None:
+def test_bad_files_are_named_and_nothing_is_written(tmp_path, name, by_id, kind, place, facts):
     frames = scored()
     spoilt, change = SPOILT[name]
     frames[spoilt] = change(frames[spoilt])
@@ -178,16 +161,14 @@ def test_bad_files_are_named_and_nothing_is_written(
         frame.write_csv(tmp_path / f"{stem}.csv")
     out = tmp_path / "found.json"
     words = ("--id", "order") if by_id else ()
-    done = rareclass(
-        "compare", tmp_path / "a.csv", tmp_path / "b.csv", *FLAGS, *words, "--json", out
-    )
+    done = invoke("compare", tmp_path / "a.csv", tmp_path / "b.csv", *FLAGS, *words, "--json", out)
     error = refusal(done, kind, *facts)
     assert (error.column, error.row, error.value) == place
     assert not out.exists()
 
 
 @pytest.fixture
-def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_this_process(monkeypatch):
     """Let methods run here: a process of its own takes seconds to begin."""
 
     def here(*given: Any, **asked: Any) -> Any:
@@ -197,19 +178,11 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.sampled(0)
-def test_methods_on_the_same_folds(
-    train_csv: Path,
-    tmp_path: Path,
-    rareclass: Run,
-    in_this_process: None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_methods_on_the_same_folds(train_csv, tmp_path, in_this_process, monkeypatch):
     monkeypatch.setattr(peers, "find_spec", lambda name: None)
     out, numbers = tmp_path / "board.csv", tmp_path / "all.json"
     words = ("compare", train_csv, "--target", "fraud", "--folds", 2, "--methods")
-    done = output_of(
-        rareclass(*words, "mibc, logistic,catboost", "--k", 30, "--out", out, "--json", numbers)
-    )
+    done = run(*words, "mibc, logistic,catboost", "--k", 30, "--out", out, "--json", numbers)
     named = cli_compare.compare.__annotations__["methods"].__metadata__[0].help
     assert all(name in named for name in peers.PEERS)
     assert "Rare class: fraud = yes, 24 rows" in done
@@ -227,7 +200,7 @@ def test_methods_on_the_same_folds(
     assert "precision at 30" in [each["words"] for each in content["comparison"]["measures"]]
     for width in (80, 50):
         monkeypatch.setenv("COLUMNS", str(width))
-        done = rareclass(*words, "logistic", "--groups", "items", "--drop", "order")
+        done = invoke(*words, "logistic", "--groups", "items", "--drop", "order")
         assert done.exit_code == 0, done.output
         assert "in 8 groups" in " ".join(done.stdout.split())
         assert max(map(len, done.stdout.splitlines())) <= width
@@ -250,15 +223,10 @@ def test_methods_on_the_same_folds(
     ],
 )
 def test_bad_comparisons_of_methods_are_named(
-    train_csv: Path,
-    rareclass: Run,
-    in_this_process: None,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[object, ...],
-    answer: str,
-) -> None:
+    train_csv, in_this_process, monkeypatch, words, answer
+):
     monkeypatch.setattr(peers, "find_spec", lambda name: None)
-    assert answer in message(rareclass("compare", train_csv, *words))
+    assert answer in complaint("compare", train_csv, *words)
 
 
 SLOW = (
@@ -271,7 +239,7 @@ SLOW = (
     "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n in SLOW)) for n in peers.PEERS]
 )
 @pytest.mark.sampled(2)
-def test_every_method_learns_a_table(train_csv: Path, name: str) -> None:
+def test_every_method_learns_a_table(train_csv, name):
     asked = leaderboard.CompareSettings("fraud", (name,), folds=2, seconds=30.0)
     data = leaderboard.read_compared(open_table(train_csv), asked)
     with warnings.catch_warnings():
@@ -282,7 +250,7 @@ def test_every_method_learns_a_table(train_csv: Path, name: str) -> None:
     assert board.found.comparison.by("AUC").best.value > 0.8
 
 
-def test_preparations_learn_from_training_rows_alone() -> None:
+def test_preparations_learn_from_training_rows_alone():
     columns = [
         Column("n", "number", "", "number"),
         Column("w", "category", "", "string"),
@@ -312,7 +280,7 @@ def test_preparations_learn_from_training_rows_alone() -> None:
     assert again.transform(new)["c0"].astype(object).to_list() == ["(rarer values)"]
 
 
-def test_names_of_classes_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_of_classes_are_printed_as_they_are(capsys):
     run = SimpleNamespace(name="auto", is_judged=True)
     board = SimpleNamespace(runs=[run], of_classes={"auto": {"[late]": 0.5, ":x:": 0.25}})
     cli_compare._print_of_classes(output(), board)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import zipfile
 import polars as pl
 import pytest
 
-from cli.conftest import output_of
+from command_line import invoke, run
 from database_servers import PASSWORD, duckdb_file, sqlite_file
 from faults import refusal
 from rareclass.errors import ErrorKind
@@ -24,11 +24,11 @@ def postgresql_payments(postgresql, table):
     return postgresql.uri
 
 
-def test_a_query_is_learned_from_as_a_file_is(rareclass, postgresql_payments, table, tmp_path):
+def test_a_query_is_learned_from_as_a_file_is(postgresql_payments, table, tmp_path):
     table.write_parquet(tmp_path / "train.parquet")
     common = ("-t", "fraud", *QUICK)
-    one = rareclass("fit", tmp_path / "train.parquet", *common, "-o", tmp_path / "file.rareclass")
-    other = rareclass("fit", postgresql_payments, *ALL, *common, "-o", tmp_path / "query.rareclass")
+    one = invoke("fit", tmp_path / "train.parquet", *common, "-o", tmp_path / "file.rareclass")
+    other = invoke("fit", postgresql_payments, *ALL, *common, "-o", tmp_path / "query.rareclass")
     assert (one.exit_code, other.exit_code) == (0, 0), other.output
     of_file, of_query = (done.stdout.splitlines()[0].partition(": ")[2] for done in (one, other))
     assert of_file.startswith("240 rows")
@@ -37,7 +37,7 @@ def test_a_query_is_learned_from_as_a_file_is(rareclass, postgresql_payments, ta
         ("file", tmp_path / "train.parquet", ()),
         ("query", postgresql_payments, ALL),
     ]:
-        scored = rareclass(
+        scored = invoke(
             "score", tmp_path / f"{model}.rareclass", data, *query, "--id", "order",
             "-o", tmp_path / f"{model}.csv", "--json", tmp_path / f"{model}.json",
         )  # fmt: skip
@@ -49,7 +49,7 @@ def test_a_query_is_learned_from_as_a_file_is(rareclass, postgresql_payments, ta
 
 
 @pytest.mark.thorough
-def test_no_password_in_what_is_kept(rareclass, postgresql_payments, tmp_path):
+def test_no_password_in_what_is_kept(postgresql_payments, tmp_path):
     asked, model = (postgresql_payments, *ALL), tmp_path / "m.rareclass"
     page = ("--report", tmp_path / "fit.html")
     runs = [
@@ -59,7 +59,7 @@ def test_no_password_in_what_is_kept(rareclass, postgresql_payments, tmp_path):
     ]
     runs += [("report", model, *asked, "-o", tmp_path / "r.html")]
     for words in runs:
-        done = rareclass(*words)
+        done = invoke(*words)
         assert done.exit_code == 0, done.output
         assert PASSWORD not in done.output
     _no_password_in_files_of(tmp_path)
@@ -75,21 +75,21 @@ def _no_password_in_files_of(folder):
 
 
 @pytest.mark.thorough
-def test_large_tables_stay_on_disk(rareclass, postgresql_payments, tmp_path):
-    output_of(rareclass(
+def test_large_tables_stay_on_disk(postgresql_payments, tmp_path):
+    run(
         "fit", postgresql_payments, "--query",
         "SELECT p.*, g AS k FROM payments p, generate_series(1, 60) g", "--drop", "order",
         "-t", "fraud", "--method", "rankrc", "--lam", "1", "--memory", "100MiB",
         "--holdout", "0", "-o", tmp_path / "m.rareclass",
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("make", [sqlite_file, duckdb_file])
-def test_files_of_databases(rareclass, make, table, tmp_path):
+def test_files_of_databases(make, table, tmp_path):
     uri = make(tmp_path / "shop.db", "payments", table.to_arrow())
-    output_of(rareclass("fit", uri, *ALL, "-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass"))
-    judged = rareclass("evaluate", tmp_path / "m.rareclass", uri, *ALL)
+    run("fit", uri, *ALL, "-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass")
+    judged = invoke("evaluate", tmp_path / "m.rareclass", uri, *ALL)
     assert judged.stdout.startswith("the query: 240 rows, 24 of them rare"), judged.output
 
 
@@ -116,9 +116,9 @@ def test_files_of_databases(rareclass, make, table, tmp_path):
         (("{uri}x", *ALL), ErrorKind.CONNECTION, ('"postgresx"',)),
     ],
 )
-def test_faults(rareclass, postgresql_payments, tmp_path, words, kind, facts):
+def test_faults(postgresql_payments, tmp_path, words, kind, facts):
     words = [word.format(uri=postgresql_payments) for word in words]
-    done = rareclass("fit", *words, "-t", "fraud", "-o", tmp_path / "m.rareclass")
+    done = invoke("fit", *words, "-t", "fraud", "-o", tmp_path / "m.rareclass")
     refusal(done, kind, *facts)
     assert PASSWORD not in done.output
     assert "hush" not in done.output
@@ -132,9 +132,9 @@ def test_faults(rareclass, postgresql_payments, tmp_path, words, kind, facts):
         (("stream", "{uri}", "-t", "fraud", "--checkpoint", "run"), ErrorKind.UNSUPPORTED),
     ],
 )
-def test_scores_and_streams_are_files(rareclass, words, kind, tmp_path, monkeypatch):
+def test_scores_and_streams_are_files(words, kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = rareclass(*(word.format(uri="postgresql://u:hush@h/d") for word in words))
+    done = invoke(*(word.format(uri="postgresql://u:hush@h/d") for word in words))
     refusal(done, kind, "@h/d", ".csv" if kind is ErrorKind.SETTING else "CSV")
     assert "hush" not in done.output
     assert not list(tmp_path.iterdir())

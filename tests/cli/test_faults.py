@@ -15,10 +15,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, message, purchases
 from cli.conftest import fit_in_vain as fit
+from command_line import QUICK, complaint, invoke, run
 from draws import quick
 from faults import refusal, refused
+from made_tables import purchases
 from rareclass.cli.app import app
 from rareclass.errors import ErrorKind
 from rareclass.fit.demo import FILES, PaymentSettings, write_payments
@@ -92,37 +93,30 @@ def with_cell(column: str, row: int, text: str) -> Change:
         (None, ("--keep", "fraud"), ["both --keep and --target"]),
     ],
 )
-def test_what_cannot_be_learned_is_refused(
-    tmp_path: Path,
-    table: pl.DataFrame,
-    rareclass: Run,
-    change: Change | None,
-    words: tuple[str, ...],
-    answers: list[str],
-) -> None:
+def test_what_cannot_be_learned_is_refused(tmp_path, table, change, words, answers):
     path = write(tmp_path / "t.csv", table if change is None else change(table))
-    said = fit(rareclass, path, *words)
+    said = fit(path, *words)
     for each in answers:
         assert each in said
 
 
-def test_a_parquet_file_without_rows(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
+def test_a_parquet_file_without_rows(tmp_path, table):
     table.head(0).write_parquet(tmp_path / "t.parquet")
-    assert "no rows" in fit(rareclass, tmp_path / "t.parquet")
+    assert "no rows" in fit(tmp_path / "t.parquet")
 
 
-def test_target_not_given_lists_the_columns(train_csv: Path, rareclass: Run) -> None:
-    said = message(rareclass("fit", train_csv, "--out", train_csv.parent / "m.rareclass"))
+def test_target_not_given_lists_the_columns(train_csv):
+    said = complaint("fit", train_csv, "--out", train_csv.parent / "m.rareclass")
     assert "--target is missing" in said
     assert "amount" in said
 
 
-def test_text_in_a_number_column_when_scoring(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_text_in_a_number_column_when_scoring(fitted, tmp_path):
     new = tmp_path / "new.csv"
     new.write_text("order,amount,items,country,member\na,1,2,DE,true\nb,lots,2,DE,true\n")
     out = tmp_path / "s.csv"
     out.write_text("old")
-    said = message(rareclass("score", fitted / "model.rareclass", new, "--out", out, "--overwrite"))
+    said = complaint("score", fitted / "model.rareclass", new, "--out", out, "--overwrite")
     assert "Column 'amount' holds text 'lots' at row 2" in said
     assert "leave it empty" in said
     assert out.read_text() == "old"
@@ -148,86 +142,72 @@ def test_text_in_a_number_column_when_scoring(fitted: Path, tmp_path: Path, rare
     ],
 )
 def test_what_cannot_be_scored_or_judged_is_refused(
-    fitted: Path,
-    tmp_path: Path,
-    rareclass: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Change | None,
-    words: tuple[str, ...],
-    answers: list[str],
-) -> None:
+    fitted, tmp_path, monkeypatch, change, words, answers
+):
     monkeypatch.chdir(tmp_path)
     new = write(tmp_path / "new.csv", purchases() if change is None else change(purchases()))
-    said = message(rareclass(words[0], fitted / "model.rareclass", new, *words[1:]))
+    said = complaint(words[0], fitted / "model.rareclass", new, *words[1:])
     for each in answers:
         assert each in said
 
 
-def test_files_that_are_missing_empty_cut_short_or_something_else(
-    tmp_path: Path, table: pl.DataFrame, rareclass: Run
-) -> None:
-    assert "no file" in fit(rareclass, tmp_path / "none.csv")
+def test_files_that_are_missing_empty_cut_short_or_something_else(tmp_path, table):
+    assert "no file" in fit(tmp_path / "none.csv")
     (tmp_path / "empty.csv").write_bytes(b"")
-    assert "is empty (0 bytes)" in fit(rareclass, tmp_path / "empty.csv")
+    assert "is empty (0 bytes)" in fit(tmp_path / "empty.csv")
     (tmp_path / "blank.csv").write_bytes(b"\n\n")
-    assert "holds no text" in fit(rareclass, tmp_path / "blank.csv")
+    assert "holds no text" in fit(tmp_path / "blank.csv")
     packed = gzip.compress(purchases(30_000).write_csv().encode())
     (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) * 2 // 3])
-    assert "cut short or damaged" in fit(rareclass, tmp_path / "cut.csv.gz")
+    assert "cut short or damaged" in fit(tmp_path / "cut.csv.gz")
     (tmp_path / "fake.csv.gz").write_text("a,b\n1,2\n")
-    assert "named like a gzip file but is not one" in fit(rareclass, tmp_path / "fake.csv.gz")
+    assert "named like a gzip file but is not one" in fit(tmp_path / "fake.csv.gz")
     table.write_parquet(tmp_path / "whole.parquet")
     whole = (tmp_path / "whole.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
-    assert "cut short or damaged" in fit(rareclass, tmp_path / "cut.parquet")
+    assert "cut short or damaged" in fit(tmp_path / "cut.parquet")
     table.write_csv(tmp_path / "fake.parquet")
-    assert "not one" in fit(rareclass, tmp_path / "fake.parquet")
+    assert "not one" in fit(tmp_path / "fake.parquet")
     (tmp_path / "bytes.csv").write_bytes(bytes(range(256)) * 10)
-    assert "not a text file" in fit(rareclass, tmp_path / "bytes.csv")
+    assert "not a text file" in fit(tmp_path / "bytes.csv")
 
 
-def test_csv_oddities(tmp_path: Path, rareclass: Run) -> None:
+def test_csv_oddities(tmp_path):
     (tmp_path / "headless.csv").write_text("1,2,0\n3,4,1\n")
-    assert "holds numbers, not column names" in fit(rareclass, tmp_path / "headless.csv")
+    assert "holds numbers, not column names" in fit(tmp_path / "headless.csv")
     (tmp_path / "ragged.csv").write_text("a,b,fraud\n1,2,yes\n1,no\n")
-    assert "row 2 (line 3)" in fit(rareclass, tmp_path / "ragged.csv")
+    assert "row 2 (line 3)" in fit(tmp_path / "ragged.csv")
     (tmp_path / "twice.csv").write_text("a,a,fraud\n1,2,yes\n")
-    assert "--target: there is no column 'frau'" in fit(
-        rareclass, tmp_path / "twice.csv", "--target", "frau"
-    )
+    assert "--target: there is no column 'frau'" in fit(tmp_path / "twice.csv", "--target", "frau")
 
 
-def test_svmlight_line_that_is_not(tmp_path: Path, rareclass: Run) -> None:
+def test_svmlight_line_that_is_not(tmp_path):
     path = tmp_path / "t.svmlight"
     path.write_text("1 3:1\n-1 what is this\n")
-    assert "line 2 is not svmlight" in fit(rareclass, path)
+    assert "line 2 is not svmlight" in fit(path)
 
 
-def test_unwritable_output_is_found_before_training(
-    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unwritable_output_is_found_before_training(train_csv, monkeypatch):
     def never(*_: object) -> None:
         raise AssertionError("trained")
 
     monkeypatch.setattr("rareclass.fit.training_set.read_training_set", never)
     folder = train_csv.parent
-    said = fit(rareclass, train_csv, "--out", folder / "nowhere" / "m.rareclass")
+    said = fit(train_csv, "--out", folder / "nowhere" / "m.rareclass")
     assert "does not exist" in said
     assert f"mkdir -p {folder / 'nowhere'}" in said
-    said = fit(rareclass, train_csv, "--out", folder / "no where" / "m.rareclass")
+    said = fit(train_csv, "--out", folder / "no where" / "m.rareclass")
     assert f"mkdir -p '{folder / 'no where'}'" in said
-    assert "is a folder" in fit(rareclass, train_csv, "--out", folder)
+    assert "is a folder" in fit(train_csv, "--out", folder)
     for name in ("m.rareclass", "a/b/m.rareclass"):  # no folder can be made there
-        said = fit(rareclass, train_csv, "--out", train_csv / name)
+        said = fit(train_csv, "--out", train_csv / name)
         assert f"{train_csv} is not a folder" in said
         assert "mkdir" not in said
-    assert "There is no file" in message(
-        rareclass("fit", train_csv / "t.csv", "-t", "a", "-o", "m")
-    )
-    assert "is the training file" in fit(rareclass, train_csv, "--out", train_csv)
+    assert "There is no file" in complaint("fit", train_csv / "t.csv", "-t", "a", "-o", "m")
+    assert "is the training file" in fit(train_csv, "--out", train_csv)
 
 
-def test_damaged_model_files(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_damaged_model_files(fitted, tmp_path):
     whole = (fitted / "model.rareclass").read_bytes()
     flipped = bytearray(whole)
     with zipfile.ZipFile(fitted / "model.rareclass") as archive:
@@ -241,26 +221,24 @@ def test_damaged_model_files(fitted: Path, tmp_path: Path, rareclass: Run) -> No
     ):
         path = tmp_path / name
         path.write_bytes(content)
-        said = message(rareclass("score", path, fitted / "new.csv", "--out", tmp_path / "s.csv"))
+        said = complaint("score", path, fitted / "new.csv", "--out", tmp_path / "s.csv")
         assert "damaged" in said or "not a model file" in said
-    said = message(rareclass("evaluate", tmp_path / "none.rareclass", fitted / "new.csv"))
+    said = complaint("evaluate", tmp_path / "none.rareclass", fitted / "new.csv")
     assert "does not exist" in said
 
 
-def test_an_unknown_kind_in_a_file_is_named_and_nothing_is_built(
-    fitted: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_an_unknown_kind_in_a_file_is_named_and_nothing_is_built(fitted, tmp_path):
     path = tmp_path / "foreign.rareclass"
     with (fitted / "model.rareclass").open("rb") as file:
         stored = read_stored(file)
     stored.tree["parts"]["estimator"] = {"/": "os.system", "state": {"command": "true"}}
     with path.open("wb") as file:
         write_stored(file, stored)
-    said = message(rareclass("evaluate", path, fitted / "new.csv"))
+    said = complaint("evaluate", path, fitted / "new.csv")
     assert "there is no kind 'os.system'" in said
 
 
-def test_a_file_of_another_kind_or_format(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_a_file_of_another_kind_or_format(fitted, tmp_path):
     path = tmp_path / "other.rareclass"
     for tree, said in (
         ({"a": 1}, "is not a model file"),
@@ -269,26 +247,24 @@ def test_a_file_of_another_kind_or_format(fitted: Path, tmp_path: Path, rareclas
     ):
         with path.open("wb") as file:
             write_stored(file, Stored(tree, {}))
-        assert said in message(rareclass("evaluate", path, fitted / "new.csv"))
+        assert said in complaint("evaluate", path, fitted / "new.csv")
 
 
-def test_an_unknown_option(train_csv: Path, rareclass: Run) -> None:
-    assert "No such option" in message(rareclass("fit", train_csv, "--targte", "x"))
+def test_an_unknown_option(train_csv):
+    assert "No such option" in complaint("fit", train_csv, "--targte", "x")
 
 
-def test_fit_says_what_memory_it_needs(train_csv: Path, rareclass: Run) -> None:
-    said = fit(rareclass, train_csv, "--memory", "1MB")
+def test_fit_says_what_memory_it_needs(train_csv):
+    said = fit(train_csv, "--memory", "1MB")
     assert re.search(r"needs about \d+\.\d MiB", said)
     assert "976.6 KiB may be used" in said
 
 
-def test_too_many_rare_rows_for_the_memory(
-    fitted: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_rare_rows_for_the_memory(fitted, tmp_path, monkeypatch):
     monkeypatch.setattr("rareclass.fit.memory_plan._LEAST_KERNEL_MEMORY", 1000)
     monkeypatch.setattr("rareclass.fit.memory_plan._MOST_KERNEL_MEMORY", 1000)
     train = write(tmp_path / "t.csv", purchases())
-    said = fit(rareclass, train, "--method", "rankrc", "--lam", 1)
+    said = fit(train, "--method", "rankrc", "--lam", 1)
     assert "18 distinct rare rows" in said
     assert "--method mibc" in said
     assert "Raise --memory" in said
@@ -301,19 +277,19 @@ def copied(fitted: Path, folder: Path) -> tuple[Path, Path]:
     return folder / "model.rareclass", folder / "new.csv"
 
 
-def test_demo_leaves_files_alone_that_it_did_not_write(tmp_path: Path, rareclass: Run) -> None:
+def test_demo_leaves_files_alone_that_it_did_not_write(tmp_path):
     for name in FILES:
         folder = tmp_path / name.replace(".", "-")
         folder.mkdir()
         (folder / name).write_text("id,amount\n1,2\n")
-        said = message(rareclass("demo", "--out", folder))
+        said = complaint("demo", "--out", folder)
         assert "no rareclass demo wrote it" in said
         assert "--out" in said
         assert (folder / name).read_text() == "id,amount\n1,2\n"
         assert [path.name for path in folder.iterdir()] == [name]
 
 
-def test_demo_may_be_run_again_in_its_folder(tmp_path: Path) -> None:
+def test_demo_may_be_run_again_in_its_folder(tmp_path):
     few = PaymentSettings(n_days=8, payments_a_day=20)
     weeks = write_payments(tmp_path, settings=few)
     (tmp_path / "model.rareclass").write_bytes(b"of an earlier run")
@@ -322,15 +298,15 @@ def test_demo_may_be_run_again_in_its_folder(tmp_path: Path) -> None:
     assert weeks.train.read_text() != before
 
 
-def test_outputs_never_replace_inputs(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_outputs_never_replace_inputs(fitted, tmp_path):
     model, new = copied(fitted, tmp_path)
     before = model.read_bytes(), new.read_bytes()
-    said = message(rareclass("evaluate", model, new, "--json", new))
+    said = complaint("evaluate", model, new, "--json", new)
     assert "--json" in said
     assert "is the file to be read" in said
-    assert "is the model" in message(rareclass("evaluate", model, new, "--json", model))
+    assert "is the model" in complaint("evaluate", model, new, "--json", model)
     (tmp_path / "m.csv").hardlink_to(model)
-    assert "is the model" in message(rareclass("score", model, new, "--out", tmp_path / "m.csv"))
+    assert "is the model" in complaint("score", model, new, "--out", tmp_path / "m.csv")
     assert (model.read_bytes(), new.read_bytes()) == before
 
 
@@ -339,7 +315,7 @@ def test_outputs_never_replace_inputs(fitted: Path, tmp_path: Path, rareclass: R
     "verb",
     ["score", *(pytest.param(verb, marks=pytest.mark.thorough) for verb in ("fit", "evaluate"))],
 )
-def test_a_full_disk(fitted: Path, tmp_path: Path, verb: str) -> None:
+def test_a_full_disk(fitted, tmp_path, verb):
     model, new = copied(fitted, tmp_path)
     words = {
         "fit": ["fit", new, "--target", "fraud", *QUICK, "--out", tmp_path / "m.rareclass"],
@@ -364,19 +340,17 @@ def test_a_full_disk(fitted: Path, tmp_path: Path, verb: str) -> None:
 @pytest.mark.parametrize(
     "cells", quick(2, [pl.int_ranges(0, 2), pl.duration(days=1), pl.struct(a=1), pl.lit(b"x")])
 )
-def test_id_that_a_csv_file_cannot_hold(
-    fitted: Path, tmp_path: Path, rareclass: Run, cells: pl.Expr
-) -> None:
+def test_id_that_a_csv_file_cannot_hold(fitted, tmp_path, cells):
     new = tmp_path / "new.parquet"
     purchases().with_columns(tag=cells).write_parquet(new)
     model = fitted / "model.rareclass"
-    said = message(rareclass("score", model, new, "--out", tmp_path / "s.csv", "--id", "tag"))
+    said = complaint("score", model, new, "--out", tmp_path / "s.csv", "--id", "tag")
     assert "--id tag: cells of type" in said
     out = tmp_path / "s.parquet"
-    assert rareclass("score", model, new, "--out", out, "--id", "tag").exit_code == 0
+    run("score", model, new, "--out", out, "--id", "tag")
 
 
-def test_model_that_is_an_encrypted_zip(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_model_that_is_an_encrypted_zip(fitted, tmp_path):
     packed = bytearray((fitted / "model.rareclass").read_bytes())
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         start = packed.find(signature)
@@ -385,34 +359,34 @@ def test_model_that_is_an_encrypted_zip(fitted: Path, tmp_path: Path, rareclass:
             start = packed.find(signature, start + 4)
     path = tmp_path / "secret.rareclass"
     path.write_bytes(packed)
-    assert "encrypted" in message(rareclass("evaluate", path, fitted / "new.csv"))
+    assert "encrypted" in complaint("evaluate", path, fitted / "new.csv")
 
 
-def test_pipes_and_devices(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_pipes_and_devices(fitted, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     model, new = fitted / "model.rareclass", fitted / "new.csv"
-    said = message(rareclass("score", model, pipe, "--out", tmp_path / "s.csv"))
+    said = complaint("score", model, pipe, "--out", tmp_path / "s.csv")
     assert "is a pipe or a device" in said
     assert "a file first" in said
-    assert "is a pipe or a device" in message(
-        rareclass("fit", pipe, "--target", "y", "--out", tmp_path / "m.rareclass")
+    assert "is a pipe or a device" in complaint(
+        "fit", pipe, "--target", "y", "--out", tmp_path / "m.rareclass"
     )
-    assert "not a regular file" in message(rareclass("evaluate", pipe, new))
-    assert "is a pipe or a device" in message(rareclass("evaluate", model, new, "--json", pipe))
+    assert "not a regular file" in complaint("evaluate", pipe, new)
+    assert "is a pipe or a device" in complaint("evaluate", model, new, "--json", pipe)
 
 
-def test_a_parquet_file_has_no_separator(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_a_parquet_file_has_no_separator(fitted, tmp_path):
     new = tmp_path / "new.parquet"
     purchases().write_parquet(new)
-    said = message(rareclass("evaluate", fitted / "model.rareclass", new, "--separator", ";"))
+    said = complaint("evaluate", fitted / "model.rareclass", new, "--separator", ";")
     assert "is a Parquet file" in said
 
 
-def test_numbers_with_commas_that_may_be_thousands(tmp_path: Path, rareclass: Run) -> None:
+def test_numbers_with_commas_that_may_be_thousands(tmp_path):
     rows = [f"{k % 7 + 1},{k:03}\t{'yes' if k % 10 == 3 else 'no'}\n" for k in range(100)]
     (tmp_path / "t.csv").write_text("amount\tfraud\n" + "".join(rows))
-    said = fit(rareclass, tmp_path / "t.csv")
+    said = fit(tmp_path / "t.csv")
     assert "Column 'amount' holds numbers with commas" in said
     assert "'1,000' at row 1" in said
     assert "--category amount" in said
@@ -428,7 +402,7 @@ def options_of_all() -> list[tuple[str, str, Any]]:
     ]
 
 
-def test_an_empty_name_is_no_folder_whatever_takes_a_name(rareclass: Run) -> None:
+def test_an_empty_name_is_no_folder_whatever_takes_a_name():
     """An unset variable of a script would otherwise mean all tables of the folder where it runs."""
     places = [
         (name, setting)
@@ -450,10 +424,10 @@ def test_an_empty_name_is_no_folder_whatever_takes_a_name(rareclass: Run) -> Non
         ("audit", "", "--target", "y", "--out", "a.csv"),
         ("review", "", "--journal", "j", "--target", "y"),
     ):
-        refusal(rareclass(*words), ErrorKind.SETTING, "empty")
+        refusal(invoke(*words), ErrorKind.SETTING, "empty")
 
 
-def test_a_seed_is_one_that_every_generator_takes() -> None:
+def test_a_seed_is_one_that_every_generator_takes():
     seeds = {command: a.__metadata__[0] for command, name, a in options_of_all() if name == "seed"}
     assert len(seeds) > 5
     for command, setting in seeds.items():

@@ -1,13 +1,13 @@
 """``rareclass fit`` on a table that it leaves on disk."""
 
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, output_of, purchases
+from command_line import QUICK, invoke, run
 from faults import refusal
+from made_tables import purchases
 from rareclass import RareClassifier
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.facts import facts_as_json
@@ -16,15 +16,13 @@ from rareclass.scratch_file import Scratch
 
 
 @pytest.fixture
-def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def on_disk(monkeypatch):
     """Make every table a large one."""
     monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", 1e12)
 
 
 @pytest.mark.usefixtures("on_disk")
-def test_same_model_and_messages_and_a_note(
-    tmp_path: Path, fitted: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_same_model_and_messages_and_a_note(tmp_path, fitted, monkeypatch):
     folders = []
     start = Scratch.__init__
 
@@ -36,9 +34,7 @@ def test_same_model_and_messages_and_a_note(
     (tmp_path / "scratch").mkdir()
     out = tmp_path / "m.rareclass"
     words = ("-t", "fraud", "--method", "rankrc", "--lam", "2^-4", "--out", out)
-    said = output_of(
-        rareclass("fit", fitted / "train.csv", *words, "--scratch", tmp_path / "scratch")
-    )
+    said = run("fit", fitted / "train.csv", *words, "--scratch", tmp_path / "scratch")
     assert "read from disk in pieces" in said
     assert "encoder is fitted on 240 rows" in said
     assert "fraud = yes, 24 rows (10.00%)" in said
@@ -57,9 +53,7 @@ def test_same_model_and_messages_and_a_note(
 
 
 @pytest.mark.usefixtures("on_disk")
-def test_a_combination_learns_from_a_sample_that_stands_for_all(
-    tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_combination_learns_from_a_sample_that_stands_for_all(tmp_path, monkeypatch):
     """All rare rows and some others, whose weights add up to all."""
     seen: list[tuple[int, int, float]] = []
     fit = RareClassifier.fit
@@ -77,18 +71,18 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(
     monkeypatch.setattr("rareclass.fit.memory_plan.MOST_SAMPLED", 300)
     purchases(1000).write_parquet(tmp_path / "t.parquet")
     model, words = tmp_path / "m.rareclass", ("--target", "fraud", *QUICK)
-    said = output_of(rareclass("fit", tmp_path / "t.parquet", *words, "--out", model))
+    said = run("fit", tmp_path / "t.parquet", *words, "--out", model)
     assert "300 rows at most" in said
     assert seen == [(300, 100, pytest.approx(900, abs=3))]
-    assert rareclass("evaluate", model, tmp_path / "t.parquet").exit_code == 0
+    run("evaluate", model, tmp_path / "t.parquet")
 
 
 @pytest.mark.usefixtures("on_disk")
-def test_faults_are_named_and_nothing_is_left(tmp_path: Path, rareclass: Run) -> None:
+def test_faults_are_named_and_nothing_is_left(tmp_path):
     def refused(kind: ErrorKind, *facts: object, more: tuple[object, ...] = ()) -> InputError:
         before = set(tmp_path.iterdir())
         options = ("--target", "fraud", "--out", tmp_path / "m.rareclass")
-        error = refusal(rareclass("fit", tmp_path / "t.csv", *options, *more), kind, *facts)
+        error = refusal(invoke("fit", tmp_path / "t.csv", *options, *more), kind, *facts)
         assert set(tmp_path.iterdir()) == before
         return error
 

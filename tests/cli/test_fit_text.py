@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, purchases
+from command_line import QUICK, invoke, run
+from made_tables import purchases
 from rareclass.cli.fit_text import _other_rule
 from rareclass.cli.screen import folded_command
 from rareclass.decide.threshold_rule import ThresholdRule, default_thresholds
@@ -48,13 +49,11 @@ def next_commands(text: str) -> list[list[str]]:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("table", [payments, numbers, words])
-def test_a_first_fit_is_short_and_names_commands_that_run(
-    table, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_fit_is_short_and_names_commands_that_run(table, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", str(MOST_COLUMNS))
     path, target = table(Path())
-    fitted = rareclass("fit", path, "--target", target, *QUICK, "--out", "model.rareclass")
+    fitted = invoke("fit", path, "--target", target, *QUICK, "--out", "model.rareclass")
     assert fitted.exit_code == 0, fitted.output
     lines = fitted.stdout.splitlines()
     assert len(lines) <= MOST_LINES
@@ -62,23 +61,18 @@ def test_a_first_fit_is_short_and_names_commands_that_run(
     commands = next_commands(fitted.stdout)
     assert [command[0] for command in commands] == ["report", "threshold", "score"]
     for command in commands if table is words else []:
-        done = rareclass(*command)
-        assert done.exit_code == 0, done.output
+        run(*command)
     if table is words:
         assert Path("model.html").is_file()
         assert pl.read_csv("model_scores.csv").height == pl.read_csv(path).height
 
 
-def test_details_have_what_the_short_form_leaves_out(
-    tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_details_have_what_the_short_form_leaves_out(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path, target = numbers(Path())
     said = {}
     for option in ("--no-baseline", "--details"):
-        done = rareclass(
-            "fit", path, "-t", target, *QUICK, "-o", "m.rareclass", "--overwrite", option
-        )
+        done = invoke("fit", path, "-t", target, *QUICK, "-o", "m.rareclass", "--overwrite", option)
         assert done.exit_code == 0, done.output
         said[option] = done.stdout
     short, details = said["--no-baseline"], said["--details"]
@@ -92,28 +86,26 @@ def test_details_have_what_the_short_form_leaves_out(
     assert "\nSaved m.rareclass" in details
 
 
-def test_commands_of_a_model_without_held_out_rows_run(
-    tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_of_a_model_without_held_out_rows_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     purchases().write_csv("train.csv")
     quick = ("--method", "rankrc", "--lam", 0.1, "--holdout", 0)
-    done = rareclass("fit", "train.csv", "-t", "fraud", *quick, "-o", "my model.rareclass")
+    done = invoke("fit", "train.csv", "-t", "fraud", *quick, "-o", "my model.rareclass")
     assert done.exit_code == 0, done.output
     commands = next_commands(done.stdout)
     assert [command[0] for command in commands] == ["show", "evaluate", "score"]
-    assert [rareclass(*command).exit_code for command in commands] == [0, 0, 0]
+    assert [invoke(*command).exit_code for command in commands] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("width", [10, 30, 80, 400])
-def test_a_folded_command_is_the_command(width: int) -> None:
+def test_a_folded_command_is_the_command(width):
     command = "rareclass fit 'my table.csv' --target fraud --cost fp=1,fn=2 --out m.rareclass"
     lines = folded_command(command, width)
     assert shlex.split("\n".join(lines).replace("\\\n", "")) == shlex.split(command)
     assert len(lines) == {10: 4, 30: 4, 80: 1, 400: 1}[width]
 
 
-def test_another_threshold_is_one_that_the_command_takes() -> None:
+def test_another_threshold_is_one_that_the_command_takes():
     """Whatever share of the rows is called rare, also nearly all of them."""
     scores = np.arange(2000.0)
     for share in (1e-4, 0.001, 0.05, 0.5, 0.94, 0.951, 0.9996, 1.0):

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from typer.testing import Result
 
-from cli.conftest import Run, message, output_of
+from command_line import invoke, message, run
 from faults import refusal
 from rareclass import machine as progress
 from rareclass.errors import ErrorKind
@@ -49,7 +49,7 @@ def payments(n_rows: int = 300) -> pl.DataFrame:
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     path = tmp_path / "payments.csv"
     payments().write_csv(path)
     return path
@@ -62,22 +62,22 @@ def words(data: Path, *more: object) -> list[object]:
     return ["hunt", data, *target, *rare, *out, *more]
 
 
-def refuse(rareclass: Run, data: Path, *more: object) -> str:
+def refuse(data: Path, *more: object) -> str:
     """Return what a refused hunt says; check that it leaves nothing behind."""
-    return message(hunt_in_vain(rareclass, data, *more))
+    return message(hunt_in_vain(data, *more))
 
 
-def hunt_in_vain(rareclass: Run, data: Path, *more: object) -> Result:
+def hunt_in_vain(data: Path, *more: object) -> Result:
     """Hunt, and check that it leaves nothing behind."""
     before = sorted(path.name for path in data.parent.iterdir())
-    done = rareclass(*words(data, *more))
+    done = invoke(*words(data, *more))
     assert sorted(path.name for path in data.parent.iterdir()) == before
     return done
 
 
 @pytest.mark.sampled(0)
-def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run) -> None:
-    shown = output_of(rareclass(*words(data, "--cleared", "ok", *FEW)))
+def test_hunt_prints_a_summary_and_writes_the_folder(data):
+    shown = run(*words(data, "--cleared", "ok", *FEW))
     assert "300 rows, 3 columns used" in shown
     for fact in ("fraud (6)", "cleared 24", "unlabelled 270", "payment (", "F1", "95 %"):
         assert fact in shown
@@ -105,14 +105,14 @@ def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run)
 
 
 @pytest.mark.thorough
-def test_formats_find_the_same_rows(data: Path, rareclass: Run) -> None:
+def test_formats_find_the_same_rows(data):
     table, folder = payments(), data.parent
     table.write_parquet(folder / "payments.parquet")
     (folder / "payments.csv.gz").write_bytes(gzip.compress(table.write_csv().encode()))
     found = []
     for name in ("payments.csv", "payments.parquet", "payments.csv.gz"):
         out = folder / f"out-{name}"
-        output_of(rareclass(*words(folder / name, "--cleared", "ok", *FEW, "--out", out)))
+        run(*words(folder / name, "--cleared", "ok", *FEW, "--out", out))
         is_parquet = name.endswith("parquet")
         read = pl.read_parquet if is_parquet else pl.read_csv
         found.append(read(out / ("found.parquet" if is_parquet else "found.csv")))
@@ -124,11 +124,9 @@ def test_formats_find_the_same_rows(data: Path, rareclass: Run) -> None:
 
 
 @pytest.mark.sampled(0)
-def test_no_line_is_wider_than_a_narrow_terminal(
-    data: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_line_is_wider_than_a_narrow_terminal(data, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
-    result = rareclass(*words(data, "--cleared", "ok", *FEW))
+    result = invoke(*words(data, "--cleared", "ok", *FEW))
     paths = [line for line in result.stdout.splitlines() if str(data.parent) in line]
     assert len(paths) == 5
     others = [line for line in result.stdout.splitlines() if line not in paths]
@@ -147,13 +145,11 @@ def two_kinds(second: str) -> pl.DataFrame:
 
 
 @pytest.mark.thorough
-def test_two_kinds_with_long_names_fit_a_narrow_terminal(
-    data: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_kinds_with_long_names_fit_a_narrow_terminal(data, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     kind = "a [bold]refund[/bold] to another account than the one that $paid$"
     two_kinds(kind).rename({"amount": "amount in the currency of the account"}).write_csv(data)
-    result = rareclass(*words(data, "--rare", "fraud", "--rare", kind, "--cleared", "ok", *FEW))
+    result = invoke(*words(data, "--rare", "fraud", "--rare", kind, "--cleared", "ok", *FEW))
     assert result.exit_code == 0, result.output
     assert f"Ball of {kind}:" in " ".join(result.stdout.split())
     paths = [line for line in result.stdout.splitlines() if str(data.parent) in line]
@@ -172,17 +168,17 @@ def test_two_kinds_with_long_names_fit_a_narrow_terminal(
 
 
 @pytest.mark.thorough
-def test_several_values_make_a_picture_each(data: Path, rareclass: Run) -> None:
+def test_several_values_make_a_picture_each(data):
     two_kinds("a/b").write_csv(data)
-    output_of(rareclass(*words(data, "--rare", "fraud", "--rare", "a/b", "--cleared", "ok", *FEW)))
+    run(*words(data, "--rare", "fraud", "--rare", "a/b", "--cleared", "ok", *FEW))
     names = {path.name for path in (data.parent / "found").glob("*.png")}
     assert names == {"ball-fraud.png", "ball-a_b.png"}
     assert set(pl.read_csv(data.parent / "found" / "found.csv")["review ball"]) == {"fraud", "a/b"}
 
 
 @pytest.mark.sampled(0)
-def test_top_says_how_many_rows_are_written(data: Path, rareclass: Run) -> None:
-    result = output_of(rareclass(*words(data, "--cleared", "ok", *FEW, "--top", 40)))
+def test_top_says_how_many_rows_are_written(data):
+    result = run(*words(data, "--cleared", "ok", *FEW, "--top", 40))
     found = pl.read_csv(data.parent / "found" / "found.csv")
     assert found.height == 40
     n_inside = int(found["review found"].sum())
@@ -192,8 +188,8 @@ def test_top_says_how_many_rows_are_written(data: Path, rareclass: Run) -> None:
 
 
 @pytest.mark.sampled(0)
-def test_one_class_without_cleared_rows_works_with_a_warning(data: Path, rareclass: Run) -> None:
-    shown = output_of(rareclass(*words(data, "--ignore", "ok")))
+def test_one_class_without_cleared_rows_works_with_a_warning(data):
+    shown = run(*words(data, "--ignore", "ok"))
     summary = json.loads((data.parent / "found" / "hunt.json").read_text())
     counts = {"cleared": 0, "ignored": 24, "unlabelled": 294, "written": 100}
     assert summary["counts"] | counts == summary["counts"]
@@ -212,29 +208,29 @@ def test_one_class_without_cleared_rows_works_with_a_warning(data: Path, rarecla
 
 
 @pytest.mark.sampled(0)
-def test_share_says_how_many_are_found(data: Path, rareclass: Run) -> None:
-    output_of(rareclass(*words(data, "--cleared", "ok", "--kernel", "none", "--share", "0.2")))
+def test_share_says_how_many_are_found(data):
+    run(*words(data, "--cleared", "ok", "--kernel", "none", "--share", "0.2"))
     found = pl.read_csv(data.parent / "found" / "found.csv")
     assert found.height == 54
-    assert "--share 0" in refuse(rareclass, data, "--cleared", "ok", "--share", "0")
+    assert "--share 0" in refuse(data, "--cleared", "ok", "--share", "0")
 
 
 @pytest.mark.thorough
-def test_negative_numbers_are_values(data: Path, rareclass: Run) -> None:
+def test_negative_numbers_are_values(data):
     values = {"fraud": "1", "ok": "0"}
     table = payments().with_columns(
         checked=pl.col("checked").replace(values).fill_null("-1").cast(pl.Int64)
     )
     table.write_csv(data)
-    said = refuse(rareclass, data, "--rare", "1", "--cleared", "0")
+    said = refuse(data, "--rare", "1", "--cleared", "0")
     assert "holds '-1' in 270 rows, first in row 25" in said or "holds '-1' in 270 rows" in said
     more = ("--rare", "1.0", "--cleared", "0", "--ignore", "-1", *FEW)
-    assert rareclass(*words(data, *more)).exit_code == 0
+    run(*words(data, *more))
 
 
-def test_value_without_a_meaning_is_refused(data: Path, rareclass: Run) -> None:
+def test_value_without_a_meaning_is_refused(data):
     facts = ("24 rows", "--cleared ok", "--rare ok", "--ignore ok")
-    error = refusal(hunt_in_vain(rareclass, data), ErrorKind.LABELS, *facts)
+    error = refusal(hunt_in_vain(data), ErrorKind.LABELS, *facts)
     assert (error.column, error.row, error.value) == ("checked", 1, "ok")
 
 
@@ -278,52 +274,50 @@ def test_value_without_a_meaning_is_refused(data: Path, rareclass: Run) -> None:
         (("--cleared", "ok", "--filter", "0"), ErrorKind.SETTING, ("--filter 0",)),
     ],
 )
-def test_options_that_cannot_be_met(
-    data: Path, rareclass: Run, more: tuple[str, ...], kind: ErrorKind, facts: tuple[str, ...]
-) -> None:
-    refusal(hunt_in_vain(rareclass, data, *more), kind, *facts)
+def test_options_that_cannot_be_met(data, more, kind, facts):
+    refusal(hunt_in_vain(data, *more), kind, *facts)
 
 
-def test_a_list_without_rows_is_refused(data: Path, rareclass: Run) -> None:
-    assert "--top" in refuse(rareclass, data, "--cleared", "ok", "--top", "0")
+def test_a_list_without_rows_is_refused(data):
+    assert "--top" in refuse(data, "--cleared", "ok", "--top", "0")
 
 
-def test_bad_cell_is_named(data: Path, rareclass: Run) -> None:
+def test_bad_cell_is_named(data):
     table = payments()
     cells = table["amount"].cast(pl.String).to_list()
     cells[16] = "about 40"
     table.with_columns(amount=pl.Series(cells)).write_csv(data)
-    done = hunt_in_vain(rareclass, data, "--cleared", "ok")
+    done = hunt_in_vain(data, "--cleared", "ok")
     error = refusal(done, ErrorKind.CELL, "'amount'", "row 17", "'about 40'", "--drop amount")
     assert (error.column, error.row, error.value) == ("amount", 17, "about 40")
 
 
-def test_svmlight_and_missing_files(data: Path, rareclass: Run) -> None:
+def test_svmlight_and_missing_files(data):
     path = data.parent / "t.svmlight"
     path.write_text("1 1:2\n0 1:3\n")
     for file, kind in (
         (path, ErrorKind.UNSUPPORTED),
         (data.parent / "none.csv", ErrorKind.MISSING_FILE),
     ):
-        refusal(hunt_in_vain(rareclass, file, "--cleared", "ok"), kind, file.name)
+        refusal(hunt_in_vain(file, "--cleared", "ok"), kind, file.name)
 
 
 @pytest.mark.sampled(0)
-def test_earlier_hunt_is_replaced_only_when_asked(data: Path, rareclass: Run) -> None:
+def test_earlier_hunt_is_replaced_only_when_asked(data):
     more = ("--cleared", "ok", *FEW)
-    assert rareclass(*words(data, *more)).exit_code == 0
-    assert "--overwrite" in refuse(rareclass, data, *more)
-    output_of(rareclass(*words(data, *more, "--overwrite")))
+    run(*words(data, *more))
+    assert "--overwrite" in refuse(data, *more)
+    run(*words(data, *more, "--overwrite"))
 
 
-def test_all_rows_labelled_points_to_fit(data: Path, rareclass: Run) -> None:
+def test_all_rows_labelled_points_to_fit(data):
     payments().with_columns(pl.col("checked").fill_null("ok")).write_csv(data)
-    assert "rareclass fit" in refuse(rareclass, data, "--cleared", "ok")
+    assert "rareclass fit" in refuse(data, "--cleared", "ok")
 
 
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_ctrl_c_leaves_nothing_behind(data: Path) -> None:
+def test_ctrl_c_leaves_nothing_behind(data):
     payments(6000).write_csv(data)
     command = [
         sys.executable, "-c", "from rareclass.cli.main import main; main()",
@@ -362,10 +356,8 @@ def shape_line(output: str) -> str:
         (("--width", "2", "--c1", "1", "--c2", "1e-4"), "width 2 (as given"),
     ],
 )
-def test_prices_that_were_given_are_not_called_chosen(
-    data: Path, rareclass: Run, options: tuple[str, ...], said: str
-) -> None:
-    result = rareclass(*words(data, "--cleared", "ok", "--folds", "2", *options))
+def test_prices_that_were_given_are_not_called_chosen(data, options, said):
+    result = invoke(*words(data, "--cleared", "ok", "--folds", "2", *options))
     assert result.exit_code == 0, result.output
     shown = shape_line(result.stdout)
     assert shown.endswith(said)
@@ -382,10 +374,8 @@ def test_prices_that_were_given_are_not_called_chosen(
     ],
 )
 @pytest.mark.thorough
-def test_without_held_out_rows_prices_are_as_given_or_defaults(
-    data: Path, rareclass: Run, options: tuple[str, ...], by: str, said: str
-) -> None:
-    result = rareclass(*words(data, "--ignore", "ok", *options))
+def test_without_held_out_rows_prices_are_as_given_or_defaults(data, options, by, said):
+    result = invoke(*words(data, "--ignore", "ok", *options))
     assert result.exit_code == 0, result.output
     assert said in shape_line(result.stdout)
     chosen = json.loads((data.parent / "found" / "hunt.json").read_text())["chosen"]
@@ -394,9 +384,7 @@ def test_without_held_out_rows_prices_are_as_given_or_defaults(
 
 
 @pytest.mark.sampled(0)
-def test_brackets_in_names_are_no_markup(
-    data: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_brackets_in_names_are_no_markup(data, monkeypatch):
     path = data.parent / "x[bold].csv"
     names = {"payment": "[red]id", "hour": "h[/]:x:", "country": "[i]land", "checked": "[u]c"}
     table = payments().with_columns(checked=pl.col("checked").replace("fraud", "[b]f[/b]"))
@@ -409,7 +397,7 @@ def test_brackets_in_names_are_no_markup(
 
     monkeypatch.setattr(progress, "track", watched)
     options = ("--target", "[u]c", "--rare", "[b]f[/b]", "--cleared", "ok", *FEW)
-    result = output_of(rareclass(*words(path, *options)))
+    result = run(*words(path, *options))
     names_shown = ("x[bold].csv: 300", "[red]id", "h[/]:x:", "[i]land = XX")
     for shown in (*names_shown, "[u]c: rare [b]f[/b] (6)"):
         assert shown in result
@@ -418,23 +406,21 @@ def test_brackets_in_names_are_no_markup(
 
 
 @pytest.mark.thorough
-def test_filter_reaches_the_ball(data: Path, rareclass: Run) -> None:
+def test_filter_reaches_the_ball(data):
     n_weighed = {}
     for word in ("0.5", "yes", "no"):
         more = ("--cleared", "ok", *FEW, "--filter", word, "--overwrite")
-        assert rareclass(*words(data, *more)).exit_code == 0
+        run(*words(data, *more))
         summary = json.loads((data.parent / "found" / "hunt.json").read_text())
         n_weighed[word] = summary["balls"][0]["n_weighed"]
     assert n_weighed["0.5"] < n_weighed["yes"] <= n_weighed["no"] == 270
 
 
 @pytest.mark.sampled(0)
-def test_verdicts_on_a_list_count_in_the_next_hunt_and_elsewhere(
-    data: Path, rareclass: Run, tmp_path: Path
-) -> None:
+def test_verdicts_on_a_list_count_in_the_next_hunt_and_elsewhere(data, tmp_path):
     journal, table = tmp_path / "j.jsonl", tmp_path / "payments.csv"
     more = ("--cleared", "ok", *FEW, "--top", 20, "--journal", journal)
-    assert "20 listed rows without one" in output_of(rareclass(*words(data, *more)))
+    assert "20 listed rows without one" in run(*words(data, *more))
     sheet = tmp_path / "found" / "found.csv"
     listed = pl.read_csv(sheet)
     is_fraud = pl.col("review row") % 12 == 6
@@ -443,7 +429,7 @@ def test_verdicts_on_a_list_count_in_the_next_hunt_and_elsewhere(
     said = pl.when(pl.int_range(pl.len()) < 15).then(said)
     listed.with_columns(said.alias("review verdict")).write_csv(sheet)
     again = (*more, "--verdicts", sheet, "--overwrite")
-    shown = output_of(rareclass(*words(data, *again)))
+    shown = run(*words(data, *again))
     assert "15 new verdicts" in shown
     n_new = int(listed.head(15).select(is_fraud.sum()).item())
     assert f"rare fraud ({6 + n_new}), cleared {24 + 15 - n_new}, unlabelled 255" in shown
@@ -454,7 +440,7 @@ def test_verdicts_on_a_list_count_in_the_next_hunt_and_elsewhere(
     assert kept.rounds[1].listed[0].key == str(second["review row"][0])
     # A review takes the journal on: its open rows are those of the hunt, and labels are written.
     known, words_ = tmp_path / "known.csv", ("review", data, "-t", "checked", "-j", journal)
-    output_of(rareclass(*words_, "--labelled", known, "--list", tmp_path / "open.csv"))
+    run(*words_, "--labelled", known, "--list", tmp_path / "open.csv")
     rows = pl.read_csv(tmp_path / "open.csv")["review row"].to_list()
     assert rows == second["review row"].to_list()
     labels = pl.read_csv(known)["checked"]
@@ -463,24 +449,24 @@ def test_verdicts_on_a_list_count_in_the_next_hunt_and_elsewhere(
     # And the reverse: the verdicts of a review count in a hunt.
     filled = pl.read_csv(tmp_path / "open.csv").with_columns(pl.lit("ok").alias("review verdict"))
     filled.write_csv(tmp_path / "open.csv")
-    output_of(rareclass(*words_, "--verdicts", tmp_path / "open.csv"))
-    shown = output_of(rareclass(*words(data, *more, "--overwrite")))
+    run(*words_, "--verdicts", tmp_path / "open.csv")
+    shown = run(*words(data, *more, "--overwrite"))
     assert f"cleared {24 + 35 - n_new}, unlabelled 235" in shown
 
 
-def test_a_journal_that_does_not_go_with_a_hunt(data: Path, rareclass: Run) -> None:
+def test_a_journal_that_does_not_go_with_a_hunt(data):
     refusal(
-        hunt_in_vain(rareclass, data, "--cleared", "ok", "--verdicts", data),
+        hunt_in_vain(data, "--cleared", "ok", "--verdicts", data),
         ErrorKind.COMBINATION,
         "--journal",
     )
     within = data.parent / "found" / "j.jsonl"
-    done = hunt_in_vain(rareclass, data, "--cleared", "ok", "--journal", within)
+    done = hunt_in_vain(data, "--cleared", "ok", "--journal", within)
     refusal(done, ErrorKind.COMBINATION, "--journal", "--out")
     journal = data.parent / "j.jsonl"
     words_ = ("review", data, "-t", "checked", "--journal", journal, "--budget", 5)
-    output_of(rareclass(*words_, "--positive", "ok"))
+    run(*words_, "--positive", "ok")
     before = journal.read_bytes()
     more = ("--cleared", "ok", "--journal", journal)
-    refusal(hunt_in_vain(rareclass, data, *more), ErrorKind.LABELS, "'fraud'", str(journal))
+    refusal(hunt_in_vain(data, *more), ErrorKind.LABELS, "'fraud'", str(journal))
     assert journal.read_bytes() == before

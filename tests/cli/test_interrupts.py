@@ -4,32 +4,30 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-from cli.conftest import QUICK, Run, purchases
+from command_line import QUICK, invoke
+from made_tables import purchases
 
 # Slow as a whole: `make test-rest` runs it.
 pytestmark = pytest.mark.sampled(0)
 
 
-def test_stopping_leaves_nothing_behind(
-    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopping_leaves_nothing_behind(train_csv, monkeypatch):
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rareclass.model.archive.write_stored", stopped)
     before = set(train_csv.parent.iterdir())
     out = train_csv.parent / "m.rareclass"
-    result = rareclass("fit", train_csv, "--target", "fraud", *QUICK, "--out", out)
+    result = invoke("fit", train_csv, "--target", "fraud", *QUICK, "--out", out)
     assert result.exit_code == 130
     assert "Stopped" in result.stderr
     assert set(train_csv.parent.iterdir()) == before
 
 
-def test_interrupt_of_the_real_process(tmp_path: Path) -> None:
+def test_interrupt_of_the_real_process(tmp_path):
     path = tmp_path / "t.csv"
     purchases(60_000).write_csv(path)
     command = [sys.executable, "-c", "from rareclass.cli.main import main; main()"]
@@ -69,14 +67,14 @@ main()
 
 
 @pytest.mark.parametrize("after", ["pass", "raise RuntimeError('nothing was compiled')"])
-def test_interrupt_in_a_callback_is_not_lost(after: str) -> None:
+def test_interrupt_in_a_callback_is_not_lost(after):
     command = [sys.executable, "-c", INTERRUPTED_IN_A_CALLBACK.replace("HERE", after)]
     found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (found.returncode, found.stdout) == (130, "")
     assert found.stderr == "Error: Stopped; nothing was left half-written.\n"
 
 
-def test_interrupt_while_the_command_starts() -> None:
+def test_interrupt_while_the_command_starts():
     code = (
         "import sys\n"
         "class Stop:\n"

@@ -1,31 +1,23 @@
 """`rareclass.load`: one door to every model, for tables in memory and for files."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
 
 import rareclass as package
-from cli.conftest import Run, output_of
+from command_line import run
 from rareclass.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def written(fitted: Path, rareclass: Run) -> pl.DataFrame:
+def written(fitted):
     """What `rareclass score` writes for new.csv."""
-    output_of(
-        rareclass(
-            "score", fitted / "model.rareclass", fitted / "new.csv", "-o", fitted / "s.parquet"
-        )
-    )
+    run("score", fitted / "model.rareclass", fitted / "new.csv", "-o", fitted / "s.parquet")
     return pl.read_parquet(fitted / "s.parquet")
 
 
 @pytest.mark.parametrize("kind", ["path", "polars", "pandas", "pyarrow"])
-def test_a_table_of_any_kind_is_scored_as_the_command_scores_its_file(
-    fitted: Path, written: pl.DataFrame, kind: str
-) -> None:
+def test_a_table_of_any_kind_is_scored_as_the_command_scores_its_file(fitted, written, kind):
     model = package.load(fitted / "model.rareclass")
     table = pl.read_csv(fitted / "new.csv")
     given = {
@@ -43,7 +35,7 @@ def test_a_table_of_any_kind_is_scored_as_the_command_scores_its_file(
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)
 
 
-def test_what_a_model_says_of_itself(fitted: Path) -> None:
+def test_what_a_model_says_of_itself(fitted):
     model = package.load(fitted / "model.rareclass")
     assert model.target == "fraud"
     assert model.columns == ["amount", "items", "country", "member"]
@@ -54,7 +46,7 @@ def test_what_a_model_says_of_itself(fitted: Path) -> None:
     assert package.load in [getattr(package, name) for name in package.__all__]
 
 
-def test_columns_in_another_order_and_no_rows(fitted: Path) -> None:
+def test_columns_in_another_order_and_no_rows(fitted):
     model = package.load(fitted / "model.rareclass")
     table = pl.read_csv(fitted / "new.csv").select("member", "amount", "country", "items")
     expected = model.score_samples(fitted / "new.csv")
@@ -64,15 +56,13 @@ def test_columns_in_another_order_and_no_rows(fitted: Path) -> None:
     assert model.predict(table.head(0)).shape == (0,)
 
 
-def test_a_stream_is_opened_by_its_folder_or_a_checkpoint(
-    fitted: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_a_stream_is_opened_by_its_folder_or_a_checkpoint(fitted, tmp_path):
     folder = tmp_path / "stream"
     rows = pl.read_csv(fitted / "train.csv").with_columns(
         fraud=pl.col("fraud") == "yes"
     )  # fmt: skip
     rows.write_csv(tmp_path / "rows.csv")
-    output_of(rareclass("stream", tmp_path / "rows.csv", "-t", "fraud", "--checkpoint", folder))
+    run("stream", tmp_path / "rows.csv", "-t", "fraud", "--checkpoint", folder)
     model = package.load(folder)
     assert model.classes == ("false", "true")
     scores = model.score_samples(fitted / "new.csv")
@@ -88,15 +78,15 @@ def test_a_stream_is_opened_by_its_folder_or_a_checkpoint(
 
 
 @pytest.mark.sampled(0)
-def test_levels(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_levels(fitted, tmp_path):
     table = pl.read_csv(fitted / "train.csv").with_columns(
         fraud=(pl.col("amount") > 55).cast(int) + (pl.col("amount") > 60).cast(int)
     )
     table.write_csv(tmp_path / "t.csv")
-    output_of(rareclass(
+    run(
         "fit", tmp_path / "t.csv", "-t", "fraud", "--method", "ordinal-rankrc", "--lam", "0.1",
         "-o", tmp_path / "m.rareclass",
-    ))  # fmt: skip
+    )  # fmt: skip
     model = package.load(tmp_path / "m.rareclass")
     assert model.classes == ("0", "1", "2")
     assert len(model.thresholds) == 2
@@ -105,7 +95,7 @@ def test_levels(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     np.testing.assert_array_equal(called, expected)
 
 
-def test_what_is_no_table_and_no_model(fitted: Path, tmp_path: Path) -> None:
+def test_what_is_no_table_and_no_model(fitted, tmp_path):
     model = package.load(fitted / "model.rareclass")
     with pytest.raises(InputError, match="ndarray is not a table"):
         model.score_samples(np.zeros((2, 4)))

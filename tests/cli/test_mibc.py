@@ -7,19 +7,21 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, fit_in_vain, message, output_of, purchases
+from cli.conftest import fit_in_vain
+from command_line import complaint, invoke, run
 from draws import quick
+from made_tables import purchases
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
 @pytest.fixture(scope="session")
-def mibc(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
+def mibc(tmp_path_factory):
     """Return a folder with train.csv, new.csv, model.rareclass and what fit printed."""
     folder = tmp_path_factory.mktemp("mibc")
     purchases().write_csv(folder / "train.csv")
     purchases(seed=1).write_csv(folder / "new.csv")
-    result = rareclass(
+    result = invoke(
         "fit", folder / "train.csv", "--target", "fraud", "--method", "mibc",
         "--details", "--out", folder / "model.rareclass",
     )  # fmt: skip
@@ -28,7 +30,7 @@ def mibc(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
     return folder
 
 
-def test_fit_says_what_it_chose_and_guarantees(mibc: Path) -> None:
+def test_fit_says_what_it_chose_and_guarantees(mibc):
     said = (mibc / "said.txt").read_text()
     metadata = facts_as_json(load_model(mibc / "model.rareclass").facts)
     assert "Covariance of the majority: full, " in said
@@ -43,9 +45,9 @@ def test_fit_says_what_it_chose_and_guarantees(mibc: Path) -> None:
     assert metadata["solver"]["duality_gap"] <= 1e-6
 
 
-def test_score_and_evaluate_take_its_models(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_score_and_evaluate_take_its_models(mibc, tmp_path):
     model, new = mibc / "model.rareclass", mibc / "new.csv"
-    output_of(rareclass("score", model, new, "--out", tmp_path / "s.csv", "--id", "order"))
+    run("score", model, new, "--out", tmp_path / "s.csv", "--id", "order")
     scores = pl.read_csv(tmp_path / "s.csv")
     rare = (purchases(seed=1)["fraud"] == "yes").to_numpy()
     values = scores["score"].to_numpy()
@@ -54,34 +56,30 @@ def test_score_and_evaluate_take_its_models(mibc: Path, tmp_path: Path, rareclas
     threshold = load_model(model).threshold
     np.testing.assert_array_equal(scores["called_rare"].to_numpy() == 1, values > threshold)
     assert scores["percentile"].is_between(0, 100).all()
-    output_of(rareclass("evaluate", model, new, "--json", tmp_path / "e.json"))
+    run("evaluate", model, new, "--json", tmp_path / "e.json")
     written = json.loads((tmp_path / "e.json").read_text())
     assert written["measures"]["AUC"]["value"] == pytest.approx(auc)
 
 
 @pytest.mark.parametrize("covariance", quick(1, ["factor", "diagonal"]))
-def test_covariance_and_cost_are_taken(
-    mibc: Path, tmp_path: Path, rareclass: Run, covariance: str
-) -> None:
-    result = output_of(rareclass(
+def test_covariance_and_cost_are_taken(mibc, tmp_path, covariance):
+    result = run(
         "fit", mibc / "train.csv", "-t", "fraud", "--method", "mibc", "--cost", "10^-1",
         "--covariance", covariance, "--details", "--out", tmp_path / "m.rareclass",
-    ))  # fmt: skip
+    )  # fmt: skip
     assert "Cost C = 0.1 (10^-1), given" in result
     assert f"Covariance of the majority: {covariance}, " in result
     assert facts_as_json(load_model(tmp_path / "m.rareclass").facts)["C"] == 0.1
 
 
-def test_no_rare_row_may_be_wrong(tmp_path: Path, rareclass: Run) -> None:
+def test_no_rare_row_may_be_wrong(tmp_path):
     words = ("--target", "fraud", "--method", "mibc", "--cost", "inf")
     purchases().write_csv(tmp_path / "t.csv")
     table = purchases()
     far = pl.col("amount") + 500 * (pl.col("fraud") == "yes")
     table.with_columns(far).write_csv(tmp_path / "apart.csv")
-    result = output_of(
-        rareclass(
-            "fit", tmp_path / "apart.csv", *words, "--details", "--out", tmp_path / "m.rareclass"
-        )
+    result = run(
+        "fit", tmp_path / "apart.csv", *words, "--details", "--out", tmp_path / "m.rareclass"
     )
     assert "Cost C = inf, given" in result
     # Rare rows all around the mean of the others.
@@ -90,7 +88,7 @@ def test_no_rare_row_may_be_wrong(tmp_path: Path, rareclass: Run) -> None:
         fraud=pl.when(pl.int_range(400) < 60).then(pl.lit("yes")).otherwise(pl.lit("no"))
     )
     around.write_csv(tmp_path / "around.csv")
-    said = fit_in_vain(rareclass, tmp_path / "around.csv", *words[2:], "--out", tmp_path / "n")
+    said = fit_in_vain(tmp_path / "around.csv", *words[2:], "--out", tmp_path / "n")
     assert "hull" in said
     assert "--cost auto" in said
 
@@ -109,35 +107,33 @@ def wide(path: Path, n_rows: int = 600, n_features: int = 20_000) -> Path:
 
 
 @pytest.mark.thorough
-def test_wide_svmlight(tmp_path: Path, rareclass: Run) -> None:
+def test_wide_svmlight(tmp_path):
     path = wide(tmp_path / "t.svmlight")
     model = tmp_path / "m.rareclass"
-    result = output_of(rareclass("fit", path, "--method", "mibc", "--details", "--out", model))
+    result = run("fit", path, "--method", "mibc", "--details", "--out", model)
     assert "Covariance of the majority: diagonal, 19,999 columns, with" in result
-    output_of(rareclass("score", model, path, "--out", tmp_path / "s.csv"))
+    run("score", model, path, "--out", tmp_path / "s.csv")
     assert pl.read_csv(tmp_path / "s.csv").height == 600
-    output_of(rareclass("evaluate", model, path, "--json", tmp_path / "e.json"))
+    run("evaluate", model, path, "--json", tmp_path / "e.json")
     assert json.loads((tmp_path / "e.json").read_text())["measures"]["AUC"]["value"] > 0.95
     # 20,000 columns squared, for each fold and some more, are tens of gigabytes.
-    said = message(
-        rareclass(
-            "fit", path, "--method", "mibc", "--covariance", "full", "--out", model, "--overwrite"
-        )
+    said = complaint(
+        "fit", path, "--method", "mibc", "--covariance", "full", "--out", model, "--overwrite"
     )
     assert "--covariance full of 19,999 encoded columns takes 41" in said
     assert "factor or diagonal" in said
 
 
 @pytest.fixture
-def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def on_disk(monkeypatch):
     """Make every table a large one."""
     monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", 1e12)
 
 
 @pytest.mark.usefixtures("on_disk")
-def test_a_table_on_disk(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_a_table_on_disk(mibc, tmp_path):
     words = ("--target", "fraud", "--method", "mibc", "--out", tmp_path / "m.rareclass")
-    result = output_of(rareclass("fit", mibc / "train.csv", *words))
+    result = run("fit", mibc / "train.csv", *words)
     assert "read from disk in pieces" in result
     one, other = (
         load_model(mibc / "model.rareclass").estimator,
@@ -147,14 +143,12 @@ def test_a_table_on_disk(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
 
 
 @pytest.mark.thorough
-def test_rankrc_suggests_it_when_it_will_take_long(
-    mibc: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rankrc_suggests_it_when_it_will_take_long(mibc, tmp_path, monkeypatch):
     out = ("--out", tmp_path / "m.rareclass", "--overwrite")
     words = ("--target", "fraud", "--method", "rankrc", "--lam", "1", *out)
     monkeypatch.setattr("rareclass.fit.kernel_methods._QUESTION", 1e7)
-    said = output_of(rareclass("fit", mibc / "train.csv", *words))
+    said = run("fit", mibc / "train.csv", *words)
     assert "RankRC is likely to take about" in said
     assert said.index("--method mibc") < said.index("held-out rows")
-    result = rareclass("fit", mibc / "train.csv", "-t", "fraud", "--method", "mibc", *out)
+    result = invoke("fit", mibc / "train.csv", "-t", "fraud", "--method", "mibc", *out)
     assert "likely to take" not in result.stdout

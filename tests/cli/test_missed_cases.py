@@ -1,13 +1,13 @@
 """`evaluate --missed-cases`: what it says, writes and refuses."""
 
 import json
-from pathlib import Path
 
 import polars as pl
 import pytest
 
-from cli.conftest import Run, output_of, purchases
+from command_line import invoke, run
 from faults import refusal
+from made_tables import purchases
 from rareclass.errors import ErrorKind
 from rareclass.metrics import average_precision
 from rareclass.model.model_file import load_model
@@ -26,7 +26,7 @@ def is_fraud() -> pl.Expr:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Rows to train on, and new ones with true and recorded labels."""
     folder = tmp_path_factory.mktemp("missed")
     orders(0)[1].write_csv(folder / "train.csv")
@@ -37,22 +37,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("asked", ["0", "1", "-0.1", "20%", "auto", "nan"])
-def test_what_is_no_share_is_refused(
-    folder: Path, fitted: Path, rareclass: Run, asked: str
-) -> None:
+def test_what_is_no_share_is_refused(folder, fitted, asked):
     words = ("evaluate", fitted / "model.rareclass", folder / "new.csv")
-    done = rareclass(*words, f"--missed-cases={asked}")
+    done = invoke(*words, f"--missed-cases={asked}")
     assert done.exit_code == 2
     assert "missed" in done.stderr
     if asked in ("0", "1"):  # the end of what the option takes
         refusal(done, ErrorKind.SETTING, "missed_cases", "0.2")
 
 
-def test_evaluate_corrects_to_the_measures_of_the_true_labels(
-    folder: Path, fitted: Path, rareclass: Run
-) -> None:
+def test_evaluate_corrects_to_the_measures_of_the_true_labels(folder, fitted):
     numbers, words = folder / "e.json", ("evaluate", fitted / "model.rareclass", folder / "new.csv")
-    shown = output_of(rareclass(*words, "--missed-cases", "0.25", "--json", numbers))
+    shown = run(*words, "--missed-cases", "0.25", "--json", numbers)
     written = json.loads(numbers.read_text())
     found = written["missed_cases"]
     model = load_model(fitted / "model.rareclass")
@@ -74,27 +70,23 @@ def test_evaluate_corrects_to_the_measures_of_the_true_labels(
     assert (found["share"], round(found["n_rare"])) == (0.25, true.sum())
 
 
-def test_by_default_labels_are_right(folder: Path, fitted: Path, rareclass: Run) -> None:
+def test_by_default_labels_are_right(folder, fitted):
     numbers = folder / "as-labelled.json"
     words = ("evaluate", fitted / "model.rareclass", folder / "new.csv", "--json", numbers)
-    assert "Corrected" not in output_of(rareclass(*words))
+    assert "Corrected" not in run(*words)
     assert json.loads(numbers.read_text())["missed_cases"] is None
 
 
-def test_checked_rows_and_levels_have_no_missed_cases(
-    folder: Path, fitted: Path, rareclass: Run, tmp_path: Path
-) -> None:
+def test_checked_rows_and_levels_have_no_missed_cases(folder, fitted, tmp_path):
     words = ("evaluate", fitted / "model.rareclass", folder / "new.csv", "--missed-cases", "0.2")
-    done = rareclass(*words, "--journal", folder / "new.csv")
+    done = invoke(*words, "--journal", folder / "new.csv")
     refusal(done, ErrorKind.COMBINATION, "--missed-cases", "--journal")
     levels = tmp_path / "levels.rareclass"
     rows = pl.read_csv(folder / "train.csv").with_columns(fraud=pl.col("items") % 3)
     rows.write_csv(tmp_path / "levels.csv")
-    output_of(
-        rareclass(
+    run(
             "fit", tmp_path / "levels.csv", "--target", "fraud", "--method", "ordinal-rankrc",
             "--levels", "0,1,2", "--lam", "1", "--out", levels,
-        )
-    )  # fmt: skip
-    done = rareclass("evaluate", levels, tmp_path / "levels.csv", "--missed-cases", "0.2")
+        )  # fmt: skip
+    done = invoke("evaluate", levels, tmp_path / "levels.csv", "--missed-cases", "0.2")
     refusal(done, ErrorKind.UNSUPPORTED, "levels")

@@ -4,7 +4,7 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from cli.conftest import message, output_of
+from command_line import complaint, invoke, run
 from object_store import SECRET
 from rareclass import load
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.sampled(0)
 QUICK = ("-t", "fraud", "--members", "logistic regression", "--folds", "2")
 
 
-def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
+def test_from_rows_to_scores_in_a_bucket(s3, table, tmp_path):
     for k, part in enumerate(table.iter_slices(80)):
         part.write_parquet(tmp_path / f"{k}.parquet")
         s3.put_file(str(tmp_path / f"{k}.parquet"), f"rows/pay/day={k}/part.parquet")
@@ -28,7 +28,7 @@ def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
         ("stream", "s3://rows/pay", "-t", "fraud", "--checkpoint", tmp_path / "run"),
     ]
     for words in runs:
-        done = rareclass(*words)
+        done = invoke(*words)
         assert done.exit_code == 0, done.output
         assert SECRET not in done.output
     assert sorted(s3.ls("rows", detail=False)) == [
@@ -38,7 +38,7 @@ def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
     assert len(scores) == 241
     found = load(model).score_samples("s3://rows/pay")
     assert float(scores[7].split(",")[1]) == pytest.approx(found[6])
-    again = message(rareclass(*runs[1]))
+    again = complaint(*runs[1])
     assert "--out s3://rows/s.csv exists already" in again
 
 
@@ -53,10 +53,10 @@ def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
         (("foo://rows/a.csv", "-o", "m.rareclass"), "foo://rows/a.csv is not an address"),
     ],
 )
-def test_faults(rareclass, s3, train_csv, words, said, monkeypatch):
+def test_faults(s3, train_csv, words, said, monkeypatch):
     monkeypatch.chdir(train_csv.parent)
     monkeypatch.setitem(__import__("sys").modules, "gcsfs", None)
-    done = message(rareclass("fit", *(word.format(csv=train_csv) for word in words), *QUICK))
+    done = complaint("fit", *(word.format(csv=train_csv) for word in words), *QUICK)
     assert said in done
     assert not (train_csv.parent / "m.rareclass").exists()
 
@@ -68,19 +68,19 @@ def test_faults(rareclass, s3, train_csv, words, said, monkeypatch):
         ("hunt", "{csv}", "-t", "fraud", "--rare", "yes", "-o", "s3://rows/hunt"),
     ],
 )
-def test_what_has_to_be_on_this_machine(rareclass, train_csv, words):
-    done = message(rareclass(*(word.format(csv=train_csv) for word in words)))
+def test_what_has_to_be_on_this_machine(train_csv, words):
+    done = complaint(*(word.format(csv=train_csv) for word in words))
     assert "is not on this machine's disk" in done
 
 
-def test_a_folder_far_away_is_not_watched(rareclass, tmp_path):
+def test_a_folder_far_away_is_not_watched(tmp_path):
     words = ("memory://rows", "-t", "fraud", "--checkpoint", tmp_path / "run", "--follow")
-    done = message(rareclass("stream", *words))
+    done = complaint("stream", *words)
     assert "--follow: memory://rows is not on this machine" in done
 
 
 @pytest.mark.thorough
-def test_what_cannot_be_put_there_stays_here(rareclass, train_csv, monkeypatch, tmp_path):
+def test_what_cannot_be_put_there_stays_here(train_csv, monkeypatch, tmp_path):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     memory = fsspec.filesystem("memory")
@@ -89,7 +89,7 @@ def test_what_cannot_be_put_there_stays_here(rareclass, train_csv, monkeypatch, 
         raise OSError("connection reset")
 
     monkeypatch.setattr(MemoryFileSystem, "put_file", lost)
-    done = message(rareclass("fit", train_csv, *QUICK, "-o", "memory://lost/m.rareclass"))
+    done = complaint("fit", train_csv, *QUICK, "-o", "memory://lost/m.rareclass")
     said = done
     assert "Cannot reach memory://lost/m.rareclass: connection reset" in said
     assert "What was to be written is in" in said
@@ -100,7 +100,7 @@ def test_what_cannot_be_put_there_stays_here(rareclass, train_csv, monkeypatch, 
 
 
 @pytest.mark.thorough
-def test_a_report_and_a_comparison_in_a_bucket(rareclass, s3, table, tmp_path):
+def test_a_report_and_a_comparison_in_a_bucket(s3, table, tmp_path):
     table.write_csv(tmp_path / "t.csv")
     s3.put_file(str(tmp_path / "t.csv"), "rows/t.csv")
     for words in [
@@ -109,5 +109,5 @@ def test_a_report_and_a_comparison_in_a_bucket(rareclass, s3, table, tmp_path):
         ("compare", "s3://rows/t.csv", "-t", "fraud", "--methods", "logistic,forest",
          "--folds", "2", "-o", "s3://rows/c.csv"),
     ]:  # fmt: skip
-        output_of(rareclass(*words))
+        run(*words)
     assert len(s3.ls("rows")) == 5

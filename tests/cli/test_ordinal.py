@@ -1,13 +1,13 @@
 """``rareclass fit --method ordinal-rankrc``, its options, and the verbs on its model files."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, fit_in_vain, output_of
+from cli.conftest import fit_in_vain
+from command_line import invoke, run
 from draws import quick
 from faults import refusal
 from rareclass.cli.evaluate import print_confusion
@@ -45,13 +45,13 @@ def in_words(table: pl.DataFrame) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
+def folder(tmp_path_factory):
     """Return a folder with train.csv, new.csv, model.rareclass and what fit printed."""
     folder = tmp_path_factory.mktemp("ordinal")
     stays().write_csv(folder / "train.csv")
     stays(seed=1).write_csv(folder / "new.csv")
     in_words(stays()).write_parquet(folder / "words.parquet")
-    result = rareclass(
+    result = invoke(
         "fit", folder / "train.csv", "--target", "days", *METHOD, "--folds", "3",
         "--details", "--out", folder / "model.rareclass",
     )  # fmt: skip
@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
 
 
 @pytest.mark.sampled(0)
-def test_fit_says_what_it_understood_and_how_good_it_is(folder: Path) -> None:
+def test_fit_says_what_it_understood_and_how_good_it_is(folder):
     said = " ".join((folder / "said.txt").read_text().split())
     counts = stays()["days"].value_counts().sort("days")["count"].to_list()
     named = ", ".join(f"{day} ({n})" for day, n in enumerate(counts))
@@ -83,11 +83,11 @@ def test_fit_says_what_it_understood_and_how_good_it_is(folder: Path) -> None:
     assert "rareclass score" in said
 
 
-def test_scores_have_a_level(folder: Path, tmp_path: Path, rareclass: Run) -> None:
-    result = output_of(rareclass(
+def test_scores_have_a_level(folder, tmp_path):
+    result = run(
         "score", folder / "model.rareclass", folder / "new.csv",
         "--id", "patient", "--out", tmp_path / "s.csv",
-    ))  # fmt: skip
+    )  # fmt: skip
     scores = pl.read_csv(tmp_path / "s.csv")
     chances = [f"probability_{day}" for day in range(4)]
     assert scores.columns == ["patient", "score", *chances, "level", "percentile"]
@@ -106,13 +106,9 @@ def test_scores_have_a_level(folder: Path, tmp_path: Path, rareclass: Run) -> No
     assert longest > scores.filter(days == 0)["score"].mean()  # type: ignore[operator]
 
 
-def test_evaluate_prints_and_writes_the_same_numbers(
-    folder: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_evaluate_prints_and_writes_the_same_numbers(folder, tmp_path):
     out = tmp_path / "e.json"
-    result = output_of(
-        rareclass("evaluate", folder / "model.rareclass", folder / "new.csv", "--json", out)
-    )
+    result = run("evaluate", folder / "model.rareclass", folder / "new.csv", "--json", out)
     numbers, said = json.loads(out.read_text()), result
     assert numbers["n_rows"] == 300
     assert numbers["measures"]["MAUC"]["value"] > 0.75
@@ -126,17 +122,17 @@ def test_evaluate_prints_and_writes_the_same_numbers(
 
 
 @pytest.mark.sampled(0)
-def test_words_in_a_given_order(folder: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_words_in_a_given_order(folder, tmp_path):
     model, out = tmp_path / "m.rareclass", tmp_path / "s.parquet"
     fit = ("fit", folder / "words.parquet", "-t", "risk", *METHOD, "--lam", "2^-6", "-o", model)
-    result = output_of(rareclass(*fit, "--levels", "low, medium,high"))
+    result = run(*fit, "--levels", "low, medium,high")
     assert "Levels of risk, lowest first: low (" in result
     assert facts_as_json(load_model(model).facts)["lam"] == 2.0**-6
     assert facts_as_json(load_model(model).facts)["levels"] == list(WORDS)
-    assert rareclass("score", model, folder / "words.parquet", "-o", out).exit_code == 0
+    run("score", model, folder / "words.parquet", "-o", out)
     assert set(pl.read_parquet(out)["level"]) <= set(WORDS)
     turned = tmp_path / "turned.rareclass"
-    assert rareclass(*fit[:-1], turned, "--levels", "high,medium,low").exit_code == 0
+    run(*fit[:-1], turned, "--levels", "high,medium,low")
     one, other = load_model(model), load_model(turned)
     X = one.encoder.transform(pl.read_parquet(folder / "words.parquet"))
     ranks, turned_ranks = one.estimator.score_samples(X), other.estimator.score_samples(X)
@@ -145,18 +141,14 @@ def test_words_in_a_given_order(folder: Path, tmp_path: Path, rareclass: Run) ->
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.thorough
-def test_a_table_on_disk(
-    folder: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, suffix: str
-) -> None:
+def test_a_table_on_disk(folder, tmp_path, monkeypatch, suffix):
     path = tmp_path / f"t{suffix}"
     stays().write_csv(path) if suffix == ".csv" else stays().write_parquet(path)
     models = []
     for share in (4, 1e12):
         monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", share)
         out = tmp_path / f"{share}.rareclass"
-        result = output_of(
-            rareclass("fit", path, "-t", "days", *METHOD, "--lam", "0.01", "-o", out)
-        )
+        result = run("fit", path, "-t", "days", *METHOD, "--lam", "0.01", "-o", out)
         assert ("read from disk in pieces" in result) == (share > 4)
         models.append(load_model(out))
     one, other = models
@@ -167,7 +159,7 @@ def test_a_table_on_disk(
 
 
 @pytest.mark.sampled(0)
-def test_svmlight(tmp_path: Path, rareclass: Run) -> None:
+def test_svmlight(tmp_path):
     rng = np.random.default_rng(0)
     lines = []
     for row in range(240):
@@ -175,10 +167,10 @@ def test_svmlight(tmp_path: Path, rareclass: Run) -> None:
         lines.append(f"{level} 1:{rng.normal() + level:.3f} {3 + row % 5}:1\n")
     path, model = tmp_path / "t.svmlight", tmp_path / "m.rareclass"
     path.write_text("".join(lines))
-    result = output_of(rareclass("fit", path, *METHOD, "--lam", "0.1", "--out", model))
+    result = run("fit", path, *METHOD, "--lam", "0.1", "--out", model)
     assert "Levels of label, lowest first: 0 (210), 2 (20), 3 (10)" in result
-    assert rareclass("evaluate", model, path).exit_code == 0
-    assert rareclass("score", model, path, "-o", tmp_path / "s.csv").exit_code == 0
+    run("evaluate", model, path)
+    run("score", model, path, "-o", tmp_path / "s.csv")
 
 
 @pytest.mark.parametrize(
@@ -190,73 +182,65 @@ def test_svmlight(tmp_path: Path, rareclass: Run) -> None:
         ("low,high,low", "names 'low' twice"),
     ],
 )
-def test_levels_that_are_none(folder: Path, rareclass: Run, levels: str, wrong: str) -> None:
-    said = fit_in_vain(
-        rareclass, folder / "words.parquet", "-t", "risk", *METHOD, "--levels", levels
-    )
+def test_levels_that_are_none(folder, levels, wrong):
+    said = fit_in_vain(folder / "words.parquet", "-t", "risk", *METHOD, "--levels", levels)
     assert wrong in said
     assert "--levels low,medium,high" in said
 
 
-def test_labels_that_are_no_levels(folder: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_labels_that_are_no_levels(folder, tmp_path):
     words = (folder / "words.parquet", "-t", "risk", *METHOD)
-    said = fit_in_vain(rareclass, *words)
+    said = fit_in_vain(*words)
     assert "holds text, such as 'low' at row 1" in said
     assert "--levels" in said
-    said = fit_in_vain(rareclass, *words, "--levels", "low,high")
+    said = fit_in_vain(*words, "--levels", "low,high")
     assert "'medium' at row" in said
     assert "not among --levels low,high" in said
     table = stays()
     table.with_columns(days=pl.lit(2)).write_csv(tmp_path / "one.csv")
     assert "one level only: '2' in all 300 rows" in fit_in_vain(
-        rareclass, tmp_path / "one.csv", "-t", "days", *METHOD
+        tmp_path / "one.csv", "-t", "days", *METHOD
     )
     table.with_columns(days=pl.lit(None)).write_csv(tmp_path / "none.csv")
-    assert "No row has a target value" in fit_in_vain(
-        rareclass, tmp_path / "none.csv", "-t", "days", *METHOD
-    )
-    said = fit_in_vain(rareclass, folder / "train.csv", "-t", "age", *METHOD)
+    assert "No row has a target value" in fit_in_vain(tmp_path / "none.csv", "-t", "days", *METHOD)
+    said = fit_in_vain(folder / "train.csv", "-t", "age", *METHOD)
     assert "different numbers, a measurement rather than levels" in said
     assert "Bin them first" in said
 
 
 @pytest.mark.thorough
-def test_numbers_as_text_and_rows_without_a_target(tmp_path: Path, rareclass: Run) -> None:
+def test_numbers_as_text_and_rows_without_a_target(tmp_path):
     table = stays().with_columns(
         days=pl.when(pl.int_range(300) % 50 == 7).then(None).otherwise(8 + pl.col("days"))
     )
     table.with_columns(pl.col("days").cast(pl.String)).write_parquet(tmp_path / "t.parquet")
     model = tmp_path / "m.rareclass"
-    result = output_of(
-        rareclass("fit", tmp_path / "t.parquet", "-t", "days", *METHOD, "--lam", "0.1", "-o", model)
-    )
+    result = run("fit", tmp_path / "t.parquet", "-t", "days", *METHOD, "--lam", "0.1", "-o", model)
     assert facts_as_json(load_model(model).facts)["levels"] == ["8", "9", "10", "11"]
     assert "6 rows have no value of days" in result
-    result = rareclass("evaluate", model, tmp_path / "t.parquet")
+    result = invoke("evaluate", model, tmp_path / "t.parquet")
     assert "6 rows have no target" in " ".join(result.stdout.split())
 
 
-def test_a_new_file_with_other_levels(folder: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_a_new_file_with_other_levels(folder, tmp_path):
     new = tmp_path / "new.csv"
     stays().with_columns(days=pl.int_range(300) % 5).write_csv(new)
     words = ("evaluate", folder / "model.rareclass", new)
-    refusal(rareclass(*words), ErrorKind.LABELS, "new.csv", "'4'", "row 5", "0, 1, 2, 3")
+    refusal(invoke(*words), ErrorKind.LABELS, "new.csv", "'4'", "row 5", "0, 1, 2, 3")
     stays().with_columns(days=0).write_csv(new)
-    refusal(rareclass(*words), ErrorKind.LABELS, "new.csv", "'0'")
+    refusal(invoke(*words), ErrorKind.LABELS, "new.csv", "'0'")
     stays().drop("days").write_csv(new)
-    assert refusal(rareclass(*words), ErrorKind.MISSING_COLUMN, "new.csv").column == "days"
+    assert refusal(invoke(*words), ErrorKind.MISSING_COLUMN, "new.csv").column == "days"
 
 
 @pytest.mark.parametrize("width", quick(1, ["40", "60", "80"]))
-def test_screens_fit_the_width(
-    folder: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, width: str
-) -> None:
+def test_screens_fit_the_width(folder, tmp_path, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", width)
-    shown = rareclass(
+    shown = invoke(
         "fit", folder / "train.csv", "-t", "days", *METHOD, "--lam", 1, "-o",
         tmp_path / "m.rareclass",
     ).stdout  # fmt: skip
-    shown += rareclass("evaluate", tmp_path / "m.rareclass", folder / "new.csv").stdout
+    shown += invoke("evaluate", tmp_path / "m.rareclass", folder / "new.csv").stdout
     too_wide = [line for line in shown.splitlines() if len(line.rstrip()) > int(width)]
     assert all(line.startswith(("  ", "Saved ")) for line in too_wide)
     assert ("called 3" in shown) == (width != "40")
@@ -265,9 +249,7 @@ def test_screens_fit_the_width(
     assert "Right level" in " ".join(shown.split())
 
 
-def test_counts_of_many_levels_are_left_out_where_there_is_no_room(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_counts_of_many_levels_are_left_out_where_there_is_no_room(monkeypatch, capsys):
     names = [f"level {k}" for k in range(9)]
     confusion = Confusion("Counts", names, names, np.ones((9, 9)), ["the gist"], {})
     for width, fits in ((80, False), (100, True)):
@@ -279,30 +261,26 @@ def test_counts_of_many_levels_are_left_out_where_there_is_no_room(
         assert max(len(line.rstrip()) for line in shown.splitlines()) <= width
 
 
-def test_help_explains_the_method(rareclass: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_explains_the_method(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    said = " ".join(rareclass("fit", "--help").stdout.replace("│", " ").split())
+    said = " ".join(invoke("fit", "--help").stdout.replace("│", " ").split())
     assert "ordinal-rankrc" in said
     assert "--levels" in said
     assert "lowest" in said
 
 
 @pytest.mark.thorough
-def test_brackets_in_a_file_name_are_no_markup(
-    folder: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_brackets_in_a_file_name_are_no_markup(folder, tmp_path):
     path = tmp_path / "[red]t[bold].csv"
     path.write_bytes((folder / "train.csv").read_bytes())
     model = tmp_path / "[x]m.rareclass"
-    result = output_of(rareclass("fit", path, "-t", "days", *METHOD, "--lam", 1, "-o", model))
+    result = run("fit", path, "-t", "days", *METHOD, "--lam", 1, "-o", model)
     assert "[red]t[bold].csv: 300 rows" in result
     assert "[x]m.rareclass" in result
-    assert "[red]t[bold].csv: 300 rows" in rareclass("evaluate", model, path).stdout
+    assert "[red]t[bold].csv: 300 rows" in invoke("evaluate", model, path).stdout
 
 
-def test_brackets_in_a_progress_line_are_no_markup(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_brackets_in_a_progress_line_are_no_markup(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     with track("Reading [red]t[bold].csv", enabled=True) as advance:
@@ -312,15 +290,11 @@ def test_brackets_in_a_progress_line_are_no_markup(
 
 
 @pytest.mark.thorough
-def test_wine(tmp_path: Path, rareclass: Run) -> None:
+def test_wine(tmp_path):
     table = pl.read_parquet(real_file("wine_quality.parquet")).drop("target")
     table.sample(700, shuffle=True, seed=0).write_csv(tmp_path / "wine.csv")
     model = tmp_path / "m.rareclass"
-    output_of(
-        rareclass(
-            "fit", tmp_path / "wine.csv", "-t", "quality", *METHOD, "--folds", "2", "-o", model
-        )
-    )
+    run("fit", tmp_path / "wine.csv", "-t", "quality", *METHOD, "--folds", "2", "-o", model)
     measures = facts_as_json(load_model(model).facts)["held_out"]["measures"]
     assert measures["MAUC"]["value"] > 0.7
     assert measures["MAUC"]["low"] > 0.6

@@ -1,14 +1,13 @@
 """`rareclass fit` with a rule for its threshold, and rows held out by group or time."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, message, output_of
+from command_line import QUICK, complaint, run
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.fit.method import EncodedRows, Terms
 from rareclass.model.facts import facts_as_json
@@ -16,7 +15,7 @@ from rareclass.model.model_file import load_model
 
 
 @pytest.fixture
-def payments(tmp_path: Path) -> Path:
+def payments(tmp_path):
     """60 days of payments, six a customer, two in a hundred of them fraud."""
     random = np.random.default_rng(0)
     n = 1200
@@ -55,12 +54,10 @@ def payments(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(
-    payments: Path, rareclass: Run, words: tuple[str, ...], rule: ThresholdRule, line: str
-) -> None:
+def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(payments, words, rule, line):
     out, numbers = payments.parent / "m.rareclass", payments.parent / "m.json"
     words = (*words, "--json", numbers)
-    done = output_of(rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out))
+    done = run("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
     content = load_model(out)
     held_out = content.held_out
     assert held_out is not None
@@ -76,10 +73,10 @@ def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(
     assert f"Called rare: {called} of " in done
 
 
-def test_costs_are_a_column(payments: Path, rareclass: Run) -> None:
+def test_costs_are_a_column(payments):
     out = payments.parent / "m.rareclass"
     words = ("--cost", "fp=5,fn=amount", "--time", "date", "--holdout", "0.3")
-    done = output_of(rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out))
+    done = run("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
     content = load_model(out)
     held_out = content.held_out
     assert held_out is not None
@@ -95,28 +92,26 @@ def test_costs_are_a_column(payments: Path, rareclass: Run) -> None:
 
 
 @pytest.mark.sampled(0)
-def test_alerts_a_day_need_the_day(payments: Path, rareclass: Run) -> None:
+def test_alerts_a_day_need_the_day(payments):
     out = payments.parent / "m.rareclass"
     words = ("fit", payments, "-t", "fraud", *QUICK, "--alerts", "2/day", "-o", out)
-    done = message(rareclass(*words))
+    done = complaint(*words)
     assert "--alerts 2/day needs to know the time of each row" in done
-    done = output_of(rareclass(*words, "--time", "date"))
+    done = run(*words, "--time", "date")
     assert "Rule: alerts <= 2 a day" in done
 
 
 @pytest.mark.sampled(0)
-def test_rows_of_a_group_are_held_out_together(payments: Path, rareclass: Run) -> None:
+def test_rows_of_a_group_are_held_out_together(payments):
     out = payments.parent / "m.rareclass"
     words = ("fit", payments, "-t", "fraud", *QUICK, "--groups", "customer")
-    done = output_of(rareclass(*words, "-o", out))
+    done = run(*words, "-o", out)
     assert "held out by customer" in done
     assert "customer (named by --groups)" in done
     metadata = facts_as_json(load_model(out).facts)
     assert metadata["estimated_by"] == "cross-fitting by group"
     assert "customer" not in metadata["importances"]
-    output_of(
-        rareclass(*words, "--keep", "customer", "--holdout", "0.25", "-o", out, "--overwrite")
-    )
+    run(*words, "--keep", "customer", "--holdout", "0.25", "-o", out, "--overwrite")
     content = load_model(out)
     assert facts_as_json(content.facts)["estimated_by"] == "held-out groups"
     assert "customer" in [column.name for column in content.encoder.columns]
@@ -130,9 +125,7 @@ def test_rows_of_a_group_are_held_out_together(payments: Path, rareclass: Run) -
         pytest.param(("--method", "mibc", "--cost", "1"), marks=pytest.mark.thorough),
     ],
 )
-def test_one_method_has_folds_by_group_and_time_as_well(
-    payments: Path, rareclass: Run, learner: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_method_has_folds_by_group_and_time_as_well(payments, learner, monkeypatch):
     tried = []
     cv = EncodedRows.cv
 
@@ -143,7 +136,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(
     monkeypatch.setattr(EncodedRows, "cv", watched)
     out = payments.parent / "m.rareclass"
     words = ("fit", payments, "-t", "fraud", *learner, "--holdout", "0.25", "--folds", 3, "-o", out)
-    done = output_of(rareclass(*words, "--groups", "customer"))
+    done = run(*words, "--groups", "customer")
     assert "held-out rows" in done
     assert "held out by customer" in done
     assert facts_as_json(load_model(out).facts)["estimated_by"] == "held-out groups"
@@ -154,7 +147,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(
             assert len(set(rows.y[test])) == 2
             assert len(train) + len(test) == len(rows.y)
     tried.clear()
-    done = output_of(rareclass(*words, "--time", "date", "--overwrite"))
+    done = run(*words, "--time", "date", "--overwrite")
     assert "on the latest rows by date:" in done
     for rows, folds in tried:
         for train, test in folds:
@@ -183,20 +176,18 @@ def test_one_method_has_folds_by_group_and_time_as_well(
         ),
     ],
 )
-def test_what_cannot_be_is_said_and_nothing_is_written(
-    payments: Path, rareclass: Run, words: tuple[str, ...], answer: str
-) -> None:
+def test_what_cannot_be_is_said_and_nothing_is_written(payments, words, answer):
     out = payments.parent / "m.rareclass"
     quick = () if "--method" in words else QUICK
-    done = message(rareclass("fit", payments, "-t", "fraud", *quick, *words, "-o", out))
+    done = complaint("fit", payments, "-t", "fraud", *quick, *words, "-o", out)
     assert answer in done
     assert not out.exists()
 
 
-def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments: Path, rareclass: Run) -> None:
+def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments):
     out = payments.parent / "m.rareclass"
     words = ("--min-precision", "0.999")
-    done = output_of(rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out))
+    done = run("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
     assert "Note: The rule is not met: " in done
 
 
@@ -211,12 +202,8 @@ def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments: Path, rareclass:
     ],
 )
 def test_a_rule_that_no_row_can_judge_is_refused_before_anything_is_learned(
-    payments: Path,
-    rareclass: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    said: str,
-) -> None:
+    payments, monkeypatch, words, said
+):
     table = pl.read_csv(payments).with_columns(customer_name=pl.lit("c"), b=-pl.col("b").abs())
     table.write_csv(payments)
 
@@ -224,5 +211,4 @@ def test_a_rule_that_no_row_can_judge_is_refused_before_anything_is_learned(
         raise AssertionError("learned")
 
     monkeypatch.setattr("rareclass.fit.training._fit", learn)
-    done = rareclass("fit", payments, "-t", "fraud", *words, "-o", payments.with_name("m"))
-    assert said in message(done)
+    assert said in complaint("fit", payments, "-t", "fraud", *words, "-o", payments.with_name("m"))

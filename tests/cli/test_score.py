@@ -1,15 +1,15 @@
 """Which rows are called rare, drift, and numbers for scripts, from the command line."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, message, output_of, purchases
+from command_line import QUICK, complaint, invoke, run
 from draws import quick
 from faults import refusal
+from made_tables import purchases
 from rareclass.encoding.encoders import TableEncoder
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind
@@ -18,7 +18,7 @@ from rareclass.opening import open_model
 
 
 @pytest.fixture
-def drifted(tmp_path: Path) -> Path:
+def drifted(tmp_path):
     path = tmp_path / "drifted.csv"
     purchases(seed=2).with_columns(amount=pl.col("amount") + 500, country=pl.lit("ZZ")).write_csv(
         path
@@ -26,11 +26,9 @@ def drifted(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_so_many_highest_rows(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_the_so_many_highest_rows(fitted, tmp_path):
     words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
-    result = output_of(
-        rareclass(*words, "--top", 7, "--json", tmp_path / "n.json", "--id", "order")
-    )
+    result = run(*words, "--top", 7, "--json", tmp_path / "n.json", "--id", "order")
     table = pl.read_csv(tmp_path / "s.csv")
     assert table["order"].to_list() == purchases(seed=1)["order"].to_list()
     called = table.filter(pl.col("called_rare") == 1)["score"]
@@ -39,26 +37,21 @@ def test_the_so_many_highest_rows(fitted: Path, tmp_path: Path, rareclass: Run) 
     assert "the 7 highest are called rare" in result
     numbers = json.loads((tmp_path / "n.json").read_text())
     assert numbers["called"] == {"no": 233, "yes": 7}
-    output_of(rareclass(*words, "--threshold", 0.5, "--overwrite"))
+    run(*words, "--threshold", 0.5, "--overwrite")
     table = pl.read_csv(tmp_path / "s.csv")
     assert ((table["score"] > 0.5) == (table["called_rare"] == 1)).all()
     assert table["probability"].is_between(0, 1, closed="none").all()
 
 
 @pytest.mark.sampled(0)
-def test_held_out_scores_are_as_of_the_saved_model(
-    tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_held_out_scores_are_as_of_the_saved_model(tmp_path, monkeypatch):
     purchases(2000).write_csv(tmp_path / "train.csv")
     words = ("fit", tmp_path / "train.csv", "-t", "fraud", "--method", "rankrc", "--lam", "0.1")
-    output_of(rareclass(*words, "-o", tmp_path / "m.rareclass", "--max-fpr", 0.1))
+    run(*words, "-o", tmp_path / "m.rareclass", "--max-fpr", 0.1)
     content = open_model(tmp_path / "m.rareclass")
     assert content.held_out is not None
     rest = content.held_out.y == 0
-    score = rareclass(
-        "score", tmp_path / "m.rareclass", tmp_path / "train.csv", "-o", tmp_path / "s.csv"
-    )
-    assert score.exit_code == 0
+    run("score", tmp_path / "m.rareclass", tmp_path / "train.csv", "-o", tmp_path / "s.csv")
     scores = pl.read_csv(tmp_path / "s.csv")["score"].to_numpy()
     for share in (0.1, 0.5, 0.9):
         whole = np.quantile(scores[purchases(2000)["fraud"] == "no"], share)
@@ -68,7 +61,7 @@ def test_held_out_scores_are_as_of_the_saved_model(
     assert facts_as_json(content.facts)["rule"]["alerts"] >= called.sum()
 
 
-def test_contradictions_are_refused(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_contradictions_are_refused(fitted, tmp_path):
     words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
     both = ("--top", "--threshold")
     for options, kind, facts in (
@@ -78,28 +71,26 @@ def test_contradictions_are_refused(fitted: Path, tmp_path: Path, rareclass: Run
         (("--json", fitted / "new.csv"), ErrorKind.EXISTING_FILE, ("--json", "new.csv")),
         (("--json", tmp_path / "s.csv"), ErrorKind.COMBINATION, ("--json", "--out")),
     ):
-        refusal(rareclass(*words, *options), kind, *facts)
+        refusal(invoke(*words, *options), kind, *facts)
     assert not (tmp_path / "s.csv").exists()
 
 
-def test_a_column_that_is_empty_now_is_told(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_a_column_that_is_empty_now_is_told(fitted, tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "s.csv"
     pl.read_csv(fitted / "new.csv").with_columns(amount=None).write_csv(new)
     words = ("score", fitted / "model.rareclass", new, "-o", out, "--json", tmp_path / "n.json")
-    result = output_of(rareclass(*words))
+    result = run(*words)
     assert "amount (240, 100.0%)" in result
     numbers = json.loads((tmp_path / "n.json").read_text())
     assert numbers["empty_where_none_was"] == {"amount": 240}
-    strict = rareclass(*words, "--strict", "--overwrite")
+    strict = invoke(*words, "--strict", "--overwrite")
     assert refusal(strict, ErrorKind.REFUSED, "'amount'").column == "amount"
 
 
-def test_drift_is_told_and_refused(
-    fitted: Path, tmp_path: Path, drifted: Path, rareclass: Run
-) -> None:
+def test_drift_is_told_and_refused(fitted, tmp_path, drifted):
     out = tmp_path / "s.csv"
     words = ("score", fitted / "model.rareclass", drifted, "-o", out, "--json", tmp_path / "n.json")
-    said = output_of(rareclass(*words))
+    said = run(*words)
     assert "country (240, 100.0%)" in said
     assert "amount (240, 100.0%)" in said
     assert "significantly more alerts" in said
@@ -107,16 +98,13 @@ def test_drift_is_told_and_refused(
     assert numbers["columns"]["amount"] == {"cells": 240, "share": 1.0}
     assert numbers["alert_rate"]["is_far"]
     out.unlink()
-    refusal(rareclass(*words, "--strict", "--overwrite"), ErrorKind.REFUSED, "drifted.csv")
+    refusal(invoke(*words, "--strict", "--overwrite"), ErrorKind.REFUSED, "drifted.csv")
     assert not out.exists()
     evaluate = ("evaluate", fitted / "model.rareclass", drifted)
-    judged = rareclass(*evaluate)
-    assert judged.exit_code == 0
-    assert "the probabilities are worse than" in " ".join(judged.stdout.split())
-    refusal(rareclass(*evaluate, "--strict"), ErrorKind.REFUSED, "drifted.csv")
-    result = output_of(
-        rareclass("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--strict")
-    )
+    judged = run(*evaluate)
+    assert "the probabilities are worse than" in judged
+    refusal(invoke(*evaluate, "--strict"), ErrorKind.REFUSED, "drifted.csv")
+    result = run("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--strict")
     assert "log loss" in result
 
 
@@ -131,9 +119,7 @@ ROWS = (
 
 
 @pytest.fixture(scope="module", params=["auto", "mibc", "stream"])
-def learned(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, rareclass: Run
-) -> Path:
+def learned(request, tmp_path_factory):
     """A folder with rows.csv and a model of it, called as what made it."""
     how, folder = request.param, tmp_path_factory.mktemp("learned")
     ROWS.write_csv(folder / "rows.csv")
@@ -142,16 +128,14 @@ def learned(
         words = ("stream", folder / "rows.csv", "-t", "fraud", "--checkpoint", folder / how)
     else:
         words += QUICK if how == "auto" else ("--method", how, "--cost", "1", "--holdout", "0")
-    output_of(rareclass(*words))
+    run(*words)
     return folder / how
 
 
 @pytest.mark.sampled(1)
-def test_alerts_are_explained_and_no_other_rows(
-    learned: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_alerts_are_explained_and_no_other_rows(learned, tmp_path):
     words = ("score", learned, learned.parent / "rows.csv", "-o", tmp_path / "s.parquet")
-    result = output_of(rareclass(*words, "--explain", 2))
+    result = run(*words, "--explain", 2)
     scores = pl.read_parquet(tmp_path / "s.parquet")
     names = [f"{what}_{k}" for k in (1, 2) for what in ("reason", "value", "effect")]
     if learned.name != "stream":
@@ -166,7 +150,7 @@ def test_alerts_are_explained_and_no_other_rows(
     assert (alerts["effect_1"] > 0).all()
     first = alerts.filter(pl.col("reason_1") == "amount").row(0, named=True)
     assert float(first["value_1"]) == ROWS["amount"][first["row"] - 1]
-    output_of(rareclass(*words, "--explain", 1, "--top", 3, "--overwrite"))
+    run(*words, "--explain", 1, "--top", 3, "--overwrite")
     top = pl.read_parquet(tmp_path / "s.parquet").filter("called_rare")
     both = top.join(alerts, on="row")
     assert len(both) == 3
@@ -175,9 +159,7 @@ def test_alerts_are_explained_and_no_other_rows(
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", quick(2, ["auto", "disk", "mibc", "rankrc"]))
-def test_the_nearest_cases_are_rare_rows_of_the_training_file(
-    how: str, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_nearest_cases_are_rare_rows_of_the_training_file(how, tmp_path, monkeypatch):
     n_more = 7  # rows without a label, and a copy of row 8, before those that are scored
     blank = ROWS[:n_more].with_columns(fraud=pl.lit(None, pl.String))
     train, model = pl.concat([blank, ROWS[3:4], ROWS]), tmp_path / "m.rareclass"
@@ -187,14 +169,12 @@ def test_the_nearest_cases_are_rare_rows_of_the_training_file(
         monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", 1e12)
     elif how != "auto":
         options = ("--method", how, "--cost" if how == "mibc" else "--lam", 1, "--holdout", 0)
-    fitted = output_of(
-        rareclass("fit", tmp_path / "train.csv", "-t", "fraud", "-o", model, *options)
-    )
+    fitted = run("fit", tmp_path / "train.csv", "-t", "fraud", "-o", model, *options)
     assert ("read from disk" in fitted) == (how == "disk")
     ROWS.write_csv(tmp_path / "rows.csv")
     out = tmp_path / "s.parquet"
     words = ("score", model, tmp_path / "rows.csv", "-o", out, "--threshold", -1e9)
-    output_of(rareclass(*words, "--explain", 3))
+    run(*words, "--explain", 3)
     scores = pl.read_parquet(out)
     fraud = train["fraud"].to_list()
     for k in (1, 2, 3):
@@ -207,14 +187,12 @@ def test_the_nearest_cases_are_rare_rows_of_the_training_file(
 
 
 @pytest.mark.thorough
-def test_many_rare_rows_are_thinned(
-    tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_rare_rows_are_thinned(tmp_path, monkeypatch):
     monkeypatch.setattr("rareclass.fit.training.MOST_CASES", 5)
     ROWS.write_csv(tmp_path / "train.csv")
     words = ("fit", tmp_path / "train.csv", "-t", "fraud", "--method", "mibc", "--holdout", 0)
     for name in ("one", "other"):
-        output_of(rareclass(*words, "--cost", 1, "-o", tmp_path / name))
+        run(*words, "--cost", 1, "-o", tmp_path / name)
     one, other = (open_model(tmp_path / name).cases for name in ("one", "other"))
     assert one is not None
     assert other is not None
@@ -224,7 +202,7 @@ def test_many_rare_rows_are_thinned(
 
 
 @pytest.mark.sampled(1)
-def test_the_column_of_each_feature_is_the_one_that_moves_it(learned: Path) -> None:
+def test_the_column_of_each_feature_is_the_one_that_moves_it(learned):
     encoder = open_model(learned).encoder
     if not hasattr(encoder, "feature_columns"):
         return  # the model knows its columns
@@ -248,20 +226,20 @@ def test_the_column_of_each_feature_is_the_one_that_moves_it(learned: Path) -> N
 
 
 @pytest.mark.thorough
-def test_what_has_no_explanation_is_refused(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_what_has_no_explanation_is_refused(fitted, tmp_path):
     words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
-    assert "is not a number of columns" in message(rareclass(*words, "--explain", 0))
+    assert "is not a number of columns" in complaint(*words, "--explain", 0)
     named = tmp_path / "named.csv"
     purchases().rename({"order": "value_2"}).write_csv(named)
     words = (*words[:2], named, *words[3:], "--id", "value_2")
-    assert "a column of the scores has that name" in message(rareclass(*words, "--explain", 2))
-    assert rareclass(*words, "--explain", 1).exit_code == 0
+    assert "a column of the scores has that name" in complaint(*words, "--explain", 2)
+    run(*words, "--explain", 1)
 
 
-def test_quiet_prints_faults_alone(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_quiet_prints_faults_alone(fitted, tmp_path):
     words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
-    result = rareclass("--quiet", *words)
+    result = invoke("--quiet", *words)
     assert (result.exit_code, result.output) == (0, "")
     assert (tmp_path / "s.csv").exists()
-    assert "exists already" in message(rareclass("-q", *words))
-    assert "Scored 240 rows" in rareclass(*words, "--overwrite").stdout
+    assert "exists already" in complaint("-q", *words)
+    assert "Scored 240 rows" in invoke(*words, "--overwrite").stdout

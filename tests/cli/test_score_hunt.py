@@ -6,32 +6,32 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message, output_of
 from cli.test_hunt import payments
+from command_line import complaint, invoke, run
 from rareclass.hunt import files
 
 LABELS = ("--target", "checked", "--rare", "fraud", "--cleared", "ok")
 
 
 @pytest.fixture
-def not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def not_drawn(monkeypatch):
     monkeypatch.setattr(files, "_draw", lambda folder, hunt: [])  # most of the time, and no matter
 
 
-def hunted(folder: Path, rareclass: Run, *more: object) -> tuple[Path, pl.DataFrame]:
+def hunted(folder: Path, *more: object) -> tuple[Path, pl.DataFrame]:
     """Rows to score, those of a hunt without their labels, and the list of the hunt."""
     table = payments()
     table.write_csv(folder / "data.csv")
     words = ("--c1", "1", "--c2", "1e-4", "--folds", "3", "--top", "120", *more)
-    output_of(rareclass("hunt", folder / "data.csv", *LABELS, *words, "-o", folder / "found"))
+    run("hunt", folder / "data.csv", *LABELS, *words, "-o", folder / "found")
     table.drop("checked").write_csv(folder / "new.csv")
     return folder / "new.csv", pl.read_csv(folder / "found" / "found.csv")
 
 
-def scored(folder: Path, rareclass: Run, *more: object) -> pl.DataFrame:
+def scored(folder: Path, *more: object) -> pl.DataFrame:
     out = folder / "s.parquet"
     words = ("score", folder / "found", folder / "new.csv", "-o", out, "--overwrite", *more)
-    output_of(rareclass(*words))
+    run(*words)
     return pl.read_parquet(out)
 
 
@@ -40,11 +40,9 @@ def scored(folder: Path, rareclass: Run, *more: object) -> pl.DataFrame:
     [("none",), pytest.param(("gaussian", "--width", "2"), marks=pytest.mark.thorough)],
     ids=["none", "gaussian"],
 )
-def test_scores_fall_down_the_list_of_the_hunt(
-    tmp_path: Path, rareclass: Run, kernel: tuple[str, ...], not_drawn: None
-) -> None:
-    _, found = hunted(tmp_path, rareclass, "--kernel", *kernel)
-    scores = scored(tmp_path, rareclass)
+def test_scores_fall_down_the_list_of_the_hunt(tmp_path, kernel, not_drawn):
+    _, found = hunted(tmp_path, "--kernel", *kernel)
+    scores = scored(tmp_path)
     assert scores.columns == ["row", "score", "sure", "called_rare", "percentile"]
     assert len(found) == 120
     assert 0 < found["review found"].sum() < 120
@@ -63,30 +61,28 @@ def test_scores_fall_down_the_list_of_the_hunt(
     assert (at["sure"] <= found["review sure"] + 1e-9).all()
     assert (at["sure"] >= least - 1e-9)[:119].all()  # those after the 120th are not in the file
     assert len(set(at["sure"])) > 20
-    top = scored(tmp_path, rareclass, "--top", 7).filter("called_rare")
+    top = scored(tmp_path, "--top", 7).filter("called_rare")
     lowest = sorted(scores["score"], reverse=True)[6]
     assert (top["score"] >= lowest).all()
 
 
 @pytest.mark.thorough
-def test_rows_unlike_those_of_the_hunt_are_told(
-    tmp_path: Path, rareclass: Run, not_drawn: None
-) -> None:
-    data, _ = hunted(tmp_path, rareclass, "--kernel", "none")
+def test_rows_unlike_those_of_the_hunt_are_told(tmp_path, not_drawn):
+    data, _ = hunted(tmp_path, "--kernel", "none")
     new = pl.read_csv(data)[:20].with_columns(amount=pl.lit(1e6), country=pl.lit("??"))
     new.with_columns(sure=1).write_csv(data)
     words = ("score", tmp_path / "found", data, "-o", tmp_path / "s.csv", "--overwrite")
-    assert "amount (20, 100.0%)" in " ".join(rareclass(*words).stdout.split())
-    assert "has moved far from training" in message(rareclass(*words, "--strict"))
-    assert "gives no reasons" in message(rareclass(*words, "--explain", 1))
-    assert "a column of the scores has that name" in message(rareclass(*words, "--id", "sure"))
-    result = output_of(rareclass("show", tmp_path / "found"))
+    assert "amount (20, 100.0%)" in " ".join(invoke(*words).stdout.split())
+    assert "has moved far from training" in complaint(*words, "--strict")
+    assert "gives no reasons" in complaint(*words, "--explain", 1)
+    assert "a column of the scores has that name" in complaint(*words, "--id", "sure")
+    result = run("show", tmp_path / "found")
     assert "Rare class: checked = fraud" in result
 
 
-def test_a_damaged_file_of_balls_is_refused(tmp_path: Path, rareclass: Run) -> None:
+def test_a_damaged_file_of_balls_is_refused(tmp_path):
     (tmp_path / "hunt.json").write_text("{}")
     (tmp_path / "score.rareclass").write_bytes(b"PK nothing")
     payments().write_csv(tmp_path / "new.csv")
     words = ("score", tmp_path, tmp_path / "new.csv", "-o", tmp_path / "s.csv")
-    assert "is damaged or cut short" in message(rareclass(*words))
+    assert "is damaged or cut short" in complaint(*words)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import rareclass as package
-from cli.conftest import Run, output_of
+from command_line import invoke, run
 from faults import refusal
 from rareclass.compare.leaderboard import CompareSettings, compare_on, of_classes, read_compared
 from rareclass.decide.class_thresholds import called_class, class_weights
@@ -37,27 +37,26 @@ def machines(n: int = 400, seed: int = 0) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def fitted(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
+def fitted(tmp_path_factory):
     """A folder with train.csv, new.csv, model.rareclass and what `fit` told: fit.json."""
     folder = tmp_path_factory.mktemp("several")
     machines().write_csv(folder / "train.csv")
     machines(seed=1).write_csv(folder / "new.csv")
-    done = rareclass(
+    run(
         "fit", folder / "train.csv", "-t", "failure", *MEMBERS, "--time-budget", "5m",
         "-o", folder / "model.rareclass", "--json", folder / "fit.json",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     return folder
 
 
-def test_without_a_name_all_labels_but_the_frequent_one_are_rare(fitted: Path) -> None:
+def test_without_a_name_all_labels_but_the_frequent_one_are_rare(fitted):
     target = load_model(fitted / "model.rareclass").rare_class
     assert sorted(target.rare_labels) == sorted(FAILURES)
     assert (target.rest_label, target.n_rare) == ("none", 60)
     assert target.class_counts == (20, 20, 20)
 
 
-def test_each_class_has_measures(fitted: Path) -> None:
+def test_each_class_has_measures(fitted):
     told = json.loads((fitted / "fit.json").read_text())
     classes = told["held_out"]["classes"]
     assert sorted(each["name"] for each in classes) == sorted(FAILURES)
@@ -69,15 +68,15 @@ def test_each_class_has_measures(fitted: Path) -> None:
     assert json.loads(json.dumps(facts_as_json(facts))) == facts_as_json(facts)
 
 
-def test_compare_says_that_it_measures_any_rare_class(fitted: Path, rareclass: Run) -> None:
+def test_compare_says_that_it_measures_any_rare_class(fitted):
     words = ("compare", fitted / "train.csv", "-t", "failure", "--methods", "logistic")
-    shown = output_of(rareclass(*words, "--folds", "2"))
+    shown = run(*words, "--folds", "2")
     assert "any rare class" in shown
     assert "60 of them rare" in shown
     assert "Average precision of each class against the majority" in shown
 
 
-def test_compare_measures_each_class_by_what_ranks_any(fitted: Path) -> None:
+def test_compare_measures_each_class_by_what_ranks_any(fitted):
     settings = CompareSettings("failure", methods=("logistic",), folds=2)
     data = read_compared(open_table(fitted / "train.csv"), settings)
     board = compare_on(data, settings, progress=False, isolate=False)
@@ -95,10 +94,9 @@ def test_compare_measures_each_class_by_what_ranks_any(fitted: Path) -> None:
     assert next(iter(any_class.values())) == pytest.approx(values[0].value, abs=1e-9)
 
 
-def test_scores_say_which_class_is_likely(fitted: Path, rareclass: Run, tmp_path: Path) -> None:
+def test_scores_say_which_class_is_likely(fitted, tmp_path):
     model, out = fitted / "model.rareclass", tmp_path / "scores.csv"
-    done = rareclass("score", model, fitted / "new.csv", "-o", out)
-    assert done.exit_code == 0, done.output
+    run("score", model, fitted / "new.csv", "-o", out)
     scores, truth = pl.read_csv(out), machines(seed=1)["failure"]
     names = load_model(model).rare_classes
     by_class = scores.select([f"probability_{name}" for name in names]).to_numpy()
@@ -111,12 +109,9 @@ def test_scores_say_which_class_is_likely(fitted: Path, rareclass: Run, tmp_path
     np.testing.assert_allclose(proba[:, 1:], by_class, rtol=1e-9)
 
 
-def test_rows_are_counted_by_class_and_called_class(
-    fitted: Path, rareclass: Run, tmp_path: Path
-) -> None:
+def test_rows_are_counted_by_class_and_called_class(fitted, tmp_path):
     out = tmp_path / "evaluated.json"
-    done = rareclass("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
-    assert done.exit_code == 0, done.output
+    run("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
     told = json.loads(out.read_text())
     counts = np.array(told["confusion"]["is_by_called"])
     assert counts.shape == (4, 4)
@@ -127,15 +122,12 @@ def test_rows_are_counted_by_class_and_called_class(
     assert called == counts[:, :3].sum(axis=0).tolist()
 
 
-def test_named_classes_are_rare_and_the_others_the_majority(
-    fitted: Path, rareclass: Run, tmp_path: Path
-) -> None:
+def test_named_classes_are_rare_and_the_others_the_majority(fitted, tmp_path):
     out = tmp_path / "named.rareclass"
-    done = rareclass(
+    run(
         "fit", fitted / "train.csv", "-t", "failure", "--positive", "heat", "--positive", "wear",
         *MEMBERS, "-o", out,
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     model = load_model(out)
     assert model.rare_classes == ("heat", "wear")
     assert model.rare_class.rest_label == "rest"
@@ -143,49 +135,40 @@ def test_named_classes_are_rare_and_the_others_the_majority(
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("more", [("--holdout", "0.3"), ("--copies", "drop"), ("--no-refit",)])
-def test_other_ways_to_hold_out_have_classes(
-    fitted: Path, rareclass: Run, tmp_path: Path, more: tuple[str, ...]
-) -> None:
+def test_other_ways_to_hold_out_have_classes(fitted, tmp_path, more):
     out = tmp_path / "other.json"
-    done = rareclass(
+    run(
         "fit", fitted / "train.csv", "-t", "failure", *MEMBERS, *more,
         "-o", tmp_path / "m.rareclass", "--json", out,
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     assert len(json.loads(out.read_text())["held_out"]["classes"]) == 3
 
 
-def test_labels_without_a_frequent_one_are_refused(rareclass: Run, tmp_path: Path) -> None:
+def test_labels_without_a_frequent_one_are_refused(tmp_path):
     table = machines(90).with_columns(pl.Series("failure", list("abc") * 30))
     table.write_csv(tmp_path / "even.csv")
-    done = rareclass("fit", tmp_path / "even.csv", "-t", "failure", "-o", tmp_path / "m.rareclass")
+    done = invoke("fit", tmp_path / "even.csv", "-t", "failure", "-o", tmp_path / "m.rareclass")
     refusal(done, ErrorKind.LABELS, "--positive")
 
 
-def test_a_class_that_new_rows_lack_has_no_measures(
-    fitted: Path, rareclass: Run, tmp_path: Path
-) -> None:
+def test_a_class_that_new_rows_lack_has_no_measures(fitted, tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "evaluated.json"
     machines(seed=1).filter(pl.col("failure") != "heat").write_csv(new)
-    done = rareclass("evaluate", fitted / "model.rareclass", new, "--json", out)
-    assert done.exit_code == 0, done.output
+    run("evaluate", fitted / "model.rareclass", new, "--json", out)
     assert sorted(e["name"] for e in json.loads(out.read_text())["classes"]) == ["power", "wear"]
 
 
-def test_rows_are_called_a_class_by_its_own_threshold(
-    fitted: Path, rareclass: Run, tmp_path: Path
-) -> None:
+def test_rows_are_called_a_class_by_its_own_threshold(fitted, tmp_path):
     """Against the probabilities in the file of scores."""
     model, out = tmp_path / "strict.rareclass", tmp_path / "scores.parquet"
-    done = rareclass(
+    run(
         "threshold", fitted / "model.rareclass", "--class", "HEAT", "--threshold", "0.9",
         "-o", model,
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     rules = load_model(model).facts.class_rules
     assert rules["heat"].threshold == 0.9
     assert rules["wear"] == load_model(fitted / "model.rareclass").facts.class_rules["wear"]
-    assert rareclass("score", model, fitted / "new.csv", "-o", out).exit_code == 0
+    run("score", model, fitted / "new.csv", "-o", out)
     scores = pl.read_parquet(out)
     for row in scores.iter_rows(named=True):
         multiple = {name: row[f"probability_{name}"] / rules[name].threshold for name in FAILURES}
@@ -194,21 +177,16 @@ def test_rows_are_called_a_class_by_its_own_threshold(
     assert 0 < (scores["called_class"] == "heat").sum() < 25
 
 
-def test_a_class_is_judged_against_all_other_rows(
-    fitted: Path, rareclass: Run, tmp_path: Path
-) -> None:
+def test_a_class_is_judged_against_all_other_rows(fitted, tmp_path):
     out = tmp_path / "judged.json"
-    done = rareclass(
+    run(
         "threshold", fitted / "model.rareclass", fitted / "new.csv", "--class", "power",
         "--min-recall", "0.5", "--confidence", "none", "--json", out,
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     told = json.loads(out.read_text())
     assert (told["n_rare"], told["rows"]) == (20, 400)
     assert told["recall"]["value"] >= 0.5
-    done = rareclass(
-        "evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out, "--overwrite"
-    )
+    run("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out, "--overwrite")
     by_class = {each["name"]: each for each in json.loads(out.read_text())["class_decisions"]}
     assert sorted(by_class) == sorted(FAILURES)
     assert all(each["precision"]["value"] > 0.5 for each in by_class.values())
@@ -221,27 +199,22 @@ def test_a_class_is_judged_against_all_other_rows(
         (("--class", "heat", "--min-recall", "0.5", "--prevalence", "0.1"), ErrorKind.COMBINATION),
     ],
 )
-def test_classes_that_are_none_are_refused(
-    fitted: Path, rareclass: Run, more: tuple[str, ...], kind: ErrorKind
-) -> None:
-    refusal(rareclass("threshold", fitted / "model.rareclass", *more), kind, "--class")
+def test_classes_that_are_none_are_refused(fitted, more, kind):
+    refusal(invoke("threshold", fitted / "model.rareclass", *more), kind, "--class")
 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("on_file", [True, False])
-def test_a_report_has_a_section_on_the_classes(
-    fitted: Path, rareclass: Run, tmp_path: Path, on_file: bool
-) -> None:
+def test_a_report_has_a_section_on_the_classes(fitted, tmp_path, on_file):
     out = tmp_path / "report.html"
     data = [fitted / "new.csv"] if on_file else []
-    done = rareclass("report", fitted / "model.rareclass", *data, "--out", out)
-    assert done.exit_code == 0, done.output
+    run("report", fitted / "model.rareclass", *data, "--out", out)
     page = out.read_text()
     section = page[page.index('id="classes"') :]
     assert all(name in section for name in FAILURES)
 
 
-def test_the_service_answers_with_the_class(fitted: Path) -> None:
+def test_the_service_answers_with_the_class(fitted):
     from rareclass.serving.live_model import open_served
 
     served = open_served(fitted / "model.rareclass")
@@ -255,27 +228,25 @@ def test_the_service_answers_with_the_class(fitted: Path) -> None:
     assert (decision[called] == likely[called]).mean() > 0.8
 
 
-def calls(model: Path, rareclass: Run, out: Path, *more: str) -> pl.DataFrame:
+def calls(model: Path, out: Path, *more: str) -> pl.DataFrame:
     """Scores of new.csv, by a model beside it or elsewhere."""
     new = out.parent / "new.csv"
     machines(seed=1).write_csv(new)
-    assert output_of(rareclass("score", model, new, "-o", out, *more))
+    assert run("score", model, new, "-o", out, *more)
     return pl.read_csv(out)
 
 
-def test_every_way_to_ask_calls_a_row_the_same_class(
-    fitted: Path, rareclass: Run, tmp_path: Path
-) -> None:
+def test_every_way_to_ask_calls_a_row_the_same_class(fitted, tmp_path):
     """A file of scores, Python, the service, and the counts of evaluate."""
     from rareclass.serving.live_model import open_served
 
     model, told = fitted / "model.rareclass", tmp_path / "evaluated.json"
-    called = calls(model, rareclass, tmp_path / "scores.csv")["called_class"].fill_null("none")
+    called = calls(model, tmp_path / "scores.csv")["called_class"].fill_null("none")
     rows = machines(seed=1)
     assert package.load(model).predict(rows).tolist() == called.to_list()
     served = open_served(model).answer(rows.drop("failure")).columns
     assert served["decision"].to_list() == called.to_list()
-    output_of(rareclass("evaluate", model, fitted / "new.csv", "--json", told))
+    run("evaluate", model, fitted / "new.csv", "--json", told)
     confusion = json.loads(told.read_text())["confusion"]
     for place, name in enumerate(confusion["classes"]):
         of_name = called.filter(rows["failure"] == name)
@@ -283,13 +254,11 @@ def test_every_way_to_ask_calls_a_row_the_same_class(
         assert confusion["is_by_called"][place] == counts
 
 
-def test_classes_keep_in_step_with_the_threshold_of_any(
-    fitted: Path, rareclass: Run, tmp_path: Path
-) -> None:
+def test_classes_keep_in_step_with_the_threshold_of_any(fitted, tmp_path):
     """As many held-out rows are called a class as score above it, however it was set."""
     strict = tmp_path / "strict.rareclass"
     words = ("threshold", fitted / "model.rareclass", "--alerts", "20/400", "--confidence", "none")
-    shown = output_of(rareclass(*words, "--out", strict))
+    shown = run(*words, "--out", strict)
     assert "Called each class above a probability of:" in shown
     for path in (fitted / "model.rareclass", strict):
         model = load_model(path)
@@ -301,32 +270,29 @@ def test_classes_keep_in_step_with_the_threshold_of_any(
         ratio = model.decision.class_thresholds  # type: ignore[union-attr]
         np.testing.assert_allclose(ratio, ratio[0], rtol=1e-12)  # as many rows of each
     threshold = load_model(strict).threshold
-    found = calls(strict, rareclass, tmp_path / "strict.csv")
-    named = calls(
-        fitted / "model.rareclass", rareclass, tmp_path / "named.csv", "--threshold", f"{threshold}"
-    )
+    found = calls(strict, tmp_path / "strict.csv")
+    named = calls(fitted / "model.rareclass", tmp_path / "named.csv", "--threshold", f"{threshold}")
     assert found["called_class"].to_list() == named["called_class"].to_list()
     assert found["called_class"].null_count() > 340
 
 
-def test_reasons_speak_for_the_class(fitted: Path, rareclass: Run, tmp_path: Path) -> None:
+def test_reasons_speak_for_the_class(fitted, tmp_path):
     """Each kind of failure has a reading of its own, which is its reason."""
     out = tmp_path / "told.parquet"
-    done = rareclass(
+    run(
         "score", fitted / "model.rareclass", fitted / "new.csv", "--explain", "1",
         "--alerts-only", "-o", out,
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     told = pl.read_parquet(out)
     assert (told["class_effect_1"] > 0.0).all()
     assert (told["class_reason_1"] == told["likely_class"]).mean() > 0.8
 
 
-def test_a_class_of_few_rows_is_named(rareclass: Run, tmp_path: Path) -> None:
+def test_a_class_of_few_rows_is_named(tmp_path):
     kind = machines()["failure"].to_numpy().copy()
     kind[np.flatnonzero(kind == "heat")[3:]] = "none"
     machines().with_columns(pl.Series("failure", kind)).write_csv(tmp_path / "few.csv")
-    done = rareclass(
+    done = invoke(
         "fit", tmp_path / "few.csv", "-t", "failure", *MEMBERS, "-o", tmp_path / "m.rareclass"
     )
     assert done.exit_code == 0, done.output
@@ -335,10 +301,10 @@ def test_a_class_of_few_rows_is_named(rareclass: Run, tmp_path: Path) -> None:
     assert "heat (3 rows)" in said
 
 
-def test_all_classes_share_a_budget(fitted: Path, rareclass: Run, tmp_path: Path) -> None:
+def test_all_classes_share_a_budget(fitted, tmp_path):
     model, out, scores = fitted / "model.rareclass", tmp_path / "m.rareclass", tmp_path / "s.csv"
     words = ("threshold", model, "--class", "all", "--alerts", "40/400", "--out", out)
-    shown = output_of(rareclass(*words))
+    shown = run(*words)
     assert "Called each class above a probability of:" in shown
     assert "Called any class:" in shown
     changed = load_model(out)
@@ -356,13 +322,13 @@ def test_all_classes_share_a_budget(fitted: Path, rareclass: Run, tmp_path: Path
     counts = np.array(changed.rare_class.class_counts)
     ratio = changed.decision.class_thresholds / counts**0.75  # type: ignore[union-attr]
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
-    output_of(rareclass("score", out, fitted / "new.csv", "-o", scores))
+    run("score", out, fitted / "new.csv", "-o", scores)
     called = pl.read_csv(scores)["called_class"]
     assert 20 < pl.read_csv(scores)["called_rare"].sum() < 60
     truth = machines(seed=1)["failure"]
     assert 20 < called.len() - called.null_count() < 60
     assert (called == truth).sum() > 15
-    refusal(rareclass(*words[:4], "--prevalence", "0.1", "--alerts", "40/400"),
+    refusal(invoke(*words[:4], "--prevalence", "0.1", "--alerts", "40/400"),
             ErrorKind.COMBINATION)  # fmt: skip
 
 
@@ -371,9 +337,7 @@ def test_all_classes_share_a_budget(fitted: Path, rareclass: Run, tmp_path: Path
     st.lists(st.integers(1, 1000), min_size=3, max_size=3),
     st.floats(1e-6, 1e-2),
 )
-def test_rows_called_a_class_are_those_above_the_shared_threshold(
-    probability: np.ndarray, n_rows: list[int], threshold: float
-) -> None:
+def test_rows_called_a_class_are_those_above_the_shared_threshold(probability, n_rows, threshold):
     weights = class_weights(n_rows)
     multiple = (probability / (threshold * weights)).max(axis=1)
     assume((abs(multiple - 1.0) > 1e-9).all())
@@ -381,11 +345,9 @@ def test_rows_called_a_class_are_those_above_the_shared_threshold(
     np.testing.assert_array_equal(called >= 0, multiple > 1.0)
 
 
-def test_onnx_would_call_rows_otherwise_and_is_refused(
-    fitted: Path, rareclass: Run, tmp_path: Path
-) -> None:
+def test_onnx_would_call_rows_otherwise_and_is_refused(fitted, tmp_path):
     pytest.importorskip("onnx")
     out = tmp_path / "m.onnx"
-    done = rareclass("export", fitted / "model.rareclass", "--out", out)
+    done = invoke("export", fitted / "model.rareclass", "--out", out)
     refusal(done, ErrorKind.UNSUPPORTED, "3 rare classes")
     assert not out.exists()

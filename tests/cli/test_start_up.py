@@ -10,8 +10,9 @@ from typing import get_args
 import polars as pl
 import pytest
 
-import rareclass
-from cli.conftest import Run, output_of, purchases
+import rareclass as package
+from command_line import run
+from made_tables import purchases
 from rareclass.cli.method import MethodName
 
 HEAVY = [
@@ -70,7 +71,7 @@ def imported(*words: object) -> set[str]:
     return set(done.stdout.rsplit("imported:", 1)[1].split())
 
 
-def test_help_and_version_import_nothing_heavy() -> None:
+def test_help_and_version_import_nothing_heavy():
     code = (
         "import sys\nfrom rareclass.cli.main import main\n"
         f"for words in [['--help'], ['--version'], *([verb, '--help'] for verb in {VERBS})]:\n"
@@ -126,7 +127,7 @@ def test_what_a_classifier_learns_by_is_not_imported_before_it_learns() -> None:
     assert "rareclass.ensemble.rare_classifier" in found
 
 
-def test_a_short_process_looks_for_cycles_seldom_and_at_its_end_not_at_all() -> None:
+def test_a_short_process_looks_for_cycles_seldom_and_at_its_end_not_at_all():
     code = (
         "import gc\nfrom rareclass.cli.main import main\n"
         "try: main()\nexcept SystemExit: pass\n"
@@ -136,7 +137,7 @@ def test_a_short_process_looks_for_cycles_seldom_and_at_its_end_not_at_all() -> 
 
 
 @pytest.mark.sampled(0)
-def test_a_table_of_numbers_is_learned_without_what_it_does_not_need(tmp_path: Path) -> None:
+def test_a_table_of_numbers_is_learned_without_what_it_does_not_need(tmp_path):
     purchases(120).select("amount", "items", "fraud").write_csv(tmp_path / "t.csv")
     words = ("--members", "logistic regression,extra trees,mibc", "--folds", "2")
     found = imported(
@@ -146,17 +147,17 @@ def test_a_table_of_numbers_is_learned_without_what_it_does_not_need(tmp_path: P
 
 
 @pytest.fixture(scope="module")
-def numbers(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
+def numbers(tmp_path_factory):
     """Return a folder with a model of numbers alone and a row to score."""
     folder = tmp_path_factory.mktemp("numbers")
     table = purchases().select("amount", "items", "fraud")
     table.write_csv(folder / "train.csv")
     table.head(1).write_csv(folder / "one.csv")
     for method, option in (("rankrc", "--lam"), ("mibc", "--cost")):
-        output_of(rareclass(
+        run(
             "fit", folder / "train.csv", "-t", "fraud", "--out", folder / f"{method}.rareclass",
             "--method", method, option, "0.1", "--holdout", "0",
-        ))  # fmt: skip
+        )  # fmt: skip
     return folder
 
 
@@ -185,16 +186,14 @@ SCORES_BY = {"auto": "rareclass.ensemble.tree_sum", "mibc": "rareclass.estimator
 
 
 @pytest.mark.parametrize("method", get_args(MethodName))
-def test_a_row_is_scored_without_scikit_learn_and_pandas(
-    tmp_path: Path, rareclass: Run, method: str
-) -> None:
+def test_a_row_is_scored_without_scikit_learn_and_pandas(tmp_path, method):
     table = purchases().select("amount", "items", "country", "fraud")
     table.write_csv(tmp_path / "t.csv")
     table.head(1).write_csv(tmp_path / "one.csv")
-    output_of(rareclass(
+    run(
         "fit", tmp_path / "t.csv", "-t", "fraud", "-o", tmp_path / "m.rareclass",
         "--method", method, *QUICKLY[method],
-    ))  # fmt: skip
+    )  # fmt: skip
     found = imported(
         "score", tmp_path / "m.rareclass", tmp_path / "one.csv", "--out", tmp_path / "s.csv"
     )
@@ -204,15 +203,13 @@ def test_a_row_is_scored_without_scikit_learn_and_pandas(
 
 
 @pytest.mark.thorough
-def test_a_combination_is_scored_without_what_it_was_learned_by(
-    tmp_path: Path, rareclass: Run
-) -> None:
+def test_a_combination_is_scored_without_what_it_was_learned_by(tmp_path):
     table = purchases()
     table.write_csv(tmp_path / "t.csv")
     model, scores = tmp_path / "m.rareclass", tmp_path / "s.csv"
     members = "logistic regression,histogram boosting"
     words = ("--members", members, "--folds", "2", "--holdout", "0")
-    output_of(rareclass("fit", tmp_path / "t.csv", "-t", "fraud", "-o", model, *words))
+    run("fit", tmp_path / "t.csv", "-t", "fraud", "-o", model, *words)
     found = imported("score", model, tmp_path / "t.csv", "--out", scores)
     assert found & {*NOT_TO_SCORE, *WITH_ALL_ESTIMATORS, "catboost"} == set()
 
@@ -222,9 +219,7 @@ def test_a_combination_is_scored_without_what_it_was_learned_by(
     ("method", "other"),
     [("rankrc", "moments"), pytest.param("mibc", "ranking", marks=pytest.mark.thorough)],
 )
-def test_a_table_of_numbers_is_scored_without_other_methods(
-    numbers: Path, tmp_path: Path, method: str, other: str
-) -> None:
+def test_a_table_of_numbers_is_scored_without_other_methods(numbers, tmp_path, method, other):
     found = imported(
         "score", numbers / f"{method}.rareclass", numbers / "one.csv", "--out", tmp_path / "s.csv"
     )
@@ -232,7 +227,7 @@ def test_a_table_of_numbers_is_scored_without_other_methods(
 
 
 @pytest.mark.thorough
-def test_a_table_with_categories_is_scored_without_more(fitted: Path, tmp_path: Path) -> None:
+def test_a_table_with_categories_is_scored_without_more(fitted, tmp_path):
     found = imported(
         "score", fitted / "model.rareclass", fitted / "new.csv", "--out", tmp_path / "s.csv"
     )
@@ -247,7 +242,7 @@ def test_a_table_with_categories_is_scored_without_more(fitted: Path, tmp_path: 
     ],
 )
 @pytest.mark.thorough
-def test_a_package_of_the_extra_that_is_absent(fitted: Path, tmp_path: Path, package: str) -> None:
+def test_a_package_of_the_extra_that_is_absent(fitted, tmp_path, package):
     done = command(
         WITHOUT.format(package=package),
         "score", fitted / "model.rareclass", fitted / "new.csv", "--out", tmp_path / "s.csv",
@@ -261,27 +256,27 @@ def test_a_package_of_the_extra_that_is_absent(fitted: Path, tmp_path: Path, pac
 
 
 @pytest.mark.thorough
-def test_the_library_learns_and_scores_without_the_extra() -> None:
+def test_the_library_learns_and_scores_without_the_extra():
     extra = ("typer", "rich", "matplotlib", "jinja2", "fsspec")
     done = command(WITHOUT_THE_EXTRA.format(extra=extra))
     assert done.returncode == 0, done.stderr
     assert done.stdout == "7 {'x': 120}\n"
 
 
-def test_a_package_of_ours_that_is_absent_is_no_matter_of_extras() -> None:
+def test_a_package_of_ours_that_is_absent_is_no_matter_of_extras():
     done = command(WITHOUT.format(package="email"), "--help")
     assert done.returncode != 2 or "rareclass[cli]" not in done.stderr
 
 
 @pytest.fixture
-def read_only(tmp_path: Path) -> dict[str, str]:
+def read_only(tmp_path):
     """Return the environment of a container: nothing can be written beside the code or in HOME.
 
     Files stand where folders would be made, which stops the superuser as well.
     """
     code = tmp_path / "code"
     shutil.copytree(
-        Path(rareclass.__file__).parent, code / "rareclass",
+        Path(package.__file__).parent, code / "rareclass",
         ignore=shutil.ignore_patterns("__pycache__"),
     )  # fmt: skip
     for folder in [code / "rareclass", *(code / "rareclass").rglob("*")]:
@@ -296,9 +291,7 @@ def read_only(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.thorough
-def test_nothing_can_be_cached_and_home_is_no_folder(
-    read_only: dict[str, str], tmp_path: Path
-) -> None:
+def test_nothing_can_be_cached_and_home_is_no_folder(read_only, tmp_path):
     table = purchases(120)
     table.write_csv(tmp_path / "t.csv")
     model, scores = tmp_path / "m.rareclass", tmp_path / "s.csv"
@@ -317,7 +310,7 @@ def test_nothing_can_be_cached_and_home_is_no_folder(
     assert pl.read_csv(scores).height == 120
 
 
-def test_the_package_is_run_as_a_module() -> None:
+def test_the_package_is_run_as_a_module():
     command = [sys.executable, "-m", "rareclass", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.split()) == (0, ["rareclass", rareclass.__version__])
+    assert (done.returncode, done.stdout.split()) == (0, ["rareclass", package.__version__])

@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from cli.conftest import Run, message, output_of, purchases
+from command_line import complaint, invoke, run
+from made_tables import purchases
 from rareclass.cli.stream import StreamScreen, drift_words
 from rareclass.errors import InputError
 from rareclass.stream.checkpoint import LOCK, Counters, checkpoints_in, claimed
@@ -25,32 +26,32 @@ from rareclass.stream.options import StreamOptions
 
 
 @pytest.fixture
-def rows(tmp_path: Path) -> Path:
+def rows(tmp_path):
     path = tmp_path / "rows.csv"
     purchases(600).write_csv(path)
     return path
 
 
-def stream(rareclass: Run, source: object, folder: Path, *more: object) -> str:
+def stream(source: object, folder: Path, *more: object) -> str:
     """Return what a stream that goes well says."""
-    result = output_of(rareclass(
+    result = run(
         "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
         "--id", "order", "--report-every", 200, *more,
-    ))  # fmt: skip
+    )  # fmt: skip
     return result
 
 
-def refused(rareclass: Run, source: object, folder: Path, *more: object) -> str:
+def refused(source: object, folder: Path, *more: object) -> str:
     """Return what a refused stream says."""
     target = [] if "--target" in more else ["--target", "fraud"]
     learner = [] if "--learner" in more else ["--learner", "oam"]
     words = ["stream", source, "--checkpoint", folder, *target, *learner, *more]
-    return message(rareclass(*words))
+    return complaint(*words)
 
 
-def test_reports_log_and_what_to_do_next(rows: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_reports_log_and_what_to_do_next(rows, tmp_path):
     folder = tmp_path / "run"
-    said = stream(rareclass, rows, folder)
+    said = stream(rows, folder)
     assert "400 rows 40 rare AUC 0." in said
     assert "rows.csv to its end: 600 rows." in said
     assert f"rareclass score {folder} NEW_ROWS.csv" in said
@@ -58,7 +59,7 @@ def test_reports_log_and_what_to_do_next(rows: Path, tmp_path: Path, rareclass: 
     assert log["rows"].to_pylist() == [200, 400, 600]
     assert log["rare"].to_pylist() == [20, 40, 60]
     assert log["auc"].to_pylist()[-1] > 0.8
-    again = stream(rareclass, rows, folder)
+    again = stream(rows, folder)
     assert "Continuing after row 600." in again
     assert "No new rows" in again
     assert "\x1b[" not in said + again
@@ -66,41 +67,39 @@ def test_reports_log_and_what_to_do_next(rows: Path, tmp_path: Path, rareclass: 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_every_format_gives_the_same_model(tmp_path: Path, rareclass: Run, suffix: str) -> None:
+def test_every_format_gives_the_same_model(tmp_path, suffix):
     table, path = purchases(300), tmp_path / f"rows.{suffix}"
     table.write_csv(tmp_path / "plain.csv")
     {"csv": table.write_csv, "jsonl": table.write_ndjson, "parquet": table.write_parquet}[suffix](
         path
     )
-    stream(rareclass, tmp_path / "plain.csv", tmp_path / "plain")
-    stream(rareclass, path, tmp_path / "other")
+    stream(tmp_path / "plain.csv", tmp_path / "plain")
+    stream(path, tmp_path / "other")
     logs = [read_log(tmp_path / name).select(["rows", "auc"]) for name in ("plain", "other")]
     assert logs[0].equals(logs[1])
 
 
 @pytest.mark.sampled(0)
-def test_score_and_evaluate_take_the_folder_or_a_checkpoint(
-    rows: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_score_and_evaluate_take_the_folder_or_a_checkpoint(rows, tmp_path):
     folder, new = tmp_path / "run", tmp_path / "new.csv"
-    stream(rareclass, rows, folder)
+    stream(rows, folder)
     purchases(200, seed=5).with_columns(country=pl.lit("ZZ")).write_csv(new)
     scores = []
     for model in (folder, checkpoints_in(folder)[0]):
         out = tmp_path / "scores.csv"
         words = ("--out", out, "--id", "order", "--overwrite")
-        result = output_of(rareclass("score", model, new, *words))
+        result = run("score", model, new, *words)
         assert "values not seen in training: country (200, " in result
         table = pl.read_csv(out)
         assert table.columns == ["order", "score", "called_rare", "percentile"]
         scores.append(table["score"].to_numpy())
-        evaluated = output_of(rareclass("evaluate", model, new))
+        evaluated = run("evaluate", model, new)
         assert "200 rows, 20 of them rare" in evaluated
     np.testing.assert_array_equal(scores[0], scores[1])
     assert scores[0].std() > 0.1
 
 
-def test_scores_are_those_of_the_next_rows_of_the_stream(tmp_path: Path, rareclass: Run) -> None:
+def test_scores_are_those_of_the_next_rows_of_the_stream(tmp_path):
     table = purchases(400)
     first, rest, both = (tmp_path / name for name in ("first.csv", "rest.parquet", "both.csv"))
     table.head(399).write_csv(first)
@@ -108,92 +107,84 @@ def test_scores_are_those_of_the_next_rows_of_the_stream(tmp_path: Path, rarecla
     table.with_columns(fraud=pl.when(pl.int_range(pl.len()) < 399).then(pl.col("fraud"))).write_csv(
         both
     )
-    stream(rareclass, first, tmp_path / "first")
-    stream(rareclass, both, tmp_path / "both")
-    assert rareclass("score", tmp_path / "first", rest, "-o", tmp_path / "s.csv").exit_code == 0
+    stream(first, tmp_path / "first")
+    stream(both, tmp_path / "both")
+    run("score", tmp_path / "first", rest, "-o", tmp_path / "s.csv")
     (score,) = pl.read_csv(tmp_path / "s.csv")["score"]
     (streamed,) = read_scores(tmp_path / "both")["score"].to_pylist()
     # The scaler of the stream has seen the row when it scores it; that of the file has not.
     assert score == pytest.approx(streamed, rel=0.05)
 
 
-def test_json_lines_are_scored_too(rows: Path, tmp_path: Path, rareclass: Run) -> None:
-    stream(rareclass, rows, tmp_path / "run")
+def test_json_lines_are_scored_too(rows, tmp_path):
+    stream(rows, tmp_path / "run")
     table, scores = purchases(100, seed=5), []
     table.write_csv(tmp_path / "new.csv")
     table.write_ndjson(tmp_path / "new.jsonl")
     for name in ("new.csv", "new.jsonl"):
         out = tmp_path / "scores.csv"
-        output_of(rareclass("score", tmp_path / "run", tmp_path / name, "-o", out, "--overwrite"))
+        run("score", tmp_path / "run", tmp_path / name, "-o", out, "--overwrite")
         scores.append(pl.read_csv(out)["score"].to_list())
     assert scores[0] == scores[1]
     (tmp_path / "new.jsonl").write_text('{"amount": 1}\n[2]\n')
-    said = message(rareclass("evaluate", tmp_path / "run", tmp_path / "new.jsonl"))
+    said = complaint("evaluate", tmp_path / "run", tmp_path / "new.jsonl")
     assert "lacks columns 'items', 'country', 'member'" in said
 
 
-def test_a_bad_cell_in_a_scored_file_is_named(rows: Path, tmp_path: Path, rareclass: Run) -> None:
-    stream(rareclass, rows, tmp_path / "run")
+def test_a_bad_cell_in_a_scored_file_is_named(rows, tmp_path):
+    stream(rows, tmp_path / "run")
     cells = purchases()["amount"].cast(pl.String).to_list()
     cells[30] = "lots"
     purchases().with_columns(amount=pl.Series(cells)).write_csv(tmp_path / "new.csv")
-    said = message(
-        rareclass("score", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "s.csv")
-    )
+    said = complaint("score", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "s.csv")
     assert "Row 31: column 'amount': 'lots' is not a number" in said
 
 
-def test_wrong_names_are_met_with_the_nearest(rows: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_wrong_names_are_met_with_the_nearest(rows, tmp_path):
     folder = tmp_path / "run"
-    assert "Did you mean 'fraud'?" in refused(rareclass, rows, folder, "--target", "fruad")
-    assert "Did you mean 'amount'?" in refused(rareclass, rows, folder, "--drop", "Amuont")
-    assert "Did you mean 'order'?" in refused(rareclass, rows, folder, "--id", "ordr")
-    assert "Did you mean 'buffer_size'?" in refused(
-        rareclass, rows, folder, "--param", "bufer_size=9"
-    )
-    assert "not a whole number" in refused(rareclass, rows, folder, "--param", "buffer_size=2.5")
-    assert "not of the form NAME=VALUE" in refused(rareclass, rows, folder, "--param", "C")
-    assert "no parameter 'n_epochs'" in refused(rareclass, rows, folder, "--param", "n_epochs=2")
-    said = refused(
-        rareclass, rows, folder, "--learner", "cbr-diagonal", "--param", "covariance=full"
-    )
+    assert "Did you mean 'fraud'?" in refused(rows, folder, "--target", "fruad")
+    assert "Did you mean 'amount'?" in refused(rows, folder, "--drop", "Amuont")
+    assert "Did you mean 'order'?" in refused(rows, folder, "--id", "ordr")
+    assert "Did you mean 'buffer_size'?" in refused(rows, folder, "--param", "bufer_size=9")
+    assert "not a whole number" in refused(rows, folder, "--param", "buffer_size=2.5")
+    assert "not of the form NAME=VALUE" in refused(rows, folder, "--param", "C")
+    assert "no parameter 'n_epochs'" in refused(rows, folder, "--param", "n_epochs=2")
+    said = refused(rows, folder, "--learner", "cbr-diagonal", "--param", "covariance=full")
     assert "--learner cbr-diagonal sets it" in said
-    assert "must be" in refused(rareclass, rows, folder, "--param", "C=-1")
-    assert "--top 100: the window has 50 rows" in refused(rareclass, rows, folder, "--window", 50)
+    assert "must be" in refused(rows, folder, "--param", "C=-1")
+    assert "--top 100: the window has 50 rows" in refused(rows, folder, "--window", 50)
     assert not folder.exists()
 
 
-def test_sources_that_are_not_there_or_hold_nothing(tmp_path: Path, rareclass: Run) -> None:
+def test_sources_that_are_not_there_or_hold_nothing(tmp_path):
     folder = tmp_path / "run"
-    assert "no file or folder" in refused(rareclass, tmp_path / "absent.csv", folder)
+    assert "no file or folder" in refused(tmp_path / "absent.csv", folder)
     (tmp_path / "empty.csv").touch()
-    assert "holds no text" in refused(rareclass, tmp_path / "empty.csv", folder)
+    assert "holds no text" in refused(tmp_path / "empty.csv", folder)
     purchases().head(0).write_csv(tmp_path / "header.csv")
-    assert "header.csv has no rows" in refused(rareclass, tmp_path / "header.csv", folder)
+    assert "header.csv has no rows" in refused(tmp_path / "header.csv", folder)
     (tmp_path / "nothing").mkdir()
-    assert "no table in the folder" in refused(rareclass, tmp_path / "nothing", folder)
+    assert "no table in the folder" in refused(tmp_path / "nothing", folder)
     assert not folder.exists()
 
 
-def test_folders_that_are_not_a_streams(rows: Path, tmp_path: Path, rareclass: Run) -> None:
-    assert "'rows.csv'" in refused(rareclass, rows, tmp_path)
-    assert "is a file" in refused(rareclass, rows, rows)
+def test_folders_that_are_not_a_streams(rows, tmp_path):
+    assert "'rows.csv'" in refused(rows, tmp_path)
+    assert "is a file" in refused(rows, rows)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv"]
 
 
-def test_a_folder_in_use(rows: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_a_folder_in_use(rows, tmp_path):
     with claimed(tmp_path / "run"):
         (tmp_path / "run" / "checkpoint-x").touch()
-        assert "is in use by another running" in refused(rareclass, rows, tmp_path / "run")
+        assert "is in use by another running" in refused(rows, tmp_path / "run")
 
 
-def test_bad_rows_are_counted_kept_and_may_be_too_many(
-    rows: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_bad_rows_are_counted_kept_and_may_be_too_many(rows, tmp_path):
     lines = rows.read_text().splitlines()
     lines[50:50] = ["too,short", "o-x,1e999,3,DE,true,no"]
     rows.write_text("\n".join(lines) + "\n")
-    said = stream(rareclass, rows, tmp_path / "run")
+    said = stream(rows, tmp_path / "run")
     assert "Rejected: 2 rows" in said
     rejected = [
         json.loads(line) for line in (tmp_path / "run/rejected.jsonl").read_text().splitlines()
@@ -201,7 +192,7 @@ def test_bad_rows_are_counted_kept_and_may_be_too_many(
     assert [row["line"] for row in rejected] == [51, 52]
     assert rejected[0]["text"] == "too,short"
     assert set(rejected[0]) == {"file", "line", "reason", "text"}
-    too_many = refused(rareclass, rows, tmp_path / "strict", "--max-rejected", 1)
+    too_many = refused(rows, tmp_path / "strict", "--max-rejected", 1)
     assert all(fact in too_many for fact in ("2 rows", "--max-rejected allows 1", "line 52"))
     assert checkpoints_in(tmp_path / "strict")
 
@@ -216,7 +207,7 @@ def command(*words: object, **more: object) -> subprocess.Popen[str]:
 
 
 @pytest.mark.thorough
-def test_standard_input_and_a_second_time(tmp_path: Path) -> None:
+def test_standard_input_and_a_second_time(tmp_path):
     text, folder = purchases(500).write_csv(), tmp_path / "run"
     words = ["stream", "-", "--target", "fraud", "--learner", "oam", "--checkpoint", folder]
     for piped, expected in (
@@ -234,7 +225,7 @@ def test_standard_input_and_a_second_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.thorough)]
 )
-def test_stopped_while_it_waits_for_rows(tmp_path: Path, number: int) -> None:
+def test_stopped_while_it_waits_for_rows(tmp_path, number):
     rows, folder = tmp_path / "rows.csv", tmp_path / "run"
     purchases(1200).write_csv(rows)  # so many that it begins without waiting for more
     words = ["stream", rows, "--target", "fraud", "--checkpoint", folder, "--follow"]
@@ -251,7 +242,7 @@ def test_stopped_while_it_waits_for_rows(tmp_path: Path, number: int) -> None:
     assert "1200" in checkpoints_in(folder)[0].name
 
 
-def test_a_reset_is_told_of_once() -> None:
+def test_a_reset_is_told_of_once():
     measures = WindowMeasures(0.98, 0.5, None)
     report = StreamReport(Counters(9000, reported=8000), 0, 0, 0, 0, 0, 5, measures, 1.0)
     assert drift_words(report, 100) == []
@@ -261,7 +252,7 @@ def test_a_reset_is_told_of_once() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 90, 100])
-def test_the_screen_fits(width: int) -> None:
+def test_the_screen_fits(width):
     options = StreamOptions("x.csv", "y", id_column="id")
     console = Console(
         width=width, file=io.StringIO(), force_terminal=True, highlight=False, record=True,
@@ -290,9 +281,7 @@ def test_the_screen_fits(width: int) -> None:
 
 
 @pytest.mark.thorough
-def test_a_dumb_terminal_gets_lines(
-    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dumb_terminal_gets_lines(rows, tmp_path, monkeypatch):
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     words = ["stream", rows, "--target", "fraud", "--learner", "oam", "--checkpoint"]
@@ -311,7 +300,7 @@ def test_a_dumb_terminal_gets_lines(
     assert "600 rows  60 rare  AUC" in shown
 
 
-def test_the_lock_goes_with_the_process(tmp_path: Path) -> None:
+def test_the_lock_goes_with_the_process(tmp_path):
     with claimed(tmp_path / "run"):
         (tmp_path / "run" / "checkpoint-x").touch()
     assert (tmp_path / "run" / LOCK).exists()
@@ -319,9 +308,7 @@ def test_the_lock_goes_with_the_process(tmp_path: Path) -> None:
         pass
 
 
-def test_two_that_make_the_folder_at_the_same_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_that_make_the_folder_at_the_same_time(tmp_path, monkeypatch):
     """The one that comes too late leaves the other's folder alone."""
     folder = tmp_path / "run"
     exists = Path.exists
@@ -332,24 +319,24 @@ def test_two_that_make_the_folder_at_the_same_time(
         assert exists(folder / LOCK)
 
 
-def test_a_rare_label_that_never_comes_is_told(rows: Path, tmp_path: Path, rareclass: Run) -> None:
-    said = stream(rareclass, rows, tmp_path / "run", "--positive", "fraudulent")
+def test_a_rare_label_that_never_comes_is_told(rows, tmp_path):
+    said = stream(rows, tmp_path / "run", "--positive", "fraudulent")
     assert "600 labelled, 0 of them rare" in said
     assert "No label is 'fraudulent'" in said
-    assert "No label is" not in stream(rareclass, rows, tmp_path / "right")
+    assert "No label is" not in stream(rows, tmp_path / "right")
 
 
-def test_a_file_that_is_no_text(tmp_path: Path, rareclass: Run) -> None:
+def test_a_file_that_is_no_text(tmp_path):
     path = tmp_path / "program.csv"
     for content in (b"\x7fELF\0\0\r\x01,\0\n", b"a,\0b\n1,2\n"):
         path.write_bytes(content)
-        assert "program.csv is not a text file" in refused(rareclass, path, tmp_path / "run")
+        assert "program.csv is not a text file" in refused(path, tmp_path / "run")
 
 
-def test_labels_without_rows(tmp_path: Path, rareclass: Run) -> None:
+def test_labels_without_rows(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("order,amount,fraud\na,1,0\nb,2,1\nb,,1\n,,1\n")
-    stream(rareclass, path, tmp_path / "run")
+    stream(path, tmp_path / "run")
     lines = (tmp_path / "run" / "rejected.jsonl").read_text().splitlines()
     reasons = [json.loads(line)["reason"] for line in lines]
     assert len(reasons) == 2
@@ -357,13 +344,11 @@ def test_labels_without_rows(tmp_path: Path, rareclass: Run) -> None:
     assert "id is empty" in reasons[1]
 
 
-def test_a_column_that_a_stream_did_not_learn_from_is_known_to_its_model(
-    tmp_path: Path, rareclass: Run
-) -> None:
+def test_a_column_that_a_stream_did_not_learn_from_is_known_to_its_model(tmp_path):
     table = purchases(200).with_columns(when=pl.lit("2024-03-01 10:00"))
     table.write_csv(tmp_path / "t.csv")
     words = ("-t", "fraud", "--checkpoint", tmp_path / "run", "--learner", "oam")
-    assert rareclass("stream", tmp_path / "t.csv", *words).exit_code == 0
-    done = rareclass("score", tmp_path / "run", tmp_path / "t.csv", "-o", tmp_path / "s.csv")
+    run("stream", tmp_path / "t.csv", *words)
+    done = invoke("score", tmp_path / "run", tmp_path / "t.csv", "-o", tmp_path / "s.csv")
     assert done.exit_code == 0, done.output
     assert "does not know" not in done.output

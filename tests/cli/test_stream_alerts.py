@@ -5,25 +5,26 @@ from typing import Any
 
 import polars as pl
 
-from cli.conftest import Run, message, purchases
+from command_line import invoke, message
 from faults import refusal
+from made_tables import purchases
 from rareclass.errors import ErrorKind
 from rareclass.stream.log import read_log
 
 
-def stream(rareclass: Run, source: Path, folder: Path, *more: object) -> Any:
-    return rareclass(
+def stream(source: Path, folder: Path, *more: object) -> Any:
+    return invoke(
         "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
         "--id", "order", *(() if "--report-every" in more else ("--report-every", 500)), *more,
     )  # fmt: skip
 
 
-def test_a_budget_a_day_on_the_command_line(tmp_path: Path, rareclass: Run) -> None:
+def test_a_budget_a_day_on_the_command_line(tmp_path):
     path, alerts = tmp_path / "rows.csv", tmp_path / "alerts.csv"
     days = [f"2026-03-{1 + k // 200:02d}T08:00" for k in range(1000)]
     purchases(1000).with_columns(when=pl.Series(days)).write_csv(path)
     more = ("--alerts", alerts, "--alert-budget", "12/day", "--time", "when")
-    result = stream(rareclass, path, tmp_path / "run", *more)
+    result = stream(path, tmp_path / "run", *more)
     assert result.exit_code == 0, result.output
     table = pl.read_csv(alerts)
     assert f"Alerts: {len(table)}, at most 12/day, in" in " ".join(result.stdout.split())
@@ -36,12 +37,10 @@ def test_a_budget_a_day_on_the_command_line(tmp_path: Path, rareclass: Run) -> N
         ("--alerts", alerts, "--alert-budget", "9/day", "--time", "when"),
         (),
     ):
-        assert "was begun with --alert" in message(
-            stream(rareclass, path, tmp_path / "run", *changed)
-        )
+        assert "was begun with --alert" in message(stream(path, tmp_path / "run", *changed))
 
 
-def test_options_that_contradict(tmp_path: Path, rareclass: Run) -> None:
+def test_options_that_contradict(tmp_path):
     path, folder = tmp_path / "rows.csv", tmp_path / "run"
     purchases(300).with_columns(seconds=60 * pl.int_range(pl.len())).write_csv(path)
     alerts = tmp_path / "alerts.jsonl"
@@ -57,16 +56,16 @@ def test_options_that_contradict(tmp_path: Path, rareclass: Run) -> None:
         ((*by_day, "--time", "seconds"), ErrorKind.SETTING, ("300", "86,400")),
         ((*by_day, "--time", "country"), ErrorKind.CELL, ("Line 2", "'country'", "'DE'")),
     ):
-        refusal(stream(rareclass, path, folder, *more), kind, *facts)
-    refusal(stream(rareclass, tmp_path, folder, "--alerts", alerts), together, alerts)
+        refusal(stream(path, folder, *more), kind, *facts)
+    refusal(stream(tmp_path, folder, "--alerts", alerts), together, alerts)
     alerts.write_text("something else\n")
     more = ("--alerts", alerts, "--alert-budget", "5/100")
-    refusal(stream(rareclass, path, folder, *more), ErrorKind.EXISTING_FILE, alerts)
+    refusal(stream(path, folder, *more), ErrorKind.EXISTING_FILE, alerts)
     assert alerts.read_text() == "something else\n"
     assert not folder.exists()
 
 
-def test_drift_is_reported_and_strict_stops(tmp_path: Path, rareclass: Run) -> None:
+def test_drift_is_reported_and_strict_stops(tmp_path):
     path, folder = tmp_path / "rows.csv", tmp_path / "run"
     table = purchases(5000)
     late = pl.int_range(pl.len()) >= 4000
@@ -76,7 +75,7 @@ def test_drift_is_reported_and_strict_stops(tmp_path: Path, rareclass: Run) -> N
     )
     table.write_csv(path)
     more = ("--window", 1000, "--report-every", 1000, "--strict")
-    result = stream(rareclass, path, folder, *more)
+    result = stream(path, folder, *more)
     refusal(result, ErrorKind.REFUSED, "'country'", "%")
     out = " ".join(result.stdout.split())
     assert "AUC fell from" in out
@@ -90,6 +89,6 @@ def test_drift_is_reported_and_strict_stops(tmp_path: Path, rareclass: Run) -> N
     assert log["moved"].to_pylist()[:3] == [[]] * 3
     assert log["falls"].to_pylist()[:3] == [[]] * 3
     # What came so far is learned: the same command has nothing to do.
-    again = stream(rareclass, path, folder, *more)
+    again = stream(path, folder, *more)
     assert again.exit_code == 0
     assert "No new rows" in again.stdout

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, output_of, purchases
+from command_line import QUICK, invoke, run
 from faults import refusal
+from made_tables import purchases
 from rareclass.errors import ErrorKind
 
 COMMAND = "from rareclass.cli.main import main; main()"
@@ -41,7 +42,7 @@ def long_table(n_rows: int = 6000) -> str:
     ],
 )
 @pytest.mark.thorough
-def test_a_refused_table_ends_the_process_cleanly(tmp_path: Path, verb: str, fault: str) -> None:
+def test_a_refused_table_ends_the_process_cleanly(tmp_path, verb, fault):
     """A reader's thread must not live longer than the interpreter: it would abort."""
     lines = long_table().splitlines()
     if fault == "short":
@@ -77,7 +78,7 @@ finally:
 
 
 @pytest.mark.sampled(0)
-def test_a_fit_opens_its_file_once(train_csv: Path) -> None:
+def test_a_fit_opens_its_file_once(train_csv):
     out = train_csv.parent / "m.rareclass"
     done = in_a_process("fit", train_csv, "-t", "fraud", *QUICK, "-o", out, code=OPENED)
     assert done.returncode == 0, done.stderr
@@ -85,21 +86,19 @@ def test_a_fit_opens_its_file_once(train_csv: Path) -> None:
 
 
 @pytest.mark.sampled(0)
-def test_a_long_cell_is_read(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
+def test_a_long_cell_is_read(tmp_path, table):
     words = ["x" * 20_000_000 if k == 50 else f"w{k % 3}" for k in range(table.height)]
     path = tmp_path / "t.csv"
     table.with_columns(word=pl.Series(words)).write_csv(path)
     # Left out, as a model would keep it as a category.
     model, fast = tmp_path / "m.rareclass", (*QUICK, "--drop", "word")
-    output_of(rareclass("fit", path, "-t", "fraud", "-o", model, *fast))
+    run("fit", path, "-t", "fraud", "-o", model, *fast)
     path.write_text('a,fraud\n1,0\n"2,0\n' + (60 * "3" + ",1\n") * 280_000)
-    done = rareclass("fit", path, "-t", "fraud", "-o", tmp_path / "m.rareclass", "--overwrite")
+    done = invoke("fit", path, "-t", "fraud", "-o", tmp_path / "m.rareclass", "--overwrite")
     refusal(done, ErrorKind.DAMAGED_FILE, "line 3", "16 MiB", "quote")
 
 
-def test_what_is_odd_in_a_table_is_noted_once(
-    tmp_path: Path, table: pl.DataFrame, rareclass: Run
-) -> None:
+def test_what_is_odd_in_a_table_is_noted_once(tmp_path, table):
     """Numbers that are not all numbers, zip codes, and columns of one name."""
     cells = ["n.v." if k % 10 == 4 else str(k / 7) for k in range(table.height)]
     codes = [f"{k % 7 * 4000:05d}" for k in range(table.height)]
@@ -107,7 +106,7 @@ def test_what_is_odd_in_a_table_is_noted_once(
     mixed = table.with_columns(late=pl.Series(cells), zip=pl.Series(codes))
     path.write_text(mixed.write_csv().replace("order,amount,items", "order,amount,amount", 1))
     model = tmp_path / "m.rareclass"
-    done = rareclass("fit", path, "-t", "fraud", *QUICK, "-o", model)
+    done = invoke("fit", path, "-t", "fraud", *QUICK, "-o", model)
     said = " ".join(done.output.split())
     assert done.exit_code == 0, said
     for name, facts in (
@@ -118,7 +117,7 @@ def test_what_is_odd_in_a_table_is_noted_once(
         about = [note for note in said.split("Note: ") if f"'{name}'" in note]
         assert len(about) == 1, name
         assert all(fact in about[0] for fact in facts), about
-    done = rareclass("score", model, path, "-o", tmp_path / "scores.csv")
+    done = invoke("score", model, path, "-o", tmp_path / "scores.csv")
     said = " ".join(done.output.split())
     assert done.exit_code == 0, said
     assert said.count("'amount.1'") == 1
@@ -136,10 +135,8 @@ def test_what_is_odd_in_a_table_is_noted_once(
         ),
     ],
 )
-def test_every_verb_reads_every_format(
-    tmp_path: Path, fitted: Path, rareclass: Run, kind: str
-) -> None:
-    table, wanted = purchases(), rows_scored(rareclass, fitted, fitted / "train.csv", tmp_path)
+def test_every_verb_reads_every_format(tmp_path, fitted, kind):
+    table, wanted = purchases(), rows_scored(fitted, fitted / "train.csv", tmp_path)
     path = tmp_path / f"t.{kind}"
     if kind == "csv":
         path.write_text(table.write_csv(separator=";"))
@@ -154,34 +151,30 @@ def test_every_verb_reads_every_format(
         (path / "b" / "c").mkdir(parents=True)
         table[:100].write_csv(path / "1.csv")
         table[100:].write_csv(path / "b" / "c" / "0.csv", separator="\t")
-    assert rows_scored(rareclass, fitted, path, tmp_path) == pytest.approx(wanted)
+    assert rows_scored(fitted, path, tmp_path) == pytest.approx(wanted)
     model = tmp_path / "m.rareclass"
-    done = rareclass("fit", path, "-t", "fraud", *QUICK, "-o", model)
+    done = invoke("fit", path, "-t", "fraud", *QUICK, "-o", model)
     assert done.exit_code == 0, done.output
     read = ("240 rows", "Rare class: fraud = yes, 24 rows")
     assert all(words in done.output for words in read)
-    output_of(
-        rareclass("evaluate", fitted / "model.rareclass", path, "--json", tmp_path / "e.json")
-    )
+    run("evaluate", fitted / "model.rareclass", path, "--json", tmp_path / "e.json")
     assert json.loads((tmp_path / "e.json").read_text())["n_rows"] == 240
     folder = tmp_path / "learned"
-    output_of(rareclass("stream", path, "-t", "fraud", "--checkpoint", folder))
+    run("stream", path, "-t", "fraud", "--checkpoint", folder)
     hunted = tmp_path / "found"
-    output_of(rareclass(
+    run(
         "hunt", path, "-t", "fraud", "--rare", "yes", "--ignore", "no", "--out", hunted,
         "--kernel", "none", "--c1", "1", "--c2", "1",
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
-def rows_scored(rareclass: Run, fitted: Path, path: Path, folder: Path) -> list[float]:
+def rows_scored(fitted: Path, path: Path, folder: Path) -> list[float]:
     out = folder / "scores.csv"
-    output_of(rareclass("score", fitted / "model.rareclass", path, "-o", out, "--overwrite"))
+    run("score", fitted / "model.rareclass", path, "-o", out, "--overwrite")
     return pl.read_csv(out)["score"].to_list()
 
 
-def test_scores_do_not_become_a_part_of_the_table(
-    tmp_path: Path, fitted: Path, rareclass: Run
-) -> None:
+def test_scores_do_not_become_a_part_of_the_table(tmp_path, fitted):
     (tmp_path / "t" / "b").mkdir(parents=True)
     purchases().write_csv(tmp_path / "t" / "1.csv")
     model, table = fitted / "model.rareclass", tmp_path / "t"
@@ -190,12 +183,12 @@ def test_scores_do_not_become_a_part_of_the_table(
         ("evaluate", model, table, "--json", table / "m.json"),
         ("hunt", table, "-t", "fraud", "--rare", "1", "--out", table / "found"),
     ):
-        refusal(rareclass(*words, out), ErrorKind.EXISTING_FILE, f"{words[-1]} {out}")
+        refusal(invoke(*words, out), ErrorKind.EXISTING_FILE, f"{words[-1]} {out}")
     assert sorted(path.name for path in (tmp_path / "t").iterdir()) == ["1.csv", "b"]
 
 
-def test_a_stream_of_svmlight_is_refused(tmp_path: Path, rareclass: Run) -> None:
+def test_a_stream_of_svmlight_is_refused(tmp_path):
     path = tmp_path / "t.svm"
     path.write_text("1 3:0.5\n0 2:1\n")
-    done = rareclass("stream", path, "-t", "y", "--checkpoint", tmp_path / "c")
+    done = invoke("stream", path, "-t", "y", "--checkpoint", tmp_path / "c")
     refusal(done, ErrorKind.FILE_FORMAT, path, "svmlight", "CSV")

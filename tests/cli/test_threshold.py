@@ -2,28 +2,25 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, output_of, purchases
+from command_line import invoke, run
 from faults import refusal
+from made_tables import purchases
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.errors import ErrorKind
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model, save_model
 
 
-def test_by_the_rows_held_out_when_it_was_fitted(
-    fitted: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_by_the_rows_held_out_when_it_was_fitted(fitted, tmp_path):
     out = tmp_path / "other.rareclass"
     numbers = tmp_path / "t.json"
     words = ("--max-fpr", "0.05", "--out", out, "--json", numbers)
-    done = output_of(rareclass("threshold", fitted / "model.rareclass", *words))
+    done = run("threshold", fitted / "model.rareclass", *words)
     before, after = load_model(fitted / "model.rareclass"), load_model(out)
     assert before.held_out is not None
     chosen = ThresholdRule.max_fpr(0.05).choose(*before.held_out[:3])
@@ -34,12 +31,12 @@ def test_by_the_rows_held_out_when_it_was_fitted(
     assert f"Called rare: {chosen.alerts:,.0f} of" in done
     new = purchases(seed=5)
     new.write_csv(tmp_path / "new.csv")
-    output_of(rareclass("score", out, tmp_path / "new.csv", "-o", tmp_path / "s.parquet"))
+    run("score", out, tmp_path / "new.csv", "-o", tmp_path / "s.parquet")
     table = pl.read_parquet(tmp_path / "s.parquet")
     assert (table["called_rare"] == (table["score"] > chosen.threshold)).all()
 
 
-def test_by_a_file_with_costs_and_days(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_by_a_file_with_costs_and_days(fitted, tmp_path):
     path = tmp_path / "new.csv"
     days = pl.Series(
         "day", np.datetime64("2026-03-01", "us") + np.arange(240) % 20 * 86_400_000_000
@@ -47,24 +44,21 @@ def test_by_a_file_with_costs_and_days(fitted: Path, tmp_path: Path, rareclass: 
     table = purchases(seed=5).with_columns(days, at_stake=pl.col("amount") * 2)
     table.write_csv(path)
     model = fitted / "model.rareclass"
-    done = output_of(rareclass("threshold", model, path, "--cost", "fp=20,fn=at_stake"))
+    done = run("threshold", model, path, "--cost", "fp=20,fn=at_stake")
     rare = (table["fraud"] == "yes").to_numpy()
-    found = rareclass("score", model, path, "-o", tmp_path / "s.parquet")
-    assert found.exit_code == 0
+    run("score", model, path, "-o", tmp_path / "s.parquet")
     column = pl.read_parquet(tmp_path / "s.parquet")["score"].to_numpy()
     costs = {"at_stake": table["at_stake"].to_numpy()}
     chosen = ThresholdRule.least_cost(20.0, "at_stake").choose(rare, column, costs=costs)
     assert f"Threshold {chosen.threshold:.4g}: rows" in done
     assert "fp=20" in done
-    done = output_of(rareclass("threshold", model, path, "--alerts", "2/day", "--time", "day"))
+    done = run("threshold", model, path, "--alerts", "2/day", "--time", "day")
     chosen = ThresholdRule.max_alerts(2).choose(rare, column, time=table["day"].to_numpy())
     assert f"Threshold {chosen.threshold:.4g}: rows" in done
     assert "Rule: alerts <= 2 a day" in done
 
 
-def test_days_of_a_file_are_read_as_fit_reads_them(
-    fitted: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_days_of_a_file_are_read_as_fit_reads_them(fitted, tmp_path):
     day = pl.Series("day", np.arange(240) % 20)
     words = pl.format("{}.03.2026 07:30", (day + 1).cast(pl.String).str.zfill(2))
     table = purchases(seed=5).with_columns(day, written=words)
@@ -72,7 +66,7 @@ def test_days_of_a_file_are_read_as_fit_reads_them(
     table.write_csv(path)
     shown = []
     for name in ("day", "written"):
-        done = rareclass(
+        done = invoke(
             "threshold", fitted / "model.rareclass", path, "--alerts=2/day", "--time", name
         )
         assert done.exit_code == 0, done.output
@@ -95,19 +89,10 @@ BY_DAY = ("--alerts=2/day", "--time=x")
         (["1.5"] * 239 + [""], ("--cost=fp=1,fn=x",), ErrorKind.CELL, 240, None),
     ],
 )
-def test_a_cell_that_is_no_time_or_cost_is_named(
-    fitted: Path,
-    tmp_path: Path,
-    rareclass: Run,
-    cells: Any,
-    words: tuple[str, ...],
-    kind: ErrorKind,
-    row: int | None,
-    value: str | None,
-) -> None:
+def test_a_cell_that_is_no_time_or_cost_is_named(fitted, tmp_path, cells, words, kind, row, value):
     path = tmp_path / "new.csv"
     purchases(seed=5).with_columns(pl.Series("x", cells)).write_csv(path)
-    done = rareclass("threshold", fitted / "model.rareclass", path, *words)
+    done = invoke("threshold", fitted / "model.rareclass", path, *words)
     option = words[-1].partition("=")[0]
     error = refusal(done, kind, f"{option} x", *([f"row {row}"] if row else []))
     assert (error.column, error.row, error.value) == ("x", row, value)
@@ -121,28 +106,24 @@ def test_a_cell_that_is_no_time_or_cost_is_named(
         (("--alerts", "1/day", "--time", "day"), ErrorKind.UNSUPPORTED, "alerts a day"),
     ],
 )
-def test_what_cannot_be_is_said(
-    fitted: Path, rareclass: Run, words: tuple[str, ...], kind: ErrorKind, fact: str
-) -> None:
-    refusal(rareclass("threshold", fitted / "model.rareclass", *words), kind, fact)
+def test_what_cannot_be_is_said(fitted, words, kind, fact):
+    refusal(invoke("threshold", fitted / "model.rareclass", *words), kind, fact)
 
 
-def test_a_threshold_above_all_scores_has_no_precision(fitted: Path, rareclass: Run) -> None:
+def test_a_threshold_above_all_scores_has_no_precision(fitted):
     words = ("threshold", fitted / "model.rareclass", "--threshold", "1e308")
-    shown = output_of(rareclass(*words))
+    shown = run(*words)
     assert "Precision no row is called" in shown
     assert "nan" not in shown
     assert "Recall 0.000" in shown
 
 
-def test_a_model_without_held_out_rows_asks_for_a_file(
-    fitted: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_a_model_without_held_out_rows_asks_for_a_file(fitted, tmp_path):
     old = tmp_path / "old.rareclass"
     save_model(old, replace(load_model(fitted / "model.rareclass"), held_out=None))
-    done = rareclass("threshold", old, "--max-fpr", "0.1")
+    done = invoke("threshold", old, "--max-fpr", "0.1")
     refusal(done, ErrorKind.UNSUPPORTED, "held out")
 
 
-def test_a_folder_is_refused_with_what_takes_it(tmp_path: Path, rareclass: Run) -> None:
-    refusal(rareclass("threshold", tmp_path, "--max-fpr", ".1"), ErrorKind.UNSUPPORTED, "score")
+def test_a_folder_is_refused_with_what_takes_it(tmp_path):
+    refusal(invoke("threshold", tmp_path, "--max-fpr", ".1"), ErrorKind.UNSUPPORTED, "score")

@@ -6,7 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cli.conftest import Run, output_of, purchases
+from command_line import run
+from made_tables import purchases
 from rareclass.findings import FindingKind, finding_of
 from rareclass.model.evaluate import evaluate_file
 from rareclass.model.model_file import load_model
@@ -24,14 +25,14 @@ def is_noticed(model: Path, table: pl.DataFrame, folder: Path) -> bool:
     return FindingKind.TRAINING_ROWS in kinds
 
 
-def test_rows_of_training_are_noticed_in_any_order(fitted: Path, tmp_path: Path) -> None:
+def test_rows_of_training_are_noticed_in_any_order(fitted, tmp_path):
     table = purchases(TRAINED)
     assert is_noticed(fitted, table, tmp_path)
     assert is_noticed(fitted, table.sample(fraction=1.0, shuffle=True, seed=1), tmp_path)
     assert is_noticed(fitted, table.select(table.columns[::-1]), tmp_path)
 
 
-def test_other_rows_are_not(fitted: Path, tmp_path: Path) -> None:
+def test_other_rows_are_not(fitted, tmp_path):
     """As many of each class, drawn alike; a part of training, and training twice."""
     table = purchases(TRAINED)
     for seed in range(1, 9):
@@ -45,11 +46,8 @@ def test_other_rows_are_not(fitted: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words", [("evaluate",), ("threshold", "--min-recall", "0.5"), ("report", "--out", "r.html")]
 )
-def test_every_command_that_measures_says_so(
-    fitted: Path, rareclass: Run, tmp_path: Path, words: tuple[str, ...],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+def test_every_command_that_measures_says_so(fitted, tmp_path, words, monkeypatch):
     monkeypatch.chdir(tmp_path)
     purchases(TRAINED).write_csv("train.csv")
-    shown = output_of(rareclass(words[0], fitted / "model.rareclass", "train.csv", *words[1:]))
+    shown = run(words[0], fitted / "model.rareclass", "train.csv", *words[1:])
     assert SAID in " ".join(shown.split())

@@ -11,15 +11,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import QUICK, Run, learned, output_of, purchases
+from cli.conftest import learned
+from command_line import QUICK, invoke, run
+from made_tables import purchases
 from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME, PaymentSettings
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
 @pytest.mark.sampled(0)
-def test_fit_says_what_it_understood_and_saves(fitted: Path, rareclass: Run) -> None:
-    result = rareclass(
+def test_fit_says_what_it_understood_and_saves(fitted):
+    result = invoke(
         "fit", fitted / "train.csv", "--target", "fraud", "--method", "rankrc", "--folds", "3",
         "--out", fitted / "auto.rareclass",
     )  # fmt: skip
@@ -34,7 +36,7 @@ def test_fit_says_what_it_understood_and_saves(fitted: Path, rareclass: Run) -> 
     assert "\x1b[" not in shown
 
 
-def test_model_file_holds_the_record_of_the_training(fitted: Path) -> None:
+def test_model_file_holds_the_record_of_the_training(fitted):
     metadata = facts_as_json(load_model(fitted / "model.rareclass").facts)
     assert metadata["target"] == "fraud"
     assert metadata["rare_label"] == "yes"
@@ -54,15 +56,9 @@ def test_model_file_holds_the_record_of_the_training(fitted: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_score_keeps_row_order_and_the_id_column(
-    fitted: Path, tmp_path: Path, rareclass: Run, suffix: str
-) -> None:
+def test_score_keeps_row_order_and_the_id_column(fitted, tmp_path, suffix):
     out = tmp_path / f"scores{suffix}"
-    output_of(
-        rareclass(
-            "score", fitted / "model.rareclass", fitted / "new.csv", "--out", out, "--id", "order"
-        )
-    )
+    run("score", fitted / "model.rareclass", fitted / "new.csv", "--out", out, "--id", "order")
     scores = pl.read_csv(out) if suffix == ".csv" else pl.read_parquet(out)
     assert scores.columns == ["order", "score", "probability", "called_rare", "percentile"]
     table = purchases(seed=1)
@@ -73,16 +69,14 @@ def test_score_keeps_row_order_and_the_id_column(
     assert scores["percentile"].is_between(0, 100).all()
 
 
-def test_scores_do_not_depend_on_format_column_order_or_extra_columns(
-    fitted: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_scores_do_not_depend_on_format_column_order_or_extra_columns(fitted, tmp_path):
     table = purchases(seed=1)
     shuffled = table.select(reversed(table.columns)).with_columns(pl.lit("z").alias("extra"))
     shuffled.write_parquet(tmp_path / "new.parquet")
     first, second = tmp_path / "a.csv", tmp_path / "b.csv"
     model = fitted / "model.rareclass"
-    rareclass("score", model, fitted / "new.csv", "--out", first)
-    result = output_of(rareclass("score", model, tmp_path / "new.parquet", "--out", second))
+    invoke("score", model, fitted / "new.csv", "--out", first)
+    result = run("score", model, tmp_path / "new.parquet", "--out", second)
     assert "extra" in result
     np.testing.assert_allclose(
         pl.read_csv(first)["score"], pl.read_csv(second)["score"], rtol=1e-12
@@ -90,7 +84,7 @@ def test_scores_do_not_depend_on_format_column_order_or_extra_columns(
 
 
 @pytest.mark.sampled(0)
-def test_types_of_parquet_and_words_of_csv_read_alike(tmp_path: Path, rareclass: Run) -> None:
+def test_types_of_parquet_and_words_of_csv_read_alike(tmp_path):
     start = dt.datetime(2024, 1, 1, 8, 30)
     table = purchases().with_columns(
         at=pl.Series([start + dt.timedelta(hours=7 * k % 97) for k in range(240)]),
@@ -104,21 +98,17 @@ def test_types_of_parquet_and_words_of_csv_read_alike(tmp_path: Path, rareclass:
     for source, new in (("t.parquet", "t2.csv"), ("t2.csv", "t.parquet"), ("t.csv", "t2.csv")):
         model, out = tmp_path / "m.rareclass", tmp_path / "s.parquet"
         words = ("-t", "fraud", *QUICK, "-o", model, "--overwrite")
-        output_of(rareclass("fit", tmp_path / source, *words))
-        result = output_of(rareclass("score", model, tmp_path / new, "-o", out, "--overwrite"))
+        run("fit", tmp_path / source, *words)
+        result = run("score", model, tmp_path / new, "-o", out, "--overwrite")
         assert "not seen" not in result
         scores.append(pl.read_parquet(out)["score"].to_numpy())
     np.testing.assert_allclose(scores[1], scores[0], rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(scores[2], scores[0], rtol=1e-6, atol=1e-12)
 
 
-def test_evaluate_prints_and_writes_the_same_numbers(
-    fitted: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_evaluate_prints_and_writes_the_same_numbers(fitted, tmp_path):
     out = tmp_path / "numbers.json"
-    result = output_of(
-        rareclass("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
-    )
+    result = run("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
     numbers = json.loads(out.read_text())
     assert f"{numbers['measures']['AUC']['value']:.3f}" in result
     counts = numbers["at_threshold"]
@@ -131,9 +121,7 @@ def test_evaluate_prints_and_writes_the_same_numbers(
     "separator", [";", "\t", *(pytest.param(one, marks=pytest.mark.thorough) for one in (",", "|"))]
 )
 @pytest.mark.sampled(1)
-def test_any_separator_and_compression(
-    tmp_path: Path, table: pl.DataFrame, rareclass: Run, separator: str
-) -> None:
+def test_any_separator_and_compression(tmp_path, table, separator):
     text = table.write_csv(separator=separator).encode()
     for name, content in (
         ("t.csv.gz", gzip.compress(text)),
@@ -143,11 +131,11 @@ def test_any_separator_and_compression(
         path = tmp_path / name
         path.write_bytes(content)
         words = ("-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass", "--overwrite")
-        result = output_of(rareclass("fit", path, *words))
+        result = run("fit", path, *words)
         assert "240 rows, 4 of 5 columns used" in result
 
 
-def test_svmlight_stays_sparse_and_scores(tmp_path: Path, rareclass: Run) -> None:
+def test_svmlight_stays_sparse_and_scores(tmp_path):
     generator = np.random.default_rng(0)
     lines = []
     for row in range(200):
@@ -157,96 +145,83 @@ def test_svmlight_stays_sparse_and_scores(tmp_path: Path, rareclass: Run) -> Non
     path = tmp_path / "t.svmlight.gz"
     path.write_bytes(gzip.compress("".join(lines).encode()))
     model, out = tmp_path / "m.rareclass", tmp_path / "s.parquet"
-    output_of(rareclass("fit", path, "--method", "rankrc", "--lam", "0.1", "--out", model))
+    run("fit", path, "--method", "rankrc", "--lam", "0.1", "--out", model)
     new = tmp_path / "new.svmlight"
     # Feature 40 is not known from training.
     new.write_text("1 3:2.0 40:1\n-1 3:0.1 6:1\n")
-    output_of(rareclass("score", model, new, "--out", out))
+    run("score", model, new, "--out", out)
     scores = pl.read_parquet(out)
     assert scores["row"].to_list() == [1, 2]
     assert scores["score"][0] > scores["score"][1]
-    assert rareclass("evaluate", model, path).exit_code == 0
+    run("evaluate", model, path)
 
 
 @pytest.mark.parametrize(
     ("words", "said", "are_counted"),
     [((), "with weights", True), (("--copies", "drop"), "each counts once", False)],
 )
-def test_copies_become_weights_or_count_once(
-    tmp_path: Path,
-    table: pl.DataFrame,
-    rareclass: Run,
-    words: tuple[str, ...],
-    said: str,
-    are_counted: bool,
-) -> None:
-    shown = learned(rareclass, tmp_path, pl.concat([table, table]), "--drop", "order", *words)
+def test_copies_become_weights_or_count_once(tmp_path, table, words, said, are_counted):
+    shown = learned(tmp_path, pl.concat([table, table]), "--drop", "order", *words)
     assert f"240 duplicate rows were merged ({said})" in shown
     facts = facts_as_json(load_model(tmp_path / "m.rareclass").facts)
     assert facts["copies_count"] is are_counted
     assert facts["n_rare"] == 48
 
 
-def test_unseen_category_and_empty_cells_are_fine_and_reported(
-    fitted: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_unseen_category_and_empty_cells_are_fine_and_reported(fitted, tmp_path):
     new = tmp_path / "new.csv"
     new.write_text(
         "order,amount,items,country,member\na,51.5,2,ATLANTIS,true\nb,,3,,false\nc,99,,DE,\n"
     )
-    result = output_of(
-        rareclass("score", fitted / "model.rareclass", new, "--out", tmp_path / "s.csv")
-    )
+    result = run("score", fitted / "model.rareclass", new, "--out", tmp_path / "s.csv")
     assert "values not seen in training: country (1, " in result
     assert pl.read_csv(tmp_path / "s.csv")["score"].is_finite().all()
 
 
-def test_labels_that_training_had_not_are_told(
-    fitted: Path, tmp_path: Path, rareclass: Run
-) -> None:
+def test_labels_that_training_had_not_are_told(fitted, tmp_path):
     table, place = pl.read_csv(fitted / "new.csv"), pl.int_range(pl.len())
     rare = np.flatnonzero(table["fraud"] == "yes").tolist()
     rest = np.flatnonzero(table["fraud"] != "yes").tolist()
     label = pl.when(place.is_in(rest[:3])).then(pl.lit("maybe")).otherwise(pl.col("fraud"))
     label = pl.when(place.is_in(rare[:2])).then(pl.lit("Yes")).otherwise(label)
     table.with_columns(fraud=label).write_csv(tmp_path / "new.csv")
-    done = rareclass("evaluate", fitted / "model.rareclass", tmp_path / "new.csv")
+    done = invoke("evaluate", fitted / "model.rareclass", tmp_path / "new.csv")
     assert done.exit_code == 0, done.output
     notes = " ".join(done.output.split()).split("Note: ")
     assert any("maybe (3)" in note and "majority" in note for note in notes)
     assert any("'Yes'" in note and "'yes'" in note for note in notes)
 
 
-def test_single_rare_row_works_with_a_warning(tmp_path: Path, rareclass: Run) -> None:
+def test_single_rare_row_works_with_a_warning(tmp_path):
     table = purchases().with_columns(fraud=(pl.int_range(pl.len()) == 3).cast(int))
-    shown = learned(rareclass, tmp_path, table)
+    shown = learned(tmp_path, table)
     assert "nothing can be held out" in shown
     assert "nan" not in shown
     assert "intervals" in shown
     assert facts_as_json(load_model(tmp_path / "m.rareclass").facts)["held_out"] is None
 
 
-def test_two_rare_rows_give_an_estimate_called_rough(tmp_path: Path, rareclass: Run) -> None:
+def test_two_rare_rows_give_an_estimate_called_rough(tmp_path):
     table = purchases().with_columns(fraud=pl.int_range(pl.len()).is_in([3, 13]))
-    assert "only 2 distinct rare rows held out" in learned(rareclass, tmp_path, table)
+    assert "only 2 distinct rare rows held out" in learned(tmp_path, table)
 
 
-def test_positive_picks_one_of_many_labels(tmp_path: Path, rareclass: Run) -> None:
+def test_positive_picks_one_of_many_labels(tmp_path):
     table = purchases().with_columns(grade=pl.int_range(pl.len()) % 10 % 4)
-    learned(rareclass, tmp_path, table, "-t", "grade", "--positive", "3.0")
+    learned(tmp_path, table, "-t", "grade", "--positive", "3.0")
     model = tmp_path / "m.rareclass"
     assert facts_as_json(load_model(model).facts)["rare_label"] == "3"
-    assert rareclass("evaluate", model, tmp_path / "t.csv").exit_code == 0
+    run("evaluate", model, tmp_path / "t.csv")
 
 
-def test_rows_without_target_are_counted(tmp_path: Path, rareclass: Run) -> None:
+def test_rows_without_target_are_counted(tmp_path):
     table = purchases().with_columns(pl.when(pl.int_range(pl.len()) >= 5).then("fraud"))
-    assert "5 rows have no value of fraud" in learned(rareclass, tmp_path, table)
+    assert "5 rows have no value of fraud" in learned(tmp_path, table)
 
 
-def test_same_seed_same_scores(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+def test_same_seed_same_scores(fitted, tmp_path):
     again = tmp_path / "again.rareclass"
-    rareclass(
+    invoke(
         "fit", fitted / "train.csv", "-t", "fraud", "--method", "rankrc", "--lam", "2^-4",
         "-o", again,
     )  # fmt: skip
@@ -254,22 +229,20 @@ def test_same_seed_same_scores(fitted: Path, tmp_path: Path, rareclass: Run) -> 
     np.testing.assert_array_equal(first.estimator.dual_coef_, second.estimator.dual_coef_)
 
 
-def test_many_columns_are_summed_up(tmp_path: Path, rareclass: Run) -> None:
+def test_many_columns_are_summed_up(tmp_path):
     generator = np.random.default_rng(0)
     wide = pl.DataFrame(generator.normal(size=(100, 60)), schema=[f"x{k}" for k in range(60)])
     path = tmp_path / "wide.parquet"
     wide.with_columns(y=pl.int_range(100) % 10 == 0).write_parquet(path)
-    result = rareclass("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "m.rareclass")
+    result = invoke("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "m.rareclass")
     assert "52 more" in result.stdout
 
 
-def test_demo_runs_all_of_it(
-    tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_demo_runs_all_of_it(tmp_path, monkeypatch):
     few = PaymentSettings(n_days=16, payments_a_day=100, n_cards=100, n_shops=20)
     monkeypatch.setattr("rareclass.fit.demo.PAYMENTS", few)
     folder = tmp_path / "demo"
-    result = output_of(rareclass("demo", "--out", folder, "--json", tmp_path / "d.json"))
+    result = run("demo", "--out", folder, "--json", tmp_path / "d.json")
     told = json.loads((tmp_path / "d.json").read_text())
     assert len(told["alerts"]) == 3
     assert told["difference"]["low"] <= told["difference"]["difference"]
@@ -292,41 +265,37 @@ def with_decimal_commas(table: pl.DataFrame, path: Path, separator: str) -> Path
 
 @pytest.mark.parametrize(("separator", "named"), [(";", None), ("\t", "tab"), ("~", "~")])
 @pytest.mark.thorough
-def test_decimal_commas_and_any_separator(
-    fitted: Path, tmp_path: Path, rareclass: Run, separator: str, named: str | None
-) -> None:
+def test_decimal_commas_and_any_separator(fitted, tmp_path, separator, named):
     option = ["--separator", named] if named else []
     train = with_decimal_commas(purchases(), tmp_path / "train.csv", separator)
     new = with_decimal_commas(purchases(seed=1), tmp_path / "new.csv", separator)
     model, plain = tmp_path / "m.rareclass", tmp_path / "plain.csv"
-    output_of(rareclass(
+    run(
         "fit", train, "-t", "fraud", "--method", "rankrc", "--lam", "2^-4", "-o", model, *option
-    ))  # fmt: skip
-    rareclass("score", fitted / "model.rareclass", fitted / "new.csv", "--out", plain)
-    output_of(rareclass("score", model, new, "--out", tmp_path / "s.csv", *option))
+    )  # fmt: skip
+    invoke("score", fitted / "model.rareclass", fitted / "new.csv", "--out", plain)
+    run("score", model, new, "--out", tmp_path / "s.csv", *option)
     np.testing.assert_allclose(
         pl.read_csv(tmp_path / "s.csv")["score"], pl.read_csv(plain)["score"], rtol=1e-9
     )
-    output_of(rareclass("evaluate", model, new, *option))
+    run("evaluate", model, new, *option)
 
 
-def test_keep_learns_from_what_looks_like_an_identifier(
-    tmp_path: Path, table: pl.DataFrame, rareclass: Run
-) -> None:
+def test_keep_learns_from_what_looks_like_an_identifier(tmp_path, table):
     days = table.with_columns(day=pl.int_range(pl.len()))
-    learned(rareclass, tmp_path, days, "--keep", "day", "--keep", "order")
+    learned(tmp_path, days, "--keep", "day", "--keep", "order")
     model = tmp_path / "m.rareclass"
     kinds = {column.name: column.kind for column in load_model(model).encoder.columns}
     assert kinds["day"] == "number"
     assert kinds["order"] == "high-cardinality category"
-    assert rareclass("score", model, tmp_path / "t.csv", "--out", tmp_path / "s.csv").exit_code == 0
+    run("score", model, tmp_path / "t.csv", "--out", tmp_path / "s.csv")
 
 
 @pytest.mark.thorough
-def test_svmlight_without_a_suffix(tmp_path: Path, rareclass: Run) -> None:
+def test_svmlight_without_a_suffix(tmp_path):
     lines = [f"{int(k % 10 == 3)} 1:{k % 7} 4:{k % 10 == 3:d}.5\n" for k in range(200)]
     for name in ("a9a", "a9a.tr"):
         path, model = tmp_path / name, tmp_path / "m.rareclass"
         path.write_text("# from somewhere\n" + "".join(lines))
-        output_of(rareclass("fit", path, "--out", model, "--overwrite"))
+        run("fit", path, "--out", model, "--overwrite")
         assert facts_as_json(load_model(model).facts)["format"] == "svmlight"

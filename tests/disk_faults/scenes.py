@@ -16,8 +16,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.conftest import QUICK, purchases
 from cli.test_hunt import FEW, payments
+from command_line import QUICK
+from made_tables import purchases
 from rareclass.cli.app import app
 from rareclass.model.model_file import load_model
 from rareclass.review import ReviewJournal

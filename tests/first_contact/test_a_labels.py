@@ -59,7 +59,7 @@ LABELS: dict[str, tuple[Callable[[], Any], Any]] = {
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("model", MODELS, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("name", list(LABELS))
-def test_two_labels_of_any_type(name: str, model: Any) -> None:
+def test_two_labels_of_any_type(name, model):
     labels, rare = LABELS[name][0](), LABELS[name][1]
     fitted = clone(model).fit(X, labels)
     assert fitted.pos_label_ == rare
@@ -74,7 +74,7 @@ def test_two_labels_of_any_type(name: str, model: Any) -> None:
 
 @pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, pd.NaT])
 @pytest.mark.parametrize("labels", [("yes", "no"), (1, 0), (True, False), ("fraud", 0)])
-def test_a_row_without_a_label_is_named(labels: tuple[Any, Any], nothing: Any) -> None:
+def test_a_row_without_a_label_is_named(labels, nothing):
     y = objects(*labels)
     y[17] = nothing
     with pytest.raises(ValueError, match="row 17"):
@@ -82,7 +82,7 @@ def test_a_row_without_a_label_is_named(labels: tuple[Any, Any], nothing: Any) -
 
 
 @pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, pd.NaT])
-def test_a_measure_names_the_row_without_a_label(nothing: Any) -> None:
+def test_a_measure_names_the_row_without_a_label(nothing):
     y = objects(1, 0)
     scores = X[:, 0]
     assert roc_auc(y, scores) == roc_auc(RARE, scores)

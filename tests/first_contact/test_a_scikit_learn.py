@@ -194,7 +194,7 @@ WAYS: list[Callable[[Any, Any], None]] = [
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> Any:
+def quiet():
     """Small rows make solvers and folds warn; plots are closed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -212,14 +212,14 @@ def quiet() -> Any:
     ids=lambda each: repr(each)[:40],
 )
 @pytest.mark.sampled(12)
-def test_a_way_of_scikit_learn_takes_the_estimator(way: Any, model: Any) -> None:
+def test_a_way_of_scikit_learn_takes_the_estimator(way, model):
     way(model, table("array"))
 
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_a_way_of_scikit_learn_takes_data_frames(way: Any, kind: str) -> None:
+def test_a_way_of_scikit_learn_takes_data_frames(way, kind):
     way(RankRCCV(lams=[0.1], cv=2), table(kind))
 
 
@@ -227,13 +227,13 @@ def test_a_way_of_scikit_learn_takes_data_frames(way: Any, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("model", [*CLASSIFIERS, *MORE_CLASSIFIERS], ids=lambda e: repr(e)[:40])
-def test_a_way_of_scikit_learn_takes_any_container(way: Any, model: Any, kind: str) -> None:
+def test_a_way_of_scikit_learn_takes_any_container(way, model, kind):
     way(model, table(kind))
 
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda each: repr(each)[:40])
-def test_features_are_selected_by_weights_of_features_alone(model: Any) -> None:
+def test_features_are_selected_by_weights_of_features_alone(model):
     """A kernel machine has none, and is refused as a kernel SVC is."""
     fitted = clone(model).fit(X, Y)
     weights = getattr(fitted, "coef_", getattr(fitted, "feature_importances_", None))
@@ -251,7 +251,7 @@ def test_features_are_selected_by_weights_of_features_alone(model: Any) -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_transformers_give_the_container_that_is_asked_for(kind: str) -> None:
+def test_transformers_give_the_container_that_is_asked_for(kind):
     for model in CLASSIFIERS:
         if hasattr(model, "transform") or hasattr(clone(model).fit(X, Y), "transform"):
             found = clone(model).set_output(transform=kind).fit(X, Y).transform(X)

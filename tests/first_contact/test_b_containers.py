@@ -60,7 +60,7 @@ CONTAINERS: dict[str, Callable[[], Any]] = {
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("model", MODELS, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("name", list(CONTAINERS))
-def test_a_container_changes_nothing(name: str, model: Any) -> None:
+def test_a_container_changes_nothing(name, model):
     if name == "categories of numbers" and isinstance(model, RareClassifier):
         return  # there a category is one
     table = CONTAINERS[name]()
@@ -71,7 +71,7 @@ def test_a_container_changes_nothing(name: str, model: Any) -> None:
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_truth_values_are_0_and_1(make: Any) -> None:
+def test_truth_values_are_0_and_1(make):
     truth = VALUES[:, 1] > 0
     expected = RankRC().fit(np.column_stack([VALUES[:, 0], truth]), Y)
     table = make({"a": VALUES[:, 0], "b": truth})
@@ -83,7 +83,7 @@ def test_truth_values_are_0_and_1(make: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Float64", "double[pyarrow]", "object"])
-def test_a_missing_number_is_named_by_row_and_column(kind: str) -> None:
+def test_a_missing_number_is_named_by_row_and_column(kind):
     table = PLAIN.astype(kind)
     table.loc[17, "b"] = None if kind == "object" else pd.NA
     for model in (RankRC(), MIBC(), StochasticRankRC()):
@@ -92,7 +92,7 @@ def test_a_missing_number_is_named_by_row_and_column(kind: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["object", "string", "string[pyarrow]", "category"])
-def test_a_column_of_words_is_named(words: str) -> None:
+def test_a_column_of_words_is_named(words):
     table = PLAIN.assign(kind=pd.Series(["x", "y"] * (N // 2), dtype=words))
     for model in (RankRC(), MIBC(), OnlineLogistic()):
         with pytest.raises(ValueError, match=r"column 'kind' holds .*, not numbers"):

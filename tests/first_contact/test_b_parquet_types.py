@@ -114,7 +114,7 @@ def written(cells: pa.Array, folder: Path) -> Path:
 @pytest.mark.sampled(5)
 @pytest.mark.filterwarnings("ignore:column 'x' holds whole numbers that are too long")
 @pytest.mark.parametrize("name", READ)
-def test_a_type_that_can_be_read_is(tmp_path: Path, name: str) -> None:
+def test_a_type_that_can_be_read_is(tmp_path, name):
     cells, kind, first = READ[name]
     table = read_table(pa.table({"x": cells, "n": NOISE}))
     (column, _) = table.remembered
@@ -136,7 +136,7 @@ def test_a_type_that_can_be_read_is(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_a_type_that_cannot_be_read_is_named_and_left_out(tmp_path: Path, name: str) -> None:
+def test_a_type_that_cannot_be_read_is_named_and_left_out(tmp_path, name):
     cells, kind = UNUSABLE[name]
     with refused(ErrorKind.CELL, column="x", says=kind):
         read_table(pa.table({"x": cells, "n": NOISE}))
@@ -160,7 +160,7 @@ def test_a_type_that_cannot_be_read_is_named_and_left_out(tmp_path: Path, name: 
 
 
 @pytest.mark.parametrize("name", ["interval", "union", "runs", "list"])
-def test_frames_of_every_make_name_the_type(name: str) -> None:
+def test_frames_of_every_make_name_the_type(name):
     cells = (UNUSABLE | {k: v[:2] for k, v in READ.items()})[name][0]
     frame = pd.DataFrame({"x": pd.Series(cells, dtype=pd.ArrowDtype(cells.type)), "n": NOISE})
     if name in READ:
@@ -170,7 +170,7 @@ def test_frames_of_every_make_name_the_type(name: str) -> None:
         read_table(frame)
 
 
-def test_a_query_whose_columns_cannot_be_used_is_read(tmp_path: Path) -> None:
+def test_a_query_whose_columns_cannot_be_used_is_read(tmp_path):
     path = tmp_path / "d.duckdb"
     with duckdb.connect(str(path)) as database:
         database.execute(
@@ -186,7 +186,7 @@ def test_a_query_whose_columns_cannot_be_used_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("unit", ["ms", "us"])
-def test_a_date_beyond_all_years_is_refused_with_its_row(tmp_path: Path, unit: str) -> None:
+def test_a_date_beyond_all_years_is_refused_with_its_row(tmp_path, unit):
     cells = pa.array([0] * (N - 1) + [2**60 if unit == "us" else 2**55]).cast(pa.timestamp(unit))
     with refused(ErrorKind.CELL, column="x", row=N - 1):
         read_table(pa.table({"x": cells, "n": NOISE}))
@@ -195,7 +195,7 @@ def test_a_date_beyond_all_years_is_refused_with_its_row(tmp_path: Path, unit: s
         read_training_table(file, "y")
 
 
-def test_a_model_scores_frames_with_columns_that_it_does_not_know(tmp_path: Path) -> None:
+def test_a_model_scores_frames_with_columns_that_it_does_not_know(tmp_path):
     frame = pa.table({"n": NOISE, "other": UNUSABLE["list of decimal256"][0]})
     held: Any = open_rows(frame)
     assert next(held.batches(["n"]))["n"].to_list() == NOISE.tolist()

@@ -134,7 +134,7 @@ def kinds_of_notes(cells: list[str]) -> list[FindingKind]:
 
 
 @pytest.mark.parametrize("text", ISO)
-def test_one_reader_of_iso_8601(text: str) -> None:
+def test_one_reader_of_iso_8601(text):
     wanted = ISO[text]
     read = read_written(pl.Series([text, None, "2024-01-16T00:00:07"]), "%Y-%m-%dT%H:%M:%S")
     local, offset = read.local.to_list(), read.offset.to_list()
@@ -148,7 +148,7 @@ def test_one_reader_of_iso_8601(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NO_DATES)
-def test_what_is_no_date_is_none(text: str) -> None:
+def test_what_is_no_date_is_none(text):
     assert read_written(pl.Series([text]), "%Y-%m-%d").local.to_list() == [None]
 
 
@@ -158,9 +158,7 @@ def test_what_is_no_date_is_none(text: str) -> None:
     st.sampled_from([None, 0, 60, -210, 330, 840]),
     st.sampled_from(["microseconds", "milliseconds", "seconds"]),
 )
-def test_dates_are_those_of_python(
-    when: dt.datetime, mark: str, minutes: int | None, digits: str
-) -> None:
+def test_dates_are_those_of_python(when, mark, minutes, digits):
     zone = None if minutes is None else dt.timezone(dt.timedelta(minutes=minutes))
     text = when.replace(tzinfo=zone).isoformat(mark, digits)
     (local,), (offset,) = (each.to_list() for each in read_written(pl.Series([text]), "%Y-%m-%d"))
@@ -172,7 +170,7 @@ def test_dates_are_those_of_python(
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", WRITTEN)
-def test_columns_of_dates_are_read_however_they_are_written(tmp_path: Path, name: str) -> None:
+def test_columns_of_dates_are_read_however_they_are_written(tmp_path, name):
     cells, first, way = WRITTEN[name]
     column = column_of_file([*cells * N, ""], write_csv, tmp_path)
     assert (column.kind, column.reads_as) == ("date", "date")
@@ -186,13 +184,13 @@ def test_columns_of_dates_are_read_however_they_are_written(tmp_path: Path, name
         assert found == same(found, [first])
 
 
-def test_years_of_two_digits_are_1970_to_2069() -> None:
+def test_years_of_two_digits_are_1970_to_2069():
     cells = pl.Series("x", ["31/12/69", "01/01/70", "15/06/00"])
     years = read_dates(cells, "%d/%m/%y", 1).dt.year().to_list()
     assert years == [2069, 1970, 2000]
 
 
-def test_the_whole_column_decides_on_the_day_and_the_month() -> None:
+def test_the_whole_column_decides_on_the_day_and_the_month():
     months = [f"{1 + k % 12:02}/{1 + k % 28:02}/2024" for k in range(300)]
     assert profile_of(months).dates.ways == ["%m/%d/%Y"]
     days = [f"{1 + k % 28:02}/{1 + k % 12:02}/24" for k in range(300)]
@@ -200,7 +198,7 @@ def test_the_whole_column_decides_on_the_day_and_the_month() -> None:
     assert kinds_of_notes(days) == []
 
 
-def test_where_two_formats_fit_the_choice_is_named() -> None:
+def test_where_two_formats_fit_the_choice_is_named():
     in_order = ["01/02/2024", "01/03/2024", "01/09/2024", "02/01/2024", "03/01/2024"]
     assert profile_of(in_order).dates.ways == ["%m/%d/%Y", "%d/%m/%Y"]  # they never fall so
     mixed = ["03/04/2024", "01/02/2024", "02/01/2024"]
@@ -221,7 +219,7 @@ def test_where_two_formats_fit_the_choice_is_named() -> None:
         ["2024-02-30", "2024-02-31"],
     ],
 )
-def test_dates_that_are_not_read_are_noted(cells: list[str]) -> None:
+def test_dates_that_are_not_read_are_noted(cells):
     assert reading_of_text(profile_of(cells)).reading.reads_as == "string"
     assert kinds_of_notes(cells) == [FindingKind.UNREAD_DATES]
 
@@ -230,7 +228,7 @@ def test_dates_that_are_not_read_are_noted(cells: list[str]) -> None:
 @pytest.mark.parametrize("way", ["%d.%m.%y %H:%M", "%d-%m-%Y", "%Y-%m-%d", "%d/%m/%y", "%d %B %Y"])
 @pytest.mark.parametrize("row", [0, 7, 60, 199])
 @pytest.mark.parametrize("mistake", ["{} x", "99{}"])
-def test_the_one_cell_that_is_no_date_is_named(way: str, row: int, mistake: str) -> None:
+def test_the_one_cell_that_is_no_date_is_named(way, row, mistake):
     cells = [(dt.datetime(2024, 1, 1) + dt.timedelta(days=k)).strftime(way) for k in range(200)]
     cells[row] = mistake.format(cells[row])
     assert kinds_of_notes(cells) == [FindingKind.UNREAD_DATES]
@@ -255,12 +253,12 @@ def test_the_one_cell_that_is_no_date_is_named(way: str, row: int, mistake: str)
         ["May", "June"],
     ],
 )
-def test_codes_are_no_dates(cells: list[str]) -> None:
+def test_codes_are_no_dates(cells):
     assert reading_of_text(profile_of(cells)).reading.reads_as == "string"
     assert kinds_of_notes(cells) == []
 
 
-def test_rows_are_held_out_by_the_day_and_not_by_its_digits() -> None:
+def test_rows_are_held_out_by_the_day_and_not_by_its_digits():
     """15/01/24 is no day of the year 15: times rise as days do."""
     days = [dt.date(2024, 1, 1) + dt.timedelta(days=k) for k in range(0, 300, 7)]
     for form in ("%d/%m/%y", "%d.%m.%y", "%m/%d/%Y", "%d %B %Y", "%Y-%m-%dT00:00:00Z"):
@@ -296,7 +294,7 @@ def zoned_tables(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["pandas", "polars", "Arrow", "Parquet", "text", "short offsets"])
-def test_the_hour_is_that_of_the_place(tmp_path: Path, name: str) -> None:
+def test_the_hour_is_that_of_the_place(tmp_path, name):
     tables = zoned_tables(tmp_path)
     table = read_table(tables[name])
     hours = table.column("x").values // 3600 % 24
@@ -307,9 +305,7 @@ def test_the_hour_is_that_of_the_place(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "minutes"), [("+05:30", 330), ("-03:30", -210)])
-def test_times_at_half_an_hour_are_those_of_their_clock(
-    tmp_path: Path, name: str, minutes: int
-) -> None:
+def test_times_at_half_an_hour_are_those_of_their_clock(tmp_path, name, minutes):
     zone = dt.timezone(dt.timedelta(minutes=minutes))
     times = [each.replace(tzinfo=zone) for each in LOCAL]
     noise = np.random.default_rng(0).normal(size=N)
@@ -325,9 +321,7 @@ def test_times_at_half_an_hour_are_those_of_their_clock(
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("cell", ["2024-01-15T10:00:00Z", "2024-01-15 10:00:00+02:00", BERLIN[0]])
 @pytest.mark.parametrize("container", ["CSV", "Parquet", "pandas"])
-def test_a_model_of_local_times_refuses_another_clock(
-    tmp_path: Path, container: str, cell: Any
-) -> None:
+def test_a_model_of_local_times_refuses_another_clock(tmp_path, container, cell):
     if container == "pandas":
         column = column_of_frame(LOCAL, FRAMES["pandas"])
     elif container == "CSV":
@@ -341,7 +335,7 @@ def test_a_model_of_local_times_refuses_another_clock(
         read_dates(pl.Series("x", [str(LOCAL[0]), "2024-01-15T10:00:00Z"]), None, 7)
 
 
-def test_a_model_of_zoned_times_notes_times_without_a_zone(tmp_path: Path) -> None:
+def test_a_model_of_zoned_times_notes_times_without_a_zone(tmp_path):
     column = column_of_frame(BERLIN, FRAMES["pandas"])
     assert column.zone == "Europe/Berlin"
     with pytest.warns(UserWarning, match="without a zone") as told:
@@ -350,7 +344,7 @@ def test_a_model_of_zoned_times_notes_times_without_a_zone(tmp_path: Path) -> No
     assert len(told) >= len(found)
 
 
-def test_an_offset_that_summer_time_does_not_explain_is_refused(tmp_path: Path) -> None:
+def test_an_offset_that_summer_time_does_not_explain_is_refused(tmp_path):
     column = column_of_file([each.isoformat() for each in BERLIN], write_csv, tmp_path)
     assert column.zone == "+01:00/+02:00"
     found = readings(["2024-07-15T10:00:00+02:00"], column, tmp_path)
@@ -361,9 +355,7 @@ def test_an_offset_that_summer_time_does_not_explain_is_refused(tmp_path: Path) 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("cell", ["02/01/2024", "01/02/24"])
-def test_days_that_may_be_months_are_refused_where_training_had_dates_by_type(
-    tmp_path: Path, cell: str
-) -> None:
+def test_days_that_may_be_months_are_refused_where_training_had_dates_by_type(tmp_path, cell):
     column = column_of_file([each.date() for each in LOCAL], write_parquet, tmp_path)
     found = readings([cell], column, tmp_path)
     assert found == dict.fromkeys(found, REFUSED)

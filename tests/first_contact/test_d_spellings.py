@@ -116,7 +116,7 @@ def checked(value: Value, column: Column, read: Any) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SPELT)
-def test_a_model_of_a_text_file_reads_one_value(tmp_path: Path, name: str) -> None:
+def test_a_model_of_a_text_file_reads_one_value(tmp_path, name):
     value = SPELT[name]
     column = column_of_file(repeated(value.training), write_csv, tmp_path)
     checked(value, column, lambda cells: readings(cells, column, tmp_path))
@@ -126,7 +126,7 @@ def test_a_model_of_a_text_file_reads_one_value(tmp_path: Path, name: str) -> No
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TYPED)
-def test_a_model_of_a_parquet_file_reads_one_value(tmp_path: Path, name: str) -> None:
+def test_a_model_of_a_parquet_file_reads_one_value(tmp_path, name):
     value = TYPED[name]
     column = column_of_file(repeated(value.training), write_parquet, tmp_path)
     checked(value, column, lambda cells: readings(cells, column, tmp_path))
@@ -134,7 +134,7 @@ def test_a_model_of_a_parquet_file_reads_one_value(tmp_path: Path, name: str) ->
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [*SPELT, *(f"typed {name}" for name in TYPED)])
-def test_a_classifier_of_a_frame_reads_one_value(name: str) -> None:
+def test_a_classifier_of_a_frame_reads_one_value(name):
     value = SPELT[name] if name in SPELT else TYPED[name.removeprefix("typed ")]
     column = column_of_frame(repeated(value.training), FRAMES["pandas objects"])
     checked(value, column, lambda cells: classifier_readings(cells, column))
@@ -163,7 +163,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("cell", WRITTEN)
-def test_numbers_with_separators_and_units(cell: str) -> None:
+def test_numbers_with_separators_and_units(cell):
     style, value, unit = WRITTEN[cell]
     found = written_numbers(pl.Series([cell]), style)
     assert (found.values[0], found.units[0]) == (value, unit)
@@ -187,7 +187,7 @@ def test_numbers_with_separators_and_units(cell: str) -> None:
         ["2:1", "3:1"],
     ],
 )
-def test_what_is_no_number_stays_words(cells: list[str]) -> None:
+def test_what_is_no_number_stays_words(cells):
     assert column_of_frame(repeated(cells), FRAMES["polars"]).reads_as == "string"
 
 
@@ -197,7 +197,7 @@ def noted(cells: list[str]) -> list[tuple[FindingKind, str]]:
     return [(n.kind, n.words) for n in notes_of_text("x", profile, reading_of_text(profile))]
 
 
-def test_numbers_but_for_a_few_words_name_the_words() -> None:
+def test_numbers_but_for_a_few_words_name_the_words():
     cells = [*(str(k) for k in range(8)), "tba", "see note"]
     ((kind, words),) = noted(cells)
     assert kind is FindingKind.MOSTLY_NUMBERS
@@ -205,7 +205,7 @@ def test_numbers_but_for_a_few_words_name_the_words() -> None:
     assert "'see note'" in words
 
 
-def test_numbers_with_a_unit_are_noted() -> None:
+def test_numbers_with_a_unit_are_noted():
     assert [kind for kind, _ in noted(["$5", "$7"])] == [FindingKind.NUMBER_FORMAT]
     with pytest.warns(rareclass.tables.TableWarning) as told:
         read_table(pl.DataFrame({"x": repeated(["12 kg", "13 kg"]), "z": NOISE}))
@@ -226,8 +226,8 @@ def ids_of(path: Path, folder: Path, *words: str) -> list[str]:
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_ids_beyond_the_exact_numbers_of_float64_are_carried_over_whole(
-    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, suffix, monkeypatch
+):
     monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     numbers = [2**60 + k for k in range(N)]
     values = np.random.default_rng(0).normal(size=N)
@@ -249,7 +249,7 @@ def test_ids_beyond_the_exact_numbers_of_float64_are_carried_over_whole(
     ],
     ids=lambda cells: str(cells.type),
 )
-def test_eight_merchants_are_eight(tmp_path: Path, cells: pa.Array) -> None:
+def test_eight_merchants_are_eight(tmp_path, cells):
     path = tmp_path / "t.parquet"
     table = pa.table({"x": cells, "n": NOISE})
     pq.write_table(table, path)
@@ -259,20 +259,20 @@ def test_eight_merchants_are_eight(tmp_path: Path, cells: pa.Array) -> None:
     assert found.words().tolist() == [str(cell) for cell in cells.to_pylist()]
 
 
-def test_words_for_truth_are_refused_where_training_had_other_numbers(tmp_path: Path) -> None:
+def test_words_for_truth_are_refused_where_training_had_other_numbers(tmp_path):
     column = column_of_file(repeated(["1", "2", "5"]), write_csv, tmp_path)
     for cell in ("true", "yes"):
         found = readings([cell], column, tmp_path)
         assert found == dict.fromkeys(found, REFUSED)
 
 
-def test_a_percentage_is_no_other_unit() -> None:
+def test_a_percentage_is_no_other_unit():
     column = column_of_frame(repeated(["12 %", "7 %"]), FRAMES["polars"])
     with refused(ErrorKind.CELL, column="x", row=2, value="12 €"):
         read_cells(pl.Series("x", ["12", "12 €"]), column.reading, 1)
 
 
-def test_a_frame_of_pandas_with_an_empty_cell_has_the_categories_of_one_without() -> None:
+def test_a_frame_of_pandas_with_an_empty_cell_has_the_categories_of_one_without():
     whole = pd.DataFrame({"x": ["3", "x"] * 30, "n": NOISE})
     like = read_table(whole).remembered
     floats = read_table(pd.DataFrame({"x": [3.0, np.nan], "n": [1.0, 2.0]}), like=like)
@@ -305,5 +305,5 @@ def stream_words(training: list[Any], new: list[Any]) -> list[Any]:
         (LONG, [int(LONG[0]), LONG[1]], LONG),
     ],
 )
-def test_a_stream_reads_one_value(training: list[Any], new: list[Any], same: list[Any]) -> None:
+def test_a_stream_reads_one_value(training, new, same):
     assert stream_words(training * 4, new) == same

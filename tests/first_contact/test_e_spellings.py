@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import rareclass
-from cli.conftest import purchases
 from faults import refused
+from made_tables import purchases
 from rareclass.cli.app import app
 from rareclass.encoding.target import (
     is_rare,

@@ -66,9 +66,7 @@ EXCEL = {
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", EXCEL)
-def test_the_first_line_of_excel_names_the_separator(
-    tmp_path: Path, name: str, packed: bool
-) -> None:
+def test_the_first_line_of_excel_names_the_separator(tmp_path, name, packed):
     path = tmp_path / ("t.csv.gz" if packed else "t.csv")
     path.write_bytes(gzip.compress(EXCEL[name]) if packed else EXCEL[name])
     wanted = {"a": ["1", "2"], "b": ["x", "y"]}
@@ -76,7 +74,7 @@ def test_the_first_line_of_excel_names_the_separator(
     assert of_stream(path) == wanted
 
 
-def test_a_fault_below_the_first_line_of_excel_has_its_line(tmp_path: Path) -> None:
+def test_a_fault_below_the_first_line_of_excel_has_its_line(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("sep=;\na;b\n1;x\n2;y;z\n")
     source = open_source(path)
@@ -139,7 +137,7 @@ WANTED = sorted(
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
-def test_names_of_folders_are_columns(tmp_path: Path, suffix: str) -> None:
+def test_names_of_folders_are_columns(tmp_path, suffix):
     folder = made(tmp_path / "t", suffix)
     file: Any = open_table(folder)
     assert file.columns == ["n", "y", "shop", "day"]
@@ -151,7 +149,7 @@ def test_names_of_folders_are_columns(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
-def test_one_part_has_the_columns_of_the_whole(tmp_path: Path, suffix: str) -> None:
+def test_one_part_has_the_columns_of_the_whole(tmp_path, suffix):
     folder = made(tmp_path / "t", suffix) / "shop=a"
     assert set(of_file(folder)["shop"]) == {"a"}
     day = folder / "day=2024-01-02"
@@ -161,7 +159,7 @@ def test_one_part_has_the_columns_of_the_whole(tmp_path: Path, suffix: str) -> N
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
-def test_a_column_of_the_file_goes_before_that_of_its_folder(tmp_path: Path, suffix: str) -> None:
+def test_a_column_of_the_file_goes_before_that_of_its_folder(tmp_path, suffix):
     place = tmp_path / "t" / "day=2024-01-01"
     place.mkdir(parents=True)
     WRITERS[suffix](place / f"a.{suffix}", {"n": [1, 2], "day": ["mon", "tue"]})
@@ -169,14 +167,14 @@ def test_a_column_of_the_file_goes_before_that_of_its_folder(tmp_path: Path, suf
         assert cells["day"] == ["mon", "tue"]
 
 
-def test_parts_without_the_folders_of_others_are_named(tmp_path: Path) -> None:
+def test_parts_without_the_folders_of_others_are_named(tmp_path):
     folder = made(tmp_path / "t", "csv")
     write_csv(folder / "z.csv", {"n": [1], "y": ["no"]})
     with refused(ErrorKind.MISSING_COLUMN, column="shop", says="z.csv"):
         open_table(folder)
 
 
-def test_folders_far_away_are_columns() -> None:
+def test_folders_far_away_are_columns():
     MemoryFileSystem.store.clear()
     system = MemoryFileSystem()
     for k, name in enumerate(FOLDERS[:2]):
@@ -188,7 +186,7 @@ def test_folders_far_away_are_columns() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_rows_on_disk_have_numbers_of_folders(tmp_path: Path, suffix: str) -> None:
+def test_rows_on_disk_have_numbers_of_folders(tmp_path, suffix):
     for year in (2023, 2024):
         place = tmp_path / "t" / f"year={year}"
         place.mkdir(parents=True)
@@ -207,9 +205,7 @@ def test_rows_on_disk_have_numbers_of_folders(tmp_path: Path, suffix: str) -> No
         assert rows.shape == (4, 1)
 
 
-def test_a_fit_learns_from_the_days_of_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fit_learns_from_the_days_of_folders(tmp_path, monkeypatch):
     monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     noise = np.random.default_rng(0)
     for k in range(8):
@@ -236,7 +232,7 @@ def lines_of(*rows: dict[str, Any]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def test_json_lines_have_the_keys_of_their_first_rows(tmp_path: Path) -> None:
+def test_json_lines_have_the_keys_of_their_first_rows(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text(lines_of({"a": 1}, {"a": 2, "b": "x"}, {"b": "y", "c": True}))
     assert of_file(path) == {
@@ -249,7 +245,7 @@ def test_json_lines_have_the_keys_of_their_first_rows(tmp_path: Path) -> None:
         assert found == {"a": [1, 2, None], "b": [None, "x", "y"], "c": [None, None, True]}
 
 
-def test_a_key_that_comes_too_late_is_named(tmp_path: Path) -> None:
+def test_a_key_that_comes_too_late_is_named(tmp_path):
     path = tmp_path / "t.jsonl"
     rows = [{"a": k} for k in range(NAMING_ROWS - 1)]
     path.write_text(lines_of(*rows, {"a": 1, "b": 2}, {"a": 3, "late": 4}))
@@ -263,7 +259,7 @@ def test_a_key_that_comes_too_late_is_named(tmp_path: Path) -> None:
     assert (batch.n_rows, [row.line for row in batch.rejected]) == (NAMING_ROWS, [NAMING_ROWS + 1])
 
 
-def test_a_fit_takes_json_lines_whose_first_row_lacks_the_target(tmp_path: Path) -> None:
+def test_a_fit_takes_json_lines_whose_first_row_lacks_the_target(tmp_path):
     path = tmp_path / "t.jsonl"
     rows = [{"n": k * k % 17} | ({"y": k % 5 == 0} if k else {}) for k in range(60)]
     path.write_text(lines_of(*rows))
@@ -285,14 +281,14 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_text_as_other_programs_write_it(tmp_path: Path, name: str) -> None:
+def test_text_as_other_programs_write_it(tmp_path, name):
     path = tmp_path / ("t.csv.gz" if name == "gzip" else "t.csv")
     path.write_bytes(TEXTS[name])
     cells = of_file(path)
     assert (cells["a"], cells["b"]) == (["1", "2"], ["x", "y"])
 
 
-def test_columns_of_one_name_are_told_apart_with_a_note(tmp_path: Path) -> None:
+def test_columns_of_one_name_are_told_apart_with_a_note(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,a\n1,x\n2,y\n")
     with pytest.warns(TableWarning, match=r"a\.1"):

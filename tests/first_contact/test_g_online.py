@@ -3,7 +3,6 @@
 import csv
 import json
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ ANSWERS = ("predict", "decision_function", "score_samples", "predict_proba", "tr
 
 
 @pytest.mark.sampled(0)
-def test_a_mixture_passes_the_checks_of_river_that_learn() -> None:
+def test_a_mixture_passes_the_checks_of_river_that_learn():
     """All of them, of every learner: tests/online/test_river.py in a thorough run."""
     for check in checks.yield_checks(as_river(SMALL)):
         if any(name in str(check) for name in ("learn_one", "disappearing")):
@@ -46,7 +45,7 @@ def test_a_mixture_passes_the_checks_of_river_that_learn() -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("model", [ONLINE["mixture"], SMALL], ids=["default", "small"])
-def test_a_mixture_scores_as_its_own_class_does(model: OnlineMixture) -> None:
+def test_a_mixture_scores_as_its_own_class_does(model):
     names = [f"f{k}" for k in range(X.shape[1])]
     rows = [dict(zip(names, row, strict=True)) for row in X.tolist()]
     river, plain = as_river(model, classes=(0, 1), seed=3), clone(model).set_params(random_state=3)
@@ -83,9 +82,7 @@ EVERY = quick(len(ESTIMATORS), [*ESTIMATORS, *MORE_ESTIMATORS])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("sent", [memory_mapped, with_foreign_buffers])
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: " ".join(repr(model).split())[:50])
-def test_models_and_rows_that_are_read_only(
-    model: Any, sent: Callable[[Any, Path], Any], tmp_path: Path
-) -> None:
+def test_models_and_rows_that_are_read_only(model, sent, tmp_path):
     fitted = clone(model).fit(X, Y)
     if sent is memory_mapped:
         clone(model).fit(X, Y, sample_weight=WEIGHT)
@@ -101,7 +98,7 @@ def test_models_and_rows_that_are_read_only(
 
 
 @pytest.mark.parametrize("model", ONLINE.values(), ids=ONLINE)
-def test_every_way_to_go_on_from_read_only_state(model: Any, tmp_path: Path) -> None:
+def test_every_way_to_go_on_from_read_only_state(model, tmp_path):
     fitted = clone(model).fit(X, Y)
     wide = np.hstack([X, X[:, :2]])
     for sent in (memory_mapped, with_foreign_buffers):
@@ -118,7 +115,7 @@ def learned_by_worker(model: Any) -> np.ndarray:
 
 
 @pytest.mark.thorough
-def test_a_learner_that_a_worker_maps_into_memory() -> None:
+def test_a_learner_that_a_worker_maps_into_memory():
     model = CBR(random_state=0).fit(X, Y)
     work = joblib.Parallel(n_jobs=2, max_nbytes=1, backend="loky")
     both = work(joblib.delayed(learned_by_worker)(model) for _ in range(2))
@@ -170,7 +167,7 @@ def learned(
     }  # fmt: skip
 
 
-def test_a_label_that_comes_before_its_row_is_learned_with_it(tmp_path: Path) -> None:
+def test_a_label_that_comes_before_its_row_is_learned_with_it(tmp_path):
     """150 of 600 rows have their label before them: as if each had come with its label."""
     early, plain = [], []
     for k in range(600):
@@ -218,14 +215,7 @@ START = [row(k, label_of(k)) for k in range(20)]
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("restarted", [False, True])
-def test_labels_and_rows_in_any_order(
-    records: list[Record],
-    labelled: int,
-    early: int,
-    rejected: list[str],
-    restarted: bool,
-    tmp_path: Path,
-) -> None:
+def test_labels_and_rows_in_any_order(records, labelled, early, rejected, restarted, tmp_path):
     """With `restarted` the process ends before every record and another one goes on."""
     if restarted:
         for n in range(len(records)):

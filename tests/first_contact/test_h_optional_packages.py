@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ Y = np.arange(40) % 5 == 0
 
 
 @pytest.fixture
-def without() -> Iterator[Callable[..., None]]:
+def without():
     """Hide packages, and forget the modules of this package that imported them."""
     before: dict[str, Any] = {}
     forgotten: list[str] = []
@@ -124,7 +124,7 @@ USES: dict[str, tuple[Callable[[], Any], str, tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize("use", USES)
-def test_what_is_to_be_installed_is_said(use: str, without: Callable[..., None]) -> None:
+def test_what_is_to_be_installed_is_said(use, without):
     call, package, modules, install = USES[use]
     if "Dask" in use:
         dask_array(), dask_frame()  # which import what is hidden then
@@ -161,6 +161,6 @@ def c2_that_are_tried() -> list[float]:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("verb", "option"), SHOWN)
-def test_the_default_that_is_shown_is_the_one_that_is_used(verb: str, option: str) -> None:
+def test_the_default_that_is_shown_is_the_one_that_is_used(verb, option):
     found = {each.name: each for each in get_command(app).commands[verb].params}
     assert found[option].show_default == SHOWN[verb, option]()

@@ -1,6 +1,5 @@
 """Numbers that a user reads: probabilities at the stated base rate, names of columns, members."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,8 @@ import pytest
 from rich.console import Console
 
 import rareclass
+from command_line import run, told
 from faults import refused
-from first_contact.commands import run, told
 from rareclass import RankRC
 from rareclass.cli.screen import print_leaderboard
 from rareclass.decide import at_prevalence, balanced_accuracy_threshold
@@ -38,7 +37,7 @@ def payments(n: int, share: float, seed: int) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A table whose negatives were thinned, rows as they come, and models of either statement."""
     path = tmp_path_factory.mktemp("base_rate")
     payments(1500, 0.12, 0).write_csv(path / "thinned.csv")
@@ -52,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.sampled(0)
-def test_every_way_to_a_probability_has_the_stated_base_rate(folder: Path) -> None:
+def test_every_way_to_a_probability_has_the_stated_base_rate(folder):
     new = folder / "new.csv"
     plain, stated = (rareclass.load(folder / f"{name}.m") for name in ("plain", "stated"))
     assert plain.rare_calibration is not None
@@ -78,7 +77,7 @@ def test_every_way_to_a_probability_has_the_stated_base_rate(folder: Path) -> No
     assert told("show", folder / "stated.m")["probabilities"]["prevalence"] == pytest.approx(STATED)
 
 
-def test_the_loaded_model_takes_a_base_rate_as_an_estimator_does(folder: Path) -> None:
+def test_the_loaded_model_takes_a_base_rate_as_an_estimator_does(folder):
     model, new = rareclass.load(folder / "plain.m"), folder / "new.csv"
     before = model.predict_proba(new)
     right = rareclass.load(folder / "stated.m").predict_proba(new)
@@ -96,7 +95,7 @@ def test_the_loaded_model_takes_a_base_rate_as_an_estimator_does(folder: Path) -
         model.set_prevalence(0.1, 0.1)
 
 
-def test_fit_says_what_its_precision_is_at_the_stated_base_rate(folder: Path) -> None:
+def test_fit_says_what_its_precision_is_at_the_stated_base_rate(folder):
     facts = told(
         "fit", folder / "thinned.csv", "-t", "fraud", *QUICK, "--prevalence", STATED,
         "-o", folder / "again.m", "--overwrite",
@@ -113,7 +112,7 @@ def test_fit_says_what_its_precision_is_at_the_stated_base_rate(folder: Path) ->
     assert there < 0.6 * found["average precision"]["value"]
 
 
-def test_a_threshold_goes_by_the_base_rate_that_the_model_has(folder: Path) -> None:
+def test_a_threshold_goes_by_the_base_rate_that_the_model_has(folder):
     stated = folder / "stated.m"
     own = told("threshold", stated, "--min-precision", 0.05)
     named = told("threshold", folder / "plain.m", "--min-precision", 0.05, "--prevalence", STATED)
@@ -130,7 +129,7 @@ def test_a_threshold_goes_by_the_base_rate_that_the_model_has(folder: Path) -> N
     assert "is not between 0 and 1" in run("threshold", stated, "--prevalence", 2, code=2)
 
 
-def test_a_report_weighs_held_out_rows_as_the_base_rate_was_stated(folder: Path) -> None:
+def test_a_report_weighs_held_out_rows_as_the_base_rate_was_stated(folder):
     from rareclass.report.model_report import ModelMeasures
 
     model = rareclass.load(folder / "stated.m")
@@ -144,7 +143,7 @@ def test_a_report_weighs_held_out_rows_as_the_base_rate_was_stated(folder: Path)
     assert found.n_off <= 1
 
 
-def test_no_base_rate_without_probabilities_of_a_rare_class(tmp_path: Path) -> None:
+def test_no_base_rate_without_probabilities_of_a_rare_class(tmp_path):
     path = tmp_path / "t.csv"
     payments(300, 0.2, 0).with_columns(pl.Series("fraud", np.arange(300) % 3)).write_csv(path)
     words = ("fit", path, "-t", "fraud", "-o", tmp_path / "m", "--method")
@@ -155,7 +154,7 @@ def test_no_base_rate_without_probabilities_of_a_rare_class(tmp_path: Path) -> N
         rareclass.load(tmp_path / "m").set_prevalence(0.1)
 
 
-def test_precision_elsewhere_is_that_of_as_many_rows() -> None:
+def test_precision_elsewhere_is_that_of_as_many_rows():
     there = precision_at((30, 50), (20, 1000), 0.9, 0.01)
     assert there.value == pytest.approx(0.6 * 0.01 / (0.6 * 0.01 + 0.02 * 0.99))
     assert there.low < there.value < there.high
@@ -163,7 +162,7 @@ def test_precision_elsewhere_is_that_of_as_many_rows() -> None:
     assert same.value == pytest.approx(30 / 50)
 
 
-def test_losses_are_of_the_probabilities_given() -> None:
+def test_losses_are_of_the_probabilities_given():
     found = probability_quality(np.array([True, False]), np.array([0.9, 0.1]), 0.5)
     assert (found.mean, found.share, found.prevalence) == (0.5, 0.5, 0.5)
 
@@ -172,7 +171,7 @@ def test_losses_are_of_the_probabilities_given() -> None:
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_the_strongest_are_names_of_columns_that_raise_the_score(k: int) -> None:
+def test_the_strongest_are_names_of_columns_that_raise_the_score(k):
     effects = np.array([[0.5, -1.0, 2.0], [0.0, 0.0, 0.0], [-1.0, 3.0, -2.0]])
     found = Explanation(np.zeros(3), effects, ["a", "b", "c"]).strongest(k)
     assert found == [["c", "a"][:k], [], ["b"]]
@@ -180,7 +179,7 @@ def test_the_strongest_are_names_of_columns_that_raise_the_score(k: int) -> None
         assert all(row["abc".index(name)] > 0.0 for name in names)
 
 
-def test_the_nearest_are_never_made_up() -> None:
+def test_the_nearest_are_never_made_up():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(60, 3)), np.arange(60) % 12 == 0
     model = RankRC().fit(X + y[:, None], y)
@@ -197,7 +196,7 @@ def test_the_nearest_are_never_made_up() -> None:
 
 
 @pytest.mark.parametrize(("ap", "noted"), [(0.178, True), (0.190, False)])
-def test_a_combination_below_a_member_is_explained(ap: float, noted: bool) -> None:
+def test_a_combination_below_a_member_is_explained(ap, noted):
     console = Console(record=True, width=200)
     row = LeaderboardRow("logistic regression", "C=1", 0.8, 0.189, 0.1, 0.3, 1.0, 1.0)
     measures = {"AUC": Interval(0.85, 0.8, 0.9), "average precision": Interval(ap, 0.1, 0.3)}
@@ -210,7 +209,7 @@ def test_a_combination_below_a_member_is_explained(ap: float, noted: bool) -> No
 
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.3])
 @pytest.mark.parametrize("decimals", [0, 1, 8])
-def test_the_default_calls_as_many_rows_as_are_rare(share: float, decimals: int) -> None:
+def test_the_default_calls_as_many_rows_as_are_rare(share, decimals):
     random = np.random.default_rng(0)
     y = random.random(2000) < share
     scores = np.round(random.normal(size=2000) + 1.35 * y, decimals)
@@ -229,7 +228,7 @@ def test_the_default_calls_as_many_rows_as_are_rare(share: float, decimals: int)
     assert weighed.threshold == copies.threshold
 
 
-def test_the_default_where_another_share_is_rare_or_nothing_can_be_chosen() -> None:
+def test_the_default_where_another_share_is_rare_or_nothing_can_be_chosen():
     random = np.random.default_rng(0)
     y = random.random(4000) < 0.2
     scores = random.normal(size=4000) + 2.0 * y
@@ -243,7 +242,7 @@ def test_the_default_where_another_share_is_rare_or_nothing_can_be_chosen() -> N
 
 
 @pytest.mark.sampled(0)
-def test_fit_prints_the_default_and_two_others_that_threshold_takes(folder: Path) -> None:
+def test_fit_prints_the_default_and_two_others_that_threshold_takes(folder):
     words = ("fit", folder / "thinned.csv", "-t", "fraud", *QUICK, "--overwrite")
     facts = told(*words, "-o", folder / "d.m")
     assert facts["rule"]["rule"] == "as many alerts as rare rows"
@@ -260,7 +259,7 @@ def test_fit_prints_the_default_and_two_others_that_threshold_takes(folder: Path
         assert rule in shown
 
 
-def test_a_classifier_has_the_default_of_the_command_line() -> None:
+def test_a_classifier_has_the_default_of_the_command_line():
     frame = payments(600, 0.1, 3)
     members = [LogisticOnQuantiles(strengths=(0.1,))]
     model = rareclass.RareClassifier(members=members, cv=2, n_jobs=1)

@@ -1,15 +1,14 @@
 """Several labels that count as rare, and options that would take the last of several values."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 import rareclass
+from command_line import run, told
 from faults import refused
-from first_contact.commands import run, told
 from rareclass.compare.leaderboard import CompareSettings, read_compared
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.target import is_rare, rare_class_among, read_rare_or_rest
@@ -22,7 +21,7 @@ QUICK = ("--method", "mibc", "--cost", "1", "--no-baseline")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Payments of three kinds, the same with two, and files of scores."""
     path = tmp_path_factory.mktemp("labels")
     random = np.random.default_rng(0)
@@ -42,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.filterwarnings("ignore:.* seems to hold the rows that the model was trained on")
 @pytest.mark.sampled(0)
-def test_any_of_several_labels_is_rare_in_fit_and_all_that_reads_its_model(folder: Path) -> None:
+def test_any_of_several_labels_is_rare_in_fit_and_all_that_reads_its_model(folder):
     three, two = (rareclass.load(folder / f"{name}.m") for name in ("three", "two"))
     assert three.classes == ("ok", "theft or fake")
     assert three.rare_class.n_rare == two.rare_class.n_rare
@@ -64,7 +63,7 @@ def test_any_of_several_labels_is_rare_in_fit_and_all_that_reads_its_model(folde
 
 
 @pytest.mark.sampled(0)
-def test_compare_takes_several_labels(folder: Path) -> None:
+def test_compare_takes_several_labels(folder):
     settings = CompareSettings("kind", ("logistic",), ("theft", "fake"), folds=2)
     read = read_compared(open_table(folder / "three.csv"), settings)
     n_rare = rareclass.load(folder / "two.m").rare_class.n_rare
@@ -77,7 +76,7 @@ def test_compare_takes_several_labels(folder: Path) -> None:
     assert json.dumps(both) != json.dumps(one)
 
 
-def test_a_stream_takes_several_labels(folder: Path) -> None:
+def test_a_stream_takes_several_labels(folder):
     words = ("stream", folder / "three.csv", "-t", "kind", "--learner", "cbr")
     checkpoint = ("--checkpoint", folder / "stream")
     n_rare = rareclass.load(folder / "two.m").rare_class.n_rare
@@ -90,7 +89,7 @@ def test_a_stream_takes_several_labels(folder: Path) -> None:
     assert Schema.from_state(json.loads(json.dumps(schema.to_state()))) == schema
 
 
-def test_levels_have_no_rare_labels(folder: Path) -> None:
+def test_levels_have_no_rare_labels(folder):
     words = ("fit", folder / "three.csv", "-t", "kind", "--method", "ordinal-rankrc", *BOTH)
     assert "--positive theft fake" in run(*words, "-o", folder / "x", code=2)
 
@@ -99,7 +98,7 @@ COUNTS = {"ok": 90, "theft": 6, "Theft": 1, "fake": 3}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_several_labels_are_one_class() -> None:
+def test_several_labels_are_one_class():
     found = rare_class_among(COUNTS, ["fake", "theft", "fake"])
     assert (found.label, found.labels) == ("fake or theft", ("fake", "theft"))
     assert found.counts == {"ok": 90, "fake or theft": 10}
@@ -136,11 +135,11 @@ def test_several_labels_are_one_class() -> None:
         (("fit", "a.csv", "-t", "x", "-o", "m", "--no-refit", "--no-refit"), "--no-refit"),
     ],
 )  # fmt: skip
-def test_an_option_of_one_value_is_not_given_twice(words: tuple[str, ...], option: str) -> None:
+def test_an_option_of_one_value_is_not_given_twice(words, option):
     assert f"{option} is given 2 times" in run(*words, code=2)
 
 
-def test_options_of_many_values_are_given_many_times(folder: Path, tmp_path: Path) -> None:
+def test_options_of_many_values_are_given_many_times(folder, tmp_path):
     words = ("fit", folder / "three.csv", "-t", "kind", *BOTH, *QUICK, "--drop", "b")
     facts = told(
         *words, "--category", "a", "--category", "kind", "-o", tmp_path / "m", "--overwrite"

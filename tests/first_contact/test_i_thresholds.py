@@ -66,7 +66,7 @@ ASKED = {
 @pytest.mark.parametrize("name", ASKED)
 @given(tables())
 @draws(16)
-def test_asking_for_more_goes_one_way(name: str, prevalence: float | None, table: Any) -> None:
+def test_asking_for_more_goes_one_way(name, prevalence, table):
     make, shares, way = ASKED[name]
     y, scores, weight = table
     is_limit = name == "false-positive rate"
@@ -89,7 +89,7 @@ def test_asking_for_more_goes_one_way(name: str, prevalence: float | None, table
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_little_more_precision_costs_a_little_recall(seed: int) -> None:
+def test_a_little_more_precision_costs_a_little_recall(seed):
     """No threshold of many alerts, or else of a few: what lies between is taken."""
     y, scores = strokes(seed)
     chosen = {p: Rule.min_precision(p).choose(y, scores) for p in (0.12, 0.13, 0.14, 0.15)}
@@ -104,7 +104,7 @@ def test_a_little_more_precision_costs_a_little_recall(seed: int) -> None:
         assert bounds[int(np.searchsorted(held.ends, each.alerts))] >= share
 
 
-def test_the_best_precision_is_that_of_a_useful_recall() -> None:
+def test_the_best_precision_is_that_of_a_useful_recall():
     y, scores = strokes(0)
     chosen = Rule.min_precision(0.95).choose(y, scores)
     held = HeldOutCuts.read(y, scores)
@@ -129,7 +129,7 @@ CASES = [(0.01, 2000), (0.05, 400), (0.05, 2000), (0.2, 300)]
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("share", "n"), CASES)
-def test_guarantees_hold_as_often_as_they_say(share: float, n: int) -> None:
+def test_guarantees_hold_as_often_as_they_say(share, n):
     """Each asked precision, and what is said to be the best of all, and at a useful recall."""
     random = np.random.default_rng(0)
     samples = 2000 if thorough() else 150
@@ -167,7 +167,7 @@ def rows_of(days: Any, per_day: int, random: np.random.Generator) -> np.ndarray:
 
 
 @pytest.mark.parametrize("period", ["hour", "day", "week"])
-def test_part_periods_at_both_ends_change_nothing(period: str) -> None:
+def test_part_periods_at_both_ends_change_nothing(period):
     random = np.random.default_rng(0)
     length = {"hour": 3600, "day": 86_400, "week": 7 * 86_400}[period]
     begin = np.datetime64("2026-03-02T00:00:00", "us")  # a Monday
@@ -183,7 +183,7 @@ def test_part_periods_at_both_ends_change_nothing(period: str) -> None:
     assert covered_periods(np.append(time, begin + part), period).n == 5
 
 
-def test_days_without_rows_are_no_days() -> None:
+def test_days_without_rows_are_no_days():
     random = np.random.default_rng(1)
     every = np.arange("2026-03-02", "2026-03-30", dtype="M8[D]")
     working = every[np.is_busday(every)]
@@ -205,7 +205,7 @@ def test_days_without_rows_are_no_days() -> None:
         ((0, 0.0001), 6.0),  # dates without a time of day
     ],
 )
-def test_whole_days_are_those_like_the_others(hours: tuple[float, float], n: float) -> None:
+def test_whole_days_are_those_like_the_others(hours, n):
     day = np.arange(6)[:, None] * 24.0
     within = np.linspace(*hours, 40, endpoint=False)
     time = np.datetime64("2026-03-02", "us") + ((day + within).ravel() * 3600e6).astype("m8[us]")
@@ -214,7 +214,7 @@ def test_whole_days_are_those_like_the_others(hours: tuple[float, float], n: flo
     assert covered_periods(late, "day").n == (n if hours[1] < 1 else n - 1)
 
 
-def test_rows_of_less_than_a_day_count_by_their_length() -> None:
+def test_rows_of_less_than_a_day_count_by_their_length():
     time = np.datetime64("2026-03-02T10:00", "us") + np.arange(0, 7200, 20).astype("m8[s]")
     periods = covered_periods(time, "day")
     assert not periods.has_whole
@@ -228,7 +228,7 @@ def test_rows_of_less_than_a_day_count_by_their_length() -> None:
 
 
 @pytest.mark.parametrize("zone", ["+02:00", "Z", "-05:00", "typed", ""])
-def test_days_are_those_of_the_own_clock(zone: str) -> None:
+def test_days_are_those_of_the_own_clock(zone):
     local = ["2026-03-01T23:30:00", "2026-03-02T00:30:00", "2026-03-02T12:00:00"]
     column = pl.Series("t", [each + zone.replace("typed", "") for each in local])
     if zone == "typed":
@@ -243,7 +243,7 @@ def test_days_are_those_of_the_own_clock(zone: str) -> None:
     ("n_days", "unlike", "part"),
     [(5, 0.0, False), (5, 0.0, True), (12, 0.6, True), (30, 0.6, False), (5, 0.6, False)],
 )
-def test_few_days_to_come_have_more(n_days: int, unlike: float, part: bool) -> None:
+def test_few_days_to_come_have_more(n_days, unlike, part):
     """The share of new days above the budget is at most 1 - confidence, on the mean over samples.
 
     With five days that differ by more than chance: at most 1 in 6, which no rule can better.
@@ -276,7 +276,7 @@ def test_few_days_to_come_have_more(n_days: int, unlike: float, part: bool) -> N
 @pytest.mark.parametrize(
     ("text", "period"), [("10/day", "day"), ("10/Hour", "hour"), (" 1,000 / week", "week")]
 )
-def test_periods_of_a_budget(text: str, period: str) -> None:
+def test_periods_of_a_budget(text, period):
     rule = RuleOptions(alerts=text).rule("when")
     assert rule is not None
     assert isinstance(rule.rule.constraint, AtMostAlertsAPeriod)
@@ -293,14 +293,14 @@ def test_periods_of_a_budget(text: str, period: str) -> None:
         ({"confidence": "0.8"}, ErrorKind.COMBINATION),
     ],
 )
-def test_what_is_no_budget(options: dict[str, Any], kind: ErrorKind) -> None:
+def test_what_is_no_budget(options, kind):
     with pytest.raises(InputError) as caught:
         RuleOptions(**options).rule("when")
     assert caught.value.kind is kind
 
 
 @pytest.mark.sampled(0)
-def test_evaluate_and_report_say_where_a_day_has_more(tmp_path: Path) -> None:
+def test_evaluate_and_report_say_where_a_day_has_more(tmp_path):
     random = np.random.default_rng(0)
 
     def payments(n: int, start: str, rate: int) -> Path:

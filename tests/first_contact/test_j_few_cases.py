@@ -48,8 +48,8 @@ def hits(outcome: Hunt, first: int = 40) -> int:
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("n_cases", "cleared", "least"), [(3, 0, 14), (5, 0, 25), (5, 100, 25)])
 def test_rows_that_nobody_has_looked_at_tell_what_is_strange_about_the_cases(
-    tmp_path: Path, n_cases: int, cleared: int, least: int
-) -> None:
+    tmp_path, n_cases, cleared, least
+):
     outcome = hunt_in(tmp_path, machines(), [*RARE][:n_cases], cleared)
     assert hits(outcome) >= least
     every = hunt_in(tmp_path, machines(), [*RARE][:n_cases], cleared, ROWS).ranking
@@ -59,9 +59,7 @@ def test_rows_that_nobody_has_looked_at_tell_what_is_strange_about_the_cases(
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("cleared", [0, 60])
-def test_the_list_holds_so_many_rows_as_were_asked_for_and_none_with_a_label(
-    tmp_path: Path, cleared: int
-) -> None:
+def test_the_list_holds_so_many_rows_as_were_asked_for_and_none_with_a_label(tmp_path, cleared):
     cases = [*RARE][:5]
     free = ROWS - 5 - cleared
     for top, n_rows in ((None, 100), (7, 7), (5_000, free)):
@@ -71,7 +69,7 @@ def test_the_list_holds_so_many_rows_as_were_asked_for_and_none_with_a_label(
         assert not set(rows.tolist()) & set(known)
 
 
-def test_columns_in_another_order_give_the_same_list(tmp_path: Path) -> None:
+def test_columns_in_another_order_give_the_same_list(tmp_path):
     table = machines()
     first = hunt_in(tmp_path, table, [*RARE][:4])
     second = hunt_in(tmp_path, table.select(reversed(table.columns)), [*RARE][:4])
@@ -81,7 +79,7 @@ def test_columns_in_another_order_give_the_same_list(tmp_path: Path) -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
-def test_units_do_not_matter(tmp_path: Path, unit: float) -> None:
+def test_units_do_not_matter(tmp_path, unit):
     first = hunt_in(tmp_path, machines(), [*RARE][:4])
     table = machines().with_columns(pl.col("heat") * unit + 3.0 * unit)
     second = hunt_in(tmp_path, table, [*RARE][:4])
@@ -94,7 +92,7 @@ def labelled(y: list[str]) -> HuntLabels:
 
 
 @pytest.mark.parametrize("cleared", [0, 10])
-def test_cases_that_are_all_there_twice_change_nothing(cleared: int) -> None:
+def test_cases_that_are_all_there_twice_change_nothing(cleared):
     """Twice the cases are twice as sure: the penalty weighs less, and the order hardly moves."""
     X = np.random.default_rng(1).normal(size=(300, 3))
     X[:4] += 2.0
@@ -107,7 +105,7 @@ def test_cases_that_are_all_there_twice_change_nothing(cleared: int) -> None:
     assert np.isfinite(twice).all()
 
 
-def test_equal_rows_have_one_score_and_stand_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_equal_rows_have_one_score_and_stand_in_the_order_of_the_file(tmp_path):
     table = pl.concat([machines()[:400], machines()[:400]])
     outcome = hunt_in(tmp_path, table, [0, 20, 40], top=900)
     ranking = outcome.ranking
@@ -119,7 +117,7 @@ def test_equal_rows_have_one_score_and_stand_in_the_order_of_the_file(tmp_path: 
     assert again.ranking.rows.tolist() == ranking.rows.tolist()
 
 
-def test_one_case_is_enough(tmp_path: Path) -> None:
+def test_one_case_is_enough(tmp_path):
     outcome = hunt_in(tmp_path, machines(), [20])
     assert len(outcome.ranking.rows) == 100
     assert np.isfinite(outcome.ranking.score).all()
@@ -127,7 +125,7 @@ def test_one_case_is_enough(tmp_path: Path) -> None:
     assert hits(outcome) > 4  # two of 40 would be chance
 
 
-def test_cases_that_are_all_equal_and_columns_that_are_constant(tmp_path: Path) -> None:
+def test_cases_that_are_all_equal_and_columns_that_are_constant(tmp_path):
     table = machines().with_columns(always=pl.lit(3.0), empty=pl.lit(None, dtype=pl.Float64))
     same = pl.concat([table[:1]] * 4)
     outcome = hunt_in(tmp_path, pl.concat([same, table[4:]]), [0, 1, 2, 3])
@@ -137,7 +135,7 @@ def test_cases_that_are_all_equal_and_columns_that_are_constant(tmp_path: Path) 
     assert outcome.refound[100] == 4  # an equal case stays known when one of them is hidden
 
 
-def test_a_table_of_words_alone(tmp_path: Path) -> None:
+def test_a_table_of_words_alone(tmp_path):
     rng = np.random.default_rng(2)
     rare = np.isin(np.arange(ROWS), RARE)
     words = {f"word {k}": rng.choice(["x", "y", "z"], ROWS) for k in range(4)}
@@ -147,7 +145,7 @@ def test_a_table_of_words_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_unlabelled", [1, 2])
-def test_one_row_is_left_to_hunt_in(tmp_path: Path, n_unlabelled: int) -> None:
+def test_one_row_is_left_to_hunt_in(tmp_path, n_unlabelled):
     table = machines()[:40]
     rows = [*range(0, 40 - n_unlabelled)]
     outcome = hunt_in(tmp_path, table, rows)
@@ -155,7 +153,7 @@ def test_one_row_is_left_to_hunt_in(tmp_path: Path, n_unlabelled: int) -> None:
     assert np.isfinite(outcome.ranking.score).all()
 
 
-def test_labels_of_the_first_rows_lead_to_more(tmp_path: Path) -> None:
+def test_labels_of_the_first_rows_lead_to_more(tmp_path):
     """A second round: the first 40 rows get their answer, and those after them are better."""
     cases = [*RARE][:3]
     first = hunt_in(tmp_path, machines(), cases)

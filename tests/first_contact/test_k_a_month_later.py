@@ -55,7 +55,7 @@ def run(*words: object) -> Any:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with a space and a quote in its name, a model in it, and rows of next month."""
     folder = tmp_path_factory.mktemp("k") / "Ann's models"
     folder.mkdir()
@@ -113,9 +113,7 @@ UNUSED = {"a constant is another", "a constant varies", "an empty column filled"
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_column_that_moved_is_found_and_no_other(
-    change: str, folder: Path, tmp_path: Path
-) -> None:
+def test_the_column_that_moved_is_found_and_no_other(change, folder, tmp_path):
     changed, name = CHANGES[change]
     changed(payments(N, 1)).drop("fraud").write_parquet(tmp_path / "new.parquet")  # no labels
     drift = monitor_file(load_model(folder / "m.rareclass"), tmp_path / "new.parquet").drift
@@ -133,7 +131,7 @@ def test_the_column_that_moved_is_found_and_no_other(
 @pytest.mark.parametrize(
     "change", ["4 % empty, now all", "moved within its range", "a constant varies", "absent"]
 )
-def test_monitor_and_score_say_the_same(change: str, folder: Path, tmp_path: Path) -> None:
+def test_monitor_and_score_say_the_same(change, folder, tmp_path):
     changed, name = CHANGES["a column absent" if change == "absent" else change]
     new, numbers = tmp_path / "new.csv", tmp_path / "n.json"
     changed(payments(N, 1)).drop("fraud").write_csv(new)
@@ -154,7 +152,7 @@ def test_monitor_and_score_say_the_same(change: str, folder: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("n_rows", [1, 20, N])
-def test_rows_like_those_of_training_have_not_moved(n_rows: int, folder: Path) -> None:
+def test_rows_like_those_of_training_have_not_moved(n_rows, folder):
     model = load_model(folder / "m.rareclass")
     for seed in range(1, 3):
         found = monitor_file(model, folder / "new.csv") if n_rows == N else None
@@ -170,9 +168,7 @@ def test_rows_like_those_of_training_have_not_moved(n_rows: int, folder: Path) -
 @pytest.mark.parametrize(
     "change", ["none", "4 % empty, now all", "moved within its range", "a category vanished"]
 )
-def test_the_model_of_a_stream_knows_what_its_columns_were(
-    change: str, folder: Path, tmp_path: Path
-) -> None:
+def test_the_model_of_a_stream_knows_what_its_columns_were(change, folder, tmp_path):
     words = ("stream", folder / "train.csv", "-t", "fraud", "--learner", "cbr", "--drop", "id")
     words += ("--window", 500)
     assert run(*words, "--drop", "day", "--checkpoint", tmp_path / "run").exit_code == 0
@@ -185,22 +181,20 @@ def test_the_model_of_a_stream_knows_what_its_columns_were(
     assert moved == ([] if name is None else [name])
 
 
-def test_twenty_rows_that_are_all_empty_are_told(folder: Path, tmp_path: Path) -> None:
+def test_twenty_rows_that_are_all_empty_are_told(folder, tmp_path):
     payments(20, 5).with_columns(income=pl.lit(None)).write_csv(tmp_path / "few.csv")
     found = monitor_file(load_model(folder / "m.rareclass"), tmp_path / "few.csv")
     assert [each.name for each in found.drift.moved if each.is_far] == ["income"]
 
 
-def test_files_are_read_in_blocks_and_blocks_do_not_matter(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_read_in_blocks_and_blocks_do_not_matter(folder, monkeypatch):
     model = load_model(folder / "m.rareclass")
     whole = monitor_file(model, folder / "new.csv").as_plain_data()
     monkeypatch.setattr("rareclass.model.table_scorer.batch_rows_for", lambda n: 170)
     assert monitor_file(model, folder / "new.csv").as_plain_data() == whole
 
 
-def test_monitor_refuses_what_it_cannot_read(folder: Path, tmp_path: Path) -> None:
+def test_monitor_refuses_what_it_cannot_read(folder, tmp_path):
     (tmp_path / "none.csv").write_text("id,amount,income,country,merchant,age\n")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     for name in ("none.csv", "other.csv", "absent.csv"):
@@ -224,7 +218,7 @@ SHAPES: dict[str, NDArray[np.float64]] = {
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(("n", "n_trained"), [(20, 5000), (20, 200), (100, 1000), (1000, 1000)])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_chance_moves_a_column_as_rarely_as_is_said(shape: str, n: int, n_trained: int) -> None:
+def test_chance_moves_a_column_as_rarely_as_is_said(shape, n, n_trained):
     """At a level that so few draws can tell; which of the rows are new is drawn again and again."""
     rng, level, draws, n_moved = np.random.default_rng(0), ERROR / 3, 1500, 0
     for _ in range(6):
@@ -246,9 +240,7 @@ def test_chance_moves_a_column_as_rarely_as_is_said(shape: str, n: int, n_traine
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("way", [("--top", 7), ("--threshold", 2.0, "--explain", 1)])
-def test_alerts_alone_the_highest_first_with_columns_of_the_user(
-    way: tuple[object, ...], suffix: str, folder: Path, tmp_path: Path
-) -> None:
+def test_alerts_alone_the_highest_first_with_columns_of_the_user(way, suffix, folder, tmp_path):
     read = partial(pl.read_csv, infer_schema=False) if suffix == "csv" else pl.read_parquet
     every, alerts = tmp_path / f"every.{suffix}", tmp_path / f"alerts.{suffix}"
     words = ("score", folder / "m.rareclass", folder / "new.csv", "--id", "id", "--id", "amount")
@@ -263,7 +255,7 @@ def test_alerts_alone_the_highest_first_with_columns_of_the_user(
     assert found.equals(called)
 
 
-def test_no_alert_is_a_file_with_a_head(folder: Path, tmp_path: Path) -> None:
+def test_no_alert_is_a_file_with_a_head(folder, tmp_path):
     words = ("score", folder / "m.rareclass", folder / "new.csv", "-o", tmp_path / "s.csv")
     assert run(*words, "--alerts-only", "--threshold", 1e9).exit_code == 0
     assert pl.read_csv(tmp_path / "s.csv").columns[:2] == ["row", "score"]
@@ -272,7 +264,7 @@ def test_no_alert_is_a_file_with_a_head(folder: Path, tmp_path: Path) -> None:
     assert "'id'" in wrong.output
 
 
-def test_alerts_a_day_are_of_whole_days() -> None:
+def test_alerts_a_day_are_of_whole_days():
     hours = np.arange(12, 12 + 24 * 5)  # from noon to noon: four whole days
     time = np.datetime64("2026-03-01") + hours.astype("m8[h]")
     called = hours % 24 < 3
@@ -281,7 +273,7 @@ def test_alerts_a_day_are_of_whole_days() -> None:
 
 
 @pytest.mark.sampled(0)
-def test_evaluate_says_alerts_a_day(folder: Path, tmp_path: Path) -> None:
+def test_evaluate_says_alerts_a_day(folder, tmp_path):
     words = ("evaluate", folder / "m.rareclass", folder / "new.csv", "--time", "day")
     assert "Alerts a day: " in run(*words).output
     told = json.loads(run(*words, "--json", "-").output)["alerts_a_day"]
@@ -294,7 +286,7 @@ def test_evaluate_says_alerts_a_day(folder: Path, tmp_path: Path) -> None:
     assert run(*words[:3], "--time", "dai").exit_code == BAD_INPUT
 
 
-def test_rows_of_a_report_have_their_ids(folder: Path) -> None:
+def test_rows_of_a_report_have_their_ids(folder):
     """The highest rows, those that were missed, and the rows nearest to these."""
     model, ids = load_model(folder / "m.rareclass"), payments(N, 1)["id"].to_list()
     for name in ("id", None):
@@ -315,9 +307,7 @@ def test_rows_of_a_report_have_their_ids(folder: Path) -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", [(), ("--method", "mibc", "--cost", "1")])
-def test_nearest_cases_have_the_names_that_fit_was_given(
-    method: tuple[str, ...], folder: Path, tmp_path: Path
-) -> None:
+def test_nearest_cases_have_the_names_that_fit_was_given(method, folder, tmp_path):
     out, scores = tmp_path / "m.rareclass", tmp_path / "s.csv"
     quick = ("--members", "logistic regression") if not method else ()
     words = ("fit", folder / "train.csv", "-t", "fraud", "-o", out, "--id", "id", "--folds", 2)
@@ -334,7 +324,7 @@ def test_nearest_cases_have_the_names_that_fit_was_given(
 # -- commands to copy, times, and names that were meant --------------------------------------------
 
 
-def test_the_next_command_can_be_typed(folder: Path, tmp_path: Path) -> None:
+def test_the_next_command_can_be_typed(folder, tmp_path):
     told = (folder / "fit.txt").read_text().replace("\\\n", " ")
     line = next(each.strip() for each in told.splitlines() if each.startswith("  rareclass score"))
     words = shlex.split(line)
@@ -347,7 +337,7 @@ def test_the_next_command_can_be_typed(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["m.rareclass", "pay model.rareclass", "it's.rareclass", 'a"b.rareclass', "a$b;c", "a*"]
 )
-def test_commands_are_quoted_for_a_shell(name: str) -> None:
+def test_commands_are_quoted_for_a_shell(name):
     line = command_line("score", Path("/tmp") / name, "NEW_ROWS.csv")
     assert shlex.split(line) == ["rareclass", "score", f"/tmp/{name}", "NEW_ROWS.csv"]
     hint = column_hint(f"{name}, b", [name, "b"], "--drop")
@@ -364,20 +354,20 @@ def test_commands_are_quoted_for_a_shell(name: str) -> None:
         pytest.param("n", np.random.default_rng(0).integers(20_000, 20_040, 500), id="since 1970"),
     ],
 )
-def test_numbers_that_are_days(column: str, time: NDArray[np.int64]) -> None:
+def test_numbers_that_are_days(column, time):
     check_days(time.astype(float), "--time", column)
 
 
 @pytest.mark.parametrize("column", ["age", "holiday", "amount", "percentage"])
-def test_numbers_that_are_no_days(column: str) -> None:
+def test_numbers_that_are_no_days(column):
     time = np.random.default_rng(0).integers(18, 90, 500).astype(float)
     with refused(ErrorKind.SETTING, column=column):
         check_days(time, f"--time {column}", column)
 
 
 def test_an_age_is_no_time_and_nothing_is_learned_before_that_is_said(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    folder, tmp_path, monkeypatch
+):
     monkeypatch.setattr("rareclass.fit.training._fit", lambda *given: 1 / 0)
     out = tmp_path / "m.rareclass"
     words = ("fit", folder / "train.csv", "-t", "fraud", "-o", out, "--alerts", "5/day", "--time")
@@ -405,17 +395,13 @@ def test_an_age_is_no_time_and_nothing_is_learned_before_that_is_said(
         ("AGE", ["age"], "age"),
     ],
 )
-def test_a_name_is_suggested_only_where_it_is_close(
-    name: str, known: list[str], meant: str | None
-) -> None:
+def test_a_name_is_suggested_only_where_it_is_close(name, known, meant):
     assert nearest_name(name, known) == meant
     assert ("Did you mean" in name_hint(name, known)) is (meant is not None)
 
 
 @pytest.mark.parametrize("option", ["--drop", "--keep", "--category", "--groups", "--time"])
-def test_no_command_suggests_the_target_for_an_age(
-    option: str, folder: Path, tmp_path: Path
-) -> None:
+def test_no_command_suggests_the_target_for_an_age(option, folder, tmp_path):
     pl.DataFrame({"target": [0, 1] * 20, "size": range(40)}).write_csv(tmp_path / "t.csv")
     words = ("fit", tmp_path / "t.csv", "-t", "target", "-o", tmp_path / "m", option, "age")
     found = run(*words)
@@ -424,7 +410,7 @@ def test_no_command_suggests_the_target_for_an_age(
 
 
 @pytest.mark.parametrize(("a_day", "is_good"), [(1, False), (2, True)])
-def test_two_rows_a_day_are_enough_for_days(a_day: int, is_good: bool) -> None:
+def test_two_rows_a_day_are_enough_for_days(a_day, is_good):
     days = np.datetime64("2026-01-01") + np.repeat(np.arange(30), a_day)
     if is_good:
         check_days(days, "--time", "day")

@@ -44,7 +44,7 @@ def labels_of(values: list[object], roles: LabelRoles, *ignored: str) -> HuntLab
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
-def test_every_row_is_kept_and_columns_are_chosen_as_fit_does(tmp_path: Path, suffix: str) -> None:
+def test_every_row_is_kept_and_columns_are_chosen_as_fit_does(tmp_path, suffix):
     table, path = cases(), tmp_path / f"t{suffix}"
     if suffix == ".parquet":
         table.write_parquet(path)
@@ -68,9 +68,7 @@ def test_every_row_is_kept_and_columns_are_chosen_as_fit_does(tmp_path: Path, su
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("written", ["1", "1.0", "01", " 1 "])
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64, pl.String])
-def test_values_are_compared_as_the_column_holds_them(
-    tmp_path: Path, written: str, dtype: type[pl.DataType]
-) -> None:
+def test_values_are_compared_as_the_column_holds_them(tmp_path, written, dtype):
     table = cases().with_columns(case=pl.Series([1, 0, None, None, None] * 12).cast(dtype))
     table.write_parquet(tmp_path / "t.parquet")
     asked = LabelRoles((written,), ("0",))
@@ -79,14 +77,14 @@ def test_values_are_compared_as_the_column_holds_them(
     assert read.labels.n_cleared == 12
 
 
-def test_truth_values(tmp_path: Path) -> None:
+def test_truth_values(tmp_path):
     table = cases().with_columns(case=pl.Series([True, False, None, None, None] * 12))
     table.write_parquet(tmp_path / "t.parquet")
     read = read_hunt_table(tmp_path / "t.parquet", LabelRoles(("True",), ("FALSE",)))
     assert (read.labels.n_rare, read.labels.n_cleared) == ({"true": 12}, 12)
 
 
-def test_several_values_of_each_kind() -> None:
+def test_several_values_of_each_kind():
     labels = ["a", "b", "ok", "fine", "later", None, "a"]
     roles = LabelRoles(("a", "b"), ("ok", "fine"))
     found = labels_of(labels, roles, "later", "never")
@@ -116,14 +114,12 @@ def test_several_values_of_each_kind() -> None:
         (["yes", "no"], YES_NO, LABELS, None, None, "rareclass fit"),
     ],
 )
-def test_labels_that_cannot_be_used(
-    labels: list[object], roles: LabelRoles, kind: ErrorKind, value: str, row: int, says: str
-) -> None:
+def test_labels_that_cannot_be_used(labels, roles, kind, value, row, says):
     with refused(kind, column="case", value=value, row=row, says=says):
         labels_of(labels, roles)
 
 
-def test_a_value_without_a_role_is_told_with_all_remedies() -> None:
+def test_a_value_without_a_role_is_told_with_all_remedies():
     with refused(LABELS) as caught:
         labels_of(["yes", None, "no", "may be", "?"], YES_NO)
     error = caught.value
@@ -132,12 +128,12 @@ def test_a_value_without_a_role_is_told_with_all_remedies() -> None:
         assert f"{option} 'may be'" in error.remedy
 
 
-def test_one_value_in_two_spellings_cannot_be_rare_and_cleared() -> None:
+def test_one_value_in_two_spellings_cannot_be_rare_and_cleared():
     with pytest.warns(TableWarning), refused(ErrorKind.COMBINATION, column="case"):
         labels_of(["a", "A", None], LabelRoles(("a",), ("A",)))
 
 
-def test_table_larger_than_memory_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_table_larger_than_memory_is_refused_before_it_is_read(tmp_path):
     table = pl.DataFrame(np.random.default_rng(0).normal(size=(120_000, 30)))
     table = table.with_columns(case=pl.Series([1.0, 0.0] + [None] * 119_998))
     table.write_parquet(tmp_path / "t.parquet")
@@ -169,7 +165,7 @@ def messy(n_rows: int = 400) -> pl.DataFrame:
     )
 
 
-def test_every_column_counts_about_as_much_as_one_number(tmp_path: Path) -> None:
+def test_every_column_counts_about_as_much_as_one_number(tmp_path):
     encoder, X, read = encoded(tmp_path, messy())
     used = [column.name for column in read.rows.used]
     assert "seldom" in used
@@ -185,9 +181,7 @@ def test_every_column_counts_about_as_much_as_one_number(tmp_path: Path) -> None
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("column", ["flag", "seldom", "few"])
-def test_two_values_of_a_category_are_as_far_apart_as_two_numbers(
-    tmp_path: Path, column: str
-) -> None:
+def test_two_values_of_a_category_are_as_far_apart_as_two_numbers(tmp_path, column):
     encoder, X, read = encoded(tmp_path, messy())
     own = [k for k, feature in enumerate(encoder.coordinates_) if feature.column == column]
     cells = read.rows.frame[column].cast(pl.String).to_numpy()
@@ -196,7 +190,7 @@ def test_two_values_of_a_category_are_as_far_apart_as_two_numbers(
     np.testing.assert_allclose(apart, 2.0 * differ, atol=1e-5)
 
 
-def test_points_are_turned_back_into_the_units_of_the_table(tmp_path: Path) -> None:
+def test_points_are_turned_back_into_the_units_of_the_table(tmp_path):
     table = messy()
     encoder, X, _ = encoded(tmp_path, table)
     back = {
@@ -212,14 +206,14 @@ def test_points_are_turned_back_into_the_units_of_the_table(tmp_path: Path) -> N
 
 
 @pytest.mark.sampled(0)
-def test_labels_do_not_reach_the_points(tmp_path: Path) -> None:
+def test_labels_do_not_reach_the_points(tmp_path):
     table = messy()
     _, first, _ = encoded(tmp_path, table)
     _, second, _ = encoded(tmp_path, table.with_columns(case=table["case"].reverse()))
     np.testing.assert_array_equal(first, second)
 
 
-def test_a_number_that_is_called_as_a_year_stays_itself(tmp_path: Path) -> None:
+def test_a_number_that_is_called_as_a_year_stays_itself(tmp_path):
     table = messy().with_columns(pl.col("amount").alias("day (year)"))
     encoder, X, _ = encoded(tmp_path, table)
     place = next(k for k, one in enumerate(encoder.coordinates_) if one.column == "day (year)")
@@ -227,7 +221,7 @@ def test_a_number_that_is_called_as_a_year_stays_itself(tmp_path: Path) -> None:
     np.testing.assert_allclose(X[:, place] * own.unit + own.zero, table["amount"], rtol=1e-6)
 
 
-def test_verdicts_of_a_journal_count_before_labels_of_the_table(tmp_path: Path) -> None:
+def test_verdicts_of_a_journal_count_before_labels_of_the_table(tmp_path):
     rows = read_review_table(cases(), "case", ignored=("",))
     roles = LabelRoles(("yes", "maybe"), ("no",))
     with refused(LABELS, value="maybe"):  # a hunt names labels that are there

@@ -74,14 +74,12 @@ def kinds_of(outcome: Hunt) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def hunted(tmp_path_factory: pytest.TempPathFactory) -> tuple[HuntTable, Hunt]:
+def hunted(tmp_path_factory):
     table = read(tmp_path_factory.mktemp("hunted"), ships())
     return table, hunt(table, QUICK)
 
 
-def test_finds_the_rest_of_the_category_and_nothing_labelled(
-    hunted: tuple[HuntTable, Hunt],
-) -> None:
+def test_finds_the_rest_of_the_category_and_nothing_labelled(hunted):
     table, outcome = hunted
     rest = set(RARE_ROWS) - set(np.flatnonzero(table.labels.y == "bad").tolist())
     assert set(outcome.ranking.rows[: len(rest)].tolist()) == rest
@@ -97,9 +95,7 @@ def test_finds_the_rest_of_the_category_and_nothing_labelled(
     assert (outcome.chosen.C1, outcome.chosen.C2) == (1.0, 1e-4)
 
 
-def test_rows_are_ranked_by_how_sure_they_are_and_depth_is_what_it_says(
-    hunted: tuple[HuntTable, Hunt],
-) -> None:
+def test_rows_are_ranked_by_how_sure_they_are_and_depth_is_what_it_says(hunted):
     table, outcome = hunted
     ranking, (ball,) = outcome.ranking, outcome.model.balls_
     assert (np.diff(ranking.sure) <= 0).all()
@@ -116,7 +112,7 @@ def test_rows_are_ranked_by_how_sure_they_are_and_depth_is_what_it_says(
     np.testing.assert_array_equal(ranking.found, depth >= 0)
 
 
-def test_found_is_what_the_model_predicts_for_rows_that_shaped_it_or_not(tmp_path: Path) -> None:
+def test_found_is_what_the_model_predicts_for_rows_that_shaped_it_or_not(tmp_path):
     generator = np.random.default_rng(3)
     status = ["bad"] * 6 + ["good"] * 20 + [""] * 774
     cells = {name: generator.uniform(-1, 1, 800) for name in "abc"}
@@ -133,9 +129,7 @@ def test_found_is_what_the_model_predicts_for_rows_that_shaped_it_or_not(tmp_pat
 
 
 @pytest.mark.sampled(0)
-def test_so_many_of_the_surest_rows_are_written_as_were_asked_for(
-    hunted: tuple[HuntTable, Hunt],
-) -> None:
+def test_so_many_of_the_surest_rows_are_written_as_were_asked_for(hunted):
     table, outcome = hunted
     more = hunt(table, replace(QUICK, top=1_000))
     assert len(more.ranking.rows) == table.labels.unlabelled.size
@@ -153,9 +147,7 @@ def test_so_many_of_the_surest_rows_are_written_as_were_asked_for(
     ("n_rare", "cleared", "said"),
     [(1, ("good",), "only 1 row is known to be bad"), (4, (), "no row is known to be cleared")],
 )
-def test_too_few_labels_make_a_modest_ball_and_say_so(
-    tmp_path: Path, n_rare: int, cleared: tuple[str, ...], said: str
-) -> None:
+def test_too_few_labels_make_a_modest_ball_and_say_so(tmp_path, n_rare, cleared, said):
     table = ships(n_rare)
     if not cleared:
         table = table.with_columns(status=pl.col("status").replace("good", ""))
@@ -170,9 +162,7 @@ def test_too_few_labels_make_a_modest_ball_and_say_so(
 
 
 @pytest.mark.parametrize("n_labelled", [1, 4])
-def test_without_cleared_rows_it_is_told_which_cases_would_be_found_again(
-    tmp_path: Path, n_labelled: int
-) -> None:
+def test_without_cleared_rows_it_is_told_which_cases_would_be_found_again(tmp_path, n_labelled):
     good = ("good",)
     labelled = LabelRoles(("bad",), good if n_labelled == 1 else ())
     table = read(tmp_path, ships(n_labelled), labelled, good if n_labelled > 1 else ())
@@ -187,7 +177,7 @@ def test_without_cleared_rows_it_is_told_which_cases_would_be_found_again(
 
 
 @pytest.mark.sampled(0)
-def test_several_values_get_a_ball_each(tmp_path: Path) -> None:
+def test_several_values_get_a_ball_each(tmp_path):
     table = ships()
     status = table["status"].to_list()
     status[31:60:4] = ["ugly"] * 8
@@ -207,7 +197,7 @@ def test_several_values_get_a_ball_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled(0)
-def test_cases_in_two_far_groups_get_two_balls(tmp_path: Path) -> None:
+def test_cases_in_two_far_groups_get_two_balls(tmp_path):
     """Half of the heavy, slow ships are light and fast instead; all others are in between."""
     table = ships(12).with_columns(
         *(
@@ -228,7 +218,7 @@ def test_cases_in_two_far_groups_get_two_balls(tmp_path: Path) -> None:
     assert np.isin(one.ranking.rows[one.ranking.found], RARE_ROWS).mean() < 0.7
 
 
-def test_description_speaks_the_language_of_the_table(hunted: tuple[HuntTable, Hunt]) -> None:
+def test_description_speaks_the_language_of_the_table(hunted):
     table, outcome = hunted
     by_name = {
         row["feature"]: row for row in describe_in_units(table, outcome).lines.iter_rows(named=True)
@@ -246,7 +236,7 @@ def test_description_speaks_the_language_of_the_table(hunted: tuple[HuntTable, H
 
 @pytest.mark.sampled(0)
 @pytest.mark.parametrize("suffix", quick(1, ["parquet", "csv"]))
-def test_files_hold_the_rows_as_they_are_in_the_table(tmp_path: Path, suffix: str) -> None:
+def test_files_hold_the_rows_as_they_are_in_the_table(tmp_path, suffix):
     source = ships().rename({"tonnes": "depth"})
     path = tmp_path / f"ships.{suffix}"
     source.write_csv(path) if suffix == "csv" else source.write_parquet(path)
@@ -279,16 +269,14 @@ def test_files_hold_the_rows_as_they_are_in_the_table(tmp_path: Path, suffix: st
     assert set(table_of_it["feature"]) == {"depth", "knots", "flag"}
 
 
-def test_same_seed_same_hunt(tmp_path: Path, hunted: tuple[HuntTable, Hunt]) -> None:
+def test_same_seed_same_hunt(tmp_path, hunted):
     table, first = hunted
     second = hunt(table, QUICK)
     np.testing.assert_array_equal(first.ranking.rows, second.ranking.rows)
     np.testing.assert_array_equal(first.ranking.relative_depth, second.ranking.relative_depth)
 
 
-def test_nothing_is_left_when_writing_fails(
-    tmp_path: Path, hunted: tuple[HuntTable, Hunt], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_left_when_writing_fails(tmp_path, hunted, monkeypatch):
     table, outcome = hunted
     out = tmp_path / "found"
     written(out, table, outcome)
@@ -310,7 +298,7 @@ def test_nothing_is_left_when_writing_fails(
 
 
 @pytest.mark.sampled(0)
-def test_folder_is_replaced_as_a_whole(tmp_path: Path, hunted: tuple[HuntTable, Hunt]) -> None:
+def test_folder_is_replaced_as_a_whole(tmp_path, hunted):
     table, outcome = hunted
     out = tmp_path / "found"
     written(out, table, outcome)
@@ -321,7 +309,7 @@ def test_folder_is_replaced_as_a_whole(tmp_path: Path, hunted: tuple[HuntTable, 
     assert [path.name for path in tmp_path.iterdir()] == ["found"]
 
 
-def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
+def test_folders_of_others_are_left_alone(tmp_path):
     (tmp_path / "empty").mkdir()
     for name in ("new", "a/b", "empty"):
         check_folder(tmp_path / name, False)
@@ -364,9 +352,7 @@ def names_clash(kind: str) -> pl.DataFrame:
     ("kind", "name"),
     quick(1, [("value", "flag_XX"), ("gaps", "knots is empty"), ("date", "built (year)")]),
 )
-def test_coordinates_called_as_a_column_is_are_told_apart(
-    tmp_path: Path, kind: str, name: str
-) -> None:
+def test_coordinates_called_as_a_column_is_are_told_apart(tmp_path, kind, name):
     table = read(tmp_path, names_clash(kind))
     outcome = hunt(table, QUICK)
     names = [feature.name for feature in outcome.encoder.coordinates_]
@@ -384,7 +370,7 @@ def test_coordinates_called_as_a_column_is_are_told_apart(
     assert all(file.exists() for file in files)
 
 
-def test_name_that_is_taken_twice_gets_the_next_number(tmp_path: Path) -> None:
+def test_name_that_is_taken_twice_gets_the_next_number(tmp_path):
     taken = pl.col("knots is empty").sqrt().fill_nan(0.5).alias("knots is empty (2)")
     outcome = hunt(read(tmp_path, names_clash("gaps").with_columns(taken)), QUICK)
     owner = {feature.name: feature.column for feature in outcome.encoder.coordinates_}
@@ -448,16 +434,12 @@ SHORT = Finding(
          "'bad' has a single labelled row, which"),
     ],
 )  # fmt: skip
-def test_each_reader_is_told_in_words_of_its_own(
-    finding: Finding, in_library: str, in_hunt: str
-) -> None:
+def test_each_reader_is_told_in_words_of_its_own(finding, in_library, in_hunt):
     assert in_library in sentence(finding)
     assert in_hunt in sentence(finding, in_options)
 
 
-def test_a_hunt_says_what_findings_are_about_in_options(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hunt_says_what_findings_are_about_in_options(tmp_path, monkeypatch):
     found = [FAR, SHARE, ASIDE]
     monkeypatch.setattr("rareclass.hyperball.rach.ball_findings", lambda *_: list(found))
     table = read(tmp_path, ships(1), LabelRoles(("bad",)), ("good",))
@@ -466,7 +448,7 @@ def test_a_hunt_says_what_findings_are_about_in_options(
     assert outcome.notes[:3] == [sentence(finding, in_options) for finding in found]
 
 
-def test_warnings_without_a_finding_or_of_another_kind_keep_their_text() -> None:
+def test_warnings_without_a_finding_or_of_another_kind_keep_their_text():
     notes: list[Finding | str] = []
     with warnings_as(notes, of_balls):
         warnings.warn("the disk is slow: C2=1", UserWarning, stacklevel=1)
@@ -476,7 +458,7 @@ def test_warnings_without_a_finding_or_of_another_kind_keep_their_text() -> None
     assert words_of(ASIDE) == sentence(ASIDE, in_options)
 
 
-def test_width_makes_the_ball_gaussian() -> None:
+def test_width_makes_the_ball_gaussian():
     assert HuntSettings(width=2.0).kernels == ("gaussian",)
     assert HuntSettings().kernels == (None, "gaussian")
     assert HuntSettings(kernel="none").kernels == (None,)

@@ -36,7 +36,7 @@ def ordered(X: np.ndarray, labels: HuntLabels) -> tuple[ListOrder, ScoredUnlabel
 
 
 @pytest.mark.parametrize("n_values", [1, 2])
-def test_rows_of_the_hunt_have_the_places_that_it_gave_them(n_values: int) -> None:
+def test_rows_of_the_hunt_have_the_places_that_it_gave_them(n_values):
     X, labels = two_groups(2, n_values)
     order, scored = ordered(X, labels)
     order = unpack(pack(order.thinned(), STORED), STORED)
@@ -53,9 +53,7 @@ def test_rows_of_the_hunt_have_the_places_that_it_gave_them(n_values: int) -> No
 
 
 @pytest.mark.parametrize("n_values", [1, 2])
-def test_scores_are_their_formula_and_do_not_depend_on_blocks(
-    n_values: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_are_their_formula_and_do_not_depend_on_blocks(n_values, monkeypatch):
     X, labels = two_groups(4, n_values)
     score = score_unlabelled(X, labels.code, 1, 0).score
     known = [X[labels.code == code] for code in (*range(1, n_values + 1), 0)]
@@ -85,7 +83,7 @@ def test_scores_are_their_formula_and_do_not_depend_on_blocks(
 
 
 @pytest.mark.parametrize("n_values", [1, 2])
-def test_scores_are_least_where_the_objective_says(n_values: int) -> None:
+def test_scores_are_least_where_the_objective_says(n_values):
     """Gradient of the penalised log loss, at the weights that the module promises: zero."""
     X, labels = two_groups(5, n_values)
     score = score_unlabelled(X, labels.code, 1, 0).score
@@ -108,7 +106,7 @@ def test_scores_are_least_where_the_objective_says(n_values: int) -> None:
 
 
 @pytest.mark.parametrize("n_values", [1, 2])
-def test_held_out_cases_stand_where_a_model_without_their_label_puts_them(n_values: int) -> None:
+def test_held_out_cases_stand_where_a_model_without_their_label_puts_them(n_values):
     """With a fold for each case: learn without it, and count the rows that are as sure."""
     X, labels = two_groups(3, n_values)
     most = max(labels.n_rare.values())
@@ -144,9 +142,7 @@ def between_by_hand(value: float, values: list[float]) -> float:
     values=st.lists(st.integers(0, 60), max_size=120).map(sorted),
     others=st.lists(st.floats(-5, 65), min_size=1, max_size=20),
 )
-def test_counts_that_are_thinned_are_near_and_never_turn(
-    values: list[int], others: list[float]
-) -> None:
+def test_counts_that_are_thinned_are_near_and_never_turn(values, others):
     whole = CumulativeCounts.of(np.array(values, dtype=float))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(order_of_hunt, "_EXACT", 10)
@@ -163,7 +159,7 @@ def test_counts_that_are_thinned_are_near_and_never_turn(
     np.testing.assert_allclose(exact, [between_by_hand(x, list(map(float, values))) for x in at])
 
 
-def test_parts_that_do_not_belong_together_are_refused() -> None:
+def test_parts_that_do_not_belong_together_are_refused():
     order, _ = ordered(*two_groups(3, 2))
     counts, score, share = order.counts, order.score, order.share
     assert isinstance(score, CaseScore)

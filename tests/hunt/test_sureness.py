@@ -23,9 +23,7 @@ def share_by_hand(k: int, places: list[int], n_rows: int, n_cases: float) -> flo
 
 
 @given(places=PLACES, known=st.sampled_from([None, 3.0, 17.0]))
-def test_shares_are_those_of_the_least_concave_curve_and_fall(
-    places: list[int], known: float | None
-) -> None:
+def test_shares_are_those_of_the_least_concave_curve_and_fall(places, known):
     curve = sureness(50, np.array(places), known)
     assert curve is not None
     curve.check_parts()
@@ -38,11 +36,11 @@ def test_shares_are_those_of_the_least_concave_curve_and_fall(
     assert (np.diff(expected) >= -1e-9).all()
 
 
-def test_nothing_is_told_where_no_case_was_held_out() -> None:
+def test_nothing_is_told_where_no_case_was_held_out():
     assert sureness(45, np.zeros(0, dtype=np.int64)) is None
 
 
-def test_shares_are_the_truth_where_cases_stand_at_random_among_so_many() -> None:
+def test_shares_are_the_truth_where_cases_stand_at_random_among_so_many():
     """200 cases lead a list of 5,000; those held out stand among them as any other would."""
     rng = np.random.default_rng(0)
     found = []

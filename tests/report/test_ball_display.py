@@ -73,7 +73,7 @@ def bar_heights(axes: Axes, color: str) -> float:
     return sum(bar.get_height() for bar in bars if to_hex(bar.get_facecolor()) == color.lower())
 
 
-def test_every_kind_is_counted_in_the_legend_and_the_histogram() -> None:
+def test_every_kind_is_counted_in_the_legend_and_the_histogram():
     picture = picture_of(near_and_far(400, 3.0), 1.0)
     figure = draw_ball(picture)
     counts = {
@@ -85,7 +85,7 @@ def test_every_kind_is_counted_in_the_legend_and_the_histogram() -> None:
     assert bar_heights(histogram, "#8F8F8F") == (picture.distances > 1.0).sum()
 
 
-def test_no_bar_mixes_rows_from_inside_and_outside() -> None:
+def test_no_bar_mixes_rows_from_inside_and_outside():
     distances = np.linspace(0.001, 3.0, 3000)
     rows = np.column_stack([distances, np.zeros(3000)])
     for radius in (0.7, 1.234, 2.9):
@@ -95,7 +95,7 @@ def test_no_bar_mixes_rows_from_inside_and_outside() -> None:
         assert bar_heights(histogram, "#8F8F8F") == (distances > radius).sum()
 
 
-def test_disc_and_line_stand_at_the_radius() -> None:
+def test_disc_and_line_stand_at_the_radius():
     plane, histogram = panels_of(draw_ball(picture_of(near_and_far(400, 2.0), 1.3)))
     (disc,) = [patch for patch in plane.patches if isinstance(patch, Circle)]
     assert disc.get_radius() == 1.3
@@ -104,7 +104,7 @@ def test_disc_and_line_stand_at_the_radius() -> None:
     assert plane.get_aspect() == 1.0
 
 
-def test_rare_rows_lie_above_all_others() -> None:
+def test_rare_rows_lie_above_all_others():
     plane, _ = panels_of(draw_ball(picture_of(near_and_far(3000, 0.5), 1.0)))
     layers = [c for c in plane.collections if isinstance(c, PathCollection)]
     by_layer = sorted(layers, key=lambda layer: layer.get_zorder())
@@ -113,7 +113,7 @@ def test_rare_rows_lie_above_all_others() -> None:
     assert len({layer.get_paths()[0].vertices.shape for layer in layers}) >= 3
 
 
-def test_tiny_ball_is_zoomed_on_and_rows_farther_out_are_counted() -> None:
+def test_tiny_ball_is_zoomed_on_and_rows_farther_out_are_counted():
     rows = np.concatenate([near_and_far(0, 0.0) * 0.01, near_and_far(2000, 0.0, 2)[60:] + 0.5])
     picture = picture_of(rows, 0.01)
     figure = draw_ball(picture)
@@ -125,26 +125,26 @@ def test_tiny_ball_is_zoomed_on_and_rows_farther_out_are_counted() -> None:
     assert f"{n_out:,} rows are farther out" in plane.get_title()
 
 
-def test_ball_as_wide_as_the_rows_is_shown_whole() -> None:
+def test_ball_as_wide_as_the_rows_is_shown_whole():
     plane, histogram = panels_of(draw_ball(picture_of(near_and_far(400, 2.0), 1.0)))
     assert "farther" not in plane.get_title() + histogram.get_title()
 
 
-def test_few_rows_inside_beside_very_many_stay_visible() -> None:
+def test_few_rows_inside_beside_very_many_stay_visible():
     picture = picture_of(near_and_far(30_000, 4.0), 1.3)
     _, histogram = panels_of(draw_ball(picture))
     assert histogram.get_yscale() == "log"
     assert "log scale" in histogram.get_ylabel()
 
 
-def test_many_rows_are_thinned_and_the_legend_says_so() -> None:
+def test_many_rows_are_thinned_and_the_legend_says_so():
     figure = draw_ball(picture_of(near_and_far(MOST_DRAWN + 5_000, 3.0), 1.0))
     plane, _ = panels_of(figure)
     assert max(len(layer.get_offsets()) for layer in plane.collections) == MOST_DRAWN
     assert any(f"({MOST_DRAWN:,} drawn)" in line for line in legend_of(figure))
 
 
-def test_rows_that_a_plane_lays_over_the_disc_are_owned_up_to() -> None:
+def test_rows_that_a_plane_lays_over_the_disc_are_owned_up_to():
     picture = picture_of(near_and_far(1000, 0.8, p=40), 2.0)
     over = (picture.kinds == OUTSIDE) & (np.linalg.norm(picture.coordinates, axis=1) < 2.0)
     plane, _ = panels_of(draw_ball(picture))
@@ -152,7 +152,7 @@ def test_rows_that_a_plane_lays_over_the_disc_are_owned_up_to() -> None:
 
 
 @pytest.mark.parametrize("n_others", quick(2, [0, 300, 1]))
-def test_single_rare_row_with_radius_zero(n_others: int) -> None:
+def test_single_rare_row_with_radius_zero(n_others):
     rows = np.concatenate([np.zeros((1, 2)), near_and_far(n_others, 2.0)[60:]])
     figure = draw_ball(picture_of(rows, 0.0, n_rare=1, n_majority=0))
     assert rendered(figure).std() > 0
@@ -161,7 +161,7 @@ def test_single_rare_row_with_radius_zero(n_others: int) -> None:
     assert f"0 of {n_others:,} within" in histogram.texts[0].get_text()
 
 
-def test_names_are_written_as_they_are(recwarn: pytest.WarningsRecorder) -> None:
+def test_names_are_written_as_they_are(recwarn):
     picture = picture_of(near_and_far(50, 2.0), 1.0, title="a $bad$ _name_ \\frac{")
     picture = picture._replace(axis_names=("amount $", "x_1 $y$"))
     figure = draw_ball(picture)
@@ -169,7 +169,7 @@ def test_names_are_written_as_they_are(recwarn: pytest.WarningsRecorder) -> None
     assert figure.get_suptitle() == "a $bad$ _name_ \\frac{"
 
 
-def test_nothing_is_left_in_pyplot_and_counting_needs_no_matplotlib() -> None:
+def test_nothing_is_left_in_pyplot_and_counting_needs_no_matplotlib():
     code = (
         "import importlib, pkgutil, sys\n"
         "import rareclass.report\n"
@@ -187,7 +187,7 @@ def test_nothing_is_left_in_pyplot_and_counting_needs_no_matplotlib() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_absent_matplotlib_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_absent_matplotlib_names_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"rareclass\[cli\]"):
         draw_ball(picture_of(near_and_far(10, 1.0), 1.0, n_majority=2))

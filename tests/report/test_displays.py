@@ -1,7 +1,5 @@
 """Displays in scikit-learn's convention: what is drawn is what scikit-learn's curves have."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from matplotlib import pyplot
@@ -33,7 +31,7 @@ OF_SCORES = [
 
 
 @pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
+def closed():
     yield
     pyplot.close("all")
 
@@ -53,7 +51,7 @@ def model(rows):
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("display", [*OF_SCORES, ReliabilityDisplay])
-def test_from_an_estimator_and_from_predictions(display, rows, model) -> None:
+def test_from_an_estimator_and_from_predictions(display, rows, model):
     X, y = rows
     made = display.from_estimator(model, X, y)
     assert isinstance(made, RankingDisplay)
@@ -76,7 +74,7 @@ def test_from_an_estimator_and_from_predictions(display, rows, model) -> None:
     assert ax.get_legend() is not None
 
 
-def test_curves_are_those_of_scikit_learn(rows, model) -> None:
+def test_curves_are_those_of_scikit_learn(rows, model):
     X, y = rows
     scores = -model.decision_function(X)  # "fraud" is the first class
     display = PrecisionRecallDisplay.from_estimator(model, X, y)
@@ -97,7 +95,7 @@ def test_curves_are_those_of_scikit_learn(rows, model) -> None:
     assert roc.ax_.get_xscale() == "linear"
 
 
-def test_options_reach_the_table_and_its_own_threshold_is_marked(rows, model) -> None:
+def test_options_reach_the_table_and_its_own_threshold_is_marked(rows, model):
     X, y = rows
     scores = -model.decision_function(X)
     day = np.arange(len(y)) % 7
@@ -110,7 +108,7 @@ def test_options_reach_the_table_and_its_own_threshold_is_marked(rows, model) ->
         CostDisplay.from_predictions(y, scores)
 
 
-def test_what_has_no_scores_is_refused(rows) -> None:
+def test_what_has_no_scores_is_refused(rows):
     X, y = rows
     with pytest.raises(ValueError, match="there is nothing"):
         RocDisplay.from_estimator(KMeans(), X, y)
@@ -122,7 +120,7 @@ def test_what_has_no_scores_is_refused(rows) -> None:
         RocDisplay.from_predictions(y, np.zeros(3))
 
 
-def test_scores_of_an_outlier_detector_are_turned(rows) -> None:
+def test_scores_of_an_outlier_detector_are_turned(rows):
     X, y = rows
     forest = IsolationForest(n_estimators=10, random_state=0).fit(X)
     shown = RocDisplay.from_estimator(forest, X, y)

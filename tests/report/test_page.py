@@ -89,24 +89,24 @@ def judged(n: int = 3_000) -> ReportPage:
 
 
 @pytest.fixture(scope="module")
-def report() -> ReportPage:
+def report():
     return judged()
 
 
 @pytest.fixture(scope="module")
-def page(report: ReportPage) -> str:
+def page(report):
     return rendered(report)
 
 
 @pytest.mark.sampled(0)
-def test_it_is_the_same_every_time_and_small(report: ReportPage, page: str) -> None:
+def test_it_is_the_same_every_time_and_small(report, page):
     table = report.section("threshold").blocks[0].table
     assert cost_section(table) == report.section("cost")
     assert rendered(report) == page
     assert len(page.encode()) < 350_000
 
 
-def test_nothing_is_fetched(page: str) -> None:
+def test_nothing_is_fetched(page):
     seen = InputSummary()
     seen.feed(page)
     assert seen.open == []
@@ -121,7 +121,7 @@ def test_nothing_is_fetched(page: str) -> None:
     assert "@import" not in page
 
 
-def test_what_a_table_holds_is_text(page: str) -> None:
+def test_what_a_table_holds_is_text(page):
     seen = InputSummary()
     seen.feed(page)
     assert "img" not in seen.tags
@@ -129,14 +129,14 @@ def test_what_a_table_holds_is_text(page: str) -> None:
     assert "onerror" not in {name for _, name, _ in seen.attributes}
 
 
-def test_a_column_may_be_called_anything() -> None:
+def test_a_column_may_be_called_anything():
     svg = importance_plot({"$\\frac{": 0.5, "a_$b$": 0.2, "<b>": 0.1}).svg
     assert "$\\frac{</text>" in svg
     assert "a_$b$</text>" in svg
     assert "&lt;b&gt;</text>" in svg
 
 
-def test_names_are_unique_and_what_they_refer_to_is_there(page: str) -> None:
+def test_names_are_unique_and_what_they_refer_to_is_there(page):
     seen = InputSummary()
     seen.feed(page)
     assert len(seen.ids) == len(set(seen.ids))
@@ -149,7 +149,7 @@ def test_names_are_unique_and_what_they_refer_to_is_there(page: str) -> None:
         assert name in seen.ids
 
 
-def test_every_plot_has_a_title_a_description_and_its_numbers(page: str) -> None:
+def test_every_plot_has_a_title_a_description_and_its_numbers(page):
     plots = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
     assert len(plots) == 8
     for plot in plots:
@@ -162,9 +162,7 @@ def test_every_plot_has_a_title_a_description_and_its_numbers(page: str) -> None
     assert page.count("<details>") == 8  # the curves against alerts have ten thresholds
 
 
-def test_without_javascript_the_own_threshold_and_ten_more_are_there(
-    report: ReportPage, page: str
-) -> None:
+def test_without_javascript_the_own_threshold_and_ten_more_are_there(report, page):
     table = report.section("threshold").blocks[0].table
     k = table.own
     assert f'<b id="o-tp">{table.hits[k]:.0f}</b>' in page
@@ -174,7 +172,7 @@ def test_without_javascript_the_own_threshold_and_ten_more_are_there(
     assert '<div class="controls" hidden>' in page
 
 
-def test_the_data_of_the_slider_is_the_table(report: ReportPage, page: str) -> None:
+def test_the_data_of_the_slider_is_the_table(report, page):
     data = json.loads(re.search(r'id="thresholds">(.*?)</script>', page, re.DOTALL)[1])
     table = report.section("threshold").blocks[0].table
     assert data["threshold"] == table.thresholds.tolist()
@@ -186,7 +184,7 @@ def test_the_data_of_the_slider_is_the_table(report: ReportPage, page: str) -> N
 
 
 @pytest.mark.thorough
-def test_any_number_of_rows_and_groups_stays_below_half_a_megabyte() -> None:
+def test_any_number_of_rows_and_groups_stays_below_half_a_megabyte():
     generator = np.random.default_rng(1)
     n = 60_000
     y = generator.random(n) < 0.02

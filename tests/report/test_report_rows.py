@@ -16,7 +16,7 @@ from rareclass.tables.columns import Column
 
 
 @pytest.mark.parametrize("most_rare", [5_000, 20])
-def test_the_rows_kept_are_the_highest_and_the_rare_ones(monkeypatch, most_rare: int) -> None:
+def test_the_rows_kept_are_the_highest_and_the_rare_ones(monkeypatch, most_rare):
     monkeypatch.setattr(reading, "MOST_TOP", 7)
     monkeypatch.setattr(reading, "MOST_RARE", most_rare)
     generator = np.random.default_rng(0)
@@ -45,7 +45,7 @@ def test_the_rows_kept_are_the_highest_and_the_rare_ones(monkeypatch, most_rare:
         assert len(places) <= most_rare + 7
 
 
-def test_empty_cells_and_copies_are_counted() -> None:
+def test_empty_cells_and_copies_are_counted():
     columns = [Column("a", "number", "", "number", 1, 3), Column("b", "number", "", "number", 0, 2)]
     content = made_model(SimpleNamespace(columns=columns), None)
     training = TrainingFacts(4, 0, 0, True, 0.0, None, None, 0, True, None, None, {}, "2026-01-01")

@@ -33,7 +33,7 @@ def test_reliable_probabilities_are_found_so():
     assert Reliability.of(y, given**2).n_off > 5
 
 
-def test_few_rows_that_are_left_join_their_neighbours() -> None:
+def test_few_rows_that_are_left_join_their_neighbours():
     y = np.arange(35) >= 33
     told = Reliability.of(y, np.where(np.arange(35) < 5, 1e-6, 0.5))
     assert told.n_rows == (35.0,)

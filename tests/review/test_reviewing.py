@@ -182,7 +182,7 @@ def opened(counts: dict[str, int], folder: str) -> tuple[str, ...]:
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(40, 60))
-def test_a_review_and_a_fit_agree_on_what_is_rare(rare: list[int], frequent: int) -> None:
+def test_a_review_and_a_fit_agree_on_what_is_rare(rare, frequent):
     counts = {f"kind {k}": n for k, n in enumerate(rare)} | {"none": frequent}
     labels = pl.Series([label for label, n in counts.items() for _ in range(n)])
     wanted = rare_class_among(label_counts(labels), None).labels
@@ -191,7 +191,7 @@ def test_a_review_and_a_fit_agree_on_what_is_rare(rare: list[int], frequent: int
 
 
 @pytest.mark.parametrize("counts", [{"a": 5}, {"a": 5, "b": 5, "c": 5}])
-def test_labels_that_do_not_say_which_is_rare_are_refused(counts: dict[str, int]) -> None:
+def test_labels_that_do_not_say_which_is_rare_are_refused(counts):
     with TemporaryDirectory() as folder, pytest.raises(InputError) as caught:
         opened(counts, folder)
     assert caught.value.kind is ErrorKind.LABELS

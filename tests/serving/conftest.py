@@ -1,6 +1,6 @@
 """A small model that is served in this process."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from cli.conftest import purchases
+from made_tables import purchases
 from rareclass.cli.app import app
 from rareclass.serving.live_model import LiveModel
 from rareclass.serving.middleware import Limits
@@ -31,7 +31,7 @@ def fit(folder: Path, *words: object, rows: pl.DataFrame | None = None, name: st
 
 
 @pytest.fixture(scope="session")
-def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fitted(tmp_path_factory):
     """The file of a kernel machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
@@ -39,13 +39,13 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def model(fitted: Path) -> LiveModel:
+def model(fitted):
     """The model that is served, whose file nobody changes."""
     return LiveModel(fitted)
 
 
 @pytest.fixture
-def serve(model: LiveModel) -> Iterator[Serve]:
+def serve(model):
     """Serve it, or another one, within the given limits."""
     clients: list[TestClient] = []
 
@@ -61,6 +61,6 @@ def serve(model: LiveModel) -> Iterator[Serve]:
 
 
 @pytest.fixture
-def client(serve: Serve) -> TestClient:
+def client(serve):
     """The service as it is without options."""
     return serve()

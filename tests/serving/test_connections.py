@@ -62,7 +62,7 @@ Listen = Callable[..., Listening]
 
 
 @pytest.fixture
-def listen(model: LiveModel) -> Iterator[Listen]:
+def listen(model):
     """Start services with the given limits."""
     stack = ExitStack()
 
@@ -110,7 +110,7 @@ def send_slowly(client: socket.socket, content: bytes) -> bool:
 
 
 @pytest.mark.parametrize("sent", [b"", HEAD % 9 + b"\r\n[" + b" " * 200])
-def test_a_head_a_byte_at_a_time_is_given_up(listen: Listen, sent: bytes) -> None:
+def test_a_head_a_byte_at_a_time_is_given_up(listen, sent):
     service = listen(seconds=0.5)
     with service.connect() as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n" if sent else b"")
@@ -121,7 +121,7 @@ def test_a_head_a_byte_at_a_time_is_given_up(listen: Listen, sent: bytes) -> Non
     assert service.score()["rows"]
 
 
-def test_a_body_a_byte_at_a_time_is_given_up(listen: Listen) -> None:
+def test_a_body_a_byte_at_a_time_is_given_up(listen):
     service = listen(seconds=0.5)
     with service.connect() as client:
         client.sendall(HEAD % 1000 + b"\r\n")
@@ -131,7 +131,7 @@ def test_a_body_a_byte_at_a_time_is_given_up(listen: Listen) -> None:
     service.has_ended()
 
 
-def test_a_body_that_nobody_reads_gives_no_more_time(listen: Listen) -> None:
+def test_a_body_that_nobody_reads_gives_no_more_time(listen):
     service = listen(idle=0.5)
     with service.connect() as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n")
@@ -140,7 +140,7 @@ def test_a_body_that_nobody_reads_gives_no_more_time(listen: Listen) -> None:
         assert answer_of(client) == b""
 
 
-def test_a_head_without_end_is_refused(listen: Listen) -> None:
+def test_a_head_without_end_is_refused(listen):
     service = listen()
     with service.connect() as client:
         with suppress(BrokenPipeError, ConnectionResetError):
@@ -149,7 +149,7 @@ def test_a_head_without_end_is_refused(listen: Listen) -> None:
     assert service.score()["rows"]
 
 
-def test_500_idle_connections_keep_nobody_waiting(listen: Listen) -> None:
+def test_500_idle_connections_keep_nobody_waiting(listen):
     resource = pytest.importorskip("resource", reason="limits of POSIX")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
@@ -163,7 +163,7 @@ def test_500_idle_connections_keep_nobody_waiting(listen: Listen) -> None:
 
 
 @pytest.mark.parametrize("is_chunked", [True, False])
-def test_a_body_without_end_is_refused_before_it_has_come(listen: Listen, is_chunked: bool) -> None:
+def test_a_body_without_end_is_refused_before_it_has_come(listen, is_chunked):
     service = listen(body_bytes=1000)
     how = b"Transfer-Encoding: chunked\r\n\r\n" if is_chunked else b"\r\n"
     head = HEAD.replace(b"Content-Length: %d\r\n", b"") if is_chunked else HEAD % (1 << 40)
@@ -179,7 +179,7 @@ def test_a_body_without_end_is_refused_before_it_has_come(listen: Listen, is_chu
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("n_bytes", [0, 1, len(BODY)])
-def test_clients_that_hang_up_leave_their_place(listen: Listen, n_bytes: int) -> None:
+def test_clients_that_hang_up_leave_their_place(listen, n_bytes):
     service = listen(requests=2)
     for _ in range(5):
         with service.connect() as client:

@@ -4,7 +4,6 @@ import io
 import json
 import logging
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
@@ -12,11 +11,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from cli.conftest import purchases
+from made_tables import purchases
 from rareclass.serving.live_model import LiveModel, ScoreCounts
 from rareclass.serving.middleware import LOGGER, start_log
 from rareclass.serving.service import PATHS
-from serving.conftest import ROW, Serve
+from serving.conftest import ROW
 
 NEW = purchases(200, seed=1).drop("order", "fraud")
 
@@ -28,7 +27,7 @@ def start_log_to(stream: io.StringIO, with_requests: bool = True) -> None:
 
 
 @pytest.fixture
-def lines() -> Iterator[io.StringIO]:
+def lines():
     stream = io.StringIO()
     start_log_to(stream)
     yield stream
@@ -44,7 +43,7 @@ def measures(client: TestClient) -> dict[tuple, float]:
     return found
 
 
-def test_openapi_has_the_columns_and_an_example_that_is_answered(client: TestClient) -> None:
+def test_openapi_has_the_columns_and_an_example_that_is_answered(client):
     told = client.get("/openapi.json").json()
     row = told["components"]["schemas"]["Row"]
     assert row["required"] == list(ROW)
@@ -62,7 +61,7 @@ def test_openapi_has_the_columns_and_an_example_that_is_answered(client: TestCli
     assert references <= set(told["components"]["schemas"])
 
 
-def test_the_model_is_told(client: TestClient) -> None:
+def test_the_model_is_told(client):
     told = client.get("/model").json()
     assert told["target"] == "fraud"
     assert [column["name"] for column in told["columns"]] == list(ROW)
@@ -71,7 +70,7 @@ def test_the_model_is_told(client: TestClient) -> None:
     assert client.get("/readyz").json() == {"ready": True, "model": told["model"]}
 
 
-def test_requests_rows_errors_and_scores_are_counted(serve: Serve, fitted) -> None:
+def test_requests_rows_errors_and_scores_are_counted(serve, fitted):
     client = serve(LiveModel(fitted))
     rows = client.post("/score", json=NEW.to_dicts()).json()["rows"]
     client.post("/score", json=[{}])
@@ -96,7 +95,7 @@ def test_requests_rows_errors_and_scores_are_counted(serve: Serve, fitted) -> No
             assert value == (scores <= edge).sum()
 
 
-def test_drift_of_the_inputs_is_told(serve: Serve, fitted) -> None:
+def test_drift_of_the_inputs_is_told(serve, fitted):
     client = serve(LiveModel(fitted))
     assert measures(client)["rareclass_input_window_rows",] == 0
     moved = NEW.with_columns(
@@ -117,9 +116,7 @@ def test_drift_of_the_inputs_is_told(serve: Serve, fitted) -> None:
     )
 
 
-def test_figures_are_of_the_last_full_window(
-    serve: Serve, fitted, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_are_of_the_last_full_window(serve, fitted, monkeypatch):
     monkeypatch.setattr("rareclass.serving.live_model.WINDOW_ROWS", 100)
     monkeypatch.setattr("rareclass.serving.live_model._LOOK_ROWS", 50)
     drift = LiveModel(fitted).now.drift
@@ -138,13 +135,13 @@ def test_figures_are_of_the_last_full_window(
     assert alerts.found.value == 1.0
 
 
-def test_scores_between_edges() -> None:
+def test_scores_between_edges():
     counts = ScoreCounts(np.array([]))
     counts.add(np.array([1.0, 2.0]))
     assert counts.up_to() == [("+Inf", 2)]
 
 
-def test_the_log_has_a_line_a_request_and_no_value(client: TestClient, lines: io.StringIO) -> None:
+def test_the_log_has_a_line_a_request_and_no_value(client, lines):
     client.post("/score", json=[ROW, ROW], headers={"x-request-id": "mine-1"})
     client.post("/score", json=[{**ROW, "amount": "a lot"}], headers={"x-request-id": "bad id\t"})
     client.get("/a-secret?amount=74.5")
@@ -160,7 +157,7 @@ def test_the_log_has_a_line_a_request_and_no_value(client: TestClient, lines: io
         assert value not in lines.getvalue()
 
 
-def test_exceptions_are_logged_by_type_and_place(lines: io.StringIO) -> None:
+def test_exceptions_are_logged_by_type_and_place(lines):
     try:
         raise ValueError("a value")
     except ValueError as error:

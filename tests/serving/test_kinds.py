@@ -7,12 +7,13 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from cli.conftest import QUICK, purchases
+from command_line import QUICK
+from made_tables import purchases
 from rareclass.cli.app import app
 from rareclass.errors import InputError
 from rareclass.opening import load
 from rareclass.serving.live_model import LiveModel, open_served
-from serving.conftest import Serve, fit
+from serving.conftest import fit
 
 ROWS = purchases().with_columns(
     day=pl.Series([f"{1 + k % 28:02}.{1 + k % 12:02}.2024 10:30" for k in range(240)]),
@@ -50,9 +51,7 @@ def learned(kind: str, folder: Path) -> Path:
     "kind",
     [pytest.param(kind, marks=[pytest.mark.thorough] if kind in _SLOW else []) for kind in KINDS],
 )
-def test_a_model_of_any_kind(
-    kind: str, tmp_path: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_of_any_kind(kind, tmp_path, serve, monkeypatch):
     monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     path = learned(kind, tmp_path)
     client = serve(LiveModel(path))
@@ -80,9 +79,7 @@ def test_a_model_of_any_kind(
     assert ('rareclass_input_stability_index{column="amount"}' in text) == (kind != "hunt")
 
 
-def test_rows_without_named_columns_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_without_named_columns_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     lines = [f"{k % 10 == 3:d} 1:{k % 7} 2:{k % 10 == 3:d}.{k % 3}" for k in range(200)]
     (tmp_path / "rows.svm").write_text("\n".join(lines) + "\n")

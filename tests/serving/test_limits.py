@@ -5,22 +5,20 @@ import gc
 import json
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from rareclass.errors import InputError
 from rareclass.serving.live_model import LiveModel, ServedModel
 from rareclass.serving.middleware import Limited, Limits, find_token
 from rareclass.serving.request_rows import RefusedError
-from serving.conftest import ROW, Serve
+from serving.conftest import ROW
 
 TOKEN = b"a-token-of-many-letters"
 
 
-def test_a_body_that_is_too_large_is_refused_chunked_or_not(serve: Serve) -> None:
+def test_a_body_that_is_too_large_is_refused_chunked_or_not(serve):
     client = serve(body_bytes=1000)
     pieces = iter([b"[" + b" " * 600, b" " * 600, b"]"])
     for content in (b" " * 1001, pieces):
@@ -32,7 +30,7 @@ def test_a_body_that_is_too_large_is_refused_chunked_or_not(serve: Serve) -> Non
     assert client.post("/score", content=iter([body[:9], body[9:]])).status_code == 200
 
 
-def test_a_body_type_that_is_not_read_is_refused(client: TestClient) -> None:
+def test_a_body_type_that_is_not_read_is_refused(client):
     for headers in ({"content-type": "text/csv"}, {"content-encoding": "gzip"}):
         answer = client.post("/score", content=b"[]", headers=headers)
         assert answer.status_code == 415
@@ -59,11 +57,11 @@ class Slow:
 
 
 @pytest.fixture
-def slow(fitted: Path, model: LiveModel) -> LiveModel:
+def slow(fitted, model):
     return LiveModel(fitted, lambda path: Slow(model.now.served))  # type: ignore[arg-type]
 
 
-def test_more_requests_than_places_are_told_to_come_back(serve: Serve, slow: LiveModel) -> None:
+def test_more_requests_than_places_are_told_to_come_back(serve, slow):
     client = serve(slow, requests=1)
     found: list[Any] = []
     first = threading.Thread(target=lambda: found.append(client.post("/score", json=[ROW])))
@@ -81,7 +79,7 @@ def test_more_requests_than_places_are_told_to_come_back(serve: Serve, slow: Liv
     assert client.post("/score", json=[ROW]).status_code == 200
 
 
-def test_an_answer_that_takes_too_long_is_given_up(serve: Serve, slow: LiveModel) -> None:
+def test_an_answer_that_takes_too_long_is_given_up(serve, slow):
     client = serve(slow, seconds=0.05)
     began = time.monotonic()
     answer = client.post("/score", json=[ROW])
@@ -91,7 +89,7 @@ def test_an_answer_that_takes_too_long_is_given_up(serve: Serve, slow: LiveModel
     slow.now.served.may_answer.set()
 
 
-def test_a_body_that_does_not_come_is_given_up() -> None:
+def test_a_body_that_does_not_come_is_given_up():
     limited = Limited(lambda *words: asyncio.sleep(0), Limits(seconds=0.02), "/score")
     scope = {"type": "http", "path": "/score", "headers": []}
 
@@ -109,7 +107,7 @@ def test_a_body_that_does_not_come_is_given_up() -> None:
     assert limited.n_inside == 0
 
 
-def test_a_failure_is_json_without_a_trace(serve: Serve, model: LiveModel, fitted: Path) -> None:
+def test_a_failure_is_json_without_a_trace(serve, model, fitted):
     class Broken(Slow):
         def answer(self, rows: Any) -> Any:
             raise RuntimeError("secret 74.5")
@@ -123,7 +121,7 @@ def test_a_failure_is_json_without_a_trace(serve: Serve, model: LiveModel, fitte
     assert 'rareclass_errors_total{kind="failed"} 1.0' in client.get("/metrics").text
 
 
-def test_unknown_paths_and_methods_are_told_as_the_rest(client: TestClient) -> None:
+def test_unknown_paths_and_methods_are_told_as_the_rest(client):
     for path, method, status in (("/", "GET", 404), ("/score", "GET", 405)):
         answer = client.request(method, path)
         assert answer.status_code == status
@@ -132,7 +130,7 @@ def test_unknown_paths_and_methods_are_told_as_the_rest(client: TestClient) -> N
     assert client.get("/score").headers["allow"] == "POST"
 
 
-def test_without_the_token_nobody_gets_in(serve: Serve) -> None:
+def test_without_the_token_nobody_gets_in(serve):
     client = serve(token=TOKEN)
     right = {"authorization": f"Bearer {TOKEN.decode()}"}
     wrong = [
@@ -153,9 +151,7 @@ def test_without_the_token_nobody_gets_in(serve: Serve) -> None:
     assert told["security"] == [{"token": []}]
 
 
-def test_tokens_are_found_and_short_ones_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokens_are_found_and_short_ones_refused(tmp_path, monkeypatch):
     monkeypatch.delenv("RARECLASS_TOKEN", raising=False)
     assert find_token(None) is None
     monkeypatch.setenv("RARECLASS_TOKEN", f" {TOKEN.decode()}\n")
@@ -175,7 +171,7 @@ def test_tokens_are_found_and_short_ones_refused(
 
 
 @pytest.mark.sampled(0)
-def test_a_refused_body_is_gone_at_once(serve: Serve) -> None:
+def test_a_refused_body_is_gone_at_once(serve):
     """Rows that are refused wait for no collector: their frames would stay in circles for long."""
     client = serve(rows=2)
     client.post("/score", json=[{}] * 3)  # what is imported late is there

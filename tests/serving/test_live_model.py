@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import purchases
+from made_tables import purchases
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.model_file import load_model, save_model
 from rareclass.serving.live_model import (
@@ -16,11 +16,11 @@ from rareclass.serving.live_model import (
     fingerprint,
     open_served,
 )
-from serving.conftest import ROW, Serve, fit
+from serving.conftest import ROW, fit
 
 
 @pytest.fixture
-def watched(fitted: Path, tmp_path: Path) -> LiveModel:
+def watched(fitted, tmp_path):
     return LiveModel(Path(shutil.copy(fitted, tmp_path / "m.rareclass")))
 
 
@@ -29,7 +29,7 @@ def change(path: Path, threshold: float) -> None:
     save_model(path, load_model(path).with_thresholds(threshold))
 
 
-def test_a_changed_file_takes_over_at_the_second_look(serve: Serve, watched: LiveModel) -> None:
+def test_a_changed_file_takes_over_at_the_second_look(serve, watched):
     client = serve(watched)
     before = client.post("/score", json=[ROW]).json()
     assert watched.look().outcome == "same"
@@ -42,9 +42,7 @@ def test_a_changed_file_takes_over_at_the_second_look(serve: Serve, watched: Liv
     assert after["model"] == client.get("/model").json()["model"]
 
 
-def test_a_file_that_is_none_is_left_alone_and_the_old_one_goes_on(
-    serve: Serve, watched: LiveModel, fitted: Path
-) -> None:
+def test_a_file_that_is_none_is_left_alone_and_the_old_one_goes_on(serve, watched, fitted):
     client = serve(watched)
     name = watched.now.name
     whole = fitted.read_bytes()
@@ -62,7 +60,7 @@ def test_a_file_that_is_none_is_left_alone_and_the_old_one_goes_on(
     assert [watched.look().outcome for _ in range(2)] == ["changing", "loaded"]
 
 
-def test_it_is_looked_at_at_once_where_asked(serve: Serve, watched: LiveModel) -> None:
+def test_it_is_looked_at_at_once_where_asked(serve, watched):
     client = serve(watched)
     look = client.app.state.look  # type: ignore[attr-defined]
     assert look(True).outcome == "loaded"
@@ -73,9 +71,7 @@ def test_it_is_looked_at_at_once_where_asked(serve: Serve, watched: LiveModel) -
     assert 'rareclass_model_loads_total{outcome="refused"} 1.0' in told
 
 
-def test_a_file_that_changes_while_it_is_read_waits_for_the_next_look(
-    watched: LiveModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_while_it_is_read_waits_for_the_next_look(watched, monkeypatch):
     before, opened = watched.now.name, []
 
     def open_and_change(path: Path) -> ServedModel:
@@ -96,8 +92,8 @@ def test_a_file_that_changes_while_it_is_read_waits_for_the_next_look(
 
 
 def test_a_model_of_other_columns_or_another_target_does_not_take_over(
-    tmp_path: Path, watched: LiveModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, watched, monkeypatch
+):
     monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     rows = purchases().drop("order", "items")
     fewer = fit(tmp_path, "--method", "rankrc", "--lam", "1", rows=rows, name="fewer")
@@ -110,7 +106,7 @@ def test_a_model_of_other_columns_or_another_target_does_not_take_over(
     assert watched.look(at_once=True).reason.startswith("The new model's target is 'theft'")
 
 
-def test_a_model_whose_scores_are_no_numbers_does_not_take_over(watched: LiveModel) -> None:
+def test_a_model_whose_scores_are_no_numbers_does_not_take_over(watched):
     content = load_model(watched.path)
     content.estimator.dual_coef_[:] = float("nan")
     save_model(watched.path, content)

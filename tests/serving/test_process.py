@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
@@ -29,15 +28,13 @@ pytestmark = pytest.mark.sampled(0)
 
 
 @pytest.fixture
-def service(fitted: Path, tmp_path: Path) -> Iterator[ServiceProcess]:
+def service(fitted, tmp_path):
     with ServiceProcess(Path(shutil.copy(fitted, tmp_path / "m.rareclass"))) as started:
         yield started
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_it_scores_reloads_and_stops_when_all_are_answered(
-    service: ServiceProcess, tmp_path: Path
-) -> None:
+def test_it_scores_reloads_and_stops_when_all_are_answered(service, tmp_path):
     before = service.score([ROW])
     assert before["rows"][0]["decision"] == "yes"
     path = tmp_path / "m.rareclass"
@@ -73,7 +70,7 @@ def test_it_scores_reloads_and_stops_when_all_are_answered(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_new_models_take_over_while_clients_ask(service: ServiceProcess, tmp_path: Path) -> None:
+def test_new_models_take_over_while_clients_ask(service, tmp_path):
     path, files = tmp_path / "m.rareclass", dict[str, bytes]()
     content = load_model(path)
     for decision, threshold in (("yes", -1e9), ("no", 1e9)):
@@ -134,7 +131,7 @@ print(before, compiled())
 """
 
 
-def test_what_is_compiled_is_compiled_before_the_first_request(tmp_path: Path) -> None:
+def test_what_is_compiled_is_compiled_before_the_first_request(tmp_path):
     """Compiling takes longer than a request may, on a machine that has not done it yet."""
     model = fit(tmp_path, "--members", "extra trees", "--folds", "2")
     words = [sys.executable, "-c", _COMPILED, str(model)]
@@ -147,7 +144,7 @@ def test_what_is_compiled_is_compiled_before_the_first_request(tmp_path: Path) -
 @pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory as Linux tells it")
 @pytest.mark.parametrize("words", [("--method", "rankrc", "--lam", "0.1"), ("--time-budget", "5")])
-def test_memory_stays_flat_over_thousands_of_requests(tmp_path: Path, words: tuple) -> None:
+def test_memory_stays_flat_over_thousands_of_requests(tmp_path, words):
     """Beyond the first thousands, whose memory the allocator keeps, less than 1 KB a request."""
     bodies = [[ROW], [ROW] * 20, [{}], [{**ROW, "amount": "many"}], {"columns": 3}, [ROW] * 300]
     with ServiceProcess(fit(tmp_path, *words)) as service:
@@ -164,9 +161,7 @@ def test_memory_stays_flat_over_thousands_of_requests(tmp_path: Path, words: tup
     assert held[-1] - held[1] < 6_000 * 1024, held
 
 
-def test_what_cannot_be_served_is_said_on_one_line(
-    fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_served_is_said_on_one_line(fitted, tmp_path, monkeypatch):
     (tmp_path / "short").write_text("x")
     taken = [str(fitted), "--host", "192.0.2.1"]
     cases = [

@@ -3,7 +3,7 @@
 import pytest
 from starlette.testclient import TestClient
 
-from cli.conftest import purchases
+from made_tables import purchases
 from rareclass.errors import ErrorKind
 from rareclass.review import ReviewJournal, next_rows, open_journal, read_review_table
 from rareclass.serving.review_page import review_app

@@ -5,15 +5,13 @@ import asyncio
 import numpy as np
 import polars as pl
 import pytest
-from starlette.testclient import TestClient
 
-from cli.conftest import purchases
+from made_tables import purchases
 from rareclass.opening import load
 from rareclass.serving.lanes import Lanes
-from rareclass.serving.live_model import LiveModel
 from rareclass.serving.middleware import Limits
 from rareclass.serving.request_rows import RefusedError
-from serving.conftest import ROW, Serve
+from serving.conftest import ROW
 
 NEW = purchases(60, seed=1).drop("order", "fraud")
 
@@ -23,7 +21,7 @@ def faults(answer) -> list[dict]:
     return answer.json()["errors"]
 
 
-def test_the_scores_of_the_command_line(client: TestClient, model: LiveModel) -> None:
+def test_the_scores_of_the_command_line(client, model):
     loaded = load(model.path)
     answer = client.post("/score", json=NEW.to_dicts())
     assert answer.status_code == 200, answer.text
@@ -38,7 +36,7 @@ def test_the_scores_of_the_command_line(client: TestClient, model: LiveModel) ->
     assert set(found["decision"]) == {"yes", "no"}
 
 
-def test_every_form_of_the_same_rows(client: TestClient) -> None:
+def test_every_form_of_the_same_rows(client):
     rows = client.post("/score", json=NEW.to_dicts()).json()
     others = [
         {"json": {"rows": NEW.to_dicts()}},
@@ -52,7 +50,7 @@ def test_every_form_of_the_same_rows(client: TestClient) -> None:
         assert answer.json() == rows
 
 
-def test_reasons_are_those_of_the_command_line(client: TestClient) -> None:
+def test_reasons_are_those_of_the_command_line(client):
     (row,) = client.post("/score?reasons=2", json=[ROW]).json()["rows"]
     assert row["reasons"][0]["column"] in ("amount", "country")
     assert all(reason["effect"] > 0 for reason in row["reasons"])
@@ -63,7 +61,7 @@ def test_reasons_are_those_of_the_command_line(client: TestClient) -> None:
         assert "whole number from 0 to 20" in faults(answer)[0]["remedy"]
 
 
-def test_empty_cells_are_cells(client: TestClient) -> None:
+def test_empty_cells_are_cells(client):
     empty = dict.fromkeys(ROW)
     answer = client.post("/score", json=[empty, {**ROW, "country": "never seen"}])
     assert answer.status_code == 200
@@ -85,9 +83,7 @@ def test_empty_cells_are_cells(client: TestClient) -> None:
         ({"items": {}}, 2, "items", "an object"),
     ],
 )
-def test_a_cell_that_does_not_fit_is_named(
-    client: TestClient, change: dict, row: int, column: str, told: str
-) -> None:
+def test_a_cell_that_does_not_fit_is_named(client, change, row, column, told):
     for form in ([ROW, {**ROW, **change}], None):
         if form is None:
             form = {"columns": {name: [cell, (ROW | change)[name]] for name, cell in ROW.items()}}
@@ -99,13 +95,13 @@ def test_a_cell_that_does_not_fit_is_named(
         assert fault["remedy"]
 
 
-def test_each_column_that_is_wrong_is_told(client: TestClient) -> None:
+def test_each_column_that_is_wrong_is_told(client):
     wrong = {**ROW, "amount": "?!", "items": "many"}
     found = faults(client.post("/score", json=[ROW, wrong, wrong]))
     assert [(fault["row"], fault["column"]) for fault in found] == [(2, "amount"), (2, "items")]
 
 
-def test_rows_without_the_columns_are_named(client: TestClient) -> None:
+def test_rows_without_the_columns_are_named(client):
     answer = client.post("/score", json=[ROW, {"amuont": 1, "items": 1, "country": "DE"}, 7])
     assert answer.status_code == 422
     found = faults(answer)
@@ -128,7 +124,7 @@ def test_rows_without_the_columns_are_named(client: TestClient) -> None:
     "body",
     [b"", b"{", b"\xff\xfe", b"NaN", b'[{"amount": NaN}]', b'["\\ud800"]', b"[" * 100_000, b"[1,]"],
 )
-def test_what_is_no_json_is_told(client: TestClient, body: bytes) -> None:
+def test_what_is_no_json_is_told(client, body):
     answer = client.post("/score", content=body)
     assert answer.status_code == 400
     assert "not JSON" in faults(answer)[0]["message"]
@@ -140,13 +136,13 @@ def test_what_is_no_json_is_told(client: TestClient, body: bytes) -> None:
      b'{"columns": {}}', b'{"columns": {"amount": 3}}',
      b'{"rows": [], "columns": {}}', b'{"amount": 1}'],
 )  # fmt: skip
-def test_json_that_is_no_table_is_a_schema_error(client: TestClient, body: bytes) -> None:
+def test_json_that_is_no_table_is_a_schema_error(client, body):
     answer = client.post("/score", content=body)
     assert answer.status_code == 422
     assert faults(answer)
 
 
-def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model: LiveModel) -> None:
+def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model):
     import json
 
     together: list[int] = []
@@ -178,7 +174,7 @@ def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model: L
     assert isinstance(empty, RefusedError)
 
 
-def test_too_many_rows_are_refused(serve: Serve) -> None:
+def test_too_many_rows_are_refused(serve):
     client = serve(rows=3, explained_rows=1)
     assert client.post("/score", json=[ROW] * 3).status_code == 200
     for given in (

@@ -18,12 +18,12 @@ from stream.messy_stream import assert_same, messy_records, options_for, outcome
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory):
     return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(900, n_sure=250))
 
 
 @pytest.fixture(autouse=True)
-def few_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_first_rows(monkeypatch):
     monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
 
 
@@ -44,12 +44,8 @@ def read(path: Path) -> list[dict[str, Any]]:
     ("suffix", "left_after"), [("jsonl", (10, 7, 22)), ("csv", (15,))], ids=["jsonl", "csv"]
 )
 def test_a_restart_neither_loses_nor_repeats_an_alert(
-    source: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    suffix: str,
-    left_after: tuple[int, ...],
-) -> None:
+    source, tmp_path, monkeypatch, suffix, left_after
+):
     whole, left = tmp_path / f"whole.{suffix}", tmp_path / f"left.{suffix}"
     run(with_alerts(source, whole), tmp_path / "whole")
     monkeypatch.setattr(reading, "MOST_ROWS", 37)
@@ -65,7 +61,7 @@ def test_a_restart_neither_loses_nor_repeats_an_alert(
     assert_same(states[1], states[0])
 
 
-def test_alerts_are_the_rows_above_the_threshold(source: Path, tmp_path: Path) -> None:
+def test_alerts_are_the_rows_above_the_threshold(source, tmp_path):
     path = tmp_path / "alerts.jsonl"
     run(with_alerts(source, path), tmp_path / "run")
     alerts = read(path)
@@ -90,7 +86,7 @@ def test_alerts_are_the_rows_above_the_threshold(source: Path, tmp_path: Path) -
     assert per_period.max() <= 10
 
 
-def test_reasons_are_weight_times_distance_from_the_usual() -> None:
+def test_reasons_are_weight_times_distance_from_the_usual():
     vector, usual = np.array([2.0, 1.0, 0.0, 1.0]), np.array([0.0, 0.25, 0.75, 0.0])
     weights = np.array([0.5, 4.0, -4.0, -1.0])
     columns = ["amount", "land", "land", "code"]
@@ -103,9 +99,7 @@ def test_reasons_are_weight_times_distance_from_the_usual() -> None:
 
 
 @pytest.mark.sampled(0)
-def test_alerts_of_a_mixture_do_not_depend_on_batches_or_restarts(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_alerts_of_a_mixture_do_not_depend_on_batches_or_restarts(source, tmp_path, monkeypatch):
     monkeypatch.setattr("rareclass.online.feature_maps.ROWS", 60)
     more = {"learner": "mixture", "tails": "linear"}
     whole, left = tmp_path / "whole.jsonl", tmp_path / "left.jsonl"
@@ -119,7 +113,7 @@ def test_alerts_of_a_mixture_do_not_depend_on_batches_or_restarts(
     assert sum(bool(alert["reasons"]) for alert in read(whole)) > 5
 
 
-def test_alerts_begin_later_on_a_stream_of_before(source: Path, tmp_path: Path) -> None:
+def test_alerts_begin_later_on_a_stream_of_before(source, tmp_path):
     short = tmp_path / "rows.csv"
     lines = source.read_text().splitlines(keepends=True)
     short.write_text("".join(lines[:400]))

@@ -58,7 +58,7 @@ def rows_kept(folder: Path) -> list[int]:
     return [int(path.stem[-15:]) for path in checkpoints_in(folder)]
 
 
-def test_comes_back_to_the_last_bit(tmp_path: Path) -> None:
+def test_comes_back_to_the_last_bit(tmp_path):
     state = state_of(12)
     path = save_checkpoint(tmp_path, 12, state)
     assert path.name == "checkpoint-000000000000012.npz"
@@ -66,7 +66,7 @@ def test_comes_back_to_the_last_bit(tmp_path: Path) -> None:
     assert np.signbit(load_checkpoint(path).learner.state["coef"][1])
 
 
-def test_the_last_two_are_kept_and_nothing_else_is_left(tmp_path: Path) -> None:
+def test_the_last_two_are_kept_and_nothing_else_is_left(tmp_path):
     (tmp_path / "checkpoint-of-mine.npz").write_text("not ours")
     for rows in (0, 90, 1000, 20000):
         save_checkpoint(tmp_path, rows, state_of(rows))
@@ -74,9 +74,7 @@ def test_the_last_two_are_kept_and_nothing_else_is_left(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_what_a_killed_process_left_of_any_checkpoint_goes_with_the_next_run(
-    tmp_path: Path,
-) -> None:
+def test_what_a_killed_process_left_of_any_checkpoint_goes_with_the_next_run(tmp_path):
     kept = save_checkpoint(tmp_path, 150, state_of(150))
     for rows in (150, 300):
         (tmp_path / f".checkpoint-{rows:015d}.npz.lock").write_text("17")
@@ -86,7 +84,7 @@ def test_what_a_killed_process_left_of_any_checkpoint_goes_with_the_next_run(
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "text"])
-def test_a_damaged_one_falls_back_to_the_one_before(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_one_falls_back_to_the_one_before(tmp_path, damage):
     older = save_checkpoint(tmp_path, 5, state_of(5))
     newer = save_checkpoint(tmp_path, 9, state_of(9))
     content = bytearray(newer.read_bytes())
@@ -102,12 +100,12 @@ def test_a_damaged_one_falls_back_to_the_one_before(tmp_path: Path, damage: str)
         load_newest(tmp_path)
 
 
-def test_none_is_no_fault(tmp_path: Path) -> None:
+def test_none_is_no_fault(tmp_path):
     assert load_newest(tmp_path) is None
     assert load_newest(tmp_path / "absent") is None
 
 
-def test_another_format_is_not_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_format_is_not_damage(tmp_path, monkeypatch):
     save_checkpoint(tmp_path, 5, state_of(5))
     monkeypatch.setattr(checkpoint, "FORMAT", 9)
     save_checkpoint(tmp_path, 9, state_of(9))
@@ -117,19 +115,19 @@ def test_another_format_is_not_damage(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("other", [{"rows": 1}, "text", None])
-def test_a_sound_file_that_is_no_stream_is_refused(tmp_path: Path, other: Any) -> None:
+def test_a_sound_file_that_is_no_stream_is_refused(tmp_path, other):
     path = save_checkpoint(tmp_path, 1, other)
     with refused(ErrorKind.DAMAGED_FILE, says=path.name):
         load_newest(tmp_path)
 
 
-def test_objects_are_never_written(tmp_path: Path) -> None:
+def test_objects_are_never_written(tmp_path):
     with pytest.raises(TypeError, match=r"cannot store object: state\.options\.a"):
         save_checkpoint(tmp_path, 1, state_of(options={"a": object()}))
     assert not list(tmp_path.iterdir())
 
 
-def test_rows_that_the_checkpoint_does_not_know_are_cut_off(tmp_path: Path) -> None:
+def test_rows_that_the_checkpoint_does_not_know_are_cut_off(tmp_path):
     path = tmp_path / REJECTED
     file = RejectedFile(path)
     file.add(ROWS[:1])
@@ -147,7 +145,7 @@ def test_rows_that_the_checkpoint_does_not_know_are_cut_off(tmp_path: Path) -> N
         RejectedFile(path, mark)
 
 
-def test_a_full_disk_is_told_of_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_of_once(tmp_path, monkeypatch):
     if not Path("/dev/full").exists():
         pytest.skip("no disk that is always full")
     (tmp_path / REJECTED).symlink_to("/dev/full")

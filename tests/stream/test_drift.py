@@ -46,9 +46,7 @@ ROWS = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), max_size=40)
 
 
 @given(rows=ROWS, size=st.integers(2, 12), cuts=st.lists(st.integers(0, 40), max_size=5))
-def test_measures_are_those_of_the_last_rows(
-    rows: list[tuple[int, bool]], size: int, cuts: list[int]
-) -> None:
+def test_measures_are_those_of_the_last_rows(rows, size, cuts):
     window = Window(size, top=2)
     edges = sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})
     for start, end in pairwise(edges):
@@ -68,9 +66,7 @@ def test_measures_are_those_of_the_last_rows(
 
 
 @given(rows=ROWS, size=st.integers(2, 12), cut=st.integers(0, 40))
-def test_the_ring_does_not_show_how_rows_came(
-    rows: list[tuple[int, bool]], size: int, cut: int
-) -> None:
+def test_the_ring_does_not_show_how_rows_came(rows, size, cut):
     scores, rare = [score for score, _ in rows], [rare for _, rare in rows]
     at_once, in_two = Window(size, 2), Window(size, 2)
     at_once.add(scores, rare)
@@ -82,7 +78,7 @@ def test_the_ring_does_not_show_how_rows_came(
     assert in_two.measures() == at_once.measures()
 
 
-def test_precision_waits_for_k_rows() -> None:
+def test_precision_waits_for_k_rows():
     window = Window(10, top=3)
     window.add([0.0, 1.0], [False, True])
     assert window.measures() == WindowMeasures(1.0, 1.0, None)
@@ -109,7 +105,7 @@ def seen(aparts: list[float], seed: int = 0) -> tuple[BestWindows, Window]:
     return best, window
 
 
-def test_a_fall_is_told_with_its_interval() -> None:
+def test_a_fall_is_told_with_its_interval():
     best, window = seen([1.5, 2.5, 1.5, 0.3])
     falls = {fall.measure: fall for fall in best.falls(window)}
     assert set(falls) == {"auc", "precision_at_k"}
@@ -128,7 +124,7 @@ def test_a_fall_is_told_with_its_interval() -> None:
     assert 0.0 < fall.low < fall.best - fall.value < fall.high
 
 
-def test_chance_is_hardly_ever_a_fall() -> None:
+def test_chance_is_hardly_ever_a_fall():
     n_told = 0
     best, window = BestWindows(), Window(WINDOW, top=50)
     for k in range(120):
@@ -139,7 +135,7 @@ def test_chance_is_hardly_ever_a_fall() -> None:
     assert n_told <= 2
 
 
-def test_windows_of_one_class_and_windows_that_are_not_full_are_passed_over() -> None:
+def test_windows_of_one_class_and_windows_that_are_not_full_are_passed_over():
     best, window = BestWindows(), Window(WINDOW, top=50)
     window.add(np.zeros(WINDOW), np.zeros(WINDOW, bool))
     best.look(window)
@@ -152,7 +148,7 @@ def test_windows_of_one_class_and_windows_that_are_not_full_are_passed_over() ->
     assert best.falls(window) == []
 
 
-def test_falls_are_the_same_after_a_restart() -> None:
+def test_falls_are_the_same_after_a_restart():
     best, window = seen([1.5, 2.5, 0.3])
     assert stored(best).falls(stored(window)) == best.falls(window)
 
@@ -191,14 +187,14 @@ def begun(n_segments: int, step: int = 250) -> tuple[ColumnCounts, OnlineEncoder
     return drift, encoder
 
 
-def test_a_stream_that_stays_is_not_remarked() -> None:
+def test_a_stream_that_stays_is_not_remarked():
     drift, encoder = ColumnCounts(SIZE, half_life=5_000), OnlineEncoder(SCHEMA, half_life=5_000)
     for segment in range(40):
         feed(drift, encoder, rows(SIZE, segment), 500)
         assert drift.moves(encoder) == []
 
 
-def test_what_moved_is_named_with_the_oracles_numbers() -> None:
+def test_what_moved_is_named_with_the_oracles_numbers():
     drift, encoder = begun(8)
     before = encoder.to_state()["statistics"]
     moved = rows(SIZE, 99)
@@ -232,12 +228,12 @@ def slow_bins(cells: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return counts
 
 
-def test_bins_are_those_of_a_plain_loop() -> None:
+def test_bins_are_those_of_a_plain_loop():
     cells = np.array([np.nan, -11.0, 0.0, 10.0, 10.1, 0.126, 3.0, np.nan, 1.0])
     np.testing.assert_array_equal(_binned(cells, EDGES), slow_bins(cells, EDGES))
 
 
-def test_a_column_that_never_varied_is_outside_when_it_does() -> None:
+def test_a_column_that_never_varied_is_outside_when_it_does():
     drift, encoder = ColumnCounts(SIZE, 5_000), OnlineEncoder(SCHEMA, half_life=5_000)
     for segment in range(4):
         feed(drift, encoder, rows(SIZE, segment, code=np.full(SIZE, 7.0)), 500)
@@ -248,7 +244,7 @@ def test_a_column_that_never_varied_is_outside_when_it_does() -> None:
     assert move.outside == pytest.approx(199 / 1999)
 
 
-def test_bins_are_made_anew_where_they_no_longer_fit() -> None:
+def test_bins_are_made_anew_where_they_no_longer_fit():
     drift, encoder = begun(4)
     seen = []
     for segment in range(4, 40):
@@ -262,7 +258,7 @@ def test_bins_are_made_anew_where_they_no_longer_fit() -> None:
     assert [each.column for each in drift.moves(encoder)] == ["amount"]
 
 
-def test_neither_batches_nor_a_restart_show_in_columns() -> None:
+def test_neither_batches_nor_a_restart_show_in_columns():
     whole, encoder = begun(4, step=1000)
     cut, other = begun(2, step=7)
     cut, other = stored((cut, other))
@@ -275,7 +271,7 @@ def test_neither_batches_nor_a_restart_show_in_columns() -> None:
     assert shares["land=DE"] == pytest.approx(1 / 3, abs=0.05)
 
 
-def test_nothing_is_said_before_there_is_a_past() -> None:
+def test_nothing_is_said_before_there_is_a_past():
     drift, encoder = begun(1)
     assert drift.moves(encoder) == []
     feed(drift, encoder, rows(SIZE, 5, land=np.full(SIZE, "IT", object)), 500)
@@ -292,7 +288,7 @@ def moves(names: str) -> list[ColumnShift]:
     return [ColumnShift(name, 0.5, 0.0) for name in names]
 
 
-def test_it_rings_when_enough_columns_begin_to_move_or_a_measure_falls() -> None:
+def test_it_rings_when_enough_columns_begin_to_move_or_a_measure_falls():
     alarm, rang = DriftAlarm(), []
     looks: list[tuple[str, list[Fall]]] = [
         ("", []), ("a", []), ("abc", []), ("abc", []), ("ab", [FALL]), ("ab", [FALL]),
@@ -312,12 +308,12 @@ def resetting(source: Path, learner: str = "cbr", **more: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory):
     return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(900, n_sure=250))
 
 
 @pytest.fixture
-def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_rows(monkeypatch):
     monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
     monkeypatch.setattr(drift_module, "LEAST_SEGMENT", 200)
     monkeypatch.setattr(drift_module, "FEWEST_ROWS", 100)
@@ -326,8 +322,8 @@ def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.sampled(0)
 @pytest.mark.usefixtures("few_rows")
 def test_steps_are_reset_where_drift_begins_however_the_stream_is_cut(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    source, tmp_path, monkeypatch
+):
     run(resetting(source, on_drift="report"), tmp_path / "reported")
     run(resetting(source), tmp_path / "whole")
     whole = outcome(tmp_path / "whole")
@@ -348,9 +344,7 @@ def test_steps_are_reset_where_drift_begins_however_the_stream_is_cut(
 
 
 @pytest.mark.usefixtures("few_rows")
-def test_what_a_folder_does_on_drift_is_settled_when_it_begins(
-    source: Path, tmp_path: Path
-) -> None:
+def test_what_a_folder_does_on_drift_is_settled_when_it_begins(source, tmp_path):
     run(resetting(source, "logistic"), tmp_path / "reset")
     run(resetting(source, "logistic", on_drift="report"), tmp_path / "report")
     for name in ("reset", "report"):

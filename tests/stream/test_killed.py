@@ -39,7 +39,7 @@ def newest(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("kills", "n_rows"), [(1, 3000), pytest.param(20, 20_000, marks=pytest.mark.thorough)]
 )
-def test_killed_at_random_moments(tmp_path: Path, kills: int, n_rows: int) -> None:
+def test_killed_at_random_moments(tmp_path, kills, n_rows):
     source = write_csv(tmp_path / "rows.csv", messy_records(n_rows, n_sure=1200))
     # A server that has imported everything forks the processes: they start at once.
     processes = multiprocessing.get_context("forkserver")

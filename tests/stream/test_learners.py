@@ -1,7 +1,5 @@
 """Learners by name: what they begin with, and what ``--param`` makes of it."""
 
-from pathlib import Path
-
 import pytest
 
 from rareclass.errors import InputError
@@ -19,7 +17,7 @@ from stream.messy_stream import messy_records, run, write_csv
 
 
 @pytest.mark.parametrize("name", ["cbr", "cbr-diagonal"])
-def test_cbr_begins_with_small_balanced_steps(name: str) -> None:
+def test_cbr_begins_with_small_balanced_steps(name):
     found = parse_parameters(name, [])
     assert (found["C"], found["class_weight"]) == (2**-10, "balanced")
     model = make_learner(name, found)
@@ -29,7 +27,7 @@ def test_cbr_begins_with_small_balanced_steps(name: str) -> None:
     assert (CBR().C, CBR().class_weight) == (1.0, None)
 
 
-def test_the_library_s_defaults_may_be_asked_for() -> None:
+def test_the_library_s_defaults_may_be_asked_for():
     found = parse_parameters("cbr", ["C=1", "class_weight=none"])
     assert (found["C"], found["class_weight"]) == (1.0, None)
     assert make_learner("cbr", found).get_params() == (
@@ -39,7 +37,7 @@ def test_the_library_s_defaults_may_be_asked_for() -> None:
         parse_parameters("cbr", ["class_weight=even"])
 
 
-def test_others_begin_as_in_the_library() -> None:
+def test_others_begin_as_in_the_library():
     assert make_learner("oam", parse_parameters("oam", [])).get_params() == (
         OAM(random_state=0).get_params()
     )
@@ -50,14 +48,14 @@ def test_others_begin_as_in_the_library() -> None:
 @pytest.mark.parametrize(
     ("text", "value"), [("2^-3", 0.125), ("2**3", 8.0), (" 1e-3 ", 0.001), ("7", 7.0)]
 )
-def test_numbers_and_powers(text: str, value: float) -> None:
+def test_numbers_and_powers(text, value):
     assert parse_parameters("cbr", [f"C={text}"])["C"] == value
     assert type(parse_parameters("cbr", ["buffer_size=2^4"])["buffer_size"]) is int
     assert parse_parameters("opauc", ["rank=none"])["rank"] is None
     assert parse_parameters("opauc", ["rank=5"])["rank"] == 5
 
 
-def test_a_stream_begins_with_a_mixture_and_goes_on_with_its_own(tmp_path: Path) -> None:
+def test_a_stream_begins_with_a_mixture_and_goes_on_with_its_own(tmp_path):
     source = write_csv(tmp_path / "rows.csv", messy_records(300, n_sure=250))
     assert settled("auto", "auto", tmp_path / "new") == ("mixture", "reset")
     assert settled("oam", "auto", tmp_path / "new") == ("oam", "report")

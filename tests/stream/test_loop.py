@@ -35,12 +35,12 @@ from stream.messy_stream import (
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory):
     return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(700, n_sure=250))
 
 
 @pytest.fixture(autouse=True)
-def few_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_first_rows(monkeypatch):
     monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
 
 
@@ -115,9 +115,7 @@ class OneRowAtATime:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("learner", ["cbr", "oam"])
-def test_the_loop_does_what_one_row_at_a_time_does(
-    source: Path, tmp_path: Path, learner: str
-) -> None:
+def test_the_loop_does_what_one_row_at_a_time_does(source, tmp_path, learner):
     options = options_for(source, learner)
     run(options, tmp_path)
     found = outcome(tmp_path)
@@ -148,9 +146,7 @@ def test_the_loop_does_what_one_row_at_a_time_does(
 
 
 @pytest.mark.parametrize("learner", ["cbr", "mixture"])
-def test_a_checkpoint_calls_as_many_rows_of_its_window_as_are_rare(
-    source: Path, tmp_path: Path, learner: str
-) -> None:
+def test_a_checkpoint_calls_as_many_rows_of_its_window_as_are_rare(source, tmp_path, learner):
     from rareclass.stream.model import load_stream_model
 
     run(options_for(source, learner), tmp_path)
@@ -161,7 +157,7 @@ def test_a_checkpoint_calls_as_many_rows_of_its_window_as_are_rare(
 
 
 @pytest.mark.parametrize("label", ["never", "0"])
-def test_a_stream_that_saw_one_class_is_no_model(tmp_path: Path, label: str) -> None:
+def test_a_stream_that_saw_one_class_is_no_model(tmp_path, label):
     from rareclass.stream.model import load_stream_model
 
     source = tmp_path / "one.csv"
@@ -192,9 +188,7 @@ BUFFERS = {"cbr", "oam", "mixture"}
     ],
 )
 @pytest.mark.sampled(1)
-def test_nothing_depends_on_where_batches_end(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learner: str
-) -> None:
+def test_nothing_depends_on_where_batches_end(source, tmp_path, monkeypatch, learner):
     options = options_for(source, learner)
     run(options, tmp_path / "large")
     monkeypatch.setattr(reading, "MOST_ROWS", 17)
@@ -202,9 +196,7 @@ def test_nothing_depends_on_where_batches_end(
     assert_same(outcome(tmp_path / "small"), outcome(tmp_path / "large"))
 
 
-def test_only_so_many_bad_rows_are_looked_at_for_good_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_so_many_bad_rows_are_looked_at_for_good_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "_MOST_BAD", 3)
     source = tmp_path / "bad.csv"
     source.write_text(",".join(COLUMNS) + "\n" + "1,2\n" * 5000)
@@ -216,7 +208,7 @@ def test_only_so_many_bad_rows_are_looked_at_for_good_ones(
 
 
 @pytest.mark.sampled(0)
-def test_too_many_bad_rows_stop_it_after_a_checkpoint(source: Path, tmp_path: Path) -> None:
+def test_too_many_bad_rows_stop_it_after_a_checkpoint(source, tmp_path):
     run(options_for(source), tmp_path / "whole")
     strict = options_for(source, max_rejected=3)
     for _ in range(2):
@@ -227,7 +219,7 @@ def test_too_many_bad_rows_stop_it_after_a_checkpoint(source: Path, tmp_path: Pa
     assert_same(outcome(tmp_path / "strict"), outcome(tmp_path / "whole"))
 
 
-def test_a_label_takes_the_row_as_it_was_when_it_came(tmp_path: Path) -> None:
+def test_a_label_takes_the_row_as_it_was_when_it_came(tmp_path):
     rows = [[f"x{k}", str(k % 7), "1", "DE", str(int(k % 7 > 4))] for k in range(60)]
     late = [["a", "6", "1", "DE", ""], *rows[:30], ["a", "0", "9", "FR", "1"], *rows[30:]]
     at_once = [*rows[:30], ["a", "6", "1", "DE", "1"], *rows[30:]]
@@ -245,7 +237,7 @@ def test_a_label_takes_the_row_as_it_was_when_it_came(tmp_path: Path) -> None:
     assert "country=FR" not in found["state"].encoder.feature_names
 
 
-def test_a_held_row_is_as_wide_as_when_it_came(tmp_path: Path) -> None:
+def test_a_held_row_is_as_wide_as_when_it_came(tmp_path):
     rows = [[f"x{k}", str(k), "1", "DE", str(k % 2)] for k in range(10)]
     rows += [["a", "6", "1", "DE", ""], ["x", "6", "1", "FR", "0"], ["b", "6", "", "FR", ""]]
     run(options_for(write_csv(tmp_path / "rows.csv", rows)), tmp_path / "run")
@@ -255,7 +247,7 @@ def test_a_held_row_is_as_wide_as_when_it_came(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_folder", [False, True])
-def test_json_lines_whose_first_rows_have_no_label_yet(tmp_path: Path, is_folder: bool) -> None:
+def test_json_lines_whose_first_rows_have_no_label_yet(tmp_path, is_folder):
     rows = [{"id": f"r{k}", "amount": k % 7} for k in range(50)]
     late = [{"id": f"r{k}", "fraud": int(k % 7 > 4)} for k in range(50)]
     source = tmp_path / "in" / "rows.jsonl"
@@ -273,7 +265,7 @@ def test_json_lines_whose_first_rows_have_no_label_yet(tmp_path: Path, is_folder
     assert_same(outcome(tmp_path / "left"), found)
 
 
-def test_rows_without_label_and_id_are_scored_only(source: Path, tmp_path: Path) -> None:
+def test_rows_without_label_and_id_are_scored_only(source, tmp_path):
     options = options_for(source, id_column=None, drop=("id",))
     run(options, tmp_path)
     found = outcome(tmp_path)
@@ -285,8 +277,8 @@ def test_rows_without_label_and_id_are_scored_only(source: Path, tmp_path: Path)
 
 @pytest.mark.thorough
 def test_followed_until_a_signal_with_a_checkpoint_when_nothing_comes(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    source, tmp_path, monkeypatch
+):
     monkeypatch.setattr(loop_module, "PATIENCE", 0.2)
     lines = source.read_text().splitlines(keepends=True)
     growing = tmp_path / "growing.csv"
@@ -307,9 +299,7 @@ def test_followed_until_a_signal_with_a_checkpoint_when_nothing_comes(
 
 
 @pytest.mark.sampled(0)
-def test_a_source_that_breaks_off_is_learned_up_to_there(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_that_breaks_off_is_learned_up_to_there(source, tmp_path, monkeypatch):
     options = options_for(source)
     run(options, tmp_path / "whole")
     honest, n_reads = reading.BoundedReader.read, []
@@ -331,9 +321,7 @@ def test_a_source_that_breaks_off_is_learned_up_to_there(
 
 
 @pytest.mark.sampled(0)
-def test_a_second_signal_saves_nothing_half_learned(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_signal_saves_nothing_half_learned(source, tmp_path, monkeypatch):
     options = options_for(source)
     run(options, tmp_path / "whole")
     honest, calls = StreamState._learn, []
@@ -352,9 +340,7 @@ def test_a_second_signal_saves_nothing_half_learned(
     assert_same(outcome(tmp_path / "stopped"), outcome(tmp_path / "whole"))
 
 
-def test_scores_that_are_not_finite_end_the_stream(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_that_are_not_finite_end_the_stream(source, tmp_path, monkeypatch):
     options = options_for(source)
     model = type(make_learner("oam", options.parameters))
     honest = model.test_then_train

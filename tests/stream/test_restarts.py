@@ -1,7 +1,6 @@
 """A stream that was stopped, killed or damaged goes on as if nothing had happened."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,19 +25,17 @@ from stream.messy_stream import (
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory):
     return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(700, n_sure=250))
 
 
 @pytest.fixture(autouse=True)
-def few_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_first_rows(monkeypatch):
     monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
 
 
 @pytest.mark.sampled(0)
-def test_stopped_and_started_again_many_times(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopped_and_started_again_many_times(source, tmp_path, monkeypatch):
     options = options_for(source, every=250)
     run(options, tmp_path / "whole")
     monkeypatch.setattr(reading, "MOST_ROWS", 37)
@@ -59,7 +56,7 @@ def test_stopped_and_started_again_many_times(
     ],
 )
 @pytest.mark.sampled(1)
-def test_left_in_the_lurch_and_started_again(source: Path, tmp_path: Path, n_events: int) -> None:
+def test_left_in_the_lurch_and_started_again(source, tmp_path, n_events):
     options = options_for(source)
     run(options, tmp_path / "whole")
     for more in (0, 2):
@@ -69,7 +66,7 @@ def test_left_in_the_lurch_and_started_again(source: Path, tmp_path: Path, n_eve
 
 
 @pytest.mark.sampled(0)
-def test_a_damaged_checkpoint_costs_nothing_but_time(source: Path, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_costs_nothing_but_time(source, tmp_path):
     options = options_for(source)
     run(options, tmp_path / "whole")
     run(options, tmp_path / "damaged", stop_after=450)
@@ -80,7 +77,7 @@ def test_a_damaged_checkpoint_costs_nothing_but_time(source: Path, tmp_path: Pat
     assert_same(outcome(tmp_path / "damaged"), outcome(tmp_path / "whole"))
 
 
-def test_checkpoints_are_cut_at_multiples(source: Path, tmp_path: Path) -> None:
+def test_checkpoints_are_cut_at_multiples(source, tmp_path):
     events = run(options_for(source, every=300, report_every=200), tmp_path)
     n_rows = events[-1].rows
     saved = [event.rows for event in events if event.kind == "saved"]
@@ -92,9 +89,7 @@ def test_checkpoints_are_cut_at_multiples(source: Path, tmp_path: Path) -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("n_rows", [250, 260])
-def test_reports_before_the_last_checkpoint_stay_in_the_log(
-    source: Path, tmp_path: Path, n_rows: int
-) -> None:
+def test_reports_before_the_last_checkpoint_stay_in_the_log(source, tmp_path, n_rows):
     """The end of the source may be where a checkpoint was due and no report."""
     short = tmp_path / "short.csv"
     short.write_text("".join(source.read_text().splitlines(keepends=True)[: n_rows + 1]))
@@ -109,9 +104,7 @@ def test_reports_before_the_last_checkpoint_stay_in_the_log(
         assert_same(outcome(tmp_path / f"left-{n_events}"), outcome(tmp_path / "whole"))
 
 
-def test_killed_between_the_last_report_and_its_checkpoint(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_between_the_last_report_and_its_checkpoint(source, tmp_path, monkeypatch):
     short = tmp_path / "short.csv"
     short.write_text("".join(source.read_text().splitlines(keepends=True)[:251]))
     options = options_for(short, every=125, report_every=60)
@@ -132,7 +125,7 @@ def test_killed_between_the_last_report_and_its_checkpoint(
     assert_same(outcome(tmp_path / "killed"), outcome(tmp_path / "whole"))
 
 
-def test_at_its_end_nothing_is_done(source: Path, tmp_path: Path) -> None:
+def test_at_its_end_nothing_is_done(source, tmp_path):
     options = options_for(source)
     run(options, tmp_path)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
@@ -144,7 +137,7 @@ def test_at_its_end_nothing_is_done(source: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled(0)
-def test_rows_that_are_added_later_are_learned_next_time(source: Path, tmp_path: Path) -> None:
+def test_rows_that_are_added_later_are_learned_next_time(source, tmp_path):
     lines = source.read_text().splitlines(keepends=True)
     growing = tmp_path / "growing.csv"
     growing.write_text("".join(lines[:400]))
@@ -170,18 +163,14 @@ def test_rows_that_are_added_later_are_learned_next_time(source: Path, tmp_path:
         ({"parameters": parse_parameters("oam", ["C=0.5"])}, "but now it is C=0.5"),
     ],
 )
-def test_other_options_need_another_folder(
-    source: Path, tmp_path: Path, change: dict[str, Any], said: str
-) -> None:
+def test_other_options_need_another_folder(source, tmp_path, change, said):
     options = options_for(source)
     run(options, tmp_path, stop_after=100)
     with refused(ErrorKind.COMBINATION, says=said):
         run(replace(options, **change), tmp_path)
 
 
-def test_a_mixture_of_other_members_needs_another_folder(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mixture_of_other_members_needs_another_folder(source, tmp_path, monkeypatch):
     options, few = options_for(source, "mixture"), (("linear", OAM()), ("asinh", OAM()))
     with monkeypatch.context() as before:
         before.setattr("rareclass.online.mixture.default_members", lambda: few)

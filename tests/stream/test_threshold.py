@@ -67,9 +67,7 @@ def plain(
     kind=st.sampled_from(["normal", "ties", "rising", "spikes"]),
     cuts=st.lists(st.integers(0, 1200), max_size=4),
 )
-def test_as_one_row_at_a_time(
-    budget: tuple[int, int | None], seed: int, kind: str, cuts: list[int]
-) -> None:
+def test_as_one_row_at_a_time(budget, seed, kind, cuts):
     generator = np.random.default_rng(seed)
     scores, days = drawn(generator, kind, 1200)
     of = AlertBudget(*budget)
@@ -106,9 +104,7 @@ def drawn(generator: np.random.Generator, kind: str, n: int) -> Any:
     days=st.lists(st.integers(-3, 3) | st.just(NO_DAY), min_size=1, max_size=30),
     trend=st.sampled_from([0.0, 1.0, -1.0]),
 )
-def test_never_more_than_the_budget(
-    number: int, rows: int | None, scores: list[float], days: list[int], trend: float
-) -> None:
+def test_never_more_than_the_budget(number, rows, scores, days, trend):
     n = 600
     column = np.resize(scores, n) + trend * np.arange(n)
     of_day = np.resize(days, n)
@@ -122,7 +118,7 @@ def test_never_more_than_the_budget(
     assert counts[NO_DAY] == 0 or rows is not None
 
 
-def test_the_number_expected_is_the_budget() -> None:
+def test_the_number_expected_is_the_budget():
     scores = np.random.default_rng(0).gumbel(size=200_000)
     alerts = MovingThreshold(AlertBudget(50, 10_000)).decide(scores).is_alert
     counts = alerts.reshape(-1, 10_000).sum(axis=1)
@@ -133,7 +129,7 @@ def test_the_number_expected_is_the_budget() -> None:
     assert halves.min() > 23.0
 
 
-def test_days_before_the_earliest_remembered_raise_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_days_before_the_earliest_remembered_raise_none(monkeypatch):
     monkeypatch.setattr(alerts, "_MOST_DAYS", 3)
     threshold = MovingThreshold(AlertBudget(5, None))
     scores = np.arange(1000.0)
@@ -146,12 +142,12 @@ def test_days_before_the_earliest_remembered_raise_none(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("text", ["", "50", "50/week", "0/day", "5/5", "9/3", ",/day", "-1/10"])
-def test_budgets_that_are_none(text: str) -> None:
+def test_budgets_that_are_none(text):
     with refused(ErrorKind.SETTING, says="--alert-budget"):
         AlertBudget.parse(text)
 
 
-def test_days_of_cells() -> None:
+def test_days_of_cells():
     good = ["1970-01-03", " 1970-01-03T23:59 ", "1970-01-03 01:00+05:00", "2.5", 2.75]
     good += [dt.date(1970, 1, 3), dt.datetime(1970, 1, 3, 12)]
     cells = [*good, None, "NA", "soon", True, [1], 1e300]

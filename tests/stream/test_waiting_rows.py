@@ -12,7 +12,7 @@ from rareclass.stream.reading import WaitingRows
     steps=st.lists(st.tuples(st.booleans(), st.integers(0, 6)), max_size=60),
     capacity=st.integers(1, 4),
 )
-def test_holds_what_a_plain_list_holds(steps: list[tuple[bool, int]], capacity: int) -> None:
+def test_holds_what_a_plain_list_holds(steps, capacity):
     held, plain, dropped = WaitingRows(capacity), [], 0
     for number, (adds, which) in enumerate(steps):
         name = f"id-{which}"
@@ -40,14 +40,14 @@ def test_holds_what_a_plain_list_holds(steps: list[tuple[bool, int]], capacity: 
         np.testing.assert_array_equal(row.vector, np.full(int(waiting[3:]), float(arrival)))
 
 
-def test_the_same_id_twice_is_refused() -> None:
+def test_the_same_id_twice_is_refused():
     held = WaitingRows(3)
     held.hold("a", 1)
     with pytest.raises(ValueError, match="'a' is held already"):
         held.hold("a", 2)
 
 
-def test_a_state_keeps_who_is_oldest() -> None:
+def test_a_state_keeps_who_is_oldest():
     held = WaitingRows(2)
     held.hold("a", 1)
     held.hold("b", 2)

@@ -1,0 +1,43 @@
+"""The command line, run in this process."""
+
+import json
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from rareclass.cli.app import app
+
+# For tests of what every training does: the quickest member, and fewest folds.
+QUICK = ("--members", "logistic regression", "--folds", "2")
+
+
+def invoke(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def run(*words: object, code: int = 0) -> str:
+    """Return what a command prints, on one line: of standard error where it fails."""
+    done = invoke(*words)
+    assert done.exit_code == code, done.output
+    return " ".join((done.stdout if code == 0 else done.stderr).split())
+
+
+def told(*words: object) -> dict[str, Any]:
+    """Return the numbers that a command gives as JSON."""
+    done = invoke(*words, "--json", "-")
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def complaint(*words: object) -> str:
+    """Return what a command says that has to refuse."""
+    return message(invoke(*words))
+
+
+def message(done: Result) -> str:
+    """Return what a refused command said, on one line; check that it was refused cleanly."""
+    assert done.exit_code == 2, done.output
+    assert "Traceback" not in done.output
+    assert done.stderr.startswith("Error: ") or "Usage" in done.stderr
+    return " ".join(done.stderr.split())
