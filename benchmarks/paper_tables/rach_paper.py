@@ -17,9 +17,9 @@ import numpy as np
 from benchmarks.paper_tables.protocol import gaussian_gamma
 from benchmarks.paper_tables.rach_choice import RARE, Task, f1, folds
 from rareclass import RACH
-from rareclass.estimators.estimator import read_features, settings_of
+from rareclass.estimators.estimator import read_features
 from rareclass.hyperball.choice import BallCandidate, CandidateBalls, held_out_choices
-from rareclass.hyperball.pool import RACHSettings, survey
+from rareclass.hyperball.pool import survey
 from rareclass.labels.partial_labels import read_partial_labels
 
 C1S, C2S, WIDTHS = (1.0, 0.1, 10.0), (1.0, 0.1, 10.0), (1.0, 1.0 / 3.0, 3.0)
@@ -52,14 +52,13 @@ def left_out_f1(task: Task, seed: int, balls: CandidateBalls) -> np.ndarray:
 def _balls(task: Task) -> CandidateBalls:
     """Rows that the filter keeps, and the candidates of the search."""
     model = RACH(kernel="gaussian", n_landmarks=SEARCH_LANDMARKS, n_jobs=1)
-    settings = settings_of(RACHSettings, model).checked()
     source = read_features(model, task.X, squares=True)
     labels = read_partial_labels(task.y, None, RARE, source.n_rows)
-    known = survey(settings, source, labels)
+    known = survey(model, source, labels)
     width = gaussian_gamma(task.X) ** -0.5
     n_kept = max(known.pools[0].n_near, 1)
     tried = [BallCandidate(C1, C2 / n_kept, share * width) for C1, C2, share in GRID]
-    return CandidateBalls.of(RARE, tried, known, settings)
+    return CandidateBalls.of(RARE, tried, known, model)
 
 
 def _quiet(note: Any = "") -> None:

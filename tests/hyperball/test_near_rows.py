@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from hyperball.rach_cases import CLEARED, RARE, UNKNOWN, hidden_cluster
-from rareclass.estimators.estimator import settings_of
 from rareclass.hyperball import RACH
 from rareclass.hyperball.pool import (
     MAJORITY,
     UNLABELLED,
-    RACHSettings,
     distances_to,
     gather,
     near_rows,
@@ -98,7 +96,7 @@ def test_distances_to_a_centre(to, n_jobs):
 
 def gathered(X, y, weight=None, reach=3.0, max_kept=10_000, label=RARE):
     labels = read_partial_labels(y, weight, label, len(y))
-    settings = settings_of(RACHSettings, RACH(filter=reach, max_kept=max_kept))
+    settings = RACH(filter=reach, max_kept=max_kept)
     return gather(settings, as_source(X), labels, label, labels.rows_of(label))
 
 

@@ -106,7 +106,7 @@ def test_before_fitting(model):
             for value in (0.0, 1.5, "half", np.nan)
         ],
         ({"radius": "wide"}, "^radius='wide' must be 'solved' or 'share', or a dict"),
-        ({"radius": {1: "wide"}}, "^radius={1: 'wide'} must be"),
+        ({"radius": {1: "wide"}}, "^radius='wide' must be"),
         ({"radius": {9: "share"}}, "^radius=.* names 9, which is not a rare label"),
         ({"kernel": "round"}, "^kernel='round' is not one of .*'gaussian'"),
         ({"kernel": 3}, "^kernel=3 is not one of"),

@@ -14,7 +14,7 @@ from rareclass.hyperball.pool import (
     UNLABELLED,
     Background,
     Pool,
-    RACHSettings,
+    RACHParameters,
     spread_of,
 )
 from rareclass.hyperball.problem import BallProblem, BallSpace, InputSpace, Points
@@ -92,12 +92,12 @@ def fit_ball(
     space: BallSpace,
     points: Points,
     pool: Pool,
-    settings: RACHSettings,
+    settings: RACHParameters,
     start: BallStart | None = None,
 ) -> Ball:
     """Solve Problem 1 over a pool, from the one-class ball or from a solution nearby.
 
-    The settings are those of one category (`RACHSettings.of_ball`).
+    The settings are those of one category (`RACHParameters._of_ball`).
 
     The margin m asks for majority rows beyond ``R^2 + m``: that is Problem 1 with m more squared
     distance to the other rows, and R^2 + m for its R^2. The border lies half way, or
@@ -146,7 +146,7 @@ def _solve(
     price: np.ndarray,
     center: np.ndarray,
     multipliers: np.ndarray,
-    settings: RACHSettings,
+    settings: RACHParameters,
 ) -> BallSolution:
     """Solve without the rows of price 0, whose multipliers are 0."""
     there = np.flatnonzero(price > 0.0)

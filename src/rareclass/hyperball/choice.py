@@ -23,7 +23,7 @@ from rareclass.hyperball.pool import (
     UNLABELLED,
     Grouping,
     Pool,
-    RACHSettings,
+    RACHParameters,
     Survey,
     make_space,
 )
@@ -120,11 +120,11 @@ class CandidateBalls(NamedTuple):
     tried: Sequence[BallCandidate]
     pool: Pool  # of all balls of the category together; the share is that of the category
     grouping: Grouping
-    settings: RACHSettings  # besides those that the candidates differ in
+    settings: RACHParameters  # besides those that the candidates differ in
 
     @classmethod
     def of(
-        cls, label: Any, tried: Sequence[BallCandidate], known: Survey, settings: RACHSettings
+        cls, label: Any, tried: Sequence[BallCandidate], known: Survey, settings: RACHParameters
     ) -> "CandidateBalls":
         """Join the pools of the balls of one category."""
         pools = [pool for pool in known.pools if pool.label == label]

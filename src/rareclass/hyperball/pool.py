@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from rareclass.hyperball.solver import one_class_center
 from rareclass.kernels.kernels import make_kernel, mean_width, needs_width
 from rareclass.labels.partial_labels import PartialLabels
 from rareclass.labels.two_classes import plain
-from rareclass.parameters import check_number, check_whole, is_number, is_whole
+from rareclass.parameters import check_number, check_whole, is_number
 from rareclass.rows import ArrayRows, Block, Rows, RowSource
 from rareclass.rows.source import equal_rows
 
@@ -34,47 +34,63 @@ SOLVED, SHARE = "solved", "share"
 PAPER_REACH = 3.0
 
 
-@dataclass(frozen=True)
-class RACHSettings:
+@dataclass(eq=False, repr=False, kw_only=True)
+class BallParameters:
+    """Parameters that `RACH` and `RACHCV` share; see `RACH`."""
+
+    kernel: Any = None
+    n_landmarks: int = 500
+    rare_share: float | None = None
+    filter: Any = True
+    max_kept: int = 20_000
+    tol: float = 1e-6
+    max_outer: int = 50
+    max_inner: int = 5000
+    random_state: Any = None
+    n_jobs: int | None = None
+    pos_label: Any = None
+
+
+@dataclass(eq=False, repr=False)
+class RACHParameters(BallParameters):
     """Parameters of `RACH`: of balls and of the rows that shape them."""
 
-    C1: float
-    C2: float
-    margin: float
-    radius: Any
-    radius_slack: Any
-    kernel: Any
-    width: Any
-    n_landmarks: int
-    rare_share: float | None
-    filter: Any
-    max_kept: int
-    n_balls: Any
-    tol: float
-    max_outer: int
-    max_inner: int
-    random_state: Any
-    n_jobs: int | None
+    C1: float = 1.0
+    C2: float = 0.0
+    _: KW_ONLY
+    width: Any = "mean"
+    margin: float = 0.0
+    radius: Any = SOLVED
+    radius_slack: Any = 0.0
+    n_balls: Any = 1
 
-    def checked(self) -> Self:
-        """Return these settings; refuse a value out of range, naming the parameter."""
-        for name, value in (("C1", self.C1), ("C2", self.C2), ("margin", self.margin)):
-            check_number(name, value, "a finite number at or above 0", ends="[)")
+    def _checked(self) -> Self:
+        """Return this object; refuse a value out of range, naming the parameter."""
+        for name in ("C1", "C2", "margin"):
+            check_number(name, vars(self)[name], "a finite number at or above 0", ends="[)")
         check_number("tol", self.tol)
         for name in ("max_outer", "max_inner", "n_landmarks", "max_kept"):
             check_whole(name, vars(self)[name])
-        if not (isinstance(self.n_balls, str) and self.n_balls == "auto") and not is_whole(
-            self.n_balls
-        ):
-            raise ValueError(f"n_balls={self.n_balls!r} must be a whole number above 0, or 'auto'.")
-        width = self.width
-        if not (isinstance(width, str) and width == "mean") and not is_number(width):
-            raise ValueError(f"width={width!r} must be 'mean' or a number above 0.")
-        self._check_border()
+        if not (isinstance(self.n_balls, str) and self.n_balls == "auto"):
+            check_whole("n_balls", self.n_balls, "a whole number above 0, or 'auto'")
+        if not (isinstance(self.width, str) and self.width == "mean"):
+            check_number("width", self.width, "'mean' or a number above 0")
+        if self.rare_share is not None:
+            allowed = "the share of unlabelled rows that are rare, above 0 and at most 1, or None"
+            check_number("rare_share", self.rare_share, allowed, high=1.0, ends="(]")
+        for slack in _values(self.radius_slack):
+            allowed = "a number, or a dict with one for each rare label"
+            check_number("radius_slack", slack, allowed, low=-np.inf)
+        for rule in _values(self.radius):
+            if rule not in (SOLVED, SHARE):
+                raise ValueError(
+                    f"radius={rule!r} must be 'solved' or 'share', or a dict with one of them for "
+                    "each rare label."
+                )
         reach_of(self.filter)
         return self
 
-    def check_labels_named(self, rare: tuple) -> None:
+    def _check_labels_named(self, rare: tuple) -> None:
         """Refuse a dict by label that names one without a ball."""
         for name in ("radius", "radius_slack"):
             value = vars(self)[name]
@@ -85,8 +101,8 @@ class RACHSettings:
                         f"{[plain(known) for known in rare]}."
                     )
 
-    def of_ball(self, label: Any) -> Self:
-        """Return the settings of the balls of one category; as solved where no dict names it."""
+    def _of_ball(self, label: Any) -> Self:
+        """Return the parameters of the balls of one category; as solved where no dict names it."""
         radius, slack = self.radius, self.radius_slack
         return replace(
             self,
@@ -94,26 +110,10 @@ class RACHSettings:
             radius_slack=slack.get(label, 0.0) if isinstance(slack, dict) else slack,
         )
 
-    def _check_border(self) -> None:
-        """Refuse values that do not place the border."""
-        slack, share, radius = self.radius_slack, self.rare_share, self.radius
-        for value in slack.values() if isinstance(slack, dict) else [slack]:
-            if not is_number(value, low=-np.inf):
-                raise ValueError(
-                    f"radius_slack={slack!r} must be a number, or a dict with one for each rare "
-                    "label."
-                )
-        if share is not None and not is_number(share, high=1.0, ends="(]"):
-            raise ValueError(
-                f"rare_share={share!r} must be the share of the unlabelled rows that is rare, "
-                "above 0 and at most 1, or None."
-            )
-        for rule in radius.values() if isinstance(radius, dict) else [radius]:
-            if rule not in (SOLVED, SHARE):
-                raise ValueError(
-                    f"radius={radius!r} must be 'solved' or 'share', or a dict with one of them "
-                    "for each rare label."
-                )
+
+def _values(given: Any) -> list[Any]:
+    """Return the values of a dict by label, or the one value given for all labels."""
+    return list(given.values()) if isinstance(given, dict) else [given]
 
 
 def reach_of(value: Any) -> float | None:
@@ -192,7 +192,7 @@ class Survey(NamedTuple):
     grouping: Grouping
 
 
-def survey(settings: RACHSettings, source: RowSource, labels: PartialLabels) -> Survey:
+def survey(settings: RACHParameters, source: RowSource, labels: PartialLabels) -> Survey:
     """Read the table: draw a background, split the rare rows, filter the unlabelled ones."""
     rng = check_random_state(0 if settings.random_state is None else settings.random_state)
     rows = labels.not_rare()
@@ -212,7 +212,7 @@ def survey(settings: RACHSettings, source: RowSource, labels: PartialLabels) -> 
 def with_balls(
     known: Survey,
     n_balls: int | str,
-    settings: RACHSettings,
+    settings: RACHParameters,
     source: RowSource,
     labels: PartialLabels,
 ) -> Survey:
@@ -238,7 +238,7 @@ def make_space(kernel: Any, width: float, pool: Pool, n_landmarks: int) -> tuple
 
 
 def gather(
-    settings: RACHSettings, source: RowSource, labels: PartialLabels, label: Any, rare: np.ndarray
+    settings: RACHParameters, source: RowSource, labels: PartialLabels, label: Any, rare: np.ndarray
 ) -> Pool:
     """Filter the unlabelled rows by their distance to the centre of the rare ones (Algorithm 1).
 
@@ -349,7 +349,7 @@ def _quantile(
     return float(distances[order[min(int(np.searchsorted(reached, wanted)), len(order) - 1)]])
 
 
-def _share_of(settings: RACHSettings, labels: PartialLabels, rare: np.ndarray) -> float:
+def _share_of(settings: RACHParameters, labels: PartialLabels, rare: np.ndarray) -> float:
     """Return the share of the unlabelled rows that belongs with some of the rare rows.
 
     The share of all rare rows is dealt out to the balls like the labelled rare rows.
@@ -363,7 +363,7 @@ def _share_of(settings: RACHSettings, labels: PartialLabels, rare: np.ndarray) -
 
 
 def _all_rows(
-    settings: RACHSettings, source: RowSource, labels: PartialLabels
+    settings: RACHParameters, source: RowSource, labels: PartialLabels
 ) -> tuple[ArrayRows, np.ndarray | None]:
     """Return all rows with a weight above 0, and a point near them."""
     present = labels.present()

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.estimators.estimator import FitsRows, learned, read_features, settings_of
+from rareclass.estimators.estimator import FitsRows, learned, read_features
 from rareclass.findings import Status, warn
 from rareclass.hyperball.ball import (
     Ball,
@@ -19,7 +19,7 @@ from rareclass.hyperball.ball import (
     transduced,
 )
 from rareclass.hyperball.description import BallPicture, Description, describe, take_picture
-from rareclass.hyperball.pool import SHARE, RACHSettings, Survey, make_space, survey
+from rareclass.hyperball.pool import SHARE, RACHParameters, Survey, make_space, survey
 from rareclass.hyperball.problem import KernelSpace
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
@@ -209,7 +209,7 @@ def _block_depths(block: Block, balls: tuple[Ball, ...]) -> np.ndarray:
     return np.column_stack([ball.depth(X) for ball in balls])
 
 
-class RACH(BallClassifier, FitsRows, BaseEstimator):
+class RACH(RACHParameters, BallClassifier, FitsRows, BaseEstimator):
     r"""Rare category characterisation: the smallest ball that explains a few labels.
 
     .. math::
@@ -333,46 +333,6 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
     [1, 1, 1, 1, 0, 0, 0, 0, 0]
     """
 
-    def __init__(
-        self,
-        C1: float = 1.0,
-        C2: float = 0.0,
-        kernel: Any = None,
-        width: Any = "mean",
-        n_landmarks: int = 500,
-        margin: float = 0.0,
-        radius: Any = "solved",
-        radius_slack: Any = 0.0,
-        rare_share: float | None = None,
-        filter: Any = True,
-        max_kept: int = 20_000,
-        n_balls: Any = 1,
-        tol: float = 1e-6,
-        max_outer: int = 50,
-        max_inner: int = 5000,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        pos_label: Any = None,
-    ) -> None:
-        self.C1 = C1
-        self.C2 = C2
-        self.kernel = kernel
-        self.width = width
-        self.n_landmarks = n_landmarks
-        self.margin = margin
-        self.radius = radius
-        self.radius_slack = radius_slack
-        self.rare_share = rare_share
-        self.filter = filter
-        self.max_kept = max_kept
-        self.n_balls = n_balls
-        self.tol = tol
-        self.max_outer = max_outer
-        self.max_inner = max_inner
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.pos_label = pos_label
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the balls.
 
@@ -390,22 +350,21 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
         RACH
             This estimator.
         """
-        settings = settings_of(RACHSettings, self).checked()
+        self._checked()
         source = read_features(self, X, squares=True)
         labels = read_partial_labels(y, sample_weight, self.pos_label, source.n_rows)
-        settings.check_labels_named(labels.rare)
-        return self._fit_survey(labels, survey(settings, source, labels))
+        self._check_labels_named(labels.rare)
+        return self._fit_survey(labels, survey(self, source, labels))
 
     def _fit_survey(self, labels: PartialLabels, known: Survey) -> Self:
         """Fit the balls of a survey whose rows were gathered before."""
-        settings = settings_of(RACHSettings, self)
         self.width_ = None
         if self.kernel is not None:
             self.width_ = known.width if self.width == "mean" else float(self.width)
         balls, found = [], []
         for pool in known.pools:
             space, points = make_space(self.kernel, self.width_ or 1.0, pool, self.n_landmarks)
-            of_ball = settings.of_ball(pool.label)
+            of_ball = self._of_ball(pool.label)
             balls.append(fit_ball(space, points, pool, of_ball))
             by_share = of_ball.radius == SHARE
             found += ball_findings(balls[-1], pool, known.background, self.max_kept, by_share)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 from threadpoolctl import threadpool_limits
 
-from rareclass.estimators.estimator import learned, read_features, settings_of
+from rareclass.estimators.estimator import learned, read_features
 from rareclass.estimators.search import SearchCV, ranks
 from rareclass.findings import warn
 from rareclass.hyperball.ball import sentence, single_row
@@ -31,7 +31,7 @@ from rareclass.hyperball.choice import (
     read_grid,
     unlabelled_inside,
 )
-from rareclass.hyperball.pool import SHARE, SOLVED, RACHSettings, survey, with_balls
+from rareclass.hyperball.pool import SHARE, SOLVED, BallParameters, survey, with_balls
 from rareclass.hyperball.rach import RACH, BallClassifier
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
@@ -46,7 +46,7 @@ _UNKNOWN = HeldOutChoice(
 
 
 @dataclass(eq=False, repr=False)
-class RACHCV(BallClassifier, SearchCV):
+class RACHCV(BallParameters, BallClassifier, SearchCV):
     """`RACH` with its prices, margin, width and radius chosen over the labelled rows.
 
     In each fold some labelled rows lose their label and stay as unlabelled rows. What decides over
@@ -157,18 +157,7 @@ center_, ...
     radius: str = "share"
     learn_radius: bool = True
     refit: bool = True
-    kernel: Any = None
-    n_landmarks: int = 500
-    rare_share: float | None = None
-    filter: Any = True
-    max_kept: int = 20_000
     n_balls: Any = None
-    tol: float = 1e-6
-    max_outer: int = 50
-    max_inner: int = 5000
-    random_state: Any = None
-    n_jobs: int | None = None
-    pos_label: Any = None
     verbose: bool | str = "auto"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -186,12 +175,10 @@ center_, ...
         """
         grid = read_grid(C1s=self.C1s, C2s=self.C2s, widths=self.widths, margins=self.margins)
         numbers = self._numbers_asked()
-        settings, *_ = [
-            settings_of(RACHSettings, self._model(RACH, n_balls=n)).checked() for n in numbers
-        ]
+        settings, *_ = [self._model(RACH, n_balls=n)._checked() for n in numbers]
         source = read_features(self, X, squares=True)
         labels = read_partial_labels(y, sample_weight, self.pos_label, source.n_rows)
-        settings.check_labels_named(labels.rare)
+        settings._check_labels_named(labels.rare)
         for label in labels.rare:
             if not len(labels.labelled_but(label)):
                 raise ValueError(
