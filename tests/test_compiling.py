@@ -7,10 +7,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -40,7 +38,7 @@ def first(x):
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ModuleType]]:
+def package(tmp_path, monkeypatch):
     """Write a package of two files of compiled functions, and import it as a new process does."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -48,7 +46,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     folder = tmp_path / "compiled_here"
     folder.mkdir()
 
-    def imported(number: int = 1) -> ModuleType:
+    def imported(number=1):
         texts = _PARTS.format(number=number), _WHOLE.format(folder=folder.name)
         for path, text in zip(
             (folder / "_parts_jit.py", folder / "_whole_jit.py"), texts, strict=True
@@ -67,19 +65,17 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         del sys.modules[name]
 
 
-def kept(module: ModuleType) -> list[Path]:
+def kept(module):
     """Files of compiled code beside a module."""
     return sorted(Path(module.__file__ or "").parent.glob("__pycache__/*.nb?*"))
 
 
-def hits(function: Any) -> int:
+def hits(function):
     """Times that code of a function came from a file."""
     return sum(function._cache_hits.values())
 
 
-def test_code_is_read_by_the_next_process_until_a_file_beside_it_changes(
-    package: Callable[..., ModuleType],
-) -> None:
+def test_code_is_read_by_the_next_process_until_a_file_beside_it_changes(package):
     assert package().whole(1) == 20
     again = package()
     assert again.whole(1) == 20
@@ -96,13 +92,11 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("n", range(3))
-def test_a_kill_at_any_write_leaves_no_code_of_older_sources(
-    package: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch, n: int
-) -> None:
+def test_a_kill_at_any_write_leaves_no_code_of_older_sources(package, monkeypatch, n):
     package().whole(1)
     left, replace = [n], os.replace
 
-    def counted(source: Any, target: Any) -> None:
+    def counted(source, target):
         if str(target).endswith((".nbc", ".nbi")):
             left[0] -= 1
             if left[0] < 0:
@@ -116,15 +110,13 @@ def test_a_kill_at_any_write_leaves_no_code_of_older_sources(
     assert package(number=2).whole(1) == 30
 
 
-def test_two_processes_that_compile_for_different_types_at_once(
-    package: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_processes_that_compile_for_different_types_at_once(package, monkeypatch):
     numbers, words = np.array([1.5, 2.5]), np.array([3, 4])
     one, other = package().first, package().first
     replace, late = os.replace, dict[str, bytes]()
     is_one = [False]
 
-    def interrupted(source: Any, target: Any) -> None:
+    def interrupted(source, target):
         """Let the one compile when the other begins to write; its code arrives last."""
         if is_one[0] and str(target).endswith(".nbc"):
             late[str(target)] = Path(source).read_bytes()
@@ -146,9 +138,7 @@ def test_two_processes_that_compile_for_different_types_at_once(
 
 
 @pytest.mark.parametrize("size", [0, 10, None])
-def test_damaged_files_are_compiled_anew(
-    package: Callable[..., ModuleType], size: int | None
-) -> None:
+def test_damaged_files_are_compiled_anew(package, size):
     before = package()
     before.whole(1)
     assert kept(before)
@@ -164,9 +154,7 @@ def test_damaged_files_are_compiled_anew(
 
 
 @pytest.mark.parametrize("is_writable", [True, False])
-def test_the_folder_goes_while_the_process_runs(
-    package: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch, is_writable: bool
-) -> None:
+def test_the_folder_goes_while_the_process_runs(package, monkeypatch, is_writable):
     module = package()
     module.whole.dispatcher()  # finds the folder
     folder = Path(module.__file__ or "").parent / "__pycache__"
@@ -177,19 +165,17 @@ def test_the_folder_goes_while_the_process_runs(
     assert bool(kept(module)) == is_writable
 
 
-def test_threads_that_call_functions_of_one_file_first(
-    package: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_that_call_functions_of_one_file_first(package, monkeypatch):
     make = compiling._Compiled._made
 
-    def slow(self: Any) -> Any:
+    def slow(self):
         time.sleep(0.05)
         return make(self)
 
     monkeypatch.setattr(compiling._Compiled, "_made", slow)
     module, found = package(), dict[int, Any]()
 
-    def call(k: int) -> None:
+    def call(k):
         time.sleep(0.02 * k)
         try:
             found[k] = module.whole(k)
@@ -216,7 +202,7 @@ for model in (OAM(random_state=0), RankRC()):
 
 
 @pytest.mark.thorough
-def test_processes_that_compile_into_one_folder_at_once(tmp_path: Path) -> None:
+def test_processes_that_compile_into_one_folder_at_once(tmp_path):
     words = [sys.executable, "-c", _SCORES]
     given = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     for deletes in (False, False, True):  # nothing is compiled yet, all is, and it goes meanwhile

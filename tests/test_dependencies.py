@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 NOT_OURS = ("docs", "dev")  # tools: the newest ones test the oldest releases
 
 
-def _declared() -> dict[str, Requirement]:
+def _declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked = list(project["dependencies"])
     for extra, lines in project["optional-dependencies"].items():
@@ -24,13 +24,13 @@ def _declared() -> dict[str, Requirement]:
     }
 
 
-def _pins(file: str) -> dict[str, Version]:
+def _pins(file):
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
     pairs = [line.split(";")[0].strip().split("==") for line in lines if "==" in line]
     return {canonicalize_name(name): Version(version) for name, version in pairs}
 
 
-def test_the_oldest_lock_pins_the_lower_bounds() -> None:
+def test_the_oldest_lock_pins_the_lower_bounds():
     pins = _pins("requirements-oldest.lock")
     apart = {}
     for name, one in _declared().items():
@@ -41,14 +41,14 @@ def test_the_oldest_lock_pins_the_lower_bounds() -> None:
     assert not apart
 
 
-def test_the_lock_is_no_older_than_the_lower_bounds() -> None:
+def test_the_lock_is_no_older_than_the_lower_bounds():
     pins = _pins("requirements.lock")
     low = [str(one) for name, one in _declared().items() if name in pins
            and not one.specifier.contains(pins[name])]  # fmt: skip
     assert not low
 
 
-def test_every_dependency_has_its_licence_on_the_page() -> None:
+def test_every_dependency_has_its_licence_on_the_page():
     page = (ROOT / "docs/licences.md").read_text(encoding="utf-8")
     missing = [name for name in _declared() if f"| {name} |" not in page and f" {name}" not in page]
     assert not missing

@@ -5,9 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -32,14 +30,13 @@ with being_written(what):
 
 
 @contextmanager
-def other_process(path: Path, *words: str) -> Iterator[subprocess.Popen]:
+def other_process(path, *words):
     """A process that holds a file until it is killed."""
     child = subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(path), *(words or ("file",))],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        assert child.stdout is not None
         assert child.stdout.readline() == "held\n"
         yield child
     finally:
@@ -47,7 +44,7 @@ def other_process(path: Path, *words: str) -> Iterator[subprocess.Popen]:
         child.communicate()
 
 
-def test_a_file_that_another_process_writes(tmp_path: Path) -> None:
+def test_a_file_that_another_process_writes(tmp_path):
     out = tmp_path / "scores.csv"
     with other_process(out) as child:
         said = rf"scores\.csv is in use by another running rareclass, process {child.pid}\."
@@ -63,7 +60,7 @@ def test_a_file_that_another_process_writes(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["scores.csv"]
 
 
-def test_a_folder_of_a_stream_names_the_process(tmp_path: Path) -> None:
+def test_a_folder_of_a_stream_names_the_process(tmp_path):
     from rareclass.stream.checkpoint import LOCK
 
     folder = tmp_path / "run"
@@ -75,7 +72,7 @@ def test_a_folder_of_a_stream_names_the_process(tmp_path: Path) -> None:
         pass
 
 
-def test_the_same_process_may_write_within(tmp_path: Path) -> None:
+def test_the_same_process_may_write_within(tmp_path):
     out = tmp_path / "m.rareclass"
     with being_written(out), replacing(out) as temporary:
         temporary.write_text("whole")
@@ -83,13 +80,13 @@ def test_the_same_process_may_write_within(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["m.rareclass"]
 
 
-def test_a_folder_that_cannot_be_written_to_says_so_itself(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_to_says_so_itself(tmp_path):
     with pytest.raises(InputError, match="does not exist"), replacing(tmp_path / "no" / "f.csv"):
         pass
 
 
 @pytest.mark.thorough
-def test_many_processes_write_one_file_one_after_the_other(tmp_path: Path) -> None:
+def test_many_processes_write_one_file_one_after_the_other(tmp_path):
     """Each tries until it may; nobody's writing falls into another's."""
     script = (
         "import sys, time\nfrom pathlib import Path\n"

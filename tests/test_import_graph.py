@@ -82,7 +82,7 @@ def imports():
 
 def a_circle(graph):
     """Some circle of a graph, as the nodes along it; None where there is none."""
-    done: set[str] = set()
+    done = set()
 
     def walk(node, trail):
         if node in trail:

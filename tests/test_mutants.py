@@ -1,7 +1,6 @@
 """Faults are put where code runs, and go to the tests that can see them, the quickest first."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -38,13 +37,13 @@ def found(a: int = 1, *, b: "list[0]" = ()) -> float:
 
 
 @pytest.fixture
-def module(tmp_path: Path) -> Path:
+def module(tmp_path):
     path = tmp_path / "module.py"
     path.write_text(SOURCE)
     return path
 
 
-def test_each_place_has_its_fault(module: Path) -> None:
+def test_each_place_has_its_fault(module):
     found = {(each.before, each.after) for each in changes_of(module, module.parent)}
     assert found == {
         ("2", "3"),
@@ -79,13 +78,13 @@ class Box:
 """
 
 
-def names_of(source: str, folder: Path) -> list[str]:
+def names_of(source, folder):
     path = folder / "named.py"
     path.write_text(source)
     return [name.removeprefix("named.py::") for name in named(changes_of(path, folder))]
 
 
-def test_faults_are_named_by_what_they_are_in(tmp_path: Path) -> None:
+def test_faults_are_named_by_what_they_are_in(tmp_path):
     assert [name for name in names_of(NAMED, tmp_path) if ": 1 -> 2" in name] == [
         "(LEAST, MOST): 1 -> 2 #1",
         "(LEAST, MOST): 1 -> 2 #2",
@@ -101,9 +100,7 @@ def test_faults_are_named_by_what_they_are_in(tmp_path: Path) -> None:
     ("gone", "first", "last"),
     [("(LEAST", 1, 1), ("Box.size", 4, 4), ("Box.first", 6, 7), ("Box.second.inside", 10, 12)],
 )
-def test_a_fault_keeps_its_name_when_other_code_goes(
-    gone: str, first: int, last: int, tmp_path: Path
-) -> None:
+def test_a_fault_keeps_its_name_when_other_code_goes(gone, first, last, tmp_path):
     lines = NAMED.splitlines(keepends=True)
     before, after = (
         names_of(NAMED, tmp_path),
@@ -113,7 +110,7 @@ def test_a_fault_keeps_its_name_when_other_code_goes(
     assert len(after) < len(before)
 
 
-def test_a_fault_is_the_only_change(module: Path) -> None:
+def test_a_fault_is_the_only_change(module):
     for each in changes_of(module, module.parent):
         text = changed(SOURCE, each)
         compile(text, "module.py", "exec")
@@ -121,7 +118,7 @@ def test_a_fault_is_the_only_change(module: Path) -> None:
         assert [k for k, (a, b) in enumerate(lines, 1) if a != b] == [each.line]
 
 
-def test_a_fault_of_another_text_does_not_fit() -> None:
+def test_a_fault_of_another_text_does_not_fit():
     with pytest.raises(ValueError, match=r"module.py:3 does not hold 7"):
         changed(SOURCE, Change("module.py", 3, 8, "7", "8"))
 
@@ -131,7 +128,7 @@ TEXT = "from rareclass.metrics import _area_jit\n\n\n@cache\ndef area(a):\n    r
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     for path, text in ((MODULE, TEXT), (COMPILED, "def doubled(a):\n    return 2 * a\n")):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
@@ -139,7 +136,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def known(**more: frozenset[str]) -> Reach:
+def known(**more):
     seconds = {"t.py::slow": 2.0, "t.py::quick": 1.0, "t.py::other": 0.1}
     called = {"t.py::slow": {f"{MODULE}:4"}, "t.py::quick": {f"{MODULE}:4", "src/b.py:1"}}
     return Reach(seconds, {test: frozenset(each) for test, each in called.items()} | more)
@@ -150,19 +147,19 @@ def known(**more: frozenset[str]) -> Reach:
     [(MODULE, 6, True), (COMPILED, 2, True), (MODULE, 1, False)],
     ids=["function", "compiled", "module"],
 )
-def test_the_tests_that_can_see_a_fault(root: Path, path: str, line: int, alone: bool) -> None:
+def test_the_tests_that_can_see_a_fault(root, path, line, alone):
     fault = Change(path, line, 0, "2", "3")
     assert known().order(fault, root) == (["t.py::quick", "t.py::slow"], alone)
 
 
-def test_what_runs_unseen_can_see_any(root: Path) -> None:
+def test_what_runs_unseen_can_see_any(root):
     fault = Change(MODULE, 6, 0, "2", "3")
     first, alone = known(**{"t.py::other": frozenset({ANYTHING})}).order(fault, root)
     assert (first[0], alone) == ("t.py::other", True)
     assert not known(**{COLLECTING: frozenset({f"{MODULE}:4"})}).order(fault, root)[1]
 
 
-def test_verdicts_are_written_where_no_folder_is_yet(tmp_path: Path) -> None:
+def test_verdicts_are_written_where_no_folder_is_yet(tmp_path):
     path = tmp_path / "build" / "mutants-7.json"
     assert read(path, 7) == {}
     write(path, 7, {"a": {"caught": True}})
@@ -171,7 +168,7 @@ def test_verdicts_are_written_where_no_folder_is_yet(tmp_path: Path) -> None:
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
-def test_counts_and_survivors_are_kept(tmp_path: Path) -> None:
+def test_counts_and_survivors_are_kept(tmp_path):
     path = tmp_path / "kept.json"
     path.write_text('{"seeds": {}}')
     fault = Change(MODULE, 6, 0, "2", "3")._asdict()
@@ -191,14 +188,14 @@ def test_counts_and_survivors_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("room", ALL_ROOMS)
-def test_each_room_has_faults_and_tests_to_catch_them(room: str) -> None:
+def test_each_room_has_faults_and_tests_to_catch_them(room):
     drawn = draw(3, 7, [room]).values()
     assert {each.path.split("/")[2] for each in drawn} == {room}
     assert list((ROOT / "tests" / room).glob("test_*.py"))
     assert all((ROOT / path).exists() for path in BESIDES.get(room, ()))
 
 
-def test_survivors_are_explained_once_and_by_a_known_kind() -> None:
+def test_survivors_are_explained_once_and_by_a_known_kind():
     reasons = explained()
     assert EXPLAINED.read_text().count("[[survivor]]") == len(reasons)
     assert {kind for kind, _ in reasons.values()} <= set(KINDS) - {GAP}

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rareclass.stored import Kinds, Stored, pack, read_stored, unpack, write_stored
+from rareclass.stored import Stored, pack, read_stored, unpack, write_stored
 
 
 class Point(NamedTuple):
@@ -25,20 +25,20 @@ class Settings:
 
 
 class Learner:
-    def __init__(self, C: float) -> None:
+    def __init__(self, C):
         self.C = C
         self.coef_ = np.arange(3.0)
 
 
 class Window:
-    def __init__(self, size: int) -> None:
+    def __init__(self, size):
         self.size = size
 
-    def to_state(self) -> dict[str, Any]:
+    def to_state(self):
         return {"size": self.size}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "Window":
+    def from_state(cls, state):
         if state["size"] < 1:
             raise ValueError("a window without rows")
         return cls(state["size"])
@@ -49,7 +49,7 @@ PLACES = {name: f"{cls.__module__}:{cls.__qualname__}" for name, cls in CLASSES.
 KINDS = PLACES
 
 
-def there_and_back(value: Any, kinds: Kinds = KINDS) -> Any:
+def there_and_back(value, kinds=KINDS):
     file = io.BytesIO()
     write_stored(file, pack(value, kinds))
     file.seek(0)
@@ -74,15 +74,15 @@ values = st.recursive(
 @example(value={"/": 1, "a": (-0.0, [float("inf")], {3: ("x",)})})
 @example(value={"/": "array", "name": "json"})
 @example(value={"\ud800": 2**100})
-def test_what_goes_in_comes_out(value: Any) -> None:
+def test_what_goes_in_comes_out(value):
     again = there_and_back(value)
     assert repr(again) == repr(value)
 
 
-def test_arrays_scalars_and_generators_come_back_to_the_last_bit() -> None:
+def test_arrays_scalars_and_generators_come_back_to_the_last_bit():
     rng = np.random.default_rng(3)
     rng.normal()
-    value: dict[str, Any] = {
+    value = {
         "a/../b": np.array([0.1, -0.0, np.nextafter(1, 2), np.nan]),
         "words": np.array(["ä", "b"]),
         "mixed": np.array([["a", None], [1, (2.5,)]], object),
@@ -104,7 +104,7 @@ def test_arrays_scalars_and_generators_come_back_to_the_last_bit() -> None:
     assert again["rng"].normal() == rng.normal()
 
 
-def test_objects_by_fields_by_their_own_methods_and_by_attributes() -> None:
+def test_objects_by_fields_by_their_own_methods_and_by_attributes():
     value = [Settings(0.5, ("a",)), Window(7), Learner(2.0)]
     settings, window, learner = there_and_back(value)
     assert settings == value[0]
@@ -116,7 +116,7 @@ def test_objects_by_fields_by_their_own_methods_and_by_attributes() -> None:
         np.testing.assert_array_equal(rows.toarray(), np.eye(3))
 
 
-def test_what_is_shared_stays_shared() -> None:
+def test_what_is_shared_stays_shared():
     array, learner = np.zeros(3), Learner(1.0)
     stored = pack([array, learner, (learner, array), learner.coef_], KINDS)
     assert len(stored.arrays) == 2
@@ -125,13 +125,13 @@ def test_what_is_shared_stays_shared() -> None:
     assert one is two
     assert coef is one.coef_
     holder = Learner(1.0)
-    holder.coef_ = [holder]  # type: ignore[assignment]
+    holder.coef_ = [holder]
     with pytest.raises(ValueError, match="contains itself"):
         pack(holder, KINDS)
 
 
 @pytest.mark.parametrize("value", [object(), print, Learner, np.ma.array([1]), b"bytes", 1j])
-def test_what_has_no_kind_is_not_stored(value: Any) -> None:
+def test_what_has_no_kind_is_not_stored(value):
     with pytest.raises(TypeError, match=r"cannot store .*: a\.0"):
         pack({"a": [value]})
 
@@ -150,6 +150,6 @@ def test_what_has_no_kind_is_not_stored(value: Any) -> None:
         {"/": ["array"], "name": "a"},
     ],
 )
-def test_a_tree_that_nobody_packed_is_refused(tree: Any) -> None:
+def test_a_tree_that_nobody_packed_is_refused(tree):
     with pytest.raises((ValueError, KeyError, TypeError)):
         unpack(Stored(tree, {}), KINDS)

@@ -4,7 +4,6 @@ import multiprocessing
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -36,14 +35,14 @@ LEARNERS = [each for each in ALL if hasattr(each, "partial_fit")]
 
 
 @cache
-def fitted(k: int) -> Any:
+def fitted(k):
     """Estimator k of the list, learned from the rows."""
     with warnings.catch_warnings(action="ignore"):
         return clone(ALL[k]).fit(X, Y)
 
 
 @cache
-def of_tables() -> Any:
+def of_tables():
     """The default model of a table with words and days."""
     table = pd.DataFrame(X, columns=list("abcde")).assign(
         word=np.where(X[:, 0] > 0, "x", "y"), day=pd.Timestamp("2024-01-01")
@@ -52,29 +51,29 @@ def of_tables() -> Any:
         return RareClassifier(members=["logistic regression", "extra trees"], cv=2).fit(table, Y)
 
 
-def answers(model: Any, rows: Any) -> dict[str, np.ndarray]:
+def answers(model, rows):
     """Return the answer of each method to rows."""
     names = [name for name in METHODS if hasattr(model, name)]
     return {name: np.asarray(getattr(model, name)(rows)) for name in names}
 
 
-def all_answers(models: list[tuple[Any, Any]]) -> list[dict[str, np.ndarray]]:
+def all_answers(models):
     """Answers of several models, each to its rows: what a process is asked for."""
     return [answers(model, rows) for model, rows in models]
 
 
-def check_same(found: dict[str, np.ndarray], known: dict[str, np.ndarray]) -> None:
+def check_same(found, known):
     """Check that answers are the same to the last bit."""
     assert found.keys() == known.keys()
     for name, answer in known.items():
         np.testing.assert_array_equal(found[name], answer, name)
 
 
-def from_threads(call: Callable[[], Any]) -> Iterator[Any]:
+def from_threads(call):
     """Call from several threads at once, some times each."""
     together = threading.Barrier(_THREADS)
 
-    def run(_: int) -> list[Any]:
+    def run(_):
         together.wait(20)
         return [call() for _ in range(_TIMES)]
 
@@ -85,7 +84,7 @@ def from_threads(call: Callable[[], Any]) -> Iterator[Any]:
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("k", range(len(ALL)), ids=[type(each).__name__ for each in ALL])
-def test_threads_get_the_answers_of_one(k: int) -> None:
+def test_threads_get_the_answers_of_one(k):
     model = fitted(k)
     known = answers(model, NEW)
     assert known
@@ -93,7 +92,7 @@ def test_threads_get_the_answers_of_one(k: int) -> None:
         check_same(found, known)
 
 
-def test_threads_get_the_answers_of_one_from_a_table() -> None:
+def test_threads_get_the_answers_of_one_from_a_table():
     known = answers(of_tables(), TABLE)
     for found in from_threads(lambda: answers(of_tables(), TABLE)):
         check_same(found, known)
@@ -102,7 +101,7 @@ def test_threads_get_the_answers_of_one_from_a_table() -> None:
 @pytest.mark.sampled(0)
 @pytest.mark.parametrize("how", ["loky", "fork", "spawn", "forkserver"])
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_processes_get_the_answers_of_this_one(how: str) -> None:
+def test_processes_get_the_answers_of_this_one(how):
     models = [(fitted(k), NEW) for k in range(len(ALL))]
     models += [(of_tables(), TABLE)] * (how != "fork")
     known = all_answers(models)  # compiled, and pools of threads have run: fork copies this
@@ -118,7 +117,7 @@ def test_processes_get_the_answers_of_this_one(how: str) -> None:
             check_same(answer, expected)
 
 
-def _refused_of(model: Any, rows: Any) -> ErrorKind | None:
+def _refused_of(model, rows):
     try:
         answers(model, rows)
     except InputError as error:
@@ -128,7 +127,7 @@ def _refused_of(model: Any, rows: Any) -> ErrorKind | None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads of polars are found on Linux")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_tables_in_a_forked_process_are_refused_once_this_one_has_read_tables() -> None:
+def test_tables_in_a_forked_process_are_refused_once_this_one_has_read_tables():
     """The threads of polars do not come along, and it would wait for them forever."""
     answers(of_tables(), TABLE)
     pl.DataFrame({"a": [2, 1], "b": [1, 2]}).select(pl.all().sort())  # its threads are there
@@ -141,14 +140,14 @@ def test_tables_in_a_forked_process_are_refused_once_this_one_has_read_tables() 
 class CallsBack:
     """Rows that are read while a method learns: meanwhile another thread calls it."""
 
-    def __init__(self, rows: np.ndarray, call: Callable[[], Any]) -> None:
+    def __init__(self, rows, call):
         self._rows, self._call = rows, call
         self.shape, self.dtype = rows.shape, rows.dtype
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self._rows)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype=None, copy=None):
         thread = threading.Thread(target=self._call)
         thread.start()
         thread.join()
@@ -157,11 +156,11 @@ class CallsBack:
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("learner", LEARNERS, ids=[type(each).__name__ for each in LEARNERS])
-def test_a_second_thread_that_learns_is_refused(learner: Any) -> None:
+def test_a_second_thread_that_learns_is_refused(learner):
     model, called = clone(learner).partial_fit(X, Y, classes=[0, 1]), list[Any]()
     known = clone(learner).partial_fit(X, Y, classes=[0, 1]).partial_fit(X[:20], Y[:20])
 
-    def learn() -> None:
+    def learn():
         with refused(ErrorKind.LOCKED, says=type(model).__name__):
             model.partial_fit(X, Y)
         called.append(answers(clone(learner).partial_fit(X, Y, classes=[0, 1]), NEW))  # another may

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_wheel_holds_the_package_and_says_that_it_is_typed(tmp_path: Path) -> None:
+def test_the_wheel_holds_the_package_and_says_that_it_is_typed(tmp_path):
     wheels = pytest.importorskip("hatchling.builders.wheel")
     (built,) = wheels.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     names = zipfile.ZipFile(built).namelist()
@@ -25,7 +25,7 @@ def test_the_wheel_holds_the_package_and_says_that_it_is_typed(tmp_path: Path) -
     assert shipped == there | {"rareclass/py.typed"}
 
 
-def test_two_builds_of_the_same_files_are_equal_byte_for_byte(tmp_path: Path) -> None:
+def test_two_builds_of_the_same_files_are_equal_byte_for_byte(tmp_path):
     wheels = pytest.importorskip("hatchling.builders.wheel")
     built = []
     for name in ("one", "another"):  # other times of files, and another folder

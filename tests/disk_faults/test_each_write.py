@@ -17,7 +17,7 @@ _SHARES = 12
 Refusing = Callable[[Refusals], AbstractContextManager[None]]
 
 
-def play(name: str, refusing: Refusing, at: int, lasting: bool, choice: int = 0) -> bool:
+def play(name, refusing, at, lasting, choice=0):
     """Refuse an operation and check what is left; return whether it took place."""
     stage = stage_of(name)
     before, refusals = stage.reset(), Refusals(stage.folder, at, lasting, choice)
@@ -41,7 +41,7 @@ def play(name: str, refusing: Refusing, at: int, lasting: bool, choice: int = 0)
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("share", range(_SHARES))
 @pytest.mark.parametrize("name", SCENES)
-def test_each_operation_on_a_file(name: str, share: int) -> None:
+def test_each_operation_on_a_file(name, share):
     """One operation, or with every other case all operations from one on; both where thorough."""
     for lasting in (False, True) if thorough() else (bool(share % 2),):
         for at in count(share, _SHARES):
@@ -51,7 +51,7 @@ def test_each_operation_on_a_file(name: str, share: int) -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SCENES)
-def test_no_memory_for_an_array(name: str) -> None:
+def test_no_memory_for_an_array(name):
     """Every array at first, then ever fewer: a command makes up to thousands."""
     at, step = 0, (1.25 if thorough() else 4.0)
     while play(name, refusing_arrays, at, lasting=True):

@@ -5,14 +5,12 @@ import os
 import resource
 import shutil
 import subprocess
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from disk_faults.scenes import SCENES, remembered
-from disk_faults.stage import Snapshot, Stage, scratch_in, stage_of
+from disk_faults.stage import scratch_in, stage_of
 from faults import cause_of, refused
 from rareclass.errors import ErrorKind
 from rareclass.stream.log import GrowingFile
@@ -21,7 +19,7 @@ _PAGE = 4096
 _DISK = 2**21
 
 
-def play(stage: Stage, before: Snapshot) -> bool:
+def play(stage, before):
     """Run a command that may lack room, and check what is left; return whether it lacked it."""
     result = stage.scene.run(stage.folder)
     where = f"{stage.scene.name}, {result.output}"
@@ -35,7 +33,7 @@ def play(stage: Stage, before: Snapshot) -> bool:
 
 
 @contextmanager
-def longest_file(n_bytes: int) -> Iterator[None]:
+def longest_file(n_bytes):
     """Let no file of this process grow beyond a size."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
@@ -47,7 +45,7 @@ def longest_file(n_bytes: int) -> Iterator[None]:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SCENES)
-def test_files_that_may_not_grow(name: str) -> None:
+def test_files_that_may_not_grow(name):
     stage, n_bytes, lacks_room = stage_of(name), 0, True
     while lacks_room:
         before = stage.reset()
@@ -59,7 +57,7 @@ def test_files_that_may_not_grow(name: str) -> None:
         n_bytes = max(50, 3 * n_bytes)
 
 
-def test_a_row_without_room_leaves_no_half_of_it(tmp_path: Path) -> None:
+def test_a_row_without_room_leaves_no_half_of_it(tmp_path):
     file = GrowingFile(tmp_path / "alerts.jsonl")
     file.append("one\n")
     with longest_file(6), refused(ErrorKind.UNWRITABLE, says=os.strerror(errno.EFBIG)):
@@ -71,7 +69,7 @@ def test_a_row_without_room_leaves_no_half_of_it(tmp_path: Path) -> None:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
+def small_disk(folder):
     """Mount a disk of 2 MiB in a folder; skip where that is not allowed."""
     words = ["mount", "-t", "tmpfs", "-o", f"size={_DISK}", "tmpfs", str(folder)]
     if shutil.which("mount") is None or subprocess.run(words, capture_output=True).returncode:
@@ -84,7 +82,7 @@ def small_disk(folder: Path) -> Iterator[None]:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SCENES)
-def test_a_full_disk(name: str) -> None:
+def test_a_full_disk(name):
     stage, n_pages, lacks_room = stage_of(name), 0, True
     with small_disk(stage.folder):
         while lacks_room:

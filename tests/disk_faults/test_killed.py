@@ -7,14 +7,11 @@ import shutil
 import sys
 import time
 from multiprocessing import forkserver
-from multiprocessing.context import ForkServerContext
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from disk_faults.scenes import SCENES, SCRATCH, remembered
-from disk_faults.stage import Stage, scratch_in, stage_of
+from disk_faults.stage import scratch_in, stage_of
 from draws import thorough
 
 # Kills of one case, and cases of one command.
@@ -22,7 +19,7 @@ _KILLS, _CASES = 25, 8
 
 
 @pytest.fixture(scope="module")
-def processes() -> ForkServerContext:
+def processes():
     """Start processes that have imported the package already."""
     context = multiprocessing.get_context("forkserver")
     many = ["disk_faults.imported"] if thorough() else []
@@ -33,14 +30,14 @@ def processes() -> ForkServerContext:
     return context
 
 
-def play(name: str, folder: Path, known: dict[str, Any]) -> None:
+def play(name, folder, known):
     """Run the command of a scene, as a process of its own."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     with scratch_in(folder), remembered(SCENES[name].slow, known):
         os._exit(SCENES[name].run(folder).exit_code)
 
 
-def kill_once(stage: Stage, processes: ForkServerContext, moments: random.Random) -> None:
+def kill_once(stage, processes, moments):
     """Kill the command: at any moment, or soon after it has begun to write; then run it again."""
     before, n_files = stage.reset(), stage.n_files()
     process = processes.Process(target=play, args=(stage.scene.name, stage.folder, stage.known))
@@ -68,14 +65,14 @@ def kill_once(stage: Stage, processes: ForkServerContext, moments: random.Random
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SCENES)
-def test_a_kill(name: str, processes: ForkServerContext) -> None:
+def test_a_kill(name, processes):
     kill_once(stage_of(name), processes, random.Random(name))
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("case", range(_CASES))
 @pytest.mark.parametrize("name", SCENES)
-def test_kills_at_random_moments(name: str, case: int, processes: ForkServerContext) -> None:
+def test_kills_at_random_moments(name, case, processes):
     moments = random.Random(f"{name} {case}")
     for _ in range(_KILLS):
         kill_once(stage_of(name), processes, moments)

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -24,11 +23,11 @@ from rareclass.stored import pack
 from rareclass.stream.checkpoint import load_newest
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_what_a_killed_process_left_goes_with_the_next_write(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_goes_with_the_next_write(tmp_path):
     others = [".s-0123456789ab.parquet", ".s-0123456789a.csv", ".t-0123456789ab.csv", "s-1.csv"]
     for name in [*others, ".s-0123456789ab.csv"]:
         (tmp_path / name).write_text("half")
@@ -41,7 +40,7 @@ def test_what_a_killed_process_left_goes_with_the_next_write(tmp_path: Path) -> 
     assert names(tmp_path) == sorted([*others, "s.csv", "found"])
 
 
-def test_what_the_same_process_writes_stays(tmp_path: Path) -> None:
+def test_what_the_same_process_writes_stays(tmp_path):
     with being_written(tmp_path / "s.csv"), replacing(tmp_path / "s.csv") as outer:
         with replacing(tmp_path / "s.csv") as inner:
             inner.write_text("inner")
@@ -52,18 +51,16 @@ def test_what_the_same_process_writes_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("can_exchange", [True, False])
 @pytest.mark.parametrize("fails", ["", "block", "rename"])
-def test_a_folder_takes_the_place_of_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_exchange: bool, fails: str
-) -> None:
+def test_a_folder_takes_the_place_of_another(tmp_path, monkeypatch, can_exchange, fails):
     out, real = tmp_path / "found", os.replace
 
-    def write(content: str) -> None:
+    def write(content):
         with replacing_folder(out) as folder:
             (folder / "a.csv").write_text(content)
             if fails == "block" and content == "new":
                 raise OSError(errno.ENOSPC, "no room")
 
-    def replace(source: Any, target: Any) -> None:
+    def replace(source, target):
         if fails == "rename" and Path(target) == out and "former" not in str(source):
             raise OSError(errno.EACCES, "no right")
         real(source, target)
@@ -82,7 +79,7 @@ def test_a_folder_takes_the_place_of_another(
     assert names(tmp_path) == ["found"]
 
 
-def test_a_folder_of_a_process_killed_between_two_renames_comes_back(tmp_path: Path) -> None:
+def test_a_folder_of_a_process_killed_between_two_renames_comes_back(tmp_path):
     (tmp_path / ".found-former").mkdir()
     (tmp_path / ".found-former" / "a.csv").write_text("old")
     with pytest.raises(ZeroDivisionError), replacing_folder(tmp_path / "found"):
@@ -91,7 +88,7 @@ def test_a_folder_of_a_process_killed_between_two_renames_comes_back(tmp_path: P
     assert names(tmp_path) == ["found"]
 
 
-def test_a_lock_needs_no_room(tmp_path: Path) -> None:
+def test_a_lock_needs_no_room(tmp_path):
     with refusing_files(Refusals(tmp_path, 1, lasting=True)), being_written(tmp_path / "s.csv"):
         held = names(tmp_path)
     assert held == [".s.csv.lock"]
@@ -99,7 +96,7 @@ def test_a_lock_needs_no_room(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.EACCES])
-def test_a_model_that_cannot_be_opened_to_be_sealed_stays(tmp_path: Path, code: int) -> None:
+def test_a_model_that_cannot_be_opened_to_be_sealed_stays(tmp_path, code):
     path = tmp_path / "m.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a", "content")
@@ -111,13 +108,11 @@ def test_a_model_that_cannot_be_opened_to_be_sealed_stays(tmp_path: Path, code: 
     assert path.read_bytes() == before
 
 
-def test_a_checkpoint_that_cannot_be_read_now_is_not_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_that_cannot_be_read_now_is_not_damaged(tmp_path, monkeypatch):
     path = tmp_path / "checkpoint-000000000000001.npz"
     write_archive(path, pack({"format": 0}))
 
-    def unreadable(*_: object) -> None:
+    def unreadable(*_):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr("rareclass.model.archive.check_archive", unreadable)
@@ -127,21 +122,19 @@ def test_a_checkpoint_that_cannot_be_read_now_is_not_damaged(
 
 
 @pytest.mark.parametrize("fault", [MemoryError(), OSError(errno.EMFILE, "too many open files")])
-def test_a_service_tries_again_after_a_fault_of_the_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
-) -> None:
+def test_a_service_tries_again_after_a_fault_of_the_machine(tmp_path, monkeypatch, fault):
     path, faults = tmp_path / "m.rareclass", [fault]
 
     class Served(ServedModel):
         target, columns = "y", ()
 
-        def __init__(self) -> None: ...
+        def __init__(self): ...
 
     class Live:
-        def __init__(self, served: ServedModel, name: str) -> None:
+        def __init__(self, served, name):
             self.served, self.name = served, name
 
-    def opened(_: Path) -> ServedModel:
+    def opened(_):
         if path.read_text() == "new" and faults:
             raise faults.pop()
         return Served()
@@ -165,13 +158,11 @@ def test_a_service_tries_again_after_a_fault_of_the_machine(
         (OSError(errno.EIO, "broken"), ErrorKind.UNWRITABLE),
     ],
 )
-def test_a_fault_of_the_machine_is_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, fault: Exception, kind: ErrorKind
-) -> None:
+def test_a_fault_of_the_machine_is_a_sentence(monkeypatch, fault, kind):
     with refused(kind), system_faults():
         raise fault
 
-    def fail(*_: object) -> None:
+    def fail(*_):
         raise fault
 
     monkeypatch.setattr("rareclass.opening.describe", fail)
@@ -181,7 +172,7 @@ def test_a_fault_of_the_machine_is_a_sentence(
 @pytest.mark.sampled(1)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that has no room")
 @pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["--version"]])
-def test_help_without_room_is_a_sentence(words: list[str]) -> None:
+def test_help_without_room_is_a_sentence(words):
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "rareclass", *words],
@@ -194,7 +185,7 @@ def test_help_without_room_is_a_sentence(words: list[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_other_errors_keep_their_place() -> None:
+def test_other_errors_keep_their_place():
     for fault in (FileNotFoundError(errno.ENOENT, "none"), BrokenPipeError(errno.EPIPE, "gone")):
         with pytest.raises(type(fault)), system_faults():
             raise fault

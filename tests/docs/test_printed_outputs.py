@@ -2,8 +2,6 @@
 
 import re
 import shlex
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import typer
@@ -30,7 +28,7 @@ WRITTEN = sorted([*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md"), *DOCS.glob("ref
 FORMS = ("COMMAND", "...")
 
 
-def commands_on(page: Path) -> Iterator[list[str]]:
+def commands_on(page):
     """The words of every command of ours in the blocks of a page."""
     for block in _FENCE.findall(page.read_text(encoding="utf-8")):
         for line in block.replace("\\\n", " ").split("\n"):
@@ -44,21 +42,21 @@ def commands_on(page: Path) -> Iterator[list[str]]:
 ALL = [(page, words) for page in WRITTEN for words in commands_on(page)]
 
 
-def test_there_are_commands_on_the_pages() -> None:
+def test_there_are_commands_on_the_pages():
     assert len(ALL) > 40
     assert {"tutorial", "alert-budget", "few-labels"} <= {page.stem for page in pages()}
 
 
 @pytest.mark.parametrize("page", sorted({page for page, _ in ALL}), ids=lambda page: page.stem)
-def test_every_command_is_one_that_the_command_line_takes(page: Path) -> None:
+def test_every_command_is_one_that_the_command_line_takes(page):
     command = typer.main.get_command(app)
     for each, words in ALL:
         if each == page:
             verb, *rest = words
-            command.commands[verb].make_context(verb, rest)  # type: ignore[attr-defined]
+            command.commands[verb].make_context(verb, rest)
 
 
-def test_a_block_is_commands_with_outputs() -> None:
+def test_a_block_is_commands_with_outputs():
     body = "$ rareclass fit a.csv \\\n    --out b\nSaved b\n\n$ ls\na\nb\n"
     assert commands_of(body) == [
         Shown("rareclass fit a.csv \\\n    --out b", ("Saved b", "")),
@@ -66,7 +64,7 @@ def test_a_block_is_commands_with_outputs() -> None:
     ]
 
 
-def test_outputs_are_alike_by_structure_and_not_by_digits() -> None:
+def test_outputs_are_alike_by_structure_and_not_by_digits():
     old = ["Scored 14,098 rows; 342 (2.43%) are above", "AUC  0.862  0.819 to 0.896", "Saved a.csv"]
     new = ["Scored 9 rows; 1 (2.43%) are above", "AUC  0.1  0.0 to 0.2", "Saved a.csv"]
     assert likeness(old, new) == 1.0
@@ -74,12 +72,12 @@ def test_outputs_are_alike_by_structure_and_not_by_digits() -> None:
     assert labels(["a", "  indented words"]) == set()
 
 
-def test_a_long_output_keeps_its_ends() -> None:
+def test_a_long_output_keeps_its_ends():
     assert shortened(list("abcdef"), 1, 2) == ["a", "[...]", "e", "f"]
     assert shortened(list("abcd"), 1, 2) == list("abcd")
 
 
-def test_a_page_is_written_anew(tmp_path: Path) -> None:
+def test_a_page_is_written_anew(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("A word.\n\n```console\n$ echo one; echo two\nold\n```\n")
     (tmp_path / "folder").mkdir()
@@ -92,14 +90,14 @@ def test_a_page_is_written_anew(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo(tmp_path_factory):
     return made_demo(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.mark.thorough
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
-def test_printed_outputs_are_those_of_the_code(page: Path, demo: Path, tmp_path: Path) -> None:
+def test_printed_outputs_are_those_of_the_code(page, demo, tmp_path):
     folder = start_folder(page, tmp_path, None if page.stem == "tutorial" else demo)
     fresh = tmp_path / "fresh.md"
     fresh.write_text(fresh_text(page, Terminal(folder)), encoding="utf-8")

@@ -7,7 +7,7 @@ TOP = Path(__file__).parents[2]
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
-def test_the_tests_that_show_a_promise_are_there() -> None:
+def test_the_tests_that_show_a_promise_are_there():
     named = NAMED.findall((TOP / "docs" / "reliability.md").read_text())
     assert len(named) > 20
     absent = [

@@ -10,14 +10,14 @@ from rareclass.tables.dates import DAY_FORMATS, way_in_words
 pytestmark = pytest.mark.sampled(0)
 
 
-def test_the_table_on_the_page_is_made_by_the_reader() -> None:
+def test_the_table_on_the_page_is_made_by_the_reader():
     page = PAGE.read_text(encoding="utf-8")
     made = page_with(page, tables())
     assert made == page, "run: python -m docs.site_pages.what_is_read"
     assert page.count(tables()) == 1
 
 
-def test_every_mark_and_every_format_is_in_the_table() -> None:
+def test_every_mark_and_every_format_is_in_the_table():
     rows = list(text_rows())
     assert all(mark in rows[0][0] for mark in EMPTY_MARKS)
     read = " ".join(row[1] for row in rows)

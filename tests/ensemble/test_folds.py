@@ -14,7 +14,7 @@ from rareclass.ensemble import plan
 from rareclass.ensemble.folds import ALWAYS_LEARNED, fold_numbers
 from rareclass.ensemble.training_rows import FitInput, HeldOutRows, read_training_rows
 from rareclass.errors import ErrorKind, InputError
-from rareclass.labels.two_classes import Labels, read_labels
+from rareclass.labels.two_classes import read_labels
 
 N = 40
 
@@ -40,7 +40,7 @@ def labelled(draw):
     return labels_of(y.astype(int), weight), values
 
 
-def check(number, labels: Labels, cv):
+def check(number, labels, cv):
     """Folds without a gap, each of which leaves both classes; rows that count are in one."""
     n_folds = number.max() + 1
     assert 2 <= n_folds <= cv
@@ -242,9 +242,7 @@ def test_rows_that_stand_for_copies_are_held_out_with_their_like(is_weighted):
 
 
 @pytest.mark.parametrize(("n_rare", "is_in_tenths"), [(999, False), (1000, True)])
-def test_of_many_rare_rows_two_tenths_of_many_rows_are_held_out(
-    n_rare: int, is_in_tenths: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_many_rare_rows_two_tenths_of_many_rows_are_held_out(n_rare, is_in_tenths, monkeypatch):
     y = np.arange(4000) < n_rare
     X = np.random.default_rng(0).normal(size=(4000, 2))
     given = FitInput(X, y)

@@ -4,8 +4,6 @@ A small form of `python -m benchmarks.honest`. Where labels of held-out rows rea
 first difference is .08 and the second .09.
 """
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -16,12 +14,12 @@ from rareclass.metrics import average_precision, roc_auc
 N = 3000
 
 
-def fitted(X: Any, y: Any) -> RareClassifier:
+def fitted(X, y):
     """A model of boosted trees, which make most of what an encoding gives away."""
     return RareClassifier(members=["histogram boosting"], n_jobs=1, verbose=False).fit(X, y)
 
 
-def test_words_that_know_nothing_of_the_labels_are_worth_nothing() -> None:
+def test_words_that_know_nothing_of_the_labels_are_worth_nothing():
     aucs = []
     for seed in range(3):
         held_out = fitted(*words_of_nothing(seed, N)).held_out_
@@ -30,7 +28,7 @@ def test_words_that_know_nothing_of_the_labels_are_worth_nothing() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:the values of")
-def test_codes_that_determine_each_other_are_worth_on_new_rows_what_is_said() -> None:
+def test_codes_that_determine_each_other_are_worth_on_new_rows_what_is_said():
     differences = []
     for seed, pairs in ((0, False), (1, False), (0, True), (1, True)):
         X, y = nested_codes(seed, N + 20_000, 0.03, pairs)

@@ -214,7 +214,7 @@ def test_portfolios_are_made_of_members():
     assert make_members([mine]) == [mine]
 
 
-def apart(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def apart(n, seed):
     """Rare rows lie apart from the others, and from each other."""
     rng = np.random.default_rng(seed)
     is_rare = np.arange(n) % 10 == 0

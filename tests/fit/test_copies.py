@@ -12,9 +12,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=1, max
 @given(ROWS)
 @example([(0, 0), (0, 1)])
 @example([(0, 0), (0, 1), (1, 1), (1, 1), (2, 0)])
-def test_rows_recur_where_as_many_rare_ones_equal_a_majority_row_as_equal_rare_ones_only(
-    rows: list[tuple[int, int]],
-) -> None:
+def test_rows_recur_where_as_many_rare_ones_equal_a_majority_row_as_equal_rare_ones_only(rows):
     group, code = (np.array(column) for column in zip(*rows, strict=True))
     most = np.argmax(np.bincount(code))
     beside = [{c for g, c in rows if g == k} for k, _ in rows]

@@ -2,8 +2,6 @@
 
 import datetime as dt
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,21 +13,20 @@ from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.memory_plan import plan_memory
 from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, sample_of
 from rareclass.fit.training import train
-from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
+from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.model.facts import facts_as_json
-from rareclass.rows import RowSource
 from rareclass.tables.table_file import open_table
 
 SETTINGS = FitSettings(target="y", method=RankRCMethod(0.01), folds=2)
 
 
 @pytest.fixture(autouse=True)
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_batches(monkeypatch):
     """Batches that the little tables of these tests do not fit in."""
     monkeypatch.setattr("rareclass.encoding.training_table.batch_rows_for", lambda n_columns: 130)
 
 
-def messy(path: Path, n_rows: int = 700) -> Path:
+def messy(path, n_rows=700):
     """Write every kind of column, empty cells, copies and rows without a label."""
     rng = np.random.default_rng(0)
     rare = rng.random(n_rows) < 0.1
@@ -60,7 +57,7 @@ def messy(path: Path, n_rows: int = 700) -> Path:
     return path
 
 
-def both(path: Path, settings: FitSettings = SETTINGS) -> tuple[TrainingSet, TrainingSet]:
+def both(path, settings=SETTINGS):
     disk = replace(settings, on_disk=True)
     return (
         read_training_set(open_table(path), settings),  # in memory
@@ -70,7 +67,7 @@ def both(path: Path, settings: FitSettings = SETTINGS) -> tuple[TrainingSet, Tra
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_the_rows_are_the_same(tmp_path: Path, suffix: str) -> None:
+def test_the_rows_are_the_same(tmp_path, suffix):
     memory, disk = both(messy(tmp_path / f"t{suffix}"))
     assert isinstance(disk.rows, RowsOnDisk)
     assert disk.columns == memory.columns
@@ -82,9 +79,9 @@ def test_the_rows_are_the_same(tmp_path: Path, suffix: str) -> None:
     assert disk.weight is not None
     assert memory.weight is not None
     np.testing.assert_array_equal(disk.weight, memory.weight)
-    assert disk.rows.frame().equals(memory.rows)  # type: ignore[arg-type]
+    assert disk.rows.frame().equals(memory.rows)
     chosen = np.array([3, 3, 8, 400, 601])
-    assert disk.rows[chosen].frame().equals(memory.rows[chosen])  # type: ignore[arg-type]
+    assert disk.rows[chosen].frame().equals(memory.rows[chosen])
 
 
 @pytest.mark.parametrize(
@@ -96,7 +93,7 @@ def test_the_rows_are_the_same(tmp_path: Path, suffix: str) -> None:
     ],
 )
 @pytest.mark.thorough
-def test_the_model_is_the_same(tmp_path: Path, settings: FitSettings) -> None:
+def test_the_model_is_the_same(tmp_path, settings):
     memory, disk = both(messy(tmp_path / "t.parquet"), settings)
     one, other = train(memory, settings), train(disk, replace(settings, on_disk=True))
     assert other.method == one.method
@@ -117,19 +114,16 @@ def test_the_model_is_the_same(tmp_path: Path, settings: FitSettings) -> None:
         atol=1e-9,
     )
     if one.estimate is not None:
-        assert other.estimate is not None
         assert [*other.estimate.measures] == [*one.estimate.measures]
         for name, measured in other.estimate.measures.items():
             assert measured == pytest.approx(one.estimate.measures[name], rel=1e-7)
 
 
 @pytest.mark.sampled(0)
-def test_encoded_rows_are_closed_after_their_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encoded: list[RowSource] = []
+def test_encoded_rows_are_closed_after_their_training(tmp_path, monkeypatch):
+    encoded = []
 
-    def watched(*given: Any) -> RowSource:
+    def watched(*given):
         encoded.append(encode_on_disk(*given))
         return encoded[-1]
 
@@ -143,7 +137,7 @@ def test_encoded_rows_are_closed_after_their_training(
 
 
 @pytest.mark.thorough
-def test_a_sample_for_the_encoder_is_nearly_as_good(tmp_path: Path) -> None:
+def test_a_sample_for_the_encoder_is_nearly_as_good(tmp_path):
     path = messy(tmp_path / "t.parquet", 3000)
     # Letter groups of a text column need more rows than that.
     whole_settings = replace(SETTINGS, drop=("note",))
@@ -151,8 +145,6 @@ def test_a_sample_for_the_encoder_is_nearly_as_good(tmp_path: Path) -> None:
     settings = replace(whole_settings, on_disk=True, most_sampled=900)
     disk = read_training_set(open_table(path), settings)
     one, other = train(memory, whole_settings), train(disk, settings)
-    assert one.estimate is not None
-    assert other.estimate is not None
     assert one.estimate.measures["AUC"].value > 0.75
     assert other.estimate.measures["AUC"].value > one.estimate.measures["AUC"].value - 0.01
     # Standardised as the whole is, although rare rows are more frequent in the sample.
@@ -160,15 +152,15 @@ def test_a_sample_for_the_encoder_is_nearly_as_good(tmp_path: Path) -> None:
     assert sampled.mean[0] == pytest.approx(whole.mean[0], abs=0.1 * whole.deviation[0])
 
 
-def test_rows_of_the_sample_are_written_as_the_fit_gave_them(tmp_path: Path) -> None:
+def test_rows_of_the_sample_are_written_as_the_fit_gave_them(tmp_path):
     class Fake:
         """Negative in a fit, positive after it."""
 
-        def fit_transform(self, frame, rare, weight, n_rows):  # type: ignore[no-untyped-def]
+        def fit_transform(self, frame, rare, weight, n_rows):
             self.seen = (rare, weight, n_rows)
             return -np.array(frame.to_numpy())
 
-        def transform(self, frame):  # type: ignore[no-untyped-def]
+        def transform(self, frame):
             return np.array(frame.to_numpy())
 
     n = 1000
@@ -177,7 +169,7 @@ def test_rows_of_the_sample_are_written_as_the_fit_gave_them(tmp_path: Path) -> 
     data = read_training_set(open_table(path), replace(SETTINGS, on_disk=True, most_sampled=120))
     assert isinstance(data.rows, RowsOnDisk)
     encoder, copies = Fake(), np.arange(n) % 3 + 1.0
-    X = encode_on_disk(encoder, data.rows, data.y, data.rare, copies, 0).take(slice(None))[:, 0]  # type: ignore[arg-type]
+    X = encode_on_disk(encoder, data.rows, data.y, data.rare, copies, 0).take(slice(None))[:, 0]
     np.testing.assert_array_equal(abs(X), np.arange(n) + 0.5)
     sample, stands_for = sample_of(120, data.rare, copies, 0)
     np.testing.assert_array_equal(np.flatnonzero(X < 0), sample)
@@ -189,21 +181,19 @@ def test_rows_of_the_sample_are_written_as_the_fit_gave_them(tmp_path: Path) -> 
     np.testing.assert_array_equal(weight[rare == 1], copies[data.rare])
 
 
-def test_zeros_of_both_signs_are_copies(tmp_path: Path) -> None:
+def test_zeros_of_both_signs_are_copies(tmp_path):
     pl.DataFrame({"a": [0.0, -0.0, 1.5, None, None], "y": ["u", "u", "v", "u", "u"]}).write_parquet(
         tmp_path / "t.parquet"
     )
     memory, disk = both(tmp_path / "t.parquet")
-    assert memory.weight is not None
-    assert disk.weight is not None
     assert disk.weight.tolist() == memory.weight.tolist() == [2, 1, 2]
 
 
-def test_the_same_faults_are_found(tmp_path: Path) -> None:
+def test_the_same_faults_are_found(tmp_path):
     settings = replace(SETTINGS, on_disk=True)
     path = tmp_path / "t.parquet"
 
-    def said(table: pl.DataFrame) -> str:
+    def said(table):
         table.write_parquet(path)
         with pytest.raises(InputError) as caught:
             read_training_set(open_table(path), settings)
@@ -218,16 +208,14 @@ def test_the_same_faults_are_found(tmp_path: Path) -> None:
     assert "row 334" in said(pl.DataFrame([with_infinity, labels]))
 
 
-def test_a_target_of_numbers_is_refused_before_it_fills_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_target_of_numbers_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("rareclass.encoding.training_table.MOST_LABELS", 100)
     pl.DataFrame({"x": np.arange(500) * 0.5, "y": np.arange(500)}).write_parquet(tmp_path / "t.pq")
     with pytest.raises(InputError, match="more than 100 different values"):
         read_training_set(open_table(tmp_path / "t.pq"), replace(SETTINGS, on_disk=True))
 
 
-def test_large_tables_stay_on_disk_by_themselves(tmp_path: Path) -> None:
+def test_large_tables_stay_on_disk_by_themselves(tmp_path):
     pl.DataFrame({"x": np.zeros(2_000_000), "y": np.zeros(2_000_000)}).write_parquet(
         tmp_path / "t.parquet", compression="uncompressed"
     )

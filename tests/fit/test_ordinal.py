@@ -1,8 +1,6 @@
 """Training on ordered levels: the same wherever the rows live, and measured by levels."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,8 +12,8 @@ from rareclass.errors import InputError
 from rareclass.fit.kernel_methods import OrdinalMethod
 from rareclass.fit.method import EncodedRows, TableSize, Terms
 from rareclass.fit.rows_on_disk import RowsOnDisk
-from rareclass.fit.training import Trained, terms_of, train
-from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
+from rareclass.fit.training import terms_of, train
+from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.metrics import mauc, roc_auc, vus
 from rareclass.model.decisions import LevelDecision
 from rareclass.model.evaluate import evaluate_file
@@ -33,7 +31,7 @@ SETTINGS = FitSettings(target="grade", method=OrdinalMethod(0.01, levels=WORDS),
 TERMS = Terms(folds=2, seed=0, memory=1 << 30)
 
 
-def grades(path: Path, n_rows: int = 400) -> Path:
+def grades(path, n_rows=400):
     """Write rows of which most are of the middle level, with copies and empty grades."""
     rng = np.random.default_rng(0)
     code = np.searchsorted([0.1, 0.85], rng.random(n_rows))
@@ -55,21 +53,21 @@ def grades(path: Path, n_rows: int = 400) -> Path:
     return path
 
 
-def read(path: Path, settings: FitSettings = SETTINGS) -> TrainingSet:
+def read(path, settings=SETTINGS):
     return read_training_set(open_table(path), settings)
 
 
 @pytest.fixture(scope="module")
-def grades_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def grades_file(tmp_path_factory):
     return grades(tmp_path_factory.mktemp("grades") / "t.parquet")
 
 
 @pytest.fixture(scope="module")
-def trained(grades_file: Path) -> Trained:
+def trained(grades_file):
     return train(read(grades_file), SETTINGS)
 
 
-def test_the_target_is_read_in_order(grades_file: Path) -> None:
+def test_the_target_is_read_in_order(grades_file):
     data = read(grades_file)
     assert isinstance(data.target, LevelTarget)
     assert data.target.levels == WORDS
@@ -86,9 +84,7 @@ def test_the_target_is_read_in_order(grades_file: Path) -> None:
 
 @pytest.mark.sampled(0)
 @pytest.mark.parametrize("suffix", quick(1, [".parquet", ".csv"]))
-def test_rows_on_disk_give_the_same_model(
-    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_on_disk_give_the_same_model(tmp_path, suffix, monkeypatch):
     monkeypatch.setattr("rareclass.encoding.training_table.batch_rows_for", lambda n_columns: 130)
     path, disk = grades(tmp_path / f"t{suffix}"), replace(SETTINGS, on_disk=True)
     memory_set, disk_set = read(path), read(path, disk)
@@ -103,8 +99,7 @@ def test_rows_on_disk_give_the_same_model(
     np.testing.assert_allclose(other.content.thresholds, one.content.thresholds, rtol=1e-7)
 
 
-def test_what_is_held_out_is_measured_by_levels(grades_file: Path, trained: Trained) -> None:
-    assert trained.estimate is not None
+def test_what_is_held_out_is_measured_by_levels(grades_file, trained):
     names = list(trained.estimate.measures)
     assert names == ["MAUC", "VUS", "AUC above low", "AUC above medium"]
     assert all(m.low <= m.value <= m.high for m in trained.estimate.measures.values())
@@ -117,7 +112,7 @@ def test_what_is_held_out_is_measured_by_levels(grades_file: Path, trained: Trai
     assert "n_rare" not in held
 
 
-def test_a_saved_model_is_the_same_and_says_what_it_is(tmp_path: Path, trained: Trained) -> None:
+def test_a_saved_model_is_the_same_and_says_what_it_is(tmp_path, trained):
     save_model(tmp_path / "m.rareclass", trained.content)
     loaded = load_model(tmp_path / "m.rareclass")
     assert facts_as_json(loaded.facts) == facts_as_json(trained.content.facts)
@@ -131,15 +126,13 @@ def test_a_saved_model_is_the_same_and_says_what_it_is(tmp_path: Path, trained: 
     assert isinstance(loaded.decision, LevelDecision)
 
 
-def test_a_model_without_its_levels_is_damaged(tmp_path: Path, trained: Trained) -> None:
+def test_a_model_without_its_levels_is_damaged(tmp_path, trained):
     told = {k: v for k, v in facts_as_json(trained.content.facts).items() if k != "levels"}
     with pytest.raises(ValueError, match="levels is missing"):
         facts_from_json(told)
 
 
-def test_scores_of_a_file_have_levels_and_percentiles_of_all_rows(
-    tmp_path: Path, grades_file: Path, trained: Trained
-) -> None:
+def test_scores_of_a_file_have_levels_and_percentiles_of_all_rows(tmp_path, grades_file, trained):
     scoring = score_rows(
         trained.content, grades_file, tmp_path / "s.parquet", ScoreSettings(("shop",))
     )
@@ -161,7 +154,7 @@ def test_scores_of_a_file_have_levels_and_percentiles_of_all_rows(
         )
 
 
-def test_evaluation_is_that_of_the_metrics(grades_file: Path, trained: Trained) -> None:
+def test_evaluation_is_that_of_the_metrics(grades_file, trained):
     evaluation = evaluate_file(trained.content, grades_file)
     table = pl.read_parquet(grades_file)
     labelled = table.filter(pl.col("grade").is_not_null())
@@ -187,7 +180,7 @@ def test_evaluation_is_that_of_the_metrics(grades_file: Path, trained: Trained) 
     assert plain["mean_distance_levels_alike"] == pytest.approx(np.mean(by_level))
 
 
-def test_weights_count_as_copies_in_every_measure(trained: Trained) -> None:
+def test_weights_count_as_copies_in_every_measure(trained):
     rng = np.random.default_rng(0)
     decision = trained.content.decision
     y, scores = rng.integers(0, 3, 60), rng.normal(size=60)
@@ -203,17 +196,17 @@ def test_weights_count_as_copies_in_every_measure(trained: Trained) -> None:
         assert measure["value"] == pytest.approx(copied["measures"][name]["value"])
 
 
-def decided_by(thresholds: list[float], levels: tuple[str, ...] = WORDS) -> LevelDecision:
+def decided_by(thresholds, levels=WORDS):
     return LevelDecision(LevelFacts("grade", levels), np.array(thresholds))
 
 
-def test_a_score_at_a_threshold_is_of_the_level_below() -> None:
+def test_a_score_at_a_threshold_is_of_the_level_below():
     decision = decided_by([0.0, 1.0])
     assert decision.decide(np.array([-1.0, 0.0, 0.5, 1.0, 1.5])).tolist() == [0, 0, 1, 1, 2]
     assert decision.rules() == ["Levels by score: low up to 0, medium up to 1, high above"]
 
 
-def test_levels_that_are_never_called_are_named() -> None:
+def test_levels_that_are_never_called_are_named():
     lines = decided_by([-np.inf, 0.5]).rules()
     assert lines[0] == "Levels by score: medium up to 0.5, high above"
     assert "Levels that no score is called" in lines[1]
@@ -222,7 +215,7 @@ def test_levels_that_are_never_called_are_named() -> None:
     assert decided_by([-np.inf, np.inf]).rules()[0] == "Levels by score: medium"
 
 
-def test_labels_of_a_new_file() -> None:
+def test_labels_of_a_new_file():
     decision = decided_by([0.0, 1.0])
     labels = pl.Series(["HIGH", None, "low", "medium"])
     assert decision.codes(labels, "new.csv").tolist() == [2, -1, 0, 1]
@@ -236,7 +229,7 @@ def test_labels_of_a_new_file() -> None:
 
 
 @pytest.mark.sampled(0)
-def test_lam_is_chosen_on_mauc_once_and_kept(grades_file: Path, monkeypatch: Any) -> None:
+def test_lam_is_chosen_on_mauc_once_and_kept(grades_file, monkeypatch):
     lams = (4.0, 0.01, 1e-6)
     monkeypatch.setattr("rareclass.fit.kernel_methods.PAPER_LAMS", lams)
     settings = replace(SETTINGS, method=OrdinalMethod(levels=WORDS))
@@ -248,7 +241,7 @@ def test_lam_is_chosen_on_mauc_once_and_kept(grades_file: Path, monkeypatch: Any
     assert "chosen by cross-validation" in " ".join(outcome.summary)
 
 
-def test_a_level_of_one_row_stays_in_training(tmp_path: Path) -> None:
+def test_a_level_of_one_row_stays_in_training(tmp_path):
     table = pl.DataFrame({"x": np.arange(120) % 37 + 0.5, "grade": np.arange(120) % 37 // 13})
     table = table.with_columns(grade=pl.when(pl.int_range(120) == 7).then(9).otherwise("grade"))
     table.write_csv(tmp_path / "t.csv")
@@ -259,7 +252,7 @@ def test_a_level_of_one_row_stays_in_training(tmp_path: Path) -> None:
     assert len(outcome.content.thresholds) == 3
 
 
-def test_too_few_rows_for_folds(tmp_path: Path) -> None:
+def test_too_few_rows_for_folds(tmp_path):
     table = pl.DataFrame({"x": np.arange(30) + 0.25, "grade": [0] * 28 + [1, 2]})
     table.write_csv(tmp_path / "t.csv")
     settings = replace(SETTINGS, method=OrdinalMethod(), target="grade")
@@ -272,35 +265,35 @@ def test_too_few_rows_for_folds(tmp_path: Path) -> None:
     assert not facts_as_json(outcome.content.facts)["lam_chosen_by_cross_validation"]
 
 
-def test_folds_have_rows_of_two_levels() -> None:
+def test_folds_have_rows_of_two_levels():
     assert terms_of(np.array([0] * 9 + [1] * 3 + [2], np.int16), FitSettings()).folds == 3
     assert terms_of(np.array([0] * 9 + [2], np.int16), FitSettings()).folds == 1
 
 
-def rows_of_levels() -> EncodedRows:
+def rows_of_levels():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [100, 15, 5]).astype(np.int16)
     return EncodedRows(rng.normal(size=(120, 2)) + y[:, None], y, None, n_codes=4)
 
 
-def test_too_little_memory_is_refused() -> None:
+def test_too_little_memory_is_refused():
     with pytest.raises(InputError, match="20 distinct rows outside the majority level") as caught:
         OrdinalMethod(0.1).fit(rows_of_levels(), TERMS._replace(memory=1 << 16), [])
     assert "mibc" not in str(caught.value)
 
 
-def test_a_level_that_rows_lack_has_thresholds() -> None:
+def test_a_level_that_rows_lack_has_thresholds():
     model = OrdinalMethod(0.1).fit(rows_of_levels(), TERMS, [])
     assert len(model.thresholds_) == 3
     assert (model.thresholds_[:-1] <= model.thresholds_[1:]).all()
 
 
-def test_a_rare_class_cannot_be_named(grades_file: Path) -> None:
+def test_a_rare_class_cannot_be_named(grades_file):
     with pytest.raises(InputError, match="--positive high names a rare class"):
         read(grades_file, replace(SETTINGS, positive="high"))
 
 
-def test_it_says_when_it_will_take_long() -> None:
+def test_it_says_when_it_will_take_long():
     size = TableSize(n_rows=500_000, n_rare=2_000, n_columns=40, is_sparse=False)
     terms = Terms(folds=5, seed=0, memory=2 << 30)
     assert OrdinalMethod().outlook(size, terms) == ""
@@ -309,7 +302,7 @@ def test_it_says_when_it_will_take_long() -> None:
     assert "mibc" not in said
 
 
-def test_categories_tell_each_level_from_those_below() -> None:
+def test_categories_tell_each_level_from_those_below():
     n = 600
     rng = np.random.default_rng(0)
     shop = rng.integers(0, 50, n)
@@ -329,7 +322,7 @@ def test_categories_tell_each_level_from_those_below() -> None:
     TableEncoder([column]).fit_transform(frame, np.where(np.arange(n) == 5, 9, y))
 
 
-def test_the_row_of_a_wrong_label_is_that_of_the_file(tmp_path: Path) -> None:
+def test_the_row_of_a_wrong_label_is_that_of_the_file(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,grade\n" + "1.5,low\n2.5,\n" * 20 + "0.5,hihg\n3.5,high\n")
     for on_disk in (False, True):
@@ -343,7 +336,7 @@ def test_the_row_of_a_wrong_label_is_that_of_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled(0)
-def test_wine(tmp_path: Path) -> None:
+def test_wine(tmp_path):
     table = pl.read_parquet(real_file("wine_quality.parquet")).drop("target")
     table = table.sample(1500, shuffle=True, seed=0)
     table[:900].write_parquet(tmp_path / "train.parquet")
@@ -355,7 +348,6 @@ def test_wine(tmp_path: Path) -> None:
         facts_as_json(outcome.content.facts)["levels"]
     )
     assert facts_as_json(outcome.content.facts)["majority_level"] == "6"
-    assert outcome.estimate is not None
     # Scores of rows held out are those of rows never seen.
     fresh = evaluate_file(outcome.content, tmp_path / "new.csv").estimate.measures["MAUC"]
     held = outcome.estimate.measures["MAUC"]

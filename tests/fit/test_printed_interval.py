@@ -1,7 +1,5 @@
 """Intervals of a training: those of the held-out rows, wider by what other training rows change."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -11,15 +9,14 @@ from scipy.special import expit, logit
 
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.kernel_methods import RankRCMethod
-from rareclass.fit.method import Method
-from rareclass.fit.training import Trained, train
+from rareclass.fit.training import train
 from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.metrics import interval
 from rareclass.metrics.intervals import Interval, widened
 from rareclass.tables.table_file import open_table
 
 
-def trained(folder: Path, method: Method) -> Trained:
+def trained(folder, method):
     """A model of 400 rows, a tenth of them rare."""
     rng = np.random.default_rng(0)
     y = np.arange(400) % 10 == 0
@@ -37,14 +34,10 @@ def trained(folder: Path, method: Method) -> Trained:
         (RankRCMethod(0.01), 1.0 + 100 / 300),  # a quarter of the rows held out
     ],
 )
-def test_intervals_allow_for_other_training_rows(
-    tmp_path: Path, method: Method, ratio: float
-) -> None:
+def test_intervals_allow_for_other_training_rows(tmp_path, method, ratio):
     """By the formula of Nadeau and Bengio, ``sqrt(1 + n_tested / n_train)`` on the logit scale."""
     found = trained(tmp_path, method)
     held_out, estimate = found.content.held_out, found.estimate
-    assert held_out is not None
-    assert estimate is not None
     rows = held_out.y == 1, held_out.scores, held_out.weight
     for name, measure in (("AUC", "roc_auc"), ("average precision", "average_precision")):
         value, *ends = interval(measure, *rows)
@@ -55,9 +48,7 @@ def test_intervals_allow_for_other_training_rows(
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).map(sorted), st.floats(1.0, 3.0))
-def test_a_wider_interval_holds_the_narrower_one_and_stays_a_share(
-    ends: list[float], factor: float
-) -> None:
+def test_a_wider_interval_holds_the_narrower_one_and_stays_a_share(ends, factor):
     low, value, high = ends
     found = widened(Interval(value, low, high), factor)
     assert 0.0 <= found.low <= low + 1e-12

@@ -1,7 +1,6 @@
 """Training: copies, and what is refused beforehand."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,14 +11,13 @@ from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import EncodedRows, Terms
 from rareclass.fit.mibc_method import MIBCMethod
 from rareclass.fit.training import train
-from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
+from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.model.facts import facts_as_json
-from rareclass.moments import MIBC
 from rareclass.tables import TableWarning
 from rareclass.tables.table_file import open_table
 
 
-def noise(path: Path, n_copies: int) -> Path:
+def noise(path, n_copies):
     """Write 1,000 rows of noise; each of the 20 rare ones stands there `n_copies` times."""
     generator = np.random.default_rng(0)
     X = generator.normal(size=(1000, 4)).round(6)
@@ -39,14 +37,14 @@ def noise(path: Path, n_copies: int) -> Path:
     return path
 
 
-def read(path: Path, **settings: object) -> TrainingSet:
+def read(path, **settings):
     target = None if path.suffix == ".svmlight" else "y"
-    return read_training_set(open_table(path), FitSettings(target=target, **settings))  # type: ignore[arg-type]
+    return read_training_set(open_table(path), FitSettings(target=target, **settings))
 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", [".csv", ".svmlight"])
-def test_copied_rare_rows_do_not_flatter_the_estimate(tmp_path: Path, suffix: str) -> None:
+def test_copied_rare_rows_do_not_flatter_the_estimate(tmp_path, suffix):
     data = read(noise(tmp_path / f"t{suffix}", 3))
     # Fewer than a tenth of the rows.
     assert data.n_copies == 40
@@ -55,29 +53,27 @@ def test_copied_rare_rows_do_not_flatter_the_estimate(tmp_path: Path, suffix: st
     assert data.weight is not None
     np.testing.assert_array_equal(data.weight, np.where(data.rare, 3, 1))
     trained = train(data, FitSettings(target="y", method=RankRCMethod(0.01)))
-    assert trained.estimate is not None
     assert trained.estimate.measures["AUC"].value < 0.8
     assert any("only 5 of the 15 rare rows held out are distinct" in note for note in trained.notes)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".svmlight"])
-def test_without_copies_nothing_is_weighed(tmp_path: Path, suffix: str) -> None:
+def test_without_copies_nothing_is_weighed(tmp_path, suffix):
     data = read(noise(tmp_path / f"t{suffix}", 1))
     assert (data.n_copies, data.weight) == (0, None)
     dropped = read(noise(tmp_path / f"t{suffix}", 3), weigh_copies=False)
     assert (dropped.n_copies, dropped.weight, dropped.rare.sum()) == (40, None, 20)
 
 
-def test_rows_of_both_classes_stay_two(tmp_path: Path) -> None:
+def test_rows_of_both_classes_stay_two(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,y\n" + "1.5,0\n" * 8 + "1.5,1\n" * 2 + "2.5,0\n" + "3.5,1\n" * 3)
     data = read(path)
     assert data.rare.tolist() == [False, True, False, True]
-    assert data.weight is not None
     assert data.weight.tolist() == [8, 2, 1, 3]
 
 
-def test_labels_are_not_told_apart_by_case(tmp_path: Path) -> None:
+def test_labels_are_not_told_apart_by_case(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y\n" + "".join(f"{k}.5,{'aAb'[k % 3]}\n" for k in range(30)))
     with pytest.warns(TableWarning):
@@ -85,23 +81,21 @@ def test_labels_are_not_told_apart_by_case(tmp_path: Path) -> None:
     assert data.rare.sum() == data.target.n_rare == 20
 
 
-def test_parquet_categories_keep_the_label_none(tmp_path: Path) -> None:
+def test_parquet_categories_keep_the_label_none(tmp_path):
     labels = pl.Series("y", ["none", "x", "x"] * 10, dtype=pl.Categorical)
     pl.DataFrame({"x": np.arange(30) + 0.5, "y": labels}).write_parquet(tmp_path / "t.parquet")
     data = read(tmp_path / "t.parquet")
     assert (data.target.rare_class.label, data.target.n_rare, data.n_unlabelled) == ("none", 10, 0)
 
 
-def test_too_little_kernel_memory_is_refused(tmp_path: Path) -> None:
+def test_too_little_kernel_memory_is_refused(tmp_path):
     data = read(noise(tmp_path / "t.csv", 1))
     with pytest.raises(InputError, match="Raise --memory"):
         train(data, FitSettings(target="y", method=RankRCMethod(), kernel_memory=1 << 20))
 
 
-def test_a_mistake_of_the_program_is_not_called_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
+def test_a_mistake_of_the_program_is_not_called_memory(tmp_path, monkeypatch):
+    def fail(*_, **__):
         raise ValueError("a bug")
 
     data = read(noise(tmp_path / "t.csv", 1))
@@ -110,7 +104,7 @@ def test_a_mistake_of_the_program_is_not_called_memory(
         train(data, FitSettings(target="y", method=RankRCMethod()))
 
 
-def few(path: Path, n_rare: int, n_rest: int = 120) -> Path:
+def few(path, n_rare, n_rest=120):
     """Write rows of which few are rare, two of a customer."""
     generator = np.random.default_rng(1)
     rare = np.arange(n_rare + n_rest) % ((n_rare + n_rest) // n_rare) == 1
@@ -124,13 +118,11 @@ def few(path: Path, n_rare: int, n_rest: int = 120) -> Path:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("groups", [None, "customer"])
-def test_few_rare_rows_are_held_out_in_turn(
-    tmp_path: Path, groups: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_rare_rows_are_held_out_in_turn(tmp_path, groups, monkeypatch):
     seen = []
     fit = MIBCMethod.fit
 
-    def watched(method: MIBCMethod, rows: EncodedRows, terms: Terms, notes: list[str]) -> MIBC:
+    def watched(method, rows, terms, notes):
         seen.append(rows)
         return fit(method, rows, terms, notes)
 
@@ -147,9 +139,7 @@ def test_few_rare_rows_are_held_out_in_turn(
     metadata, held_out = facts_as_json(trained.content.facts), trained.content.held_out
     how = "cross-fitting" if groups is None else "cross-fitting by group"
     assert metadata["estimated_by"] == how
-    assert trained.estimate is not None
     assert trained.estimate.n_rare == 6
-    assert held_out is not None
     assert held_out.y.tolist() == data.y.tolist()
     whole, *parts = seen
     assert len(whole.y) == len(data.y)
@@ -167,7 +157,7 @@ def test_few_rare_rows_are_held_out_in_turn(
     assert facts_as_json(trained.content.facts)["trained_on_all_rows"]
 
 
-def test_held_out_rows_are_as_asked_for_and_where_rare_rows_are_many(tmp_path: Path) -> None:
+def test_held_out_rows_are_as_asked_for_and_where_rare_rows_are_many(tmp_path):
     method = MIBCMethod(1.0)
     settings = FitSettings(target="y", drop=("customer",), method=method)
     data = read_training_set(open_table(few(tmp_path / "t.csv", 6)), settings)
@@ -180,14 +170,14 @@ def test_held_out_rows_are_as_asked_for_and_where_rare_rows_are_many(tmp_path: P
 
 
 @pytest.fixture
-def few_rows_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_rows_choose(monkeypatch):
     for name, value in {
         "SEARCH_ROWS": 400, "SEARCH_WIDTHS": (0.7, 1.4), "SEARCH_LAMS": (0.1, 0.001),
     }.items():  # fmt: skip
         monkeypatch.setattr(f"rareclass.fit.kernel_methods.{name}", value)
 
 
-def test_of_many_rows_a_part_chooses_width_and_lam(tmp_path: Path, few_rows_choose: None) -> None:
+def test_of_many_rows_a_part_chooses_width_and_lam(tmp_path, few_rows_choose):
     data = read(noise(tmp_path / "t.csv", 1))
     trained = train(data, FitSettings(target="y", method=RankRCMethod()))
     found = facts_as_json(trained.content.facts)
@@ -214,9 +204,7 @@ def test_of_many_rows_a_part_chooses_width_and_lam(tmp_path: Path, few_rows_choo
         (RankRCMethod(0.01, width=2.5), "given"),
     ],
 )
-def test_what_is_given_is_not_chosen(
-    tmp_path: Path, few_rows_choose: None, method: RankRCMethod, said: str
-) -> None:
+def test_what_is_given_is_not_chosen(tmp_path, few_rows_choose, method, said):
     trained = train(read(noise(tmp_path / "t.csv", 1)), FitSettings(target="y", method=method))
     found = facts_as_json(trained.content.facts)
     assert not found["width_chosen_by_cross_validation"]
@@ -229,7 +217,7 @@ def test_what_is_given_is_not_chosen(
 
 @pytest.mark.filterwarnings("ignore:column 'who' holds whole numbers that are too long")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_groups_named_by_long_numbers_are_told_apart(tmp_path: Path, suffix: str) -> None:
+def test_groups_named_by_long_numbers_are_told_apart(tmp_path, suffix):
     path, k = tmp_path / f"t.{suffix}", np.arange(90)
     table = pl.DataFrame({"x": k % 7, "who": 2**60 + k // 3, "y": (k % 5 == 0).astype(int)})
     getattr(table, f"write_{suffix}")(path)
@@ -240,7 +228,7 @@ def test_groups_named_by_long_numbers_are_told_apart(tmp_path: Path, suffix: str
     assert [column.name for column in data.columns if column.is_used] == ["x"]
 
 
-def test_rows_of_a_group_stay_together_where_a_part_chooses(few_rows_choose: None) -> None:
+def test_rows_of_a_group_stay_together_where_a_part_chooses(few_rows_choose):
     rng = np.random.default_rng(0)
     y = (np.arange(900) % 15 == 0).astype(np.int16)
     X = rng.normal(size=(900, 2)) + 2 * y[:, None]

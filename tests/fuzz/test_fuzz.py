@@ -4,16 +4,14 @@
 """
 
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from fuzz import bases, changed_archives
-from fuzz.changed_archives import Members, archive_of, array_of, members_of, npy, with_header
-from fuzz.outcome import Outcome, outcome_of
+from fuzz.changed_archives import archive_of, array_of, members_of, npy, with_header
+from fuzz.outcome import outcome_of
 from fuzz.targets import all_targets, run_case
 from made_models import made_model
 from rareclass.encoding.encoders import TypedColumns
@@ -26,7 +24,7 @@ from rareclass.tables.table_file import open_table
 
 
 @pytest.fixture(scope="session")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sound(tmp_path_factory):
     """Sound files, and a model of rankrc."""
     folder = tmp_path_factory.mktemp("sound")
     bases.make_tables(folder)
@@ -34,21 +32,21 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def tried(folder: Path, name: str, number: int) -> Outcome:
+def tried(folder, name, number):
     case = all_targets()[name].case(folder, number)
     outcome = outcome_of(lambda: run_case(case))
     assert not outcome.is_fault, f"{name} {number} ({case.what}): {outcome.kind}: {outcome.detail}"
     return outcome
 
 
-def model_with(sound: Path, here: Path, change: Callable[[Members], None]) -> Path:
+def model_with(sound, here, change):
     members = members_of((sound / "rankrc.rareclass").read_bytes())
     change(members)
     (here / "m.rareclass").write_bytes(archive_of(members))
     return here / "m.rareclass"
 
 
-def array_named(members: Members, shape: tuple[int, ...]) -> str:
+def array_named(members, shape):
     """An array of this shape: names are numbers that change with each run."""
     names = changed_archives.arrays_in(members)
     return next(name for name in names if array_of(members[name]).shape == shape)
@@ -56,36 +54,36 @@ def array_named(members: Members, shape: tuple[int, ...]) -> str:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", bases.MODELS)
-def test_every_model_that_is_changed_can_be_made(sound: Path, kind: str) -> None:
+def test_every_model_that_is_changed_can_be_made(sound, kind):
     assert bases.make_model(sound, kind).exists()
 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("number", [0, 1, 2, 4])
-def test_changed_models(sound: Path, number: int) -> None:
+def test_changed_models(sound, number):
     tried(sound, "model rankrc", number)
 
 
 @pytest.mark.parametrize("name", ["rows csv score", "rows jsonl score", "rows parquet score"])
-def test_changed_rows(sound: Path, name: str) -> None:
+def test_changed_rows(sound, name):
     for number in range(2):
         tried(sound, name, number)
 
 
 @pytest.mark.sampled(0)
-def test_strange_commands(sound: Path) -> None:
+def test_strange_commands(sound):
     for number in range(5):
         tried(sound, "command line", number)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", list(all_targets()))
-def test_every_target(sound: Path, name: str) -> None:
+def test_every_target(sound, name):
     for number in range(40):
         tried(sound, name, number)
 
 
-def test_what_a_model_cannot_know_of_its_columns_is_damage_of_its_file(tmp_path: Path) -> None:
+def test_what_a_model_cannot_know_of_its_columns_is_damage_of_its_file(tmp_path):
     model = SimpleNamespace(outside=None, statistics_=SimpleNamespace(summaries=None))
     content = made_model(TypedColumns([]), model, target="y", file=tmp_path / "m.rareclass")
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
@@ -94,10 +92,8 @@ def test_what_a_model_cannot_know_of_its_columns_is_damage_of_its_file(tmp_path:
 
 
 @pytest.mark.parametrize("shape", [(2**40,), (10**6, 10**6), (-1,), (3,), ()])
-def test_an_array_that_says_it_is_larger_than_it_is(
-    sound: Path, tmp_path: Path, shape: tuple[int, ...]
-) -> None:
-    def change(members: Members) -> None:
+def test_an_array_that_says_it_is_larger_than_it_is(sound, tmp_path, shape):
+    def change(members):
         name = array_named(members, (160,))
         members[name] = with_header(members[name], shape=shape)
 
@@ -106,12 +102,12 @@ def test_an_array_that_says_it_is_larger_than_it_is(
         load_model(path)
 
 
-def _swap(members: Members) -> None:
+def _swap(members):
     one, other = changed_archives.arrays_in(members)[:2]
     members[one], members[other] = members[other], members[one]
 
 
-def test_parts_exchanged_since_the_file_was_written(sound: Path, tmp_path: Path) -> None:
+def test_parts_exchanged_since_the_file_was_written(sound, tmp_path):
     path = model_with(sound, tmp_path, lambda members: None)
     seal(path)
     check_archive(path)
@@ -124,21 +120,21 @@ def test_parts_exchanged_since_the_file_was_written(sound: Path, tmp_path: Path)
         check_archive(path)
 
 
-def landmarks_in(members: Members) -> str:
+def landmarks_in(members):
     return next(n for n in changed_archives.arrays_in(members) if ".landmarks_" in n)
 
 
-def _with_nan(members: Members) -> None:
+def _with_nan(members):
     name = landmarks_in(members)
     members[name] = npy(np.full_like(array_of(members[name]), np.nan))
 
 
-def _shorter(members: Members) -> None:
+def _shorter(members):
     name = landmarks_in(members)
     members[name] = npy(array_of(members[name])[:-1])
 
 
-def _outside(members: Members) -> None:
+def _outside(members):
     members["../../evil.npy"] = npy(np.zeros(3))
 
 
@@ -150,14 +146,12 @@ def _outside(members: Members) -> None:
         (_outside, "the strange name"),
     ],
 )
-def test_what_a_model_cannot_be(
-    sound: Path, tmp_path: Path, change: Callable[[Members], None], said: str
-) -> None:
+def test_what_a_model_cannot_be(sound, tmp_path, change, said):
     with pytest.raises(InputError, match=said):
         load_model(model_with(sound, tmp_path, change))
 
 
-def test_a_member_that_says_it_is_larger_than_any_that_fits(sound: Path, tmp_path: Path) -> None:
+def test_a_member_that_says_it_is_larger_than_any_that_fits(sound, tmp_path):
     path = model_with(sound, tmp_path, lambda members: None)
     data = bytearray(path.read_bytes())
     place = data.rindex(b"PK\x01\x02") + 24  # of the unpacked size, in the last entry
@@ -167,7 +161,7 @@ def test_a_member_that_says_it_is_larger_than_any_that_fits(sound: Path, tmp_pat
         load_model(path)
 
 
-def _stump() -> TreeSum:
+def _stump():
     arrays = ([0, 1, 0, 0, 0], [0.5, 1, 0, 0, 0], [1, 2, -1, -1, -1], [4, 3, -1, -1, -1])
     missing, value = [True] * 5, [0.0, 0.0, 1.0, 2.0, 3.0]
     return TreeSum.of([Tree(*map(np.array, (*arrays, missing, value)))])
@@ -177,7 +171,7 @@ def _stump() -> TreeSum:
     ("name", "value"),
     [("left", 10**6), ("left", 0), ("right", -900), ("feature", -1), ("start", 7)],
 )
-def test_trees_that_would_be_left(name: str, value: int) -> None:
+def test_trees_that_would_be_left(name, value):
     trees = _stump()
     trees.check_parts()
     array = getattr(trees, name)
@@ -186,6 +180,6 @@ def test_trees_that_would_be_left(name: str, value: int) -> None:
         trees.check_parts()
 
 
-def test_trees_that_look_beyond_a_row() -> None:
+def test_trees_that_look_beyond_a_row():
     with pytest.raises(ValueError, match="rows have 1 features"):
         _stump().scores(np.zeros((3, 1)))

@@ -25,7 +25,7 @@ def test_the_average_is_the_mean_over_cases_with_ties(rows, ratio):
     assert recorded == pytest.approx(average_precision(y, scores))
 
 
-def planted(share: float, apart: float, seed: int):
+def planted(share, apart, seed):
     """Cases of which a share lost its label, scores, a threshold, and the true labels."""
     rng = np.random.default_rng(seed)
     true = np.arange(6_000) < 300

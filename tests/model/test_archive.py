@@ -1,7 +1,6 @@
 """Names that parts of a model file may have, and what is told of those that cannot be read."""
 
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +21,7 @@ from rareclass.model.archive import DamagedArchiveError, check_archive, in_brief
         ("a\tb", False),
     ],
 )
-def test_names_of_parts_are_plain_and_short(tmp_path: Path, name: str, is_plain: bool) -> None:
+def test_names_of_parts_are_plain_and_short(tmp_path, name, is_plain):
     path = tmp_path / "m.rareclass"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(name, b"")
@@ -42,5 +41,5 @@ def test_names_of_parts_are_plain_and_short(tmp_path: Path, name: str, is_plain:
         (ValueError("a" * 300), "a" * 200),
     ],
 )
-def test_an_error_is_told_by_its_first_line_or_its_type(error: Exception, told: str) -> None:
+def test_an_error_is_told_by_its_first_line_or_its_type(error, told):
     assert in_brief(error).strip() == told

@@ -15,7 +15,7 @@ from rareclass.model.facts import RareClassFacts
 
 @draws(40)
 @given(st.integers(0, 10_000), st.integers(3, 60), st.integers(1, 60))
-def test_rows_are_counted_as_one_by_one(seed: int, n_rest: int, n_rare: int) -> None:
+def test_rows_are_counted_as_one_by_one(seed, n_rest, n_rare):
     rng = np.random.default_rng(seed)
     rare = np.repeat([False, True], [n_rest, n_rare])
     scores = rng.integers(0, 9, len(rare)) + 2.0 * rare
@@ -49,9 +49,7 @@ def test_rows_are_counted_as_one_by_one(seed: int, n_rest: int, n_rare: int) -> 
 
 @draws(20)
 @given(st.integers(0, 10_000), st.integers(1, 60), st.integers(1, 60))
-def test_counts_at_the_threshold_have_the_intervals_of_the_table(
-    seed: int, n_rest: int, n_rare: int
-) -> None:
+def test_counts_at_the_threshold_have_the_intervals_of_the_table(seed, n_rest, n_rare):
     rng = np.random.default_rng(seed)
     rare = np.repeat([False, True], [n_rest, n_rare])
     scores = rng.integers(0, 9, len(rare)) + 2.0 * rare
@@ -69,7 +67,7 @@ def test_counts_at_the_threshold_have_the_intervals_of_the_table(
             assert counts[name] is intervals[name] is None
 
 
-def test_losses_are_those_of_scikit_learn() -> None:
+def test_losses_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     rare, p = rng.random(500) < 0.1, rng.uniform(0.01, 0.6, 500)
     quality = probability_quality(rare, p, 0.1)

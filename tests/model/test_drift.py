@@ -49,7 +49,7 @@ MOVED = st.builds(
 )
 
 
-def held_out(n_alerts: int, n_rows: int, copies: int = 1) -> ScoredRows:
+def held_out(n_alerts, n_rows, copies=1):
     scores = (np.arange(n_rows) < n_alerts).astype(float)
     weight = None if copies == 1 else np.full(n_rows, float(copies))
     return ScoredRows(np.zeros(n_rows, np.int16), scores, weight)
@@ -57,7 +57,7 @@ def held_out(n_alerts: int, n_rows: int, copies: int = 1) -> ScoredRows:
 
 @draws(40)
 @given(st.lists(MOVED, min_size=2, max_size=8))
-def test_columns_that_moved_most_come_first(columns: list[ColumnDrift]) -> None:
+def test_columns_that_moved_most_come_first(columns):
     verdicts = ["absent", "moved far", "moved", "steady", ""]
     for one, other in pairwise(worst_first(columns)):
         places = verdicts.index(one.verdict), verdicts.index(other.verdict)
@@ -68,9 +68,7 @@ def test_columns_that_moved_most_come_first(columns: list[ColumnDrift]) -> None:
 
 
 @given(MOVED, st.none() | st.just(column_drift.IndexByChance.of([2] * 10, [100] * 10, 0.001)))
-def test_plain_data_have_what_is_known(
-    column: ColumnDrift, chance: column_drift.IndexByChance | None
-) -> None:
+def test_plain_data_have_what_is_known(column, chance):
     column = replace(column, chance=chance)
     assert column.as_plain_data() == {
         "column": "a",
@@ -84,7 +82,7 @@ def test_plain_data_have_what_is_known(
 
 
 @given(MOVED)
-def test_words_tell_the_shares_that_changed(column: ColumnDrift) -> None:
+def test_words_tell_the_shares_that_changed(column):
     now, before = (each or 0.0 for each in (column.missing_now, column.missing_before))
     assert ("empty" in column.words) == (not column.is_absent and abs(now - before) >= 0.01)
     if "empty" in column.words:
@@ -98,9 +96,7 @@ def test_words_tell_the_shares_that_changed(column: ColumnDrift) -> None:
     st.floats(0.01, 0.99),
     st.sampled_from([0.2, 0.05, 0.01, 0.001]),
 )
-def test_the_index_by_chance_is_exceeded_as_rarely_as_is_said(
-    both: list[int], share: float, level: float
-) -> None:
+def test_the_index_by_chance_is_exceeded_as_rarely_as_is_said(both, share, level):
     """All draws of the new rows from those of both samples, one by one."""
     n, every = min(max(round(share * sum(both)), 1), sum(both) - 1), np.array(both)
     draws = [np.array(k) for k in product(*(range(m + 1) for m in both)) if sum(k) == n]
@@ -118,16 +114,15 @@ def test_the_index_by_chance_is_exceeded_as_rarely_as_is_said(
 
 @pytest.mark.parametrize("n_bins", [2, 11])
 @pytest.mark.parametrize("n", [9_900, 10_100])
-def test_of_very_many_rows_the_index_by_chance_is_that_of_chi_squared(n: int, n_bins: int) -> None:
+def test_of_very_many_rows_the_index_by_chance_is_that_of_chi_squared(n, n_bins):
     """On both sides of the number of rows from which on it is taken for granted."""
     rows = np.full(n_bins, n / n_bins)
     found = column_drift.IndexByChance.of(rows, rows, 0.001).index
     assert found == pytest.approx(stats.chi2.isf(0.001, n_bins - 1) * 2 / n, rel=0.04)
 
 
-def test_alert_rate_has_intervals_within_the_exact_ones() -> None:
+def test_alert_rate_has_intervals_within_the_exact_ones():
     rate = alert_rate(held_out(20, 1000), 0.5, 8, 100)
-    assert rate is not None
     for own, hits, trials in ((rate.found, 8, 100), (rate.expected, 20, 1000)):
         exact = stats.binomtest(hits, trials).proportion_ci(0.95, "exact")
         assert exact.low < own.low < own.value == hits / trials < own.high < exact.high
@@ -136,22 +131,19 @@ def test_alert_rate_has_intervals_within_the_exact_ones() -> None:
     assert alert_rate(None, 0.5, 8, 100) is None
 
 
-def test_equal_weights_tell_no_more_than_none() -> None:
+def test_equal_weights_tell_no_more_than_none():
     plain, weighted = (alert_rate(held_out(20, 1000, k), 0.5, 2, 100) for k in (1, 7))
-    assert plain is not None
-    assert weighted is not None
     np.testing.assert_allclose(weighted.expected, plain.expected, rtol=1e-12)
     assert not weighted.differs
 
 
-def test_a_rate_that_differs_by_little_is_not_far() -> None:
+def test_a_rate_that_differs_by_little_is_not_far():
     rate = alert_rate(held_out(2000, 100_000), 0.5, 3000, 100_000)
-    assert rate is not None
     assert rate.differs
     assert not rate.is_far
 
 
-def seen_with(outside: int, unseen: int) -> InputSummary:
+def seen_with(outside, unseen):
     """Cells of two columns of which nothing but their names is known."""
     seen = InputSummary(n_rows=200, n_columns=4)
     seen.outside.update({"a": outside})
@@ -162,7 +154,7 @@ def seen_with(outside: int, unseen: int) -> InputSummary:
     return seen
 
 
-def test_the_worst_column_comes_first_and_shares_are_of_rows() -> None:
+def test_the_worst_column_comes_first_and_shares_are_of_rows():
     drift = drift_of(seen_with(10, 30), None)
     assert [each[:3] for each in drift.columns] == [("b", 30, 0.15), ("a", 10, 0.05)]
     assert drift.share == 40 / 800
@@ -172,14 +164,14 @@ def test_the_worst_column_comes_first_and_shares_are_of_rows() -> None:
     assert drift_of(InputSummary(n_rows=5, n_columns=2), None).columns == []
 
 
-def test_strict_refuses_above_a_tenth_of_a_column_only() -> None:
+def test_strict_refuses_above_a_tenth_of_a_column_only():
     refuse_drift(drift_of(seen_with(20, 20), None), "new.csv")
     with refused(ErrorKind.REFUSED, column="b"):
         refuse_drift(drift_of(seen_with(20, 21), None), "new.csv")
 
 
 @pytest.mark.parametrize("n_far", [1, 2, 3])
-def test_strict_names_one_column_and_counts_the_others(n_far: int) -> None:
+def test_strict_names_one_column_and_counts_the_others(n_far):
     far = [ColumnDrift(name, "number", is_absent=True) for name in "abc"[:n_far]]
     with refused(ErrorKind.REFUSED, column="a") as caught:
         refuse_drift(Drift([], 0.0, None, tuple(far)), "new.csv")
@@ -187,14 +179,14 @@ def test_strict_names_one_column_and_counts_the_others(n_far: int) -> None:
     assert counted == ([] if n_far == 1 else [str(n_far - 1)])
 
 
-def test_a_column_has_moved_from_the_index_on_that_the_reports_name() -> None:
+def test_a_column_has_moved_from_the_index_on_that_the_reports_name():
     somewhat, far = column_drift.MOVED, column_drift.MOVED_FAR
     for index, verdict in ((somewhat - 1e-9, "steady"), (somewhat, "moved"), (far, "moved far")):
         assert ColumnDrift("a", "number", stability_index=index).verdict == verdict
         assert ColumnDrift("a", "number", stability_index=far - 1e-9).verdict == "moved"
 
 
-def test_of_columns_that_are_not_learned_from_those_of_one_value_are_watched() -> None:
+def test_of_columns_that_are_not_learned_from_those_of_one_value_are_watched():
     used = Column("x", "number", "", "number", n_distinct=9)
     columns = [
         used,
@@ -213,7 +205,7 @@ def test_of_columns_that_are_not_learned_from_those_of_one_value_are_watched() -
     assert alone.name == "x"
 
 
-def test_what_is_there_is_compared_and_of_what_is_not_only_what_was_learned_from() -> None:
+def test_what_is_there_is_compared_and_of_what_is_not_only_what_was_learned_from():
     bins, reading = NumberBins(np.array([0.5]), 0.0, 1.0), CellReading("string")
     same, gone_too = (
         TrainedColumn(name, "constant", "", PresentOrEmpty(), None, 0.0, reading)
@@ -231,7 +223,7 @@ def test_what_is_there_is_compared_and_of_what_is_not_only_what_was_learned_from
     assert tracker.emptied() == {"x": 3, "same": 1}
 
 
-def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse() -> None:
+def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse():
     rng = np.random.default_rng(0)
     words = [f"w{k}" for k in rng.integers(0, 700, 1600)]
     train, new = pl.DataFrame({"word": words[:800]}), pl.DataFrame({"word": words[800:]})
@@ -244,7 +236,6 @@ def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse() -> None:
     column = Column("word", "category", "", "string", n_distinct=len(counts))
     known = trained_columns([column], [column], 800, statistics, None)
     alone = sum(counts[word] == 1 for word in words[:800])
-    assert known[0].counts is not None
     np.testing.assert_allclose(known[0].counts[-2:], [alone, 0], atol=1e-9)
     for rows, is_far in ((new, False), (pl.DataFrame({"word": ["other"] * 800}), True)):
         tracker = ColumnTracker(known)
@@ -255,7 +246,7 @@ def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse() -> None:
         assert drift.is_far is is_far
 
 
-def test_strict_refuses_a_rate_far_from_the_one_held_out() -> None:
+def test_strict_refuses_a_rate_far_from_the_one_held_out():
     far = AlertRate(40, 500, WeightedRate.counted(20, 1000))
     with pytest.raises(InputError, match=r"8\.000% of the rows are above .* 2\.000%"):
         refuse_drift(Drift([], 0.0, far), "new.csv")
@@ -263,7 +254,7 @@ def test_strict_refuses_a_rate_far_from_the_one_held_out() -> None:
     refuse_drift(Drift([], 0.0, near), "new.csv")
 
 
-def test_numbers_beyond_those_of_training_are_counted_by_column() -> None:
+def test_numbers_beyond_those_of_training_are_counted_by_column():
     rng = np.random.default_rng(0)
     names = ("a", "b")
     columns = [Column(name, "number", "standardised", "number") for name in names]
@@ -281,6 +272,6 @@ def test_numbers_beyond_those_of_training_are_counted_by_column() -> None:
     assert min(expected.values()) > 0
 
 
-def test_truth_values_of_a_stream_are_numbers_and_not_empty() -> None:
+def test_truth_values_of_a_stream_are_numbers_and_not_empty():
     counts = NumberBins(np.array([0.5])).counts(pl.Series(["true", "false", "yes", "0.2", None]))
     assert counts.tolist() == [2.0, 2.0, 0.0, 1.0]

@@ -20,9 +20,7 @@ from rareclass.model.facts import RareCases
     arrays(float, st.tuples(st.integers(1, 5), st.integers(1, 4)), elements=st.integers(-3, 3)),
     st.integers(1, 3),
 )
-def test_reasons_are_the_columns_with_the_largest_effects_above_zero(
-    effects: np.ndarray, k: int
-) -> None:
+def test_reasons_are_the_columns_with_the_largest_effects_above_zero(effects, k):
     names = list("abcd")[: effects.shape[1]]
     told = SimpleNamespace(columns=names, contributions=effects)
     content = SimpleNamespace(estimator=SimpleNamespace(has_several=True))
@@ -36,7 +34,7 @@ def test_reasons_are_the_columns_with_the_largest_effects_above_zero(
         assert found == expected + [(None, None)] * (k - len(expected))
 
 
-def test_a_model_that_saw_one_rare_class_has_no_reasons_for_a_class() -> None:
+def test_a_model_that_saw_one_rare_class_has_no_reasons_for_a_class():
     content = SimpleNamespace(estimator=SimpleNamespace(has_several=False))
     none = [None, None]
     expected = [(none, pl.String), (none, pl.Float64)] * 3
@@ -51,7 +49,7 @@ def test_a_model_that_saw_one_rare_class_has_no_reasons_for_a_class() -> None:
         (RareCases(np.array([1, 2]), names=("a", "b")), pl.String),
     ],
 )
-def test_a_file_without_rows_has_the_columns_of_one_with_rows(cases, kind) -> None:
+def test_a_file_without_rows_has_the_columns_of_one_with_rows(cases, kind):
     content = SimpleNamespace(
         has_rare_class=True, facts=SimpleNamespace(method=None, format="csv"),
         cases=cases, rare_classes=None,

@@ -11,7 +11,7 @@ from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.model.facts import ScoredRows
 
 
-def test_classes_have_together_the_probability_of_a_rare_row() -> None:
+def test_classes_have_together_the_probability_of_a_rare_row():
     generator = np.random.default_rng(3)
     y = (np.arange(40) % 3 == 0).astype(np.int16)
     content = made_model(None, None, calibration=Calibration.fit(y, generator.normal(size=40) + y))
@@ -24,7 +24,7 @@ def test_classes_have_together_the_probability_of_a_rare_row() -> None:
         np.testing.assert_allclose(found[:, 0] / found[:, 1], classes[:, 0] / classes[:, 1])
 
 
-def test_scores_of_a_part_are_moved_to_where_the_majority_lies() -> None:
+def test_scores_of_a_part_are_moved_to_where_the_majority_lies():
     generator = np.random.default_rng(0)
     truth, weight = generator.normal(size=50), generator.integers(1, 4, 50).astype(float)
     rows = ScoredRows(np.zeros(50, np.int16), truth, weight, np.arange(50))
@@ -37,5 +37,4 @@ def test_scores_of_a_part_are_moved_to_where_the_majority_lies() -> None:
         parts.append((part, match_majority(own, like)))
     found = pooled(parts)
     np.testing.assert_allclose(found.scores, truth, atol=1e-12)
-    assert found.weight is not None
     assert found.weight.tolist() == weight.tolist()

@@ -1,7 +1,6 @@
 """Ordered targets: which labels are levels, in which order, and what is refused."""
 
 import re
-from collections.abc import Callable
 
 import numpy as np
 import polars as pl
@@ -11,23 +10,23 @@ from faults import refused
 from rareclass.errors import ErrorKind
 from rareclass.model.decisions import as_numbers, codes_among
 from rareclass.model.facts import RankingEstimate
-from rareclass.model.targets import MOST_LEVELS, FoundLabels, LevelTarget, level_target, rare_target
+from rareclass.model.targets import MOST_LEVELS, FoundLabels, level_target, rare_target
 
 MEASURED = [str(k / 4) for k in range(MOST_LEVELS + 1)]
 
 
-def found(labels: list[str]) -> FoundLabels:
+def found(labels):
     """The labels of a file whose rows have these."""
-    row_of: Callable[[str], int] = lambda label: labels.index(label) + 1  # noqa: E731
+    row_of = lambda label: labels.index(label) + 1  # noqa: E731
     table = pl.Series(labels, dtype=pl.String).value_counts(sort=True)
     return FoundLabels("grade", dict(table.iter_rows()), row_of)
 
 
-def read(*labels: str, levels: tuple[str, ...] | None = None) -> LevelTarget:
+def read(*labels, levels=None):
     return level_target(found(list(labels)), levels)
 
 
-def test_numbers_are_ordered_by_size_and_not_as_text() -> None:
+def test_numbers_are_ordered_by_size_and_not_as_text():
     target = read("10", "9", "-1", "2.5", "9")
     assert target.levels == ("-1", "2.5", "9", "10")
     assert target.code_of == {"-1": 0, "2.5": 1, "9": 2, "10": 3}
@@ -36,7 +35,7 @@ def test_numbers_are_ordered_by_size_and_not_as_text() -> None:
     assert target.n_codes == 4
 
 
-def test_a_number_written_in_two_ways_is_one_level() -> None:
+def test_a_number_written_in_two_ways_is_one_level():
     target = read("1", "01", "1e0", "2")
     assert target.levels == ("1", "2")
     assert target.level_counts.tolist() == [3, 1]
@@ -45,7 +44,7 @@ def test_a_number_written_in_two_ways_is_one_level() -> None:
     ]
 
 
-def test_levels_given_have_their_order_and_may_be_empty() -> None:
+def test_levels_given_have_their_order_and_may_be_empty():
     target = read("low", "high", "High", "low", levels=("low", "medium", "high"))
     assert target.code_of == {"low": 0, "high": 2, "High": 2}
     assert target.level_counts.tolist() == [2, 0, 2]
@@ -58,7 +57,7 @@ def test_levels_given_have_their_order_and_may_be_empty() -> None:
 
 
 @pytest.mark.parametrize("n_others", [1, 5, 6, 40])
-def test_labels_of_the_majority_are_named_or_counted(n_others: int) -> None:
+def test_labels_of_the_majority_are_named_or_counted(n_others):
     labels = ["rare", *[f"other {k}" for k in range(n_others) for _ in range(20)]]
     target = rare_target(found(labels), "rare")
     said = target.description()[1]
@@ -68,7 +67,7 @@ def test_labels_of_the_majority_are_named_or_counted(n_others: int) -> None:
 
 
 @pytest.mark.parametrize(("n_rare", "is_told"), [(1, False), (5, False), (6, True), (9, True)])
-def test_a_class_of_more_than_half_of_the_rows_is_doubted(n_rare: int, is_told: bool) -> None:
+def test_a_class_of_more_than_half_of_the_rows_is_doubted(n_rare, is_told):
     target = rare_target(found(["yes"] * n_rare + ["no"] * (10 - n_rare)), "yes")
     assert ["more than half" in note for note in target.notes()] == [True] * is_told
 
@@ -77,9 +76,7 @@ def test_a_class_of_more_than_half_of_the_rows_is_doubted(n_rare: int, is_told: 
     ("n_distinct", "n_rare", "told"),
     [(200, 200.0, []), (200, 200.4, []), (200, 230.0, ["200 of the 230 rare rows"])],
 )
-def test_copies_among_rare_rows_held_out_are_told(
-    n_distinct: int, n_rare: float, told: list[str]
-) -> None:
+def test_copies_among_rare_rows_held_out_are_told(n_distinct, n_rare, told):
     target = rare_target(found(["yes", "no", "no"]), "yes")
     notes = target.notes_on_held_out(
         np.ones(n_distinct, np.int16), RankingEstimate({}, 1000.0, n_rare)
@@ -88,7 +85,7 @@ def test_copies_among_rare_rows_held_out_are_told(
     assert all(part in note for part, note in zip(told, notes, strict=True))
 
 
-def test_exact_spelling_goes_before_the_same_value() -> None:
+def test_exact_spelling_goes_before_the_same_value():
     assert codes_among(["a", "A"], ["A", "a"]) == {"a": 1, "A": 0}
     # Either of two could be meant.
     assert codes_among(["á", "1.0"], ["1", "01"]) == {}
@@ -113,19 +110,17 @@ def test_exact_spelling_goes_before_the_same_value() -> None:
         ([], None, ("No row has a target value",)),
     ],
 )
-def test_labels_that_are_no_levels_are_refused_with_their_row(
-    labels: list[str], levels: tuple[str, ...] | None, says: tuple[str, ...]
-) -> None:
+def test_labels_that_are_no_levels_are_refused_with_their_row(labels, levels, says):
     with refused(ErrorKind.LABELS) as caught:
         read(*labels, levels=levels)
     assert all(each in str(caught.value) for each in says)
 
 
-def test_so_many_numbers_may_be_levels() -> None:
+def test_so_many_numbers_may_be_levels():
     assert read(*MEASURED[1:]).n_codes == MOST_LEVELS
 
 
-def test_few_held_out_rows_of_a_level_are_told() -> None:
+def test_few_held_out_rows_of_a_level_are_told():
     target = read(*"1112223334")
     notes = target.notes_on_held_out(np.array([0] * 9 + [1], np.int16), RankingEstimate({}, 10.0))
     assert "few distinct rows of level 2 (1) were held out" in notes[0]
@@ -137,13 +132,13 @@ def test_few_held_out_rows_of_a_level_are_told() -> None:
     assert "only 36 of the 40 rows held out are distinct" in notes[0]
 
 
-def test_levels_are_written_as_numbers_where_they_are() -> None:
+def test_levels_are_written_as_numbers_where_they_are():
     assert as_numbers(["1", "2.0"]) == [1, 2]
     assert as_numbers(["1", "2.5"]) == [1.0, 2.5]
     assert as_numbers(["1", "two"]) is None
 
 
-def test_numbers_in_an_order_that_is_not_their_size_are_noted() -> None:
+def test_numbers_in_an_order_that_is_not_their_size_are_noted():
     assert read("3", "4", "5", levels=("5", "3", "4")).notes() == [
         "the levels are numbers that --levels puts in another order than their size: 5, 3, 4, the "
         "last ranked first."

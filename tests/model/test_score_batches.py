@@ -1,8 +1,6 @@
 """Files scored batch by batch: all rows, numbered as in the file."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,7 +13,6 @@ from rareclass.encoding.encoders import SparseEncoder, TableEncoder
 from rareclass.errors import ErrorKind
 from rareclass.model import table_scorer as scored
 from rareclass.model.drift import InputSummary
-from rareclass.model.model import Model
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import open_table
@@ -26,21 +23,21 @@ Y = np.arange(80) % 8 == 0
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model():
     encoder = TableEncoder([Column(name, "number", "standardised", "number") for name in "ab"])
     rows = encoder.fit_transform(pl.DataFrame(X, schema=["a", "b"]), Y)
     return made_model(encoder, RankRC(lam=1.0).fit(rows, Y))
 
 
-def write(path: Path, cells: list[object]) -> Path:
+def write(path, cells):
     pl.DataFrame({"a": list(map(str, cells)), "b": [0.5] * len(cells)}).write_csv(path)
     return path
 
 
 @pytest.mark.parametrize("in_a_batch", [2, 3, 50])
 def test_a_cell_that_cannot_be_read_is_named_by_its_row_in_the_file(
-    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_a_batch: int
-) -> None:
+    model, tmp_path, monkeypatch, in_a_batch
+):
     monkeypatch.setattr(scored, "batch_rows_for", lambda n_columns: in_a_batch)
     for place in range(N_ROWS):
         cells = [*range(N_ROWS)]
@@ -57,14 +54,12 @@ def test_a_cell_that_cannot_be_read_is_named_by_its_row_in_the_file(
 class FirstFeature:
     """Scores a row by its first feature, and not at all where that is 1."""
 
-    def score_samples(self, rows: Any) -> np.ndarray:
+    def score_samples(self, rows):
         first = rows.toarray()[:, 0]
         return np.where(first == 1.0, np.nan, first)
 
 
-def test_sparse_rows_are_counted_and_numbered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sparse_rows_are_counted_and_numbered(tmp_path, monkeypatch):
     path = tmp_path / "new.svm"
     whole = SvmlightFile.batches
     monkeypatch.setattr(SvmlightFile, "batches", lambda self, *given: whole(self, *given, 3))

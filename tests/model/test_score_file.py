@@ -1,7 +1,5 @@
 """What rows are called: the so many highest beside a sort of all of them."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -15,7 +13,7 @@ from rareclass.model.facts import RareClassFacts
 from rareclass.model.score_file import Part, ScoreWriter, _Best
 
 
-def decision() -> RareDecision:
+def decision():
     return RareDecision(RareClassFacts("y", "yes", "no"), np.array([2.0]))
 
 
@@ -25,7 +23,7 @@ def decision() -> RareDecision:
     st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=5),
     st.integers(1, 8),
 )
-def test_the_highest_are_those_of_a_stable_sort(batches: list[list[int]], size: int) -> None:
+def test_the_highest_are_those_of_a_stable_sort(batches, size):
     best = _Best(size)
     first = 0
     for scores in batches:
@@ -42,7 +40,7 @@ def test_the_highest_are_those_of_a_stable_sort(batches: list[list[int]], size: 
         assert best.rows["place"].to_list() == expected.tolist()
 
 
-def parts(batches: list[list[float]]) -> list[Part]:
+def parts(batches):
     first, made = 1, []
     for scores in batches:
         rows = np.arange(first, first + len(scores))
@@ -52,7 +50,7 @@ def parts(batches: list[list[float]]) -> list[Part]:
     return made
 
 
-def told(rows: pl.DataFrame) -> pl.DataFrame:
+def told(rows):
     return rows.select(twice=2 * pl.col("x"))
 
 
@@ -65,9 +63,7 @@ def told(rows: pl.DataFrame) -> pl.DataFrame:
         (None, 1.0, [2, 4, 5]),
     ],
 )
-def test_called_rows_are_told_of_and_no_others(
-    tmp_path: Path, top: int | None, threshold: float | None, called: list[int]
-) -> None:
+def test_called_rows_are_told_of_and_no_others(tmp_path, top, threshold, called):
     writer = ScoreWriter(decision(), top, threshold, told)
     n_called = writer.write(parts([[0.5, 2.0], [], [1.0, 3.0, 4.0]]), tmp_path / "s.parquet")
     assert n_called.tolist() == [5 - len(called), len(called)]
@@ -80,7 +76,7 @@ def test_called_rows_are_told_of_and_no_others(
     assert [path.name for path in tmp_path.iterdir()] == ["s.parquet"]
 
 
-def test_what_contradicts_itself_is_refused() -> None:
+def test_what_contradicts_itself_is_refused():
     for top, threshold in ((1, 1.0), (0, None), (None, float("nan"))):
         with pytest.raises(InputError):
             ScoreWriter(decision(), top, threshold)

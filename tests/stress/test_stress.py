@@ -1,7 +1,5 @@
 """Every estimator on tables at the limits of numbers and of sense: finite, or refused by name."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -21,19 +19,19 @@ KNOWN = [
 ]  # fmt: skip
 
 
-def _name(estimator: Any) -> str:
+def _name(estimator):
     return " ".join(str(estimator).split())[:60]
 
 
 @pytest.mark.parametrize("table", KNOWN)
-def test_what_failed_once(table: str) -> None:
+def test_what_failed_once(table):
     X, y = TABLES[table]()
     tried(RankRC(), X, y)
 
 
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("number", range(len(ESTIMATORS)))
-def test_each_estimator_on_one_table(number: int) -> None:
+def test_each_estimator_on_one_table(number):
     if "RareClassifier" in _name(ESTIMATORS[number]):
         pytest.skip("takes seconds a table: in the thorough run")
     names = sorted(TABLES)
@@ -44,7 +42,7 @@ def test_each_estimator_on_one_table(number: int) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, *MORE_ESTIMATORS], ids=_name)
 @pytest.mark.parametrize("table", list(TABLES))
-def test_every_estimator_on_every_table(estimator: Any, table: str) -> None:
+def test_every_estimator_on_every_table(estimator, table):
     X, y = TABLES[table]()
     if "RareClassifier" in _name(estimator) and table not in KNOWN:
         pytest.skip("takes seconds a table")
@@ -52,7 +50,7 @@ def test_every_estimator_on_every_table(estimator: Any, table: str) -> None:
 
 
 @pytest.mark.parametrize("exponent", [-30, -20, 19, 25])
-def test_a_model_does_not_depend_on_the_unit(exponent: int) -> None:
+def test_a_model_does_not_depend_on_the_unit(exponent):
     """Squares that float32 does not hold are worked out in float64: scores are those of X."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 6 == 0
@@ -64,7 +62,7 @@ def test_a_model_does_not_depend_on_the_unit(exponent: int) -> None:
 
 
 @pytest.mark.parametrize("model", [RankRC(), RACH()], ids=_name)
-def test_a_value_whose_square_overflows_is_named(model: Any) -> None:
+def test_a_value_whose_square_overflows_is_named(model):
     X, y = np.ones((20, 2)), (np.arange(20) < 4).astype(int)
     X[:, 0] = np.arange(20)
     X[7, 1] = -1e200
@@ -76,14 +74,14 @@ def test_a_value_whose_square_overflows_is_named(model: Any) -> None:
         fitted.score_samples(np.array([[0.0, 0.0], [1e300, 0.0]]))
 
 
-def test_rows_all_nearly_zero_are_refused_where_a_scale_is_learned() -> None:
+def test_rows_all_nearly_zero_are_refused_where_a_scale_is_learned():
     source = as_source(np.full((3, 2), 1e-200))
     with pytest.raises(ValueError, match="nearer to 0"):
         with_safe_squares(source, learns=True)
     assert with_safe_squares(source) is source
 
 
-def test_a_score_that_overflows_names_its_row() -> None:
+def test_a_score_that_overflows_names_its_row():
     X = np.ones((20, 2))
     X[::2] = -1.0
     model = UniExp(random_state=0).fit(1e5 * X, np.arange(20) % 2)

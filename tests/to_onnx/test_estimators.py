@@ -1,7 +1,6 @@
 """Estimators of numbers: scores, labels and probabilities of the library, in another runtime."""
 
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -180,7 +179,7 @@ def test_a_missing_package_is_named(monkeypatch):
 # -- parts of a graph beside what they stand for -----------------------------------------------
 
 
-def value_of(formula: Callable[[Tensor], Tensor], X: np.ndarray) -> np.ndarray:
+def value_of(formula, X):
     """Return the value of a formula of tensors at a matrix."""
     graph = Graph()
     inputs = TableInputs(graph, Tensor(graph, "X"))
@@ -189,7 +188,7 @@ def value_of(formula: Callable[[Tensor], Tensor], X: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("how", ["quantiles", "clipped"])
-def test_numbers_are_bounded_as_the_library_bounds_them(how: str) -> None:
+def test_numbers_are_bounded_as_the_library_bounds_them(how):
     random = np.random.default_rng(0)
     X = random.standard_cauchy(size=(200, 3)) * [1.0, 1e3, 1e-3] + [0.0, 5.0, -1.0]
     X[::3, 1] = 0.0
@@ -201,7 +200,7 @@ def test_numbers_are_bounded_as_the_library_bounds_them(how: str) -> None:
 
 @pytest.mark.parametrize("are_shares", [True, False])
 @pytest.mark.parametrize("method", METHODS)
-def test_probabilities_are_those_of_the_map(method: str, are_shares: bool) -> None:
+def test_probabilities_are_those_of_the_map(method, are_shares):
     random = np.random.default_rng(1)
     y = np.arange(300) % 10 == 0
     scores = random.normal(size=300) + 1.5 * y
