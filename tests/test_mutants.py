@@ -14,8 +14,6 @@ from mutants.__main__ import (
     draw,
     explained,
     keep,
-    read,
-    write,
 )
 from mutants.changes import Change, changed, changes_of, named
 from mutants.reach import ANYTHING, COLLECTING, Reach
@@ -96,20 +94,6 @@ def test_faults_are_named_by_what_they_are_in(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("gone", "first", "last"),
-    [("(LEAST", 1, 1), ("Box.size", 4, 4), ("Box.first", 6, 7), ("Box.second.inside", 10, 12)],
-)
-def test_a_fault_keeps_its_name_when_other_code_goes(gone, first, last, tmp_path):
-    lines = NAMED.splitlines(keepends=True)
-    before, after = (
-        names_of(NAMED, tmp_path),
-        names_of("".join(lines[: first - 1] + lines[last:]), tmp_path),
-    )
-    assert after == [name for name in before if not name.startswith(gone)]
-    assert len(after) < len(before)
-
-
 def test_a_fault_is_the_only_change(module):
     for each in changes_of(module, module.parent):
         text = changed(SOURCE, each)
@@ -157,15 +141,6 @@ def test_what_runs_unseen_can_see_any(root):
     first, alone = known(**{"t.py::other": frozenset({ANYTHING})}).order(fault, root)
     assert (first[0], alone) == ("t.py::other", True)
     assert not known(**{COLLECTING: frozenset({f"{MODULE}:4"})}).order(fault, root)[1]
-
-
-def test_verdicts_are_written_where_no_folder_is_yet(tmp_path):
-    path = tmp_path / "build" / "mutants-7.json"
-    assert read(path, 7) == {}
-    write(path, 7, {"a": {"caught": True}})
-    write(path, 7, {"a": {"caught": True}, "b": {"caught": False}})
-    assert read(path, 7) == {"a": {"caught": True}, "b": {"caught": False}}
-    assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
 def test_counts_and_survivors_are_kept(tmp_path):

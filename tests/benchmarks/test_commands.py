@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from benchmarks import goals, growth, peer_table, run
-from benchmarks.data_sets import simulated_name
+from benchmarks import growth, run
 from benchmarks.figures import ROOT
 from benchmarks.pages.registry import PAGES
 
@@ -83,46 +82,6 @@ def test_peers_beside_rankrc(tmp_path, capsys):
     assert [one["method"] for one in found] == ["rankrc", "lightgbm"]
     assert all(0.0 <= one["auc"] <= 1.0 and one["score_rows"] == 4000 for one in found)
     assert "| LightGBM |" in capsys.readouterr().out
-
-
-def fit(name, seconds, **about):
-    common = {"method": name, "repeat": 0, "status": "ok", "seconds": seconds, "features": 40}
-    common |= {"rows": 1_000_000, "rare": 1000, "auc": 0.9, "average_precision": 0.1}
-    common |= {"key": f"{about.get('data')}{about.get('rows')} / {name}", "threads": 2}
-    common |= {"process_seconds": seconds, "peak_beyond_input": 300 * 2**20, "score_rows": 10**6}
-    details = {"passes": 11, "in_memory": 1.0, "landmarks": 1000}
-    return {**common, "details": details, "score_seconds": 0.5, **about}
-
-
-def made_up_peers():
-    wide = simulated_name(1_000_000, 40, 1000)
-    runs = [fit("rankrc", 4.0, data=wide), fit("lightgbm", 8.0, data=wide)]
-    for n in (20_000, 50_000, 150_000):
-        data = simulated_name(n, 5, n // 100, 40_000)
-        runs.append(fit("rankrc", 1.0, data=data, planned_rows=n))
-        done = fit("libsvm", (n / 10_000) ** 2, data=data, planned_rows=n)
-        runs.append(done if n < 150_000 else done | {"status": "stopped", "limit": 300.0})
-    return runs
-
-
-def test_goals_are_judged():
-    scale = [
-        fit("rankrc", n / 1e5, rows=n, series="fixed", what="fit", memory="256MiB", budget=2**28)
-        for n in (250_000, 1_000_000)
-    ]
-    lines = goals.lines({"scale": scale, "peers": made_up_peers()})
-    found = {line[0]: line[1:] for line in lines}
-    assert found["fit / LightGBM's, 1M x 40"] == ["<= 0.4", "0.5", "**no**"]
-    assert found["exponent of fit time in rows, 256 MiB"] == ["<= 1.05", "1", "yes"]
-    assert found["LIBSVM / fit at 150,000 x 5, 1 % rare"] == [">= 50", "225", "yes"]
-    assert "16 lams / LightGBM, 1M x 40" not in found
-
-
-def test_stopped_libsvm_is_marked_as_extrapolated():
-    text = peer_table.render(made_up_peers())
-    assert "| 150,000 | 225.00 (extrapolated) | 1.00 | 225 |" in text
-    assert "rows^2.00" in text
-    assert "stopped at 300" in text
 
 
 def test_exponent_and_extrapolation():

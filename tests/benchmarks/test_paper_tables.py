@@ -14,13 +14,10 @@ from benchmarks.paper_tables import (
     cbr_tables,
     manifold_ranking,
     mibc_figures,
-    rach_figures,
-    rach_tables,
     real_cells,
     transductive_svm,
 )
 from benchmarks.paper_tables.mibc_methods import COST, SQUARED, UNDER
-from benchmarks.paper_tables.rach_methods import RACH
 from benchmarks.paper_tables.transductive_svm import CORNER, Problem, fit
 
 # Slow as a whole: `make test-rest` runs it.
@@ -53,15 +50,6 @@ def test_reaching_the_paper_by_hand():
     assert cbr_figures.distance(found) == pytest.approx(apart)
 
 
-def test_order_of_the_learners_by_hand():
-    # In the paper CBR reservoir (0.755) is above UniExp (0.701) on svmguide3.
-    table = {"svmguide3": {"CBR reservoir": 0.8, "UniExp": 0.7, "OAM": 0.9},
-             "segment": {"CBR reservoir": 0.8, "UniExp": 0.7}}  # fmt: skip
-    found = cbr_figures.cells(cbr_fits(table), "benchmark", "auc")
-    assert cbr_figures.ordered(found, compared_only=True) == [True, False]
-    assert cbr_figures.ordered(found, compared_only=False) == [True, False, True]
-
-
 def mibc_fits(aucs, log10_c=0):
     """{method: AUC of every split} as fits; liblinear takes 10 + k ms at the k-th C."""
     ms = {"MIBC": np.full(10, 2.0), COST: 10.0 + np.arange(10), SQUARED: 30.0 - np.arange(10)}
@@ -82,42 +70,6 @@ def test_moments_are_tested_as_the_paper_does_and_corrected():
     assert test.p == pytest.approx(stats.ttest_rel(one, other).pvalue)
     assert mibc_figures.against(methods, "MIBC", COST).p > test.p
     assert mibc_figures.against(methods, "MIBC", UNDER) is None
-
-
-def rach_fits(cells):
-    """{(problem, share): {method: F1 of every split}} as fits."""
-    return [
-        {"problem": problem, "share": share, "method": method, "splits": 5, "f1": list(values),
-         "rows": 50, "rare": 5, "labels": [1, 5], "chosen": [], "seconds": 0.1, "code": ""}
-        for (problem, share), methods in cells.items() for method, values in methods.items()
-    ]  # fmt: skip
-
-
-def test_top_of_a_cell_is_a_paired_t_test():
-    """Corrected for the rows that splits share; with many labels these are fewer."""
-    one, near, far = 0.8 + UNEVEN, 0.795 + UNEVEN[::-1], 0.7 + UNEVEN[::-1]
-    cell = {"KNN": far, RACH: near, "One-class": one}
-    assert rach_figures.first(cell) == "One-class"
-    assert rach_figures.top(cell, 5, corrected=False) == [RACH, "One-class"]
-    assert rach_figures.top(cell, 25) == [RACH, "One-class"]
-    assert rach_figures.top(cell, 5) == ["KNN", RACH, "One-class"]
-
-
-def test_standings_and_verdict_by_hand():
-    good, bad = 0.8 + UNEVEN, 0.3 - UNEVEN
-    wins, loses = {RACH: good, "KNN": bad}, {RACH: bad, "KNN": good}
-    made = {("glass 2:3", 5): wins, ("glass 2:3", 10): wins, ("ecoli rest:imU", 5): loses}
-    cells = rach_figures.by_cell(rach_fits(made))
-    found = rach_figures.standings(cells)
-    assert found[RACH][:3] == (2, 2, 3)
-    assert found["KNN"][:3] == (1, 1, 3)
-    assert found[RACH].mean == pytest.approx(100 * (0.8 + 0.8 + 0.3) / 3)
-    assert found[RACH].rank == pytest.approx(4 / 3)
-    assert "first in 2 of 3 cells" in rach_figures.verdict(cells)
-    _, lines = rach_tables.share_table(cells)
-    assert lines[0] == ["5 %", "55.0", "55.0", "1 of 2"]
-    over = rach_figures.over_sets(cells, "KNN")  # the mean of each set is one pair
-    assert over.p == pytest.approx(stats.ttest_1samp([50.0, -50.0], 0.0).pvalue)
 
 
 def test_a_step_of_the_transductive_svm_is_solved_by_a_general_solver():

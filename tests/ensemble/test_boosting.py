@@ -8,7 +8,6 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from rareclass import RareClassifier
-from rareclass.ensemble.members import trees
 from rareclass.ensemble.members.trees import (
     DeepHistogramBoosting,
     HistogramBoosting,
@@ -25,11 +24,6 @@ def a_table(seed, n_rows=3000):
     X[random.random(X.shape) < 0.1] = np.nan
     signal = np.nan_to_num(X[:, 0]) * np.nan_to_num(X[:, 1]) + np.nan_to_num(X[:, 2])
     return X, signal + 0.3 * random.normal(size=n_rows) > 2.2
-
-
-@pytest.fixture
-def no_lightgbm(monkeypatch):
-    monkeypatch.setattr(trees, "has_lightgbm", lambda: False)
 
 
 @pytest.mark.sampled(1)
@@ -71,20 +65,3 @@ def test_lightgbm_that_cannot_be_loaded_is_not_there(monkeypatch, error):
     said = [str(warning.message) for warning in caught if "LightGBM" in str(warning.message)]
     assert len(said) == isinstance(error, OSError)
     assert all("libgomp.so.1" in words for words in said)
-
-
-def test_without_lightgbm_scikit_learn_grows_the_trees(no_lightgbm, monkeypatch):
-    monkeypatch.setattr(HistogramBoosting, "by_lightgbm", None)
-    X, y = a_table(0, 600)
-    function = HistogramBoosting(rounds=5).grow(X, y, None, 0, 1)
-    assert len(function.start) - 1 == 5
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_lightgbm_learns_the_same_by_any_number_of_threads(n_threads):
-    pytest.importorskip("lightgbm")
-    X, y = a_table(0, 800)
-    one, other = (
-        HistogramBoosting(rounds=20).by_lightgbm(X, y, None, 3, k) for k in (1, n_threads)
-    )
-    np.testing.assert_allclose(one.scores(X), other.scores(X), rtol=1e-9)

@@ -12,7 +12,6 @@ from oracles.ensemble import selection_by_trying
 from rareclass.ensemble import combination
 from rareclass.ensemble.combination import (
     N_BEGIN,
-    N_STEPS,
     ScaledCandidate,
     combine,
     cross_fitted_log_rates,
@@ -70,23 +69,6 @@ def test_the_combination_is_no_worse_than_the_mean_of_the_best(table, measure):
     best = np.argsort(-own, kind="stable")[:N_BEGIN]
     mean = scores[:, best].sum(axis=1)
     assert merit(scores @ weights) >= merit(mean) - 0.02  # ties of sums may break when divided
-
-
-def test_a_member_that_hurts_has_no_part():
-    random = np.random.default_rng(0)
-    y = np.arange(400) < 30
-    good = random.normal(size=(400, 5)) + 2.0 * y[:, None]
-    harmful = random.normal(size=(400, 1)) - 2.0 * y[:, None]
-    weights = greedy_weights(np.hstack([harmful, good]), lambda s: average_precision(y, s))
-    assert weights[0] == 0.0
-    assert (weights[1:] > 0.0).all()
-
-
-def test_steps_that_gain_nothing_are_not_kept():
-    y = np.arange(20) < 5
-    perfect = np.column_stack([y * 1.0, y * 2.0, y * 1.0, np.zeros(20)])
-    weights = greedy_weights(perfect, lambda s: roc_auc(y, s), n_begin=3, n_steps=N_STEPS)
-    np.testing.assert_allclose(weights, [1 / 3, 1 / 3, 1 / 3, 0.0])
 
 
 def candidate(name, scores, setting=""):

@@ -6,7 +6,6 @@ import pytest
 from scipy import sparse
 
 from ensemble.quick_members import MeanDifference
-from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.encoding.typed_table import read_table
 from rareclass.ensemble.combination import combine
@@ -155,8 +154,3 @@ def test_the_label_of_a_row_is_not_among_its_words():
     """Each row a word of its own: log-odds that knew the label would give it away."""
     words = pd.DataFrame({"word": [f"w{k // 2}" for k in range(N)], "noise": FRAME["noise"]})
     warn_of_columns(views_of(words))
-
-
-def test_a_mixture_is_not_given_away_by_any_column():
-    X, y = rare_mixture(N, 50)
-    warn_of_columns(views_of(X, y == 1))

@@ -131,23 +131,8 @@ def test_models_are_cloned_and_pickled():
     fresh = clone(model)
     assert not hasattr(fresh, "members_")
     np.testing.assert_array_equal(fresh.fit(X, Y).score_samples(X), model.score_samples(X))
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize(
-    ("cv", "kernel"),
-    [(2, KERNEL), (SPLITS, LaplaceOnQuantiles(lams=(0.25,)))],
-    ids=["rounds", "metric"],
-)
-def test_the_same_seed_gives_the_same_model_in_any_number_of_threads(cv, kernel):
-    members = [kernel, ExtraTrees(trees=4)]
-    first = quick(members, cv=cv, random_state=3).fit(X, Y)
-    for n_jobs in (1, 2):
-        again = quick(members, cv=cv, random_state=3, n_jobs=n_jobs).fit(X, Y)
-        np.testing.assert_allclose(again.score_samples(X), first.score_samples(X), rtol=1e-9)
-        assert again.offset_ == pytest.approx(first.offset_)
-    other = quick(members, cv=cv, random_state=4).fit(X, Y)
-    assert not np.allclose(other.score_samples(X), first.score_samples(X))
+    other = fresh.set_params(random_state=4).fit(X, Y)
+    assert not np.allclose(other.score_samples(X), model.score_samples(X))
 
 
 def test_a_weight_is_so_many_copies_and_none_is_absence():
@@ -235,12 +220,6 @@ def test_hard_tables():
 def test_parameters_are_checked(given, says):
     with pytest.raises(ValueError, match=says):
         quick(**given).fit(X, Y)
-
-
-def test_a_member_whose_package_is_not_there_is_told(monkeypatch):
-    monkeypatch.setattr("rareclass.ensemble.members.registry.find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="needs catboost, which is not installed"):
-        quick("catboost").fit(X, Y)
 
 
 def test_a_column_that_gives_the_label_away_is_told():

@@ -51,14 +51,6 @@ def test_trees_that_are_no_clones_learn_what_clones_do(kind):
         assert one.tree_.value.tolist() == other.tree_.value.tolist()
 
 
-def test_a_forest_clones_none_of_its_trees(monkeypatch):
-    cloned = []
-    monkeypatch.setattr("sklearn.ensemble._base.clone", cloned.append)
-    X, is_rare = a_table(150)
-    ExtraTrees(trees=8).learn(X, is_rare, None, 0, 1)
-    assert cloned == []
-
-
 def a_table(n_rows=600, seed=0):
     random = np.random.default_rng(seed)
     X = random.normal(size=(n_rows, 4))

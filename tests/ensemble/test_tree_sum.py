@@ -172,18 +172,6 @@ def test_mean_of_functions_scores_their_mean(counts, seed):
     np.testing.assert_allclose(TreeSum.mean_of(functions).scores(X), expected, atol=1e-12)
 
 
-def test_a_model_file_knows_no_other_type():
-    skops = pytest.importorskip("skops.io")
-    random = np.random.default_rng(0)
-    function = TreeSum.of([random_tree(random, 5)], np.float64(1.5))
-    saved = skops.dumps(function)
-    (own,) = skops.get_untrusted_types(data=saved)
-    assert own.endswith("TreeSum")
-    X = random_rows(random, 10)
-    loaded = skops.loads(saved, trusted=[own])
-    np.testing.assert_array_equal(loaded.scores(X), function.scores(X))
-
-
 def test_splits_that_part_missing_values_from_all_others_are_sound():
     """scikit-learn writes them with an infinite threshold: a model file that holds one is whole."""
     random = np.random.default_rng(0)

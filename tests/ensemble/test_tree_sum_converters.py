@@ -9,7 +9,6 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
-from sklearn.tree import DecisionTreeClassifier
 
 from draws import draws
 from rareclass.ensemble.members.trees import (
@@ -74,12 +73,6 @@ def test_forests(table, kind):
     for rows in (scored, half_way, np.nextafter(half_way, np.inf)):
         scores = from_forest(model.estimators_).scores(rows)
         np.testing.assert_allclose(scores, model.predict_proba(rows)[:, 1], atol=1e-9)
-
-
-def test_a_single_tree():
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    model = DecisionTreeClassifier(max_depth=3).fit(X, X[:, 0] > X[:, 1])
-    np.testing.assert_allclose(from_forest([model]).scores(X), model.predict_proba(X)[:, 1])
 
 
 @given(tables(), st.integers(2, 31))

@@ -16,7 +16,6 @@ from rareclass.decide.class_thresholds import called_class
 from rareclass.ensemble import which_class
 from rareclass.ensemble.members.trees import ExtraTrees
 from rareclass.ensemble.which_class import shares
-from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import roc_auc
 from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
 from rareclass.model.threshold import rules_in_step
@@ -253,12 +252,3 @@ def test_dask_has_a_column_for_each_class():
         lazy = getattr(model, method)(rows)
         assert lazy.shape == (len(NEW), 4)
         np.testing.assert_allclose(lazy.compute(), getattr(model, method)(NEW.to_numpy()))
-
-
-def test_onnx_has_one_rare_class():
-    pytest.importorskip("onnx")
-    from rareclass.model.onnx import to_onnx
-
-    with pytest.raises(InputError) as refused:
-        to_onnx(MODEL)
-    assert refused.value.kind is ErrorKind.UNSUPPORTED

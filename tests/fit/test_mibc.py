@@ -1,7 +1,5 @@
 """MIBC in training: covariances, memory, model files; and how long RankRC says it takes."""
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -16,7 +14,6 @@ from rareclass.fit.mibc_method import RIDGES, MIBCMethod
 from rareclass.fit.training import train
 from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.model.facts import facts_as_json
-from rareclass.model.model_file import load_model, save_model
 from rareclass.tables.table_file import open_table
 
 NO_THRESHOLDS = np.array([])  # the lines on this model name none
@@ -39,29 +36,6 @@ def rows(n_rows=300, n_columns=6, is_sparse=False):
     return EncodedRows(sparse.csr_matrix(X) if is_sparse else X, rare, None)
 
 
-@pytest.mark.parametrize("covariance", ["full", "diagonal", "factor", None])
-@pytest.mark.thorough
-def test_every_covariance_learns_and_is_saved(tmp_path, covariance):
-    settings = FitSettings(
-        target="y", method=MIBCMethod(0.01, covariance), folds=3, drop=("note", "when")
-    )
-    data = read(messy(tmp_path / "t.parquet"), settings)
-    outcome = train(data, settings)
-    assert outcome.estimate.measures["AUC"].value > 0.7
-    save_model(tmp_path / "m.rareclass", outcome.content)
-    loaded = load_model(tmp_path / "m.rareclass")
-    assert facts_as_json(loaded.facts) == facts_as_json(outcome.content.facts)
-    assert facts_as_json(loaded.facts)["method"] == "mibc"
-    assert facts_as_json(loaded.facts)["covariance"] == (covariance or "full")
-    assert facts_as_json(loaded.facts)["C"] == 0.01
-    assert not facts_as_json(loaded.facts)["C_chosen_by_cross_validation"]
-    frames = data.rows
-    expected = outcome.content.estimator.score_samples(outcome.content.encoder.transform(frames))
-    scores = loaded.estimator.score_samples(loaded.encoder.transform(frames))
-    np.testing.assert_array_equal(scores, expected)
-    assert loaded.threshold == outcome.content.threshold == loaded.threshold
-
-
 @pytest.mark.sampled(0)
 def test_the_threshold_is_of_held_out_scores_and_so_is_the_guarantee(tmp_path, monkeypatch):
     monkeypatch.setattr(MIBCMethod, "as_stored", lambda self, model: model)
@@ -81,22 +55,6 @@ def test_the_threshold_is_of_held_out_scores_and_so_is_the_guarantee(tmp_path, m
 def test_a_model_file_holds_no_rows(tmp_path):
     model = trained(messy(tmp_path / "t.parquet"), cost=0.1).content.estimator
     assert vars(model).keys() == {"coef_"}
-
-
-@pytest.mark.parametrize("method", [MIBCMethod(0.1), MIBCMethod(), MIBCMethod(0.1, "factor")])
-@pytest.mark.thorough
-def test_rows_on_disk_give_the_same_model(tmp_path, method):
-    settings = FitSettings(target="y", method=method, folds=3)
-    path = messy(tmp_path / "t.parquet")
-    one = train(read(path, settings), settings)
-    disk = replace(settings, on_disk=True)
-    other = train(read(path, disk), disk)
-    assert other.method == one.method
-    np.testing.assert_allclose(
-        other.content.estimator.coef_, one.content.estimator.coef_, rtol=1e-6
-    )
-    assert other.content.threshold == pytest.approx(one.content.threshold, rel=1e-6)
-    assert other.notes == one.notes
 
 
 @pytest.mark.sampled(0)
@@ -151,16 +109,6 @@ def test_a_ridge_is_told_and_not_warned_of():
             "of their mean, chosen by cross-validation)"
             in chosen.summary(model, TERMS, NO_THRESHOLDS)[0]
         )
-
-
-def test_no_rare_row_on_the_wrong_side():
-    apart = rows()
-    apart.X[apart.y] += 6.0
-    method = MIBCMethod(np.inf)
-    model = method.fit(apart, TERMS, [])
-    scores = apart.X @ model.coef_ - apart.X[~apart.y].mean(axis=0) @ model.coef_
-    assert scores[apart.y].min() == pytest.approx(1.0, abs=1e-4)
-    assert "Cost C = inf, given" in method.summary(model, TERMS, NO_THRESHOLDS)
 
 
 def test_too_few_rare_rows_for_folds():
@@ -225,12 +173,6 @@ def test_more_of_anything_takes_longer():
     assert seconds(size._replace(n_columns=4000)) > 3 * base
     assert seconds(size._replace(is_sparse=True)) > base
     assert seconds(memory=1 << 40) < base
-
-
-def test_the_estimate_is_right_where_it_was_measured():
-    # `benchmarks.run scale`: RankRCCV with 3 folds and 16 lams, 1,000,000 x 40, in 1 GiB, 78 s.
-    size = TableSize(n_rows=1_000_000, n_rare=1000, n_columns=40, is_sparse=False)
-    assert 78 / 2 < kernel_seconds(size, 1000, 49, 1 << 30) < 78 * 2
 
 
 def test_the_width_of_a_table_is_about_that_of_its_encoding(tmp_path):

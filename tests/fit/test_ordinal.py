@@ -24,7 +24,6 @@ from rareclass.model.targets import LevelTarget
 from rareclass.opening import describe
 from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_table
-from real_data import real_file
 
 WORDS = ("low", "medium", "high")
 SETTINGS = FitSettings(target="grade", method=OrdinalMethod(0.01, levels=WORDS), folds=2)
@@ -333,24 +332,3 @@ def test_the_row_of_a_wrong_label_is_that_of_the_file(tmp_path):
     settings = replace(SETTINGS, target=None, method=OrdinalMethod(0.1, levels=("1", "2")))
     with pytest.raises(InputError, match="'7' at row 5"):
         read(sparse, settings)
-
-
-@pytest.mark.sampled(0)
-def test_wine(tmp_path):
-    table = pl.read_parquet(real_file("wine_quality.parquet")).drop("target")
-    table = table.sample(1500, shuffle=True, seed=0)
-    table[:900].write_parquet(tmp_path / "train.parquet")
-    table[900:].write_csv(tmp_path / "new.csv")
-    settings = replace(SETTINGS, target="quality", method=OrdinalMethod(2.0**-10))
-    outcome = train(read(tmp_path / "train.parquet", settings), settings)
-    assert isinstance(facts_as_json(outcome.content.facts)["levels"], list)
-    assert facts_as_json(outcome.content.facts)["levels"] == sorted(
-        facts_as_json(outcome.content.facts)["levels"]
-    )
-    assert facts_as_json(outcome.content.facts)["majority_level"] == "6"
-    # Scores of rows held out are those of rows never seen.
-    fresh = evaluate_file(outcome.content, tmp_path / "new.csv").estimate.measures["MAUC"]
-    held = outcome.estimate.measures["MAUC"]
-    assert fresh.value > 0.74
-    assert held.low < fresh.high
-    assert fresh.low < held.high

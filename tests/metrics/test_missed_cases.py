@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from faults import refused
 from rareclass.errors import ErrorKind
 from rareclass.metrics import average_precision, missed_case_measures
-from rareclass.metrics.missed_cases import average_precision_with_missed, precision_with_missed
+from rareclass.metrics.missed_cases import average_precision_with_missed
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_size=20).filter(
     lambda rows: len({each[0] for each in rows}) == 2
@@ -80,10 +80,6 @@ def test_no_alert_has_no_precision_and_a_model_that_misses_nothing_keeps_its_mea
     least = missed_case_measures(recorded, scores, threshold, missed_cases=1e-12)
     assert least.average_precision.value == pytest.approx(average_precision(recorded, scores))
     assert least.precision.value == pytest.approx(recorded[scores > threshold].mean())
-
-
-def test_a_precision_is_at_most_one():
-    assert precision_with_missed([0.5, 0.9], 1.0).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 2.0, "auto", None, True, np.nan])

@@ -121,18 +121,6 @@ def test_one_row_more_crosses_the_switch(seed, rare_share, ties):
     assert metrics.roc_auc(y, s, w) == short
 
 
-@pytest.mark.parametrize("n", [-1, 0])
-def test_the_number_of_rows_chooses_the_way(n):
-    y = np.arange(10) == 7
-    split = split_scores(y, np.arange(10.0))
-    chosen = ["collapse_by_sorting", "collapse_by_searching"][n + 1]
-    with (
-        patch.object(rare_cells, "_SEARCH_FROM", 10 - n),
-        patch.object(rare_cells, chosen) as way,
-    ):
-        assert rare_cells.collapse(split) is way.return_value
-
-
 def test_small_weights_beside_large_ones_are_kept():
     # A difference of running sums would lose 1e-9 beside 1e9.
     s = np.arange(9.0)

@@ -156,18 +156,6 @@ def test_the_classes_may_change_places_at_optroc(sample):
     assert value <= 1.0
 
 
-def test_as_many_rows_as_are_searched_rather_than_sorted():
-    rng = np.random.default_rng(3)
-    y = (rng.random(300_000) < 0.01).astype(np.int64)
-    s = np.round(rng.normal(size=y.size) + 2 * y, 2)
-    values = np.unique(s)
-    rare, other = (np.bincount(np.searchsorted(values, s[y == k]), minlength=values.size)
-                   for k in (1, 0))  # fmt: skip
-    called_right = np.append(rare[::-1].cumsum()[::-1], 0) + np.append(0, other.cumsum())
-    assert metrics.accuracy_at_optroc(y, s) == pytest.approx(called_right.max() / y.size, rel=1e-12)
-    assert metrics.roc_auc(y, s) < 1.0
-
-
 K = ErrorKind
 BAD_INPUT = (
     ([], [], None, K.TOO_FEW_ROWS, {}),

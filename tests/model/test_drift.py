@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise, product
 from math import comb, prod
 
@@ -65,20 +64,6 @@ def test_columns_that_moved_most_come_first(columns):
         if places[0] == places[1]:
             here, next_one = ((each.stability_index or 0.0, each.outside) for each in (one, other))
             assert here >= next_one
-
-
-@given(MOVED, st.none() | st.just(column_drift.IndexByChance.of([2] * 10, [100] * 10, 0.001)))
-def test_plain_data_have_what_is_known(column, chance):
-    column = replace(column, chance=chance)
-    assert column.as_plain_data() == {
-        "column": "a",
-        "verdict": column.verdict or None,
-        "stability_index": column.stability_index,
-        "index_by_chance": chance.index if chance else 0.0,
-        "empty": column.missing_now,
-        "empty_in_training": column.missing_before,
-        "unlike_training": column.outside,
-    }
 
 
 @given(MOVED)
