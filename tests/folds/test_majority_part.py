@@ -43,7 +43,8 @@ def test_drawn_rows_stand_for_their_class(seed, n_rare, n_rest, weighted, all_ra
 
 def test_a_class_that_is_kept_uses_no_random_number():
     rng = np.random.default_rng(0)
-    assert draw_class(5, None, rng).rows.tolist() == [0, 1, 2, 3, 4]
+    for most in (None, 5, 6):
+        assert draw_class(5, most, rng).rows.tolist() == [0, 1, 2, 3, 4]
     assert (
         draw_class(9, 4, rng).rows.tolist()
         == draw_class(9, 4, np.random.default_rng(0))[0].tolist()

@@ -1,7 +1,7 @@
 """Learned scales of features: kernel, derivative, rows, selection, and the estimators."""
 
 import warnings
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,14 +21,15 @@ from rareclass.labels.two_classes import read_labels
 from rareclass.ranking import feature_scaling as learning
 from rareclass.ranking.feature_scaling import (
     DescentRound,
+    ScaleSlopes,
     Study,
     clear_gain,
     distinct_rows,
     held_out_gradients,
     learn_feature_scales,
-    slope_sums,
 )
-from rareclass.ranking.ranking_data import KernelSettings
+from rareclass.ranking.losses import SmoothedHinge
+from rareclass.ranking.ranking_data import KernelSettings, RankingData
 from rareclass.ranking.targets import OrderedLevels, TwoClasses
 from rareclass.rows import ArrayRows, as_source, from_arrays, from_parquet
 
@@ -128,11 +129,18 @@ def test_slopes_are_the_derivative_of_the_kernel(kernel, is_sparse, seed):
     scaled = FeatureScaled(kernel, np.sqrt(squares))
     rows, points = (sparse.csr_array(X), sparse.csr_array(Z)) if is_sparse else (X, Z)
     K = scaled.block(X, Z)
-    found = slope_sums(KernelExpansion(scaled, points), rows, K, by_row, by_landmark)
+    slopes = ScaleSlopes.of(scaled, rows, points, K)
+    pairs = zip(by_row.T, by_landmark.T, strict=True)
+    found = np.array([slopes.sums(c, b) for c, b in pairs])
     for d in range(4):
         e = 1e-5 * (np.arange(4) == d)
         wanted = (total(squares + e) - total(squares - e)) / 2e-5
         np.testing.assert_allclose(found[:, d], wanted, rtol=1e-5, atol=1e-6)
+
+
+def learn(X, target, width):
+    data = RankingData(SETTINGS, as_source(X), target, SmoothedHinge(), width)
+    return learn_feature_scales(data, 0.5, False)
 
 
 def study(X, y, kernel="gaussian", weight=None, has_levels=False):
@@ -142,7 +150,8 @@ def study(X, y, kernel="gaussian", weight=None, has_levels=False):
     else:
         target = TwoClasses(read_labels(y, weight, 1, len(y)))
     rows, distinct = distinct_rows(as_source(X), target, 20_000, 0)
-    return Study(rows, distinct, kernel, 4.0, 0.5, "1GiB", 1, 3)
+    settings = replace(SETTINGS, kernel=kernel, random_state=0)
+    return Study(RankingData(settings, rows, distinct, SmoothedHinge(), 4.0), 3)
 
 
 def held_out_losses(trials, target):
@@ -184,14 +193,7 @@ def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, has_levels,
     # Few landmarks for their coordinates: with one for each coordinate K is easily singular.
     lams = np.array([0.05])
     trial = made.attempt(squares, lams, made.folds(0))
-    found = held_out_gradients(
-        trial.prepared,
-        made.source.take(made.target.labels.rare),
-        trial.folds,
-        trial.weights,
-        0.05 * trial.unit,
-        residual=1e-10,
-    )
+    found = held_out_gradients(trial, made.rows, residual=1e-10)
     for d in range(4):
         e = 1e-4 * (np.arange(4) == d)
         ends = []
@@ -199,7 +201,7 @@ def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, has_levels,
             # What lams are relative to depends on the scales for inner products.
             unit = made.attempt(at, lams, made.folds(0)).unit
             moved = made.attempt(at, lams * trial.unit / unit, made.folds(0))
-            ends.append(held_out_losses(moved, made.target))
+            ends.append(held_out_losses(moved, made.data.target))
         wanted = (ends[0] - ends[1]) / 2e-4
         np.testing.assert_allclose(found[:, d], wanted, rtol=2e-2, atol=2e-5)
 
@@ -355,8 +357,8 @@ def test_a_fold_learns_its_scales_without_the_rows_that_it_holds_out(monkeypatch
     seen, scales = [], np.array([[2.0, 0.5], [1.0, 3.0], [0.3, 1.0], [1.0, 1.0]])
     rows, weight = X[:, :2], np.arange(len(Y)) % 3 + 1.0 if weighted else None
 
-    def learn(settings, source, target, *others):
-        labels = target.labels
+    def learn(data, *others):
+        labels = data.target.labels
         seen.append((labels.rare, np.asarray(labels.majority), labels.rare_weight))
         return scales[len(seen) % 4 - 1]
 
@@ -399,8 +401,7 @@ def test_rows_that_nothing_was_learned_from_decide():
     X, y = rng.normal(size=(300, 25)), np.arange(300) < 25
     _, rounds = learning._descend(study(X, y, Gaussian(7.0)), lambda *_: None)
     assert rounds[-1].auc > rounds[0].auc + 0.05
-    labels = TwoClasses(read_labels(y, None, True, len(y)))
-    found = learn_feature_scales(SETTINGS, as_source(X), labels, 7.0, 0.5, False)
+    found = learn(X, TwoClasses(read_labels(y, None, True, len(y))), 7.0)
     np.testing.assert_array_equal(found, 1.0)
 
 
@@ -426,8 +427,7 @@ def test_scales_that_do_not_gain_on_their_own_rows_are_not_tried_on_others(monke
 
     monkeypatch.setattr(learning, "_descend", descend)
     rows, y = rare_cores(120, 20, 3)
-    labels = TwoClasses(read_labels(y, None, 1, len(y)))
-    found = learn_feature_scales(SETTINGS, as_source(rows), labels, 4.0, 0.5, False)
+    found = learn(rows, TwoClasses(read_labels(y, None, 1, len(y))), 4.0)
     assert len(descents) == 1
     np.testing.assert_array_equal(found, 1.0)
 
@@ -444,13 +444,10 @@ def test_what_all_scales_gain_together_moves_none():
     variance, squares = np.array([1.0, 4.0, 0.5]), np.array([2.0, 0.25, 1.0])
     ways = np.array([[1.0, 0.5, -1.0], [0.5, 1.0, 2.0], [3.0, -1.0, 0.0]])
     ways -= np.outer(ways @ squares / (squares @ variance), variance)  # along the constraint
-    for common in ([0.0, 0.0, 0.0], [0.3, 0.3, 0.3], [-7.0, -7.0, -7.0]):
-        folds = SimpleNamespace(
-            gradients=lambda _, by=common: ways + np.outer(by, variance), variance=variance
-        )
+    for common in (0.0, 0.3, -7.0):
         mean = -ways.mean(axis=0)
         wanted = mean / (ways.std(axis=0, ddof=1) / np.sqrt(3)) / learning._AGREEMENT
-        found = learning._step(folds, squares, None)
+        found = learning._step(ways + common * variance, variance, squares)
         np.testing.assert_allclose(found, np.clip(wanted, -1.0, 1.0), rtol=1e-12)
 
 
@@ -468,7 +465,7 @@ def test_levels_of_few_rows_are_spread_over_the_folds():
     y = np.repeat([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], [40] + 11 * [1])
     rng = np.random.default_rng(0)
     made = study(rng.normal(size=(len(y), 2)), y, has_levels=True)
-    labels = made.target.labels
+    labels = made.data.target.labels
     for fold in made.folds(0):
         assert fold.tested[labels.rare].any()
         assert fold.tested[labels.majority].any()
@@ -497,11 +494,6 @@ def test_two_levels_learn_what_two_classes_learn():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(200, 5)), np.arange(200) < 30
     X[:30, 0] += 2.0
-    settings = KernelSettings("gaussian", "mean", "rare", "1GiB", 1, 0)
     levels = OrderedLevels(read_levels(y.astype(int)), np.ones((2, 2)))
     classes = TwoClasses(read_labels(y, None, True, 200))
-    one, other = (
-        learning.learn_feature_scales(settings, as_source(X), target, 3.0, 0.5, False)
-        for target in (levels, classes)
-    )
-    np.testing.assert_allclose(one, other, rtol=1e-6)
+    np.testing.assert_allclose(learn(X, levels, 3.0), learn(X, classes, 3.0), rtol=1e-6)

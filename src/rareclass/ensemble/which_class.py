@@ -161,7 +161,7 @@ def _learned_from(
     for k in range(n_classes):
         members = np.flatnonzero(of_row == k)
         own = None if weight is None else weight[members]
-        drawn = draw_class(len(members), most if len(members) > most else None, rng, own)
+        drawn = draw_class(len(members), most, rng, own)
         rows.append(members[drawn.rows])
         weights.append(drawn.weight)
     order = np.argsort(np.concatenate(rows))

@@ -25,12 +25,12 @@ def draw_class(
 ) -> DrawnRows:
     """Draw `most` of the rows of one class, all with the same chance, each at most once.
 
-    `most` None keeps all rows with their weights and uses no random number; `weight` None counts
-    every row once. O(n) time.
+    Where there are no more than `most`, or it is None, all rows keep their weights and no random
+    number is used; `weight` None counts every row once. O(n) time.
     """
     if weight is None:
         weight = np.ones(n_rows)
-    if most is None:
+    if most is None or most >= n_rows:
         return DrawnRows(np.arange(n_rows), weight)
     rows = np.sort(rng.choice(n_rows, most, replace=False))
     return DrawnRows(rows, weight_for_all(weight, rows))

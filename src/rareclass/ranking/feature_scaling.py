@@ -12,7 +12,6 @@ the largest are 0. The rounds are repeated without the rows of each fold, and sc
 where the AUC on those rows is significantly higher than without scales.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, cast
@@ -25,7 +24,7 @@ from sklearn.utils import check_random_state
 from rareclass.estimators.search import Fold, make_folds
 from rareclass.findings import warn
 from rareclass.folds.majority_part import DrawnRows, draw_class
-from rareclass.kernels.expansion import KernelExpansion, expand
+from rareclass.kernels.expansion import expand
 from rareclass.kernels.kernels import (
     KERNELS,
     DistanceKernel,
@@ -40,17 +39,11 @@ from rareclass.kernels.kernels import (
 from rareclass.machine import Advance, blas_threads, parse_bytes, track
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.problem import Evaluation, RankingProblem, ValueQuestion, answer, solve
-from rareclass.ranking.ranking_data import (
-    KernelSettings,
-    PreparedRanking,
-    RankingData,
-    prepare,
-    some_rows,
-)
+from rareclass.ranking.ranking_data import PreparedRanking, RankingData, prepare, some_rows
 from rareclass.ranking.solvers.newton import PathSettings, conjugate_gradients
 from rareclass.ranking.solvers.path import solve_paths
 from rareclass.ranking.targets import RankingTarget, training_part
-from rareclass.rows import Block, RowSource, RowValues
+from rareclass.rows import RowSource
 from rareclass.rows.source import equal_rows, order_of_values
 
 N_FOLDS = 5
@@ -75,15 +68,8 @@ _RESIDUAL, _MOST_PRODUCTS = 1e-2, 100
 _MOST_ENTRIES = 2**22
 
 
-def learn_feature_scales(
-    settings: KernelSettings,
-    source: RowSource,
-    target: RankingTarget,
-    width: float,
-    eps: float,
-    verbose: bool | str,
-) -> np.ndarray:
-    """Learn the scales inside a kernel on training rows; `width` is sigma, `eps` the hinge's.
+def learn_feature_scales(data: RankingData, eps: float, verbose: bool | str) -> np.ndarray:
+    """Learn the scales inside a kernel on training rows; `eps` is that of the smoothed hinge.
 
     They have shape (n_features,) and are all ones where no scales were better; else rows are as far
     apart in the mean as without.
@@ -93,7 +79,7 @@ def learn_feature_scales(
 
     Raises `ValueError` when the kernel is not one whose derivative by the scales is known.
     """
-    kernel = make_kernel(settings.kernel, width)
+    settings, kernel = data.settings, make_kernel(data.settings.kernel, data.width)
     if type(kernel) not in KERNELS.values():
         raise ValueError(
             f"feature_scaling='learned' needs the derivative of the kernel, and that of "
@@ -102,15 +88,18 @@ def learn_feature_scales(
         )
     state = settings.random_state
     seed = 0 if state is None else int(check_random_state(state).randint(2**31))
-    rows, distinct = distinct_rows(source, target, _fitting_rows(settings.memory, source), seed)
-    labels, ones = distinct.labels, np.ones(source.n_features)
-    if min(len(labels.rare), len(labels.majority)) < _LEAST_ROWS:
+    fitting = _fitting_rows(settings.memory, data.source)
+    source, target = distinct_rows(data.source, data.target, fitting, seed)
+    n_rare, n_others = len(target.labels.rare), len(target.labels.majority)
+    ones = np.ones(source.n_features)
+    if min(n_rare, n_others) < _LEAST_ROWS:
         warn(
             f"feature_scaling='learned' needs {_LEAST_ROWS} distinct rows of each class; there are "
-            f"{len(labels.rare)} rare and {len(labels.majority)} others. All scales are 1."
+            f"{n_rare} rare and {n_others} others. All scales are 1."
         )
         return ones
-    study = Study(rows, distinct, kernel, width, eps, settings.memory, settings.n_jobs, seed)
+    settings = replace(settings, landmarks="rare", random_state=0)
+    study = Study(RankingData(settings, source, target, SmoothedHinge(eps), data.width), seed)
     if not study.variance.any():
         return ones
     with track("Learning feature scales", None, verbose) as advance:
@@ -134,14 +123,10 @@ def distinct_rows(
     Rows that are held come first, of each class at most `fitting`; a row weighs what its copies do.
     """
     rng, labels = np.random.default_rng(seed), target.labels
-
-    def drawn(n_rows: int, most: int, weight: np.ndarray | None) -> DrawnRows:
-        most = min(most, fitting)
-        return draw_class(n_rows, most if n_rows > most else None, rng, weight)
-
-    held = drawn(len(labels.rare), _MOST_RARE, labels.rare_weight)
-    most = max(_LEAST_MAJORITY, _MAJORITY_A_RARE_ROW * len(held.rows))
-    rest = drawn(len(labels.majority), most, labels.majority_weight)
+    most = min(_MOST_RARE, fitting)
+    held = draw_class(len(labels.rare), most, rng, labels.rare_weight)
+    most = min(max(_LEAST_MAJORITY, _MAJORITY_A_RARE_ROW * len(held.rows)), fitting)
+    rest = draw_class(len(labels.majority), most, rng, labels.majority_weight)
     source, target = some_rows(source, target, held, rest, np.float64)
     X, n_held = source.take(slice(None)), len(held.rows)
     first, group = equal_rows(X)
@@ -162,36 +147,31 @@ class Trial(NamedTuple):
     prepared: PreparedRanking
     folds: list[Fold]
     weights: list[np.ndarray]  # by fold, whitened coordinates
-    scores: np.ndarray  # held-out AUC by fold
+    auc: float  # mean held-out AUC
     lam: float
     unit: float  # the mean of k(z, z) over the landmarks
-
-    @property
-    def auc(self) -> float:
-        """Mean held-out AUC."""
-        return float(self.scores.mean())
 
 
 @dataclass(frozen=True)
 class Study:
-    """Rows in memory to try scales on; `eps` is of the smoothed hinge."""
+    """Distinct rows in memory to try scales on."""
 
-    source: RowSource
-    target: RankingTarget
-    kernel: Any
-    width: float
-    eps: float
-    memory: int | str
-    n_jobs: int | None
+    data: RankingData
     seed: int
+
+    @cached_property
+    def rows(self) -> Matrix:
+        """The rare rows, then those of the majority."""
+        labels = self.data.target.labels
+        return self.data.source.take(np.concatenate([labels.rare, labels.majority]))
 
     @cached_property
     def variance(self) -> np.ndarray:
         """Variance of every feature, by weight."""
-        labels = self.target.labels
-        X = self.source.take(np.concatenate([labels.rare, labels.majority]))
+        labels = self.data.target.labels
         weight = np.concatenate([labels.rare_weight, labels.majority_weight])
-        variance: np.ndarray = StandardScaler(with_mean=False).fit(X, sample_weight=weight).var_
+        scaler = StandardScaler(with_mean=False).fit(self.rows, sample_weight=weight)
+        variance: np.ndarray = scaler.var_
         return variance
 
     def normalised(self, squares: np.ndarray) -> np.ndarray:
@@ -204,19 +184,15 @@ class Study:
 
     def folds(self, number: int) -> list[Fold]:
         """Folds stratified by label, where each has enough rows; another `number`, other folds."""
-        labels, n_rows = self.target.labels, self.source.n_rows
-        _, of_label = np.unique(self.target.held_code, return_counts=True)
-        strata = self.target.strata(n_rows) if of_label.min() >= N_FOLDS else None
+        target, n_rows = self.data.target, self.data.source.n_rows
+        _, of_label = np.unique(target.held_code, return_counts=True)
+        strata = target.strata(n_rows) if of_label.min() >= N_FOLDS else None
         seed = self.seed + number
-        return make_folds(N_FOLDS, labels, n_rows, seed, "feature_scaling=None", strata)
+        return make_folds(N_FOLDS, target.labels, n_rows, seed, "feature_scaling=None", strata)
 
     def attempt(self, squares: np.ndarray, lams: np.ndarray, folds: list[Fold]) -> Trial:
         """Cross-validate squared scales at the lam of the highest mean AUC."""
-        landmarks = self.target.labels.rare
-        settings = KernelSettings(self.kernel, self.width, landmarks, self.memory, self.n_jobs, 0)
-        loss, scales = SmoothedHinge(self.eps), np.sqrt(squares)
-        data = RankingData(settings, self.source, self.target, loss, self.width, scales)
-        prepared = prepare(data, several=True)
+        prepared = prepare(replace(self.data, scales=np.sqrt(squares)), several=True)
         unit = float(np.trace(prepared.landmark_kernel)) / len(prepared.landmark_kernel) or 1.0
         solutions = solve_paths(
             [partial(prepared.problem, 1.0, fold.held_out) for fold in folds],
@@ -224,16 +200,11 @@ class Study:
             PathSettings(_TOL, _MAX_ITER),
             prepared.at_once,
         )
-        (scores,) = prepared.fold_scores(folds, solutions, self.target.measure)
-        best = int(np.argmax(scores.mean(axis=0)))
+        (scores,) = prepared.fold_scores(folds, solutions, self.data.target.measure)
+        means = scores.mean(axis=0)
+        best = int(np.argmax(means))
         weights = [path[best].at.w for path in solutions]
-        return Trial(prepared, folds, weights, scores[:, best], float(lams[best]), unit)
-
-    def gradients(self, trial: Trial) -> np.ndarray:
-        """Derivative of every fold's held-out loss by the squared scales."""
-        rare_rows = self.source.take(self.target.labels.rare)
-        lam = trial.lam * trial.unit
-        return held_out_gradients(trial.prepared, rare_rows, trial.folds, trial.weights, lam)
+        return Trial(prepared, folds, weights, float(means[best]), float(lams[best]), unit)
 
 
 class DescentRound(NamedTuple):
@@ -251,7 +222,7 @@ def _descend(study: Study, advance: Advance) -> tuple[np.ndarray, list[DescentRo
         lams = near(rounds[-1].lam) if rounds else _LAMS
         with blas_threads(1):
             trial = study.attempt(squares, lams, study.folds(number))
-            step = _step(study, squares, trial)
+            step = _step(held_out_gradients(trial, study.rows), study.variance, squares)
         rounds.append(DescentRound(trial.auc, trial.lam))
         advance(1, f"round {number + 1}, held-out AUC {trial.auc:.3f}")
         rate = _RATE_DECAY ** max(0, number + 1 - _FULL_RATE_ROUNDS)
@@ -266,13 +237,11 @@ def near(lam: float) -> np.ndarray:
     return _LAMS[max(k - 1, 0) : k + 2]
 
 
-def _step(study: Study, squares: np.ndarray, trial: Trial) -> np.ndarray:
+def _step(gradients: np.ndarray, variance: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Step of each feature, from -1 to 1: agreement of the folds that its scale should grow."""
-    gradients = study.gradients(trial)
-    mean = gradients.mean(axis=0)
     # What all scales together would gain is the width's business: along the constraint only.
-    common = (squares @ mean) / (squares @ study.variance)
-    descent = common * study.variance - gradients
+    common = (squares @ gradients.mean(axis=0)) / (squares @ variance)
+    descent = common * variance - gradients
     error = descent.std(axis=0, ddof=1) / np.sqrt(len(descent))
     agreement = np.divide(descent.mean(axis=0), error, out=np.zeros(len(error)), where=error > 0.0)
     return np.clip(agreement / _AGREEMENT, -1.0, 1.0)
@@ -282,8 +251,8 @@ def _gains_elsewhere(study: Study, advance: Advance) -> np.ndarray:
     """Gain in AUC over no scales on every fold's rows, of scales learned without them."""
     gains = []
     for fold in study.folds(_N_ROUNDS):
-        inner = replace(study, target=training_part(study.target, fold.held_out))
-        squares, rounds = _descend(inner, advance)
+        target = training_part(study.data.target, fold.held_out)
+        squares, rounds = _descend(replace(study, data=replace(study.data, target=target)), advance)
         with blas_threads(1):
             learned = study.attempt(squares, np.array([rounds[-1].lam]), [fold])
             plain = study.attempt(np.ones(len(squares)), np.array([rounds[0].lam]), [fold])
@@ -323,142 +292,88 @@ def _slope(kernel: Kernel, X: Matrix, Z: Matrix, K: np.ndarray) -> np.ndarray:
     return np.ones_like(K)  # linear
 
 
-def slope_sums(
-    expansion: KernelExpansion,
-    X: Matrix,
-    K: np.ndarray,
-    by_row: np.ndarray,
-    by_landmark: np.ndarray,
-) -> np.ndarray:
-    r"""Sums of :math:`c_i b_r \, \partial k(x_i, z_r) / \partial s_d` over rows and landmarks.
+class ScaleSlopes(NamedTuple):
+    r"""Derivatives :math:`\partial k(x_i, z_r) / \partial s_d` of all pairs, by S and features."""
 
-    For several (c, b), by feature: shape (n_pairs, n_features). `expansion` has a `FeatureScaled`
-    kernel; X, of shape (n, n_features), are rows that are not scaled, K, of shape
-    (n, n_landmarks), their kernel; c has a column for each pair, shape (n, n_pairs), and b has
-    shape (n_landmarks, n_pairs).
+    X: Matrix
+    Z: Matrix
+    S: np.ndarray
+    is_distance: bool  # of a kernel of a distance, else of an inner product
 
-    Cost: as much as the kernel, for each pair.
-    """
-    scaled = cast(FeatureScaled, expansion.kernel)
-    is_distance = isinstance(scaled.kernel, DistanceKernel)
-    X, Z = X.astype(np.float64), expansion.landmarks.astype(np.float64)
-    S = _slope(scaled.kernel, scaled.scaled(X), scaled.scaled(Z), K.astype(np.float64))
-    if is_distance and not sparse.issparse(X):
-        # Differences do not change with the origin; near the landmarks fewer digits cancel.
-        centre = Z.mean(axis=0)
-        X, Z = X - centre, Z - centre
-    result = np.zeros((by_row.shape[1], X.shape[1]))
-    for k, (c, b) in enumerate(zip(by_row.T, by_landmark.T, strict=True)):
-        result[k] = _products(X, Z, S, c, b)
-        if is_distance:
-            squares = _squares(X, c * (S @ b)) + _squares(Z, b * (c @ S))
-            result[k] = squares - 2.0 * result[k]
-    return result
+    @classmethod
+    def of(cls, kernel: FeatureScaled, X: Matrix, Z: Matrix, K: np.ndarray) -> "ScaleSlopes":
+        """Derivatives for rows X and landmarks Z, neither of them scaled, whose kernel is K."""
+        S = _slope(kernel.kernel, kernel.scaled(X), kernel.scaled(Z), K)
+        is_distance = isinstance(kernel.kernel, DistanceKernel)
+        if is_distance and not sparse.issparse(X):
+            # Differences do not change with the origin; near the landmarks fewer digits cancel.
+            centre = Z.mean(axis=0)
+            X, Z = X - centre, Z - centre
+        return cls(X, Z, S, is_distance)
 
+    def sums(self, c: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Sums of c_i b_r times the derivatives, by feature; some landmarks at a time.
 
-def _products(X: Matrix, Z: Matrix, S: np.ndarray, c: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Sums of c_i b_r S_ir x_id z_rd, some landmarks at a time."""
-    total = np.zeros(X.shape[1])
-    size = max(1, _MOST_ENTRIES // max(X.shape[1], 1))
-    for start in range(0, S.shape[1], size):
-        part = slice(start, start + size)
-        landmarks = Z[part].toarray() if sparse.issparse(Z) else Z[part]
-        pulled: Any = X.T @ (c[:, None] * S[:, part])
-        total += np.einsum("dr,rd,r->d", pulled, landmarks, b[part])
-    return total
+        Cost: as much as the kernel.
+        """
+        X, Z, S, total = self.X, self.Z, self.S, np.zeros(self.X.shape[1])
+        size = max(1, _MOST_ENTRIES // max(X.shape[1], 1))
+        for start in range(0, S.shape[1], size):
+            part = slice(start, start + size)
+            landmarks = Z[part].toarray() if sparse.issparse(Z) else Z[part]
+            pulled: Any = X.T @ (c[:, None] * S[:, part])
+            total += np.einsum("dr,rd,r->d", pulled, landmarks, b[part])
+        if not self.is_distance:
+            return total
+        return _squares(X, c * (S @ b)) + _squares(Z, b * (c @ S)) - 2.0 * total
 
 
 def _squares(X: Matrix, weight: np.ndarray) -> np.ndarray:
     """Weighted sums of squares by column."""
-    if sparse.issparse(X):
-        return np.asarray(X.multiply(X).T @ weight).ravel()
-    return weight @ (X * X)
+    squares: Any = X.multiply(X) if sparse.issparse(X) else X * X
+    return np.asarray(weight @ squares)
 
 
-class _FoldAt(NamedTuple):
-    """A fold's problems at its solution, for its derivative."""
+def held_out_gradients(trial: Trial, rows: Matrix, residual: float = _RESIDUAL) -> np.ndarray:
+    """Derivative of every fold's held-out loss by the squared scales: (n_folds, n_features).
 
-    training: RankingProblem
-    held_out: RankingProblem  # the loss of the held-out rows, not regularised
-    at: Evaluation
-    held_out_at: Evaluation
-    by_landmark: np.ndarray  # beta and v, a coefficient for each landmark
-    prefix: Any  # the rare side of the direction v
+    `rows` are those of the trial, not scaled, the rare ones first. `residual` is that of the linear
+    system for v; smaller is more exact.
 
-    def by_row(self, training: Any, curved: Any, held_out: Any) -> np.ndarray:
-        """The columns c that go with beta and with v, from slopes by row."""
-        beside_beta = self.held_out.scale * held_out - self.training.scale * curved
-        return np.column_stack([beside_beta, -self.training.scale * training])
-
-
-def held_out_gradients(
-    prepared: PreparedRanking,
-    rare_rows: Matrix,
-    folds: Sequence[Fold],
-    weights: Sequence[np.ndarray],
-    lam: float,
-    residual: float = _RESIDUAL,
-) -> np.ndarray:
-    """Derivative of every fold's held-out loss by the squared scales.
-
-    The shape is (n_folds, n_features). `prepared` has a `FeatureScaled` kernel; `rare_rows` are not
-    scaled; `weights` are the solution of each fold at `lam`, in whitened coordinates. `residual` is
-    that of the linear system for v; smaller is more exact.
-
-    Cost: for each fold up to 100 Hessian products, and one pass that costs as much as the kernel,
-    twice.
+    Cost: the kernel of all rows; for each fold up to 100 Hessian products, and twice as much as the
+    kernel.
     """
-    expansion, gradients = prepared.expansion, []
-    for fold, w in zip(folds, weights, strict=True):
-        term = _at_solution(prepared, fold, w, lam, residual)
-        loss, at = term.training.loss, term.at
-        gradient, *sums = prepared.rows.sum(_of_block, expansion, term)
-        values = expand(prepared.rare_kernel, term.by_landmark[:, 1])
-        by_row = term.by_row(
-            loss.finish(at.rare, sums[0]).gradient,
-            loss.finish_curvature(at.rare, term.prefix, values, sums[1]),
-            loss.finish(term.held_out_at.rare, sums[2]).gradient,
-        )
-        gradient = gradient + slope_sums(
-            expansion, rare_rows, prepared.rare_kernel, by_row, term.by_landmark
-        )
-        beta, v = term.by_landmark.T[:, :, None]
-        of_norm = slope_sums(expansion, expansion.landmarks, prepared.landmark_kernel, beta, v)
-        gradients.append(gradient.sum(axis=0) - lam * of_norm[0])
+    prepared, lam, gradients = trial.prepared, trial.lam * trial.unit, []
+    kernel = cast(FeatureScaled, prepared.expansion.kernel)
+    points, n_rare = prepared.expansion.landmarks, len(prepared.rare_kernel)
+    K = np.concatenate([prepared.rare_kernel, kernel.block(rows[n_rare:], points)])
+    of_rows = ScaleSlopes.of(kernel, rows, points, K)
+    of_norm = ScaleSlopes.of(kernel, points, points, prepared.landmark_kernel)
+    for fold, w in zip(trial.folds, trial.weights, strict=True):
+        training = cast(RankingProblem, prepared.problem(lam, fold.held_out))
+        tested = cast(RankingProblem, prepared.problem(0.0, ~fold.tested))
+        held_out = replace(tested, whitener=training.whitener, slot=None)
+        at, held_out_at = answer([ValueQuestion(training, w), ValueQuestion(held_out, w)])
+        right = held_out_at.gradient
+        wanted, zero = residual * float(np.linalg.norm(right)), np.zeros_like(right)
+        v = solve(conjugate_gradients(training, at, zero, right, wanted, _MOST_PRODUCTS, None))[0]
+        beta, adjoint = at.coefficients, training.whitener @ v
+        by_row, curved = _slopes_by_row(training, at, K, adjoint)
+        of_held_out, _ = _slopes_by_row(held_out, held_out_at, K, adjoint)
+        gradient = of_rows.sums(of_held_out - curved, beta) - of_rows.sums(by_row, adjoint)
+        gradients.append(gradient - lam * of_norm.sums(beta, adjoint))
     return np.array(gradients)
 
 
-def _at_solution(
-    prepared: PreparedRanking, fold: Fold, w: np.ndarray, lam: float, residual: float
-) -> _FoldAt:
-    """Solve H v = the gradient of the held-out loss at the solution w of a fold."""
-    labels = prepared.target.labels
-    training = cast(RankingProblem, prepared.problem(lam, fold.held_out))
-    rare_weight = labels.rare_weight * fold.tested[labels.rare]
-    kept = fold.tested[labels.majority]
-    scale = 1.0 / training.loss.pair_weight(rare_weight, float(prepared.rows.weight[kept].sum()))
-    held_out = replace(
-        training, rare_weight=rare_weight, kept=RowValues(kept), lam=0.0, scale=scale, slot=None
-    )
-    at, held_out_at = answer([ValueQuestion(training, w), ValueQuestion(held_out, w)])
-    right = held_out_at.gradient
-    wanted = residual * float(np.linalg.norm(right))
-    zero = np.zeros_like(right)
-    v, _, _ = solve(conjugate_gradients(training, at, zero, right, wanted, _MOST_PRODUCTS, None))
-    adjoint = training.whitener @ v
-    prefix = training.loss.rare_direction(at.rare, expand(prepared.rare_kernel, adjoint))
-    by_landmark = np.column_stack([at.coefficients, adjoint])
-    return _FoldAt(training, held_out, at, held_out_at, by_landmark, prefix)
-
-
-def _of_block(block: Block, expansion: KernelExpansion, term: _FoldAt) -> tuple:
-    """Sums of a block by pair and feature, then the rare-side sums."""
-    K, loss, at = expansion.matrix(block), term.training.loss, term.at
-    values, directions = expand(K, term.by_landmark).T
-    weight = term.training.block_weight(block)
-    training = loss.block(at.rare, values, weight)
-    curved, sums = loss.curvature(at.rare, term.prefix, training.zone, directions, weight)
-    held_out = loss.block(term.held_out_at.rare, values, term.held_out.block_weight(block))
-    by_row = term.by_row(training.gradient, curved, held_out.gradient)
-    gradient = slope_sums(expansion, block.X, K, by_row, term.by_landmark)
-    return gradient, training.sums, sums, held_out.sums
+def _slopes_by_row(
+    problem: RankingProblem, at: Evaluation, K: np.ndarray, direction: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes of the loss in the scores of all rows, and their change along coefficients."""
+    loss, n_rare, weight = problem.loss, len(problem.rare_weight), problem.majority_weight
+    along = expand(K, direction)
+    prefix = loss.rare_direction(at.rare, along[:n_rare])
+    terms = loss.block(at.rare, expand(K[n_rare:], at.coefficients), weight)
+    change, sums = loss.curvature(at.rare, prefix, terms.zone, along[n_rare:], weight)
+    of_rare = loss.finish_curvature(at.rare, prefix, along[:n_rare], sums)
+    slopes = np.concatenate([loss.finish(at.rare, terms.sums).gradient, terms.gradient])
+    return problem.scale * slopes, problem.scale * np.concatenate([of_rare, change])

@@ -1,7 +1,7 @@
 """Kernel ranking machines: `fit`, scores and features, for two classes or for levels."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -191,14 +191,15 @@ class KernelMachine(MachineParameters, KernelModel):
         target = self._read_target(y, sample_weight, source.n_rows)
         loss = make_loss(self.loss, self.eps, self.loss_params)
         check_penalty(self.penalty, loss)
-        settings, scales = settings_of(KernelSettings, self), None
+        settings = settings_of(KernelSettings, self)
         width = width_of_rows(settings, source, target.labels)
         many = self.kernel_dtype == "auto" and source.n_rows > _MANY_ROWS
         if many or self.kernel_dtype == "float32":
             source = narrowed(source, width if needs_width(self.kernel) else None)
+        data = RankingData(settings, source, target, loss, width)
         if self.feature_scaling == "learned":
-            scales = learn_feature_scales(settings, source, target, width, self.eps, self.verbose)
-        return RankingData(settings, source, target, loss, width, scales)
+            data = replace(data, scales=learn_feature_scales(data, self.eps, self.verbose))
+        return data
 
     def _keep(self, prepared: PreparedRanking, learned: LearnedMachine) -> Self:
         """Assign all attributes that `fit` leaves."""

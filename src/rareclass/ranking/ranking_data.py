@@ -87,9 +87,7 @@ class RankingData:
             return self
         rng = np.random.default_rng(seed)
         most_held = max(most // 2, most - n_rest)
-        held = draw_class(
-            n_held, most_held if n_held > most_held else None, rng, labels.rare_weight
-        )
+        held = draw_class(n_held, most_held, rng, labels.rare_weight)
         rest = draw_class(n_rest, most - len(held.rows), rng, labels.majority_weight)
         source, target = some_rows(self.source, self.target, held, rest)
         numbers = np.concatenate([labels.rare[held.rows], labels.majority[rest.rows]])

@@ -145,12 +145,8 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         """Learn the scales of the features of each fold from its training rows."""
         if rows.scales is None:
             return None
-        targets = [training_part(rows.target, fold.held_out) for fold in folds]
-        settings, source = rows.settings, rows.source
-        return [
-            learn_feature_scales(settings, source, one, rows.width, self.eps, self.verbose)
-            for one in targets
-        ]
+        parts = [replace(rows, target=training_part(rows.target, fold.held_out)) for fold in folds]
+        return [learn_feature_scales(part, self.eps, self.verbose) for part in parts]
 
     def _try(
         self,

@@ -198,7 +198,7 @@ class StochasticRankRC(RankScorer, KernelModel):
             n_rows, whole = prepared.rows.n_rows, problem.majority_total
             self.classes_, self.pos_label_ = labels.classes, labels.pos_label
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            drawn = draw_class(n_rows, CAPACITY if n_rows > CAPACITY else None, rng).rows
+            drawn = draw_class(n_rows, CAPACITY, rng).rows
             rare = WeightedRows(source.take(labels.rare), labels.rare_weight)
             sample = WeightedRows(prepared.rows.take(drawn), prepared.rows.weight[drawn])
             state = MiniBatchState.empty(rng, rare)._replace(
