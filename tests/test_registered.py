@@ -1,4 +1,4 @@
-"""What is registered cannot miss its contract or its oracle.
+"""Registered estimators pass scikit-learn's checks; none can miss a contract or an oracle.
 
 Losses say it for themselves in `ranking/test_losses.py`, kernels in
 `kernels/test_kernels.py`, landmark rules in `kernels/test_landmarks.py`.
@@ -10,9 +10,10 @@ from importlib import import_module
 
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import rareclass
-from expected_failures import TABLE
+from expected_failures import TABLE, expected_failures
 from moments.mibc_cases import COVARIANCES
 from oracles.pairs import PENALTY_MINIMA
 from rareclass.moments.covariance import make_covariance
@@ -21,6 +22,15 @@ from rareclass.ranking.fitting import PENALTIES
 from rareclass.stream.options import LEARNERS
 from registered import ESTIMATORS, MORE_ESTIMATORS, ONLINE
 
+pytestmark = [
+    # What small tables of scikit-learn's own are rightly told.
+    pytest.mark.filterwarnings("ignore:only .* rows of the smaller class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The covariance of the majority has no inverse:UserWarning"),
+    pytest.mark.filterwarnings("ignore:(the ball of|.* has a single labelled row):UserWarning"),
+    pytest.mark.filterwarnings("ignore:rare classes of fewer than 5 rows:UserWarning"),
+    pytest.mark.filterwarnings("ignore:column .* alone ranks the rows:UserWarning"),
+    pytest.mark.filterwarnings("ignore:lam=.*:sklearn.exceptions.ConvergenceWarning"),
+]
 ROOMS = ("decide", "ranking", "moments", "hyperball", "online")
 
 
@@ -89,3 +99,15 @@ def test_nothing_is_excused_that_is_not_tried():
         assert any(
             isinstance(one, kind) and some.items() <= one.get_params().items() for one in tried
         )
+
+
+@pytest.mark.sampled(150)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.thorough
+@parametrize_with_checks(MORE_ESTIMATORS, expected_failed_checks=expected_failures)
+def test_scikit_learn_contract_of_other_parameters(estimator, check):
+    check(estimator)

@@ -1,7 +1,5 @@
 """Whatever write of a command the system refuses: a sentence, the last good state, a way on."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from itertools import count
 
 import pytest
@@ -14,7 +12,6 @@ from faults import cause_of
 
 # Every case takes each so many-th operation.
 _SHARES = 12
-Refusing = Callable[[Refusals], AbstractContextManager[None]]
 
 
 def play(name, refusing, at, lasting, choice=0):

@@ -1,4 +1,4 @@
-"""Decision notes: short, of one form, in the index once; every note that is named exists."""
+"""Decision notes are short and of one form; every note and test that a page names exists."""
 
 import re
 from pathlib import Path
@@ -99,3 +99,16 @@ def test_numbers_are_found_in_text():
     docs/decisions/0005 and
     0029; dates such as 2024-0015 and 0000-00-00 are none."""
     assert numbers(text) == {"0011", "0042", "0036", "0028", "0066", "0005", "0029"}
+
+
+PROMISED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+
+
+def test_the_tests_that_show_a_promise_are_there():
+    named = PROMISED.findall((ROOT / "docs" / "reliability.md").read_text())
+    assert len(named) > 20
+    absent = [
+        f"{path}::{test}" for path, test in named
+        if not (ROOT / path).is_file() or f"def {test}(" not in (ROOT / path).read_text()
+    ]  # fmt: skip
+    assert not absent

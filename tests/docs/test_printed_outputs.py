@@ -8,15 +8,12 @@ import typer
 
 from docs.site_pages.printed_outputs import (
     DOCS,
-    Shown,
     Terminal,
-    commands_of,
     fresh_text,
     labels,
     likeness,
     made_demo,
     pages,
-    shortened,
     shown_on,
     start_folder,
 )
@@ -56,25 +53,12 @@ def test_every_command_is_one_that_the_command_line_takes(page):
             command.commands[verb].make_context(verb, rest)
 
 
-def test_a_block_is_commands_with_outputs():
-    body = "$ rareclass fit a.csv \\\n    --out b\nSaved b\n\n$ ls\na\nb\n"
-    assert commands_of(body) == [
-        Shown("rareclass fit a.csv \\\n    --out b", ("Saved b", "")),
-        Shown("ls", ("a", "b")),
-    ]
-
-
 def test_outputs_are_alike_by_structure_and_not_by_digits():
     old = ["Scored 14,098 rows; 342 (2.43%) are above", "AUC  0.862  0.819 to 0.896", "Saved a.csv"]
     new = ["Scored 9 rows; 1 (2.43%) are above", "AUC  0.1  0.0 to 0.2", "Saved a.csv"]
     assert likeness(old, new) == 1.0
     assert likeness(old, [*new, "Note: another line", "And one more"]) < 0.7
     assert labels(["a", "  indented words"]) == set()
-
-
-def test_a_long_output_keeps_its_ends():
-    assert shortened(list("abcdef"), 1, 2) == ["a", "[...]", "e", "f"]
-    assert shortened(list("abcd"), 1, 2) == list("abcd")
 
 
 def test_a_page_is_written_anew(tmp_path):

@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from rareclass.ensemble.members.member import CrossFitted, FoldByFold
+from rareclass.ensemble.members.registry import MEMBERS
 from rareclass.ensemble.score_functions import LinearFunction
+
+
+def small_members(rounds, **kernel):
+    """Every registered member, of so few rounds, trees and settings that it takes no time."""
+    boosting = "histogram boosting", "slow histogram boosting", "deep histogram boosting"
+    linear = "logistic regression", "logistic regression on indicators"
+    small = {name: {"rounds": rounds} for name in (*boosting, "catboost")}
+    small |= {name: {"strengths": (0.1,)} for name in linear}
+    small |= {"extra trees": {"trees": rounds}, "kernel on quantiles": kernel}
+    return [kind(**small.get(name, {})) for name, kind in MEMBERS.items()]
 
 
 def named(members, wrap=lambda member: member):

@@ -5,24 +5,12 @@ import pandas as pd
 import pytest
 
 from draws import quick
-from ensemble.quick_members import named
+from ensemble.quick_members import named, small_members
 from rareclass import RareClassifier
-from rareclass.ensemble.members.registry import MEMBERS
 
 N = 300
 NUMBERS = ["core", "amount", "age", "noise"]
-# Enough of each to learn the table.
-QUICK = {
-    "histogram boosting": {"rounds": 25},
-    "slow histogram boosting": {"rounds": 25},
-    "deep histogram boosting": {"rounds": 25},
-    "extra trees": {"trees": 20},
-    "catboost": {"rounds": 25},
-    "kernel on quantiles": {"lams": (2.0**-2, 2.0**-6), "n_majority": 80},
-    "logistic regression": {"strengths": (0.1,)},
-    "logistic regression on indicators": {"strengths": (0.1,)},
-}
-MADE = [kind(**QUICK.get(name, {})) for name, kind in MEMBERS.items()]
+MADE = small_members(25, lams=(2.0**-2, 2.0**-6), n_majority=80)
 ALONE = named(MADE, lambda member: [member])
 TOGETHER = [member for member in MADE if member.package is None]
 

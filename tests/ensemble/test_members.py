@@ -13,25 +13,14 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from draws import draws
-from ensemble.quick_members import named
+from ensemble.quick_members import named, small_members
 from rareclass import MIBC, RareClassifier
 from rareclass.ensemble.members import machines, registry
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.errors import MissingPackageError
 
-# As much of each as takes no time; whoever has no entry is tried as it is.
-QUICK = {
-    "histogram boosting": {"rounds": 4},
-    "slow histogram boosting": {"rounds": 4},
-    "deep histogram boosting": {"rounds": 4},
-    "extra trees": {"trees": 4},
-    "catboost": {"rounds": 4},
-    "kernel on quantiles": {"lams": (0.1, 0.01), "n_majority": 20, "most_rare": 3},
-    "logistic regression": {"strengths": (0.1,)},
-    "logistic regression on indicators": {"strengths": (0.1,)},
-}
-MADE = [kind(**QUICK.get(name, {})) for name, kind in MEMBERS.items()]
+MADE = small_members(4, lams=(0.1, 0.01), n_majority=20, most_rare=3)
 BY_NAME = pytest.mark.parametrize("member", named(MADE))
 
 

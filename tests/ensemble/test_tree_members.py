@@ -1,15 +1,10 @@
 """Members of trees learn from little, rank what can be ranked, and stay within their range."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
-from draws import draws
 from ensemble.quick_members import named
 from rareclass.ensemble.members.member import EncodedFolds
 from rareclass.ensemble.members.trees import (
@@ -76,35 +71,6 @@ def test_the_same_seed_gives_the_same_answer_in_any_number_of_threads(member):
         member.cross_fit(folds_of(X, is_rare, n_jobs=n_jobs))[0].held_out for n_jobs in (1, 2)
     ]
     np.testing.assert_allclose(*scores, rtol=1e-10)
-
-
-@st.composite
-def hard_tables(draw):
-    """One column, constant columns, duplicates, missing columns, one or two rare rows to learn."""
-    random = np.random.default_rng(draw(st.integers(0, 2**32)))
-    n, d = draw(st.integers(9, 60)), draw(st.integers(1, 3))
-    X = random.normal(size=(n, d)).round(draw(st.sampled_from([0, 9])))
-    kind = draw(st.sampled_from(["plain", "constant", "missing", "holes"]))
-    if kind == "holes":
-        X[random.random(X.shape) < 0.5] = np.nan
-    elif kind != "plain":
-        X[:, 0] = 7.0 if kind == "constant" else np.nan
-    if draw(st.booleans()):
-        X[n // 2 :] = X[: n - n // 2]
-    is_rare = np.zeros(n, bool)
-    is_rare[random.permutation(n)[: draw(st.integers(2, 4))]] = True
-    weight = None if draw(st.booleans()) else 1.0 + random.integers(0, 50, n)
-    return X, is_rare, weight
-
-
-@pytest.mark.sampled(2)
-@BY_NAME
-@given(table=hard_tables())
-@draws(20)
-def test_hardly_anything_to_learn_from(member, table):
-    member = replace(member, **{"rounds" if hasattr(member, "rounds") else "trees": 3})
-    (learned,) = member.cross_fit(folds_of(*table, n_folds=2))
-    assert np.isfinite(learned.held_out).all()
 
 
 @BY_NAME

@@ -8,7 +8,7 @@ from scipy import sparse
 from fit.test_on_disk import messy
 from rareclass.encoding.encoders import encoded_width
 from rareclass.errors import InputError
-from rareclass.fit.kernel_methods import RankRCMethod, kernel_seconds
+from rareclass.fit.kernel_methods import OrdinalMethod, RankRCMethod, kernel_seconds
 from rareclass.fit.method import EncodedRows, TableSize, Terms
 from rareclass.fit.mibc_method import RIDGES, MIBCMethod
 from rareclass.fit.training import train
@@ -150,14 +150,17 @@ def test_copies_are_weights(tmp_path):
 # -- how long RankRC takes ---------------------------------------------------------------------
 
 
-def test_rankrc_says_when_it_will_take_long():
+@pytest.mark.parametrize(
+    ("method", "name"), [(RankRCMethod(), "RankRC"), (OrdinalMethod(), "OrdinalRankRC")]
+)
+def test_kernel_methods_say_when_they_will_take_long(method, name):
     quick = TableSize(n_rows=500_000, n_rare=2_000, n_columns=40, is_sparse=False)
     terms = Terms(folds=5, seed=0, memory=2 << 30)
-    assert RankRCMethod().outlook(quick, terms) == ""
-    said = RankRCMethod().outlook(quick._replace(n_rows=100_000_000), terms)
-    assert "RankRC is likely to take about " in said
+    assert method.outlook(quick, terms) == ""
+    said = method.outlook(quick._replace(n_rows=100_000_000), terms)
+    assert f"{name} is likely to take about " in said
     assert "100,000,000 rows" in said
-    assert "--method mibc" in said
+    assert ("--method mibc" in said) == (name == "RankRC")  # it learns no levels
     assert MIBCMethod().outlook(quick._replace(n_rows=10**10), terms) == ""
 
 

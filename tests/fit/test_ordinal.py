@@ -10,7 +10,7 @@ from draws import quick
 from rareclass.encoding.encoders import TableEncoder
 from rareclass.errors import InputError
 from rareclass.fit.kernel_methods import OrdinalMethod
-from rareclass.fit.method import EncodedRows, TableSize, Terms
+from rareclass.fit.method import EncodedRows, Terms
 from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training import terms_of, train
 from rareclass.fit.training_set import FitSettings, read_training_set
@@ -290,15 +290,6 @@ def test_a_level_that_rows_lack_has_thresholds():
 def test_a_rare_class_cannot_be_named(grades_file):
     with pytest.raises(InputError, match="--positive high names a rare class"):
         read(grades_file, replace(SETTINGS, positive="high"))
-
-
-def test_it_says_when_it_will_take_long():
-    size = TableSize(n_rows=500_000, n_rare=2_000, n_columns=40, is_sparse=False)
-    terms = Terms(folds=5, seed=0, memory=2 << 30)
-    assert OrdinalMethod().outlook(size, terms) == ""
-    said = OrdinalMethod().outlook(size._replace(n_rows=100_000_000), terms)
-    assert "OrdinalRankRC is likely to take about " in said
-    assert "mibc" not in said
 
 
 def test_categories_tell_each_level_from_those_below():

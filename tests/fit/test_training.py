@@ -1,12 +1,15 @@
-"""Training: copies, and what is refused beforehand."""
+"""Training: copies of rows, and what is refused beforehand."""
 
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from rareclass.errors import InputError
+from rareclass.fit.copies import distinct_rows
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import EncodedRows, Terms
 from rareclass.fit.mibc_method import MIBCMethod
@@ -238,3 +241,30 @@ def test_rows_of_a_group_stay_together_where_a_part_chooses(few_rows_choose):
     assert model.lam in (0.1, 0.001)
     alone = RankRCMethod(width=2.5).fit(rows, Terms(1, 0, 1 << 30, n_rows=900), [])
     assert alone.width == 2.5
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=20)
+
+
+@given(ROWS)
+@example([(0, 0), (0, 1)])
+@example([(0, 0), (0, 1), (1, 1), (1, 1), (2, 0)])
+def test_rows_recur_where_as_many_rare_ones_equal_a_majority_row_as_equal_rare_ones_only(rows):
+    group, code = (np.array(column) for column in zip(*rows, strict=True))
+    most = np.argmax(np.bincount(code))
+    beside = [{c for g, c in rows if g == k} for k, _ in rows]
+    rare = [k for k, (_, c) in enumerate(rows) if c != most]
+    recurring = sum(most in beside[k] for k in rare)
+    copied = sum(
+        most not in beside[k] and sum(g == rows[k][0] and c != most for g, c in rows) > 1
+        for k in rare
+    )
+    for weigh in (True, False):
+        found = distinct_rows(group, code.astype(np.int16), weigh)
+        if weigh and recurring and recurring >= copied:
+            assert (found.rows.tolist(), found.copies) == (list(range(len(rows))), None)
+            continue
+        first = [k for k, row in enumerate(rows) if row not in rows[:k]]
+        assert found.rows.tolist() == first
+        counts = [rows.count(rows[k]) for k in first]
+        assert counts == ([1] * len(first) if found.copies is None else found.copies.tolist())

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from draws import quick
 from rareclass.metrics.intervals import mid_p_bounds
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.drift import alert_rate
@@ -96,46 +95,6 @@ def test_a_thinned_majority_covers_as_often_as_stated():
             assert found >= (0.93 if of_rare + of_majority >= 10 else 0.9)
             # Where less than 3 alerts of the majority are expected, those unseen widen the bound.
             assert found <= (0.97 if of_rare + of_majority >= 10 and of_majority >= 3 else 0.998)
-
-
-KINDS = ("thinned", "copies", "none", "thinned copies")
-
-
-def simulated(kind, n_alerts, seed, n_samples=800):
-    """Share of samples whose interval holds the rate; half of the alerts expected are rare."""
-    random, held = np.random.default_rng(seed), 0
-    is_thinned, unit = "thinned" in kind, UNIT if "thinned" in kind else 1
-    n_rows = 4_000 * unit
-    chances = np.array([n_alerts / 2, n_alerts / 2 * unit]) / n_rows
-    cells = [*chances, 0.01, 0.99 - chances.sum()]  # rare and majority above, and below
-    for _ in range(n_samples):
-        counts = random.multinomial(n_rows, cells)
-        if is_thinned:
-            counts[1::2] = random.binomial(counts[1::2], 1.0 / UNIT)
-        is_rare = np.repeat([True, False, True, False], counts)
-        scores = np.repeat([1.0, 1.0, 0.0, 0.0], counts)
-        weight = np.where(is_rare, 1.0, float(unit))
-        if "copies" in kind:  # rows that are alike are one row of so many copies
-            order = np.lexsort((is_rare, scores))
-            kept = np.sort(np.append(random.choice(len(order) - 1, len(order) // 2, False) + 1, 0))
-            scores, is_rare, weight = scores[order], is_rare[order], weight[order]
-            edge = np.flatnonzero((np.diff(scores) != 0) | (np.diff(is_rare) != 0)) + 1
-            kept = np.union1d(kept, edge)
-            scores, is_rare = scores[kept], is_rare[kept]
-            weight = np.add.reduceat(weight, kept)
-        found = WeightedRate.of(scores, 0.5, is_rare, weight).interval(LEVEL)
-        held += found.low <= chances.sum() <= found.high
-    return held / n_samples
-
-
-@pytest.mark.parametrize(
-    ("kind", "n_alerts"), quick(2, [(k, n) for n in (12, 40, 4) for k in KINDS])
-)
-def test_simulated_samples_cover_as_often_as_stated(kind, n_alerts):
-    found = simulated(kind, n_alerts, n_alerts)
-    noise = 3 * np.sqrt(0.05 * 0.95 / 800)
-    assert found >= (0.93 if n_alerts >= 10 else 0.9) - noise
-    assert found <= 0.97 + noise or n_alerts < 10
 
 
 @pytest.mark.parametrize("weight", [None, "copies", "thinned", "by chance"])

@@ -1,7 +1,6 @@
 """Tables at the limits of numbers and of sense, drawn from a seed."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,6 @@ import pyarrow as pa
 from scipy import sparse
 
 N_ROWS, N_RARE, N_COLUMNS = 40, 8, 3
-
-
-@dataclass(frozen=True)
-class HardTable:
-    """Rows to learn from and to score, by a name that says what is hard."""
-
-    name: str
-    X: Any
-    y: np.ndarray
 
 
 def _plain(seed: int = 0, n: int = N_ROWS, n_rare: int = N_RARE) -> tuple[np.ndarray, np.ndarray]:
