@@ -27,7 +27,7 @@ RIDDLES = re.compile(
 # Lines of code of each room (neither blank, comment nor docstring), and of all files in lines. A
 # change that needs more room takes it from another one, in the same commit, with its reason here.
 MOST_CODE = {
-    "cli": 3891,
+    "cli": 3876,
     "compare": 1429,
     "decide": 2058,
     "encoding": 2960,
@@ -50,8 +50,9 @@ MOST_CODE = {
     "review": 1102,
     "rows": 1855,
     "serving": 1497,
-    # 3 from ensemble: the plan is told in Python; the others from estimators: the guard of a thread
-    "single files": 1776,
+    # 15 from cli: errors that all rooms word here; 3 from ensemble: the plan is told in Python; the
+    # others from estimators: the guard of a thread
+    "single files": 1791,
     "stream": 2067,
     "tables": 4267,
 }

@@ -185,15 +185,43 @@ def column_hint(name: str, columns: Iterable[str], option: str) -> str:
     return name_hint(name, known)
 
 
-def no_column(where: str, name: str, columns: Iterable[str], option: str = "") -> InputError:
+def missing_column(where: str, name: str, columns: Iterable[str], option: str = "") -> InputError:
     """Return the error of a column that is not there; `where` ends in "has" or "there is".
 
-    >>> str(no_column("--time: there is", "dya", ["day"], "--time"))
+    >>> str(missing_column("--time: there is", "dya", ["day"], "--time"))
     "--time: there is no column 'dya'. Did you mean 'day'?"
     """
     hint = column_hint(name, columns, option) if option else name_hint(name, columns)
     message = f"{where} no column {name!r}."
     return InputError(message, hint, ErrorKind.MISSING_COLUMN, column=name)
+
+
+def no_rows(where: object) -> InputError:
+    """Return the error of a table without rows."""
+    return InputError(f"{where} has no rows.", "Give one with rows.", ErrorKind.TOO_FEW_ROWS)
+
+
+def bad_cell(
+    message: str,
+    remedy: str,
+    column: str | None = None,
+    row: int | None = None,
+    value: object = None,
+) -> InputError:
+    """Return the error of a cell, or of a whole column where no `row` is given."""
+    return InputError(message, remedy, ErrorKind.CELL, column=column, row=row, value=value)
+
+
+def unknown_name(message: str, name: str, known: Iterable[str]) -> InputError:
+    """Return the error of a setting that names what is not `known`.
+
+    >>> str(unknown_name("there is no 'treees'.", "treees", ["trees", "kernel"]))
+    "there is no 'treees'. Did you mean 'trees'?"
+    """
+    names = list(known)
+    near = nearest_name(name, names)
+    hint = f"Did you mean {near!r}?" if near else f"There are: {', '.join(names)}."
+    return InputError(message, hint, ErrorKind.SETTING, value=name)
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:

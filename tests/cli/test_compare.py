@@ -79,7 +79,7 @@ def test_weights_are_copies_and_rows_of_a_value_are_compared_alone(tmp_path):
     shown = " ".join(invoke(*words).stdout.split())
     assert f"kind = y: {weight[own].sum()} rows" in shown
     assert f"kind = z: not compared, {told['not_judged']['z']}" in shown
-    assert "--by: no file has a column 'kin'" in complaint(*words[:-1], "kin")
+    assert "--by: there is no column 'kin'" in complaint(*words[:-1], "kin")
     first.with_columns(w=pl.lit(-1.0)).write_csv(paths[0])
     assert "--weight w is '-1.0' at row 1" in complaint(*words)
 

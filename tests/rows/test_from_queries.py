@@ -114,7 +114,7 @@ def test_columns_that_cannot_be_taken_are_named(read, how, said):
     [
         ("SELECT a, NULL AS b FROM cases", "column 'b'"),
         ("SELECT CASE WHEN c = 3 THEN NULL ELSE a END AS a FROM cases", "'a' is empty at row"),
-        ("SELECT a FROM cases WHERE 1 = 0", "has columns but no rows"),
+        ("SELECT a FROM cases WHERE 1 = 0", "has no rows"),
     ],
 )
 def test_cells_of_a_query_that_cannot_be_taken_are_named(uri, sql, said):
@@ -126,7 +126,7 @@ def test_cells_of_a_query_that_cannot_be_taken_are_named(uri, sql, said):
 def test_cells_and_rows_that_are_not_there():
     with pytest.raises(InputError, match="'a' is empty at row 3"):
         from_lazy(pl.LazyFrame({"a": [1.0, 2.0, None]}))
-    with pytest.raises(InputError, match="the LazyFrame has columns but no rows"):
+    with pytest.raises(InputError, match="the LazyFrame has no rows"):
         from_lazy(TABLE.lazy().filter(pl.col("a") > 1e9), "y")
     with pytest.raises(pl.exceptions.ColumnNotFoundError):
         from_lazy(TABLE.lazy().select(pl.col("nowhere")))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass import metrics
-from rareclass.errors import ErrorKind, InputError, counted, name_hint
+from rareclass.errors import ErrorKind, InputError, bad_cell, counted, unknown_name
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import Interval
 from rareclass.metrics.intervals import (
@@ -220,13 +220,8 @@ def chosen_measures(
     found: dict[str, RankingMeasure] = {}
     for name in asked:
         if name not in _WORDS:
-            hint = name_hint(name, _WORDS, "There are")
-            raise InputError(
-                f"measures= names {name!r}, which is not a measure.",
-                hint,
-                ErrorKind.SETTING,
-                value=name,
-            )
+            message = f"measures= names {name!r}, which is not a measure."
+            raise unknown_name(message, name, _WORDS)
         options: list[dict[str, float]] = [{"max_fpr": max_fpr} if name == "partial_auc" else {}]
         if name.endswith("_at_k"):
             options = [{"k": float(each)} for each in ks]
@@ -355,11 +350,10 @@ def compare_scores(
 def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     values = score_column(column, f"scores[{name!r}]", n_rows)
     if values.size and (values == values[0]).all():
-        raise InputError(
+        raise bad_cell(
             f"scores[{name!r}] are all {values[0]:g}: such scores rank nothing.",
             "Leave the column out, or look at how it was made.",
-            ErrorKind.CELL,
-            column=name,
+            name,
             value=float(values[0]),
         )
     return values

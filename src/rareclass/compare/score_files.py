@@ -16,7 +16,15 @@ from rareclass.encoding.target import (
     labels_as_text,
     rare_class_among,
 )
-from rareclass.errors import ErrorKind, InputError, counted, name_hint, no_column
+from rareclass.errors import (
+    ErrorKind,
+    InputError,
+    bad_cell,
+    counted,
+    missing_column,
+    name_hint,
+    no_rows,
+)
 from rareclass.labels.two_classes import label_value
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks
 from rareclass.tables.table_file import TablePlace, named_columns, open_table
@@ -171,7 +179,7 @@ def _weights(cells: pl.Series, name: str) -> np.ndarray:
         row = int((~is_good).arg_max() or 0)
         message = f"--weight {name} is {shown(cells[row])} at row {row + 1}."
         remedy = "Give a number of rows, at or above 0, in every row."
-        raise _bad_cell(message, remedy, name, row, cells[row])
+        raise bad_cell(message, remedy, name, row + 1, cells[row])
     return numbers.to_numpy()
 
 
@@ -179,7 +187,7 @@ def _read(path: TablePlace, files: ScoreFiles) -> ScoreTable:
     file = named_columns(open_table(path, files.separator))
     frames = list(file.batches())
     if not frames or not sum(frame.height for frame in frames):
-        raise InputError(f"{path} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)
+        raise no_rows(path)
     return ScoreTable(path, pl.concat(frames))
 
 
@@ -221,7 +229,7 @@ def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:
 def _ids(table: ScoreTable, name: str) -> pl.Series:
     """Ids as text, each once."""
     if not table.has(name):
-        raise no_column(f"--id: {table.path} has", name, table.frame.columns)
+        raise missing_column(f"--id: {table.path} has", name, table.frame.columns)
     ids = labels_as_text(table.frame[name])
     if ids.null_count():
         row = int(ids.is_null().arg_max() or 0) + 1
@@ -302,9 +310,7 @@ def _beside(tables: Sequence[ScoreTable], name: str, option: str = "--groups") -
                 raise _empty_cell(table, name, row)
             return column
     known = sorted({column for table in tables for column in table.frame.columns})
-    hint = name_hint(name, known)
-    message = f"{option}: no file has a column {name!r}."
-    raise InputError(message, hint, ErrorKind.MISSING_COLUMN, column=name)
+    raise missing_column(f"{option}: there is", name, known)
 
 
 def _only_scores(table: ScoreTable, files: ScoreFiles) -> str:
@@ -338,16 +344,15 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
     Raises `InputError` naming file, column, row and value.
     """
     if not table.has(name):
-        raise no_column(f"--score: {table.path} has", name, table.frame.columns)
+        raise missing_column(f"--score: {table.path} has", name, table.frame.columns)
     cells = table.frame[name]
     if is_text_type(cells.dtype):
         cells = without_empty_marks(cells.cast(pl.String))
     if cells.dtype.is_temporal() or cells.dtype.is_nested():
-        raise InputError(
+        raise bad_cell(
             f"{table.path}: column {name!r} holds {cells.dtype}, not scores.",
             "Name a column of numbers by --score.",
-            ErrorKind.CELL,
-            column=name,
+            name,
         )
     numbers = cells.cast(pl.Float64, strict=False)
     bad = ~numbers.is_finite().fill_null(False)
@@ -357,7 +362,7 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
             "is empty" if cells[row] is None else f"is {shown(cells[row])}, which is not a number,"
         )
         message = f"{table.path}: {name} {holds} at row {row + 1}."
-        raise _bad_cell(message, "Every row needs a finite score.", name, row, cells[row])
+        raise bad_cell(message, "Every row needs a finite score.", name, row + 1, cells[row])
     if name.lower().startswith("prob"):
         outside = (numbers < 0.0) | (numbers > 1.0)
         if outside.any():
@@ -367,27 +372,20 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
                 "probability: they are between 0 and 1."
             )
             remedy = "Give it another name if it holds scores of another kind."
-            raise _bad_cell(message, remedy, name, row, numbers[row])
+            raise bad_cell(message, remedy, name, row + 1, numbers[row])
     values = numbers.to_numpy()
     if (values == values[0]).all():
-        raise InputError(
+        raise bad_cell(
             f"{table.path}: {name} is {values[0]:g} in every row: such scores rank nothing.",
             "Leave the file out, or name another column by --score.",
-            ErrorKind.CELL,
-            column=name,
+            name,
             value=float(values[0]),
         )
     return values
 
 
 def _empty_cell(table: ScoreTable, name: str, row: int) -> InputError:
-    message = f"{table.path} has no {name} at row {row}."
-    return _bad_cell(message, "Fill it in.", name, row - 1)
-
-
-def _bad_cell(message: str, remedy: str, name: str, row: int, value: object = None) -> InputError:
-    """Error of a cell; `row` counts from 0."""
-    return InputError(message, remedy, ErrorKind.CELL, column=name, row=row + 1, value=value)
+    return bad_cell(f"{table.path} has no {name} at row {row}.", "Fill it in.", name, row)
 
 
 def _name(

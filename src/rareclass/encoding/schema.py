@@ -19,7 +19,7 @@ from rareclass.encoding.target import (
     positives,
     read_rare_or_rest,
 )
-from rareclass.errors import ErrorKind, InputError, first_names, no_column
+from rareclass.errors import ErrorKind, InputError, first_names, missing_column
 from rareclass.findings import warnings_as
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.cells import LARGEST_NUMBER, is_empty, shown, writable
@@ -221,7 +221,7 @@ def find_schema(
     for option, names in wanted.items():
         for name in names:
             if name not in batch.columns:
-                raise no_column(f"{batch.file} has", name, batch.columns, option)
+                raise missing_column(f"{batch.file} has", name, batch.columns, option)
     notes = _check_labels(batch, target, positive)
     left_out = {target, id_column, *drop}
     kinds: dict[str, Kind] = {}

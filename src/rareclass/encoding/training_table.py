@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, no_rows
 from rareclass.findings import Finding, warn
 from rareclass.rows.decoding import MOST_LABELS
 from rareclass.tables import TableWarning
@@ -269,11 +269,7 @@ def _profile(
                 profile.add(cells.cast(pl.String), first_row)
         first_row += batch.height
     if first_row == 1:
-        raise InputError(
-            f"{file.path} has columns but no rows.",
-            "Give a file with rows.",
-            ErrorKind.TOO_FEW_ROWS,
-        )
+        raise no_rows(file.path)
     for name in long:
         types[name] = pl.String()
         if name not in categories:

@@ -12,7 +12,7 @@ from rareclass.ensemble.combined_ranking import CombinedRanking
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.ensemble.plan import FOLDS, TableShape, folds_of, make_plan, threads_for
 from rareclass.ensemble.rare_classifier import RareClassifier
-from rareclass.errors import ErrorKind, InputError, counted, nearest_name
+from rareclass.errors import ErrorKind, InputError, counted, unknown_name
 from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import (
@@ -215,12 +215,7 @@ def check_members(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         plain = name if name in known else name.replace("-", " ").lower()
         if plain not in known:
-            near = nearest_name(plain, known)
-            raise InputError(
-                f"--members: there is no member {name!r}.",
-                f"Did you mean {near!r}?" if near else f"There are: {', '.join(known)}.",
-                ErrorKind.SETTING,
-            )
+            raise unknown_name(f"--members: there is no member {name!r}.", plain, known)
         named.append(plain)
     make_members(named)
     return tuple(named)
@@ -235,14 +230,9 @@ def check_objective(name: str) -> str:
         as_objective(name)
     except ValueError:
         known = [*OBJECTIVES, "precision_at=100"]
-        near = nearest_name(name, known)
-        shown = [each.replace("_", "-") for each in known]
-        hint = f"Did you mean {near.replace('_', '-')}? " if near else ""
-        raise InputError(
-            f"--objective: there is none called {name.replace('_', '-')!r}.",
-            f"{hint}There are: {', '.join(shown)}.",
-            ErrorKind.SETTING,
-        ) from None
+        shown, *others = (each.replace("_", "-") for each in (name, *known))
+        message = f"--objective: there is none called {shown!r}."
+        raise unknown_name(message, shown, others) from None
     return name
 
 

@@ -20,7 +20,7 @@ from rareclass.encoding.training_table import (
     read_training_table,
     stream_training_table,
 )
-from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, name_hint, no_rows
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.copies import distinct_rows
 from rareclass.fit.method import Method, TableSize
@@ -322,9 +322,7 @@ def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
             named_columns(file, given, f"{option} {given[0]}")
     batch, zero_based = file.read()
     if not len(batch.labels):
-        raise InputError(
-            f"{file.path} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS
-        )
+        raise no_rows(file.path)
     labels = labels_as_text(pl.Series("label", batch.labels))
     target = _target(file, "label", label_counts(labels), settings)
     y = _codes(labels, target)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, bad_cell, counted
 from rareclass.labels.two_classes import (
     class_position,
     label_array,
@@ -182,11 +182,10 @@ def places(values: Any, n_rows: int, name: str) -> np.ndarray:
     try:
         return np.unique(array, return_inverse=True)[1]
     except TypeError:
-        raise InputError(
+        raise bad_cell(
             f"{name} holds values of several types, which have no order.",
             "Make them all numbers, words or dates.",
-            ErrorKind.CELL,
-            column=name,
+            name,
         ) from None
 
 
@@ -203,12 +202,11 @@ def one_a_row(values: Any, n_rows: int, name: str) -> np.ndarray:
     is_time = array.dtype.kind in "mM"
     missing = np.flatnonzero(np.isnat(array)) if is_time else missing_labels(array)
     if len(missing):
-        raise InputError(
+        raise bad_cell(
             f"{name} has no value at row {missing[0]}.",
             "Fill it in, or leave the row out.",
-            ErrorKind.CELL,
-            column=name,
-            row=int(missing[0]),
+            name,
+            int(missing[0]),
         )
     return array
 
@@ -315,4 +313,4 @@ def _moment(value: Any) -> np.datetime64:
 
 def _no_times(name: str, what: str, row: int | None = None) -> InputError:
     remedy = 'Give dates, text such as "2026-03-01T12:00", or numbers of days.'
-    return InputError(f"{name} {what}.", remedy, ErrorKind.CELL, column=name, row=row)
+    return bad_cell(f"{name} {what}.", remedy, name, row)

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
-from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, unknown_name
 from rareclass.metrics.areas import area_estimate, auc_estimate, average_precision_estimate
 from rareclass.metrics.at_k import lift_estimate, precision_estimate, recall_estimate
 from rareclass.metrics.expected_cost import cost_estimate
@@ -109,11 +109,7 @@ def known_measure(
 ) -> Callable[..., Made]:
     """Look up what makes a measure; unknown measures, unknown and missing options are refused."""
     if not isinstance(measure, str) or measure not in made:
-        raise InputError(
-            f"measure={measure!r} is not known.",
-            name_hint(str(measure), made, "Measures are"),
-            ErrorKind.SETTING,
-        )
+        raise unknown_name(f"measure={measure!r} is not known.", str(measure), made)
     make = made[measure]
     parameters = inspect.signature(make).parameters
     taken = {name: each for name, each in parameters.items() if name not in _COLUMNS}

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, bad_cell
 from rareclass.labels.two_classes import label_array, missing_labels
 
 FloatArray = NDArray[np.float64]
@@ -102,9 +102,7 @@ def read_column(
     try:
         column = np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name} must be numbers: {error}.", "", ErrorKind.CELL, column=name
-        ) from error
+        raise bad_cell(f"{name} must be numbers: {error}.", "", name) from error
     if column.ndim != 1:
         raise InputError(
             f"{name} must have one dimension, but its shape is {column.shape}.",
@@ -130,14 +128,7 @@ def _refuse(
         more = int(bad.sum()) - 1
         others = f" ({more} more such rows)" if more else ""
         value = column.item(row)
-        raise InputError(
-            f"{name}[{row}] = {value!r} {complaint}{others}.",
-            remedy,
-            ErrorKind.CELL,
-            column=name,
-            row=row,
-            value=value,
-        )
+        raise bad_cell(f"{name}[{row}] = {value!r} {complaint}{others}.", remedy, name, row, value)
 
 
 def check_both_classes(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from rareclass.decide.alert_budget import PeriodBudget, covered_periods
 from rareclass.encoding.training_table import read_as_trained
+from rareclass.errors import no_rows
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import exact_interval
 from rareclass.metrics.missed_cases import (
@@ -24,7 +25,7 @@ from rareclass.model.threshold import budget_of, budget_time, columns_beside, la
 from rareclass.model.times import alert_times
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, no_rows, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, batch_rows_for, open_table
 
 _TOPS = (10, 100)
 _LEVEL = 0.95
@@ -301,5 +302,5 @@ def monitor_file(content: Model, data: TablePlace, separator: str | None = None)
         if content.has_rare_class:
             rate = alert_rate(content.held_out, threshold, n_alerts, seen.n_rows)
     if not seen.n_rows:
-        raise no_rows(str(data))
+        raise no_rows(data)
     return MonitoredFile(seen, drift_of(seen, rate), content.facts.n_rows)

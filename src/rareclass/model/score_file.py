@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, bad_cell, counted, no_rows
 from rareclass.files import (
     check_not_input,
     check_not_inside,
@@ -32,7 +32,7 @@ from rareclass.model.table_scorer import ScoredBatch
 from rareclass.model.threshold import in_step
 from rareclass.tables.cells import type_name
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, named_columns, no_rows, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
 # Names of columns that no identifier may have, besides what the target calls its decision.
@@ -342,12 +342,11 @@ def _check_id(
         dtype = first[name].dtype
         no_csv = dtype.is_nested() or dtype in _NOT_IN_CSV
         if type_name(dtype) != str(dtype) or (out.suffix.lower() == ".csv" and no_csv):
-            raise InputError(
+            raise bad_cell(
                 f"--id {name}: cells of type {type_name(dtype)} cannot be written to "
                 f"{out.suffix or out}.",
                 "Choose a column of words, numbers or times; .parquet holds lists and bytes.",
-                ErrorKind.CELL,
-                column=name,
+                name,
             )
 
 

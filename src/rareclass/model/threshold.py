@@ -23,7 +23,7 @@ from rareclass.decide.constraints import (
 )
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, no_rows
 from rareclass.labels.two_classes import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.intervals import Interval
@@ -32,7 +32,7 @@ from rareclass.model.drift import InputSummary, warn_of_training_rows
 from rareclass.model.facts import RareClassFacts, RareClassScores, ScoredRows
 from rareclass.model.times import alert_times, costs_of
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, TablePlace, named_columns, no_rows, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, named_columns, open_table
 
 if TYPE_CHECKING:
     from rareclass.model.model import Model

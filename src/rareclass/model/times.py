@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, bad_cell
 from rareclass.folds.dealing import read_times
 from rareclass.tables.cells import shown
 from rareclass.tables.columns import reading_of_type
@@ -50,12 +50,11 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
         is_empty |= column.is_nan()
     if is_empty.any():
         row = int(rows[int(is_empty.arg_max() or 0)])
-        raise InputError(
+        raise bad_cell(
             f"{option} {column.name}: the cell at row {row:,} is empty.",
             "Fill it in, or leave the row out.",
-            ErrorKind.CELL,
-            column=column.name,
-            row=row,
+            column.name,
+            row,
         )
     if mistake:
         row = int(rows[int((column == mistake).arg_max() or 0)])
@@ -74,7 +73,7 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
 
 def _no_time(option: str, name: str, cell: Any, row: int, remedy: str) -> InputError:
     message = f"{option} {name}: {shown(cell)} at row {row:,} is not a time."
-    return InputError(message, remedy, ErrorKind.CELL, column=name, row=row, value=cell)
+    return bad_cell(message, remedy, name, row, cell)
 
 
 def alert_times(column: pl.Series, rows: NDArray[np.int64]) -> NDArray[Any]:
@@ -128,11 +127,10 @@ def costs_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
     if len(bad):
         row, cell = int(rows[bad[0]]), column[int(bad[0])]
         what = "an empty cell" if cell is None or cell == "" else shown(cell)
-        raise InputError(
+        raise bad_cell(
             f"{option}: {what} at row {row:,} is not a cost.",
             "Costs are finite numbers of at least 0.",
-            ErrorKind.CELL,
-            column=column.name,
-            row=row,
+            column.name,
+            row,
         )
     return costs

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare, labels_as_text
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, no_rows
 from rareclass.metrics import CheckedMeasures, checked_measures
 from rareclass.model.decisions import RareDecision
 from rareclass.model.drift import InputSummary, warn_of_training_rows
@@ -101,7 +101,7 @@ def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadR
         scores.append(batch.scores)
         probability += [] if batch.classes is None or known is not None else [batch.classes]
     if not scores:
-        raise InputError(f"{data} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)
+        raise no_rows(data)
     codes = decision.codes(pl.concat(labels), str(data))
     warn_of_training_rows(seen, codes, content.facts, str(data))
     every = np.concatenate(scores)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, no_column
+from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column, no_rows
 from rareclass.files import Location
 from rareclass.rows.protocol import LabelledRows
 from rareclass.rows.scratch_rows import ScratchRows
@@ -76,7 +76,7 @@ def select_columns(
     option_of = dict.fromkeys(features, "columns=") | {weight: "weight=", target: "target="}
     for name in chosen.all:
         if name not in known:
-            raise no_column(f"{path}: {option_of[name]} there is", name, known)
+            raise missing_column(f"{path}: {option_of[name]} there is", name, known)
         if list(known).count(name) > 1:
             raise InputError(
                 f"{path} has two columns {name!r}.",
@@ -220,13 +220,6 @@ def decode_to_disk(
         raise
 
 
-def no_rows(path: Location) -> InputError:
-    """Error for a table with columns only."""
-    return InputError(
-        f"{path} has columns but no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS
-    )
-
-
 def labels_as_written(texts: list[str]) -> np.ndarray:
     """Convert different labels to whole numbers, numbers or words: the first that fits them all.
 
@@ -268,12 +261,11 @@ def _is_narrow(parts: Sequence[tuple[Location, pa.Schema]], chosen: ColumnRoles)
                 continue
             is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
             if not (is_number or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
-                raise InputError(
+                raise bad_cell(
                     f"{path}: column {name!r} holds {kind}, not numbers.",
                     "Encode it first, leave it out with columns=, or use the command line, which "
                     "encodes tables.",
-                    ErrorKind.CELL,
-                    column=name,
+                    name,
                 )
             is_narrow &= kind in _NARROW or name == chosen.weight
     return is_narrow
@@ -318,13 +310,12 @@ def _weights(batch: pa.RecordBatch, name: str, path: Location, first_row: int) -
     bad = ~((weights >= 0) & (weights < np.inf))
     if bad.any():
         place = int(bad.argmax())
-        raise InputError(
+        raise bad_cell(
             f"{path}: the weight {name!r} is {weights[place]} at row {first_row + place:,}.",
             "Weights are numbers at or above 0.",
-            ErrorKind.CELL,
-            column=name,
-            row=first_row + place,
-            value=float(weights[place]),
+            name,
+            first_row + place,
+            float(weights[place]),
         )
     return weights
 

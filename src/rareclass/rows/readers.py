@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, bad_cell, no_rows
 from rareclass.files import Location
 from rareclass.parameters import is_whole
 from rareclass.remote import path_of
@@ -18,7 +18,6 @@ from rareclass.rows.decoding import (
     Batches,
     ColumnRoles,
     decode_to_disk,
-    no_rows,
     select_columns,
 )
 from rareclass.rows.memory import read_ahead
@@ -264,13 +263,12 @@ def _csv_batches(part: FolderPart, decoder: BatchDecoder, numbers: set[str]) -> 
     types = {name: pa.float64() for name in own if name != target}
     for key in part.keys:
         if key in chosen.all and key != target and key not in numbers:
-            raise InputError(
+            raise bad_cell(
                 f"{part.file.path}: column {key!r}, of the folder, holds {part.keys[key]!r}, "
                 "which is not a number.",
                 "Leave the column out with columns=, or use the command line, which encodes "
                 "tables.",
-                ErrorKind.CELL,
-                column=key,
+                key,
                 value=part.keys[key],
             )
     for batch in part.batches(chosen.all, chosen.batch_rows, numbers, types=types):

@@ -13,7 +13,7 @@ import polars as pl
 from pydantic_core import from_json
 
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.errors import ErrorKind, InputError, counted, nearest_name
+from rareclass.errors import InputError, bad_cell, counted, nearest_name
 from rareclass.tables.columns import Column
 from rareclass.tables.reading import AS_WRITTEN, read_words
 
@@ -145,12 +145,11 @@ def _as_words(name: str, cells: Sequence[Any]) -> pl.Series:
     if wrong.any():
         row = int(wrong.argmax())
         what = "a list" if isinstance(cells[row], list) else "an object"
-        raise InputError(
+        raise bad_cell(
             f"Column {name!r} holds {what} at row {row + 1}.",
             "Give one value, or null.",
-            ErrorKind.CELL,
-            column=name,
-            row=row + 1,
+            name,
+            row + 1,
         )
     return pl.Series(name, words.tolist(), pl.String)
 

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Feature
-from rareclass.errors import ErrorKind, InputError, no_column
+from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column
 from rareclass.model.times import check_days
 from rareclass.online.ranker import OnlineRanker
 from rareclass.stream._threshold_jit import raise_alerts
@@ -378,19 +378,18 @@ def _day(cell: Any) -> int:
 def check_times(first: Batch, column: str) -> None:
     """Raise `InputError` where the first rows lack the column, hold no times, or count seconds."""
     if column not in first.columns:
-        raise no_column(f"{first.file} has", column, first.columns, "--time")
+        raise missing_column(f"{first.file} has", column, first.columns, "--time")
     cells = first.columns[column]
     days = days_of_cells(cells)
     for row in np.flatnonzero(days == NO_DAY).tolist():
         cell, line = plain_cell(cells[row]), int(first.lines[row])
         if not is_empty(cell):
-            raise InputError(
+            raise bad_cell(
                 f"Line {line}: column {column!r}: {cell!r} is not a time.",
                 "Give --time a column of dates, such as 2026-03-01 or 2026-03-01T12:00.",
-                ErrorKind.CELL,
-                column=column,
-                row=line,
-                value=cell,
+                column,
+                line,
+                cell,
             )
     known = days != NO_DAY
     try:

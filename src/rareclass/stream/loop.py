@@ -12,7 +12,7 @@ import numpy as np
 
 from rareclass.encoding.schema import find_schema
 from rareclass.encoding.streams import OnlineEncoder
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted, no_rows
 from rareclass.metrics.column_drift import ColumnShift
 from rareclass.stream.alerts import check_times
 from rareclass.stream.checkpoint import (
@@ -232,9 +232,7 @@ class StreamLoop:
         """Start a state from the first rows; return notes on how columns are read."""
         options = self.options
         if not first.n_read:
-            raise InputError(
-                f"{options.source} has no rows.", "Give a source with rows.", ErrorKind.TOO_FEW_ROWS
-            )
+            raise no_rows(options.source)
         schema = find_schema(
             first,
             options.target,

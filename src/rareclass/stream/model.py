@@ -13,7 +13,7 @@ from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.schema import Kind, Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.encoding.target import positives
-from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.errors import ErrorKind, InputError, bad_cell, counted
 from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, WordBins
 from rareclass.model.facts import ModelFacts, RareClassFacts
 from rareclass.model.model import Model
@@ -77,11 +77,8 @@ class StreamEncoder:
         batch, rejected = self._encoder.schema.check(raw)
         if rejected:
             first = rejected[0]
-            raise InputError(
-                f"{first.reason}.",
-                "Correct that cell or leave it empty.",
-                ErrorKind.CELL,
-                row=first.line,
+            raise bad_cell(
+                f"{first.reason}.", "Correct that cell or leave it empty.", row=first.line
             )
         return self._encoder.encode(batch, learn=False).X
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, name_hint, unknown_name
 from rareclass.parameters import read_number, read_rate
 from rareclass.remote import path_of
 
@@ -297,8 +297,7 @@ def _class_of(learner: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     import rareclass.online
 
     if learner not in LEARNERS:
-        hint = name_hint(learner, LEARNERS, "There are")
-        raise InputError(f"--learner: there is no learner {learner!r}.", hint, ErrorKind.SETTING)
+        raise unknown_name(f"--learner: there is no learner {learner!r}.", learner, LEARNERS)
     name, fixed, defaults = LEARNERS[learner]
     return getattr(rareclass.online, name), fixed, defaults
 

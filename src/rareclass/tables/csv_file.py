@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, bad_cell
 from rareclass.tables.batch import columns_fault, object_columns
 from rareclass.tables.byte_streams import DAMAGE, ByteStream, StoredFile, damaged
 from rareclass.tables.dialect import (
@@ -222,15 +222,14 @@ class CsvFile:
             raise self._no_number(name, cell, row) from None
 
     def _no_number(self, name: str, cell: str, row: int) -> InputError:
-        return InputError(
+        return bad_cell(
             f"{self.path}: column {name!r} holds {cell!r} at row {row:,} (the first row is 1), "
             "which is not a number.",
             "Correct that cell, leave the column out with columns=, or use the command line, "
             "which encodes tables.",
-            ErrorKind.CELL,
-            column=name,
-            row=row,
-            value=cell,
+            name,
+            row,
+            cell,
         )
 
     def _unreadable(self, error: Exception, block: _Block, n_before: int) -> InputError:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, bad_cell
 from rareclass.tables.batch import BYTES, is_plain, plain_array, plain_schema, type_in_words
 from rareclass.tables.cells import is_missing, word_of
 
@@ -134,12 +134,11 @@ def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
 
 def unusable(name: str, source: str) -> InputError:
     """The error to raise for a column whose cells are none of the kinds that can be used."""
-    return InputError(
+    return bad_cell(
         f"Column {name!r} holds cells of type {source}, which are neither numbers, words nor "
         "dates.",
         "Leave the column out, or turn it into columns of numbers or words.",
-        ErrorKind.CELL,
-        column=name,
+        name,
     )
 
 

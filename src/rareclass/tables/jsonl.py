@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, no_rows
 from rareclass.tables.batch import columns_fault
 from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile
 from rareclass.tables.dialect import NOT_UTF8, ROW_LIMIT
@@ -145,9 +145,7 @@ class JsonLinesFile:
             first = source.read(1)
             self.columns = list(source.columns or [])
         if first is None or not first.n_read:
-            raise InputError(
-                f"{path} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS
-            )
+            raise no_rows(path)
         if first.rejected:
             raise self._bad_line(first.rejected[0].line, first.rejected[0].reason)
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import InputError, bad_cell
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.tables import TableWarning
 from rareclass.tables.cells import (
@@ -103,14 +103,13 @@ def read_numbers(cells: pl.Series, first_row: int, reading: CellReading = _NUMBE
     too_large = (numbers.abs() > LARGEST_NUMBER).fill_null(False)
     if too_large.any():
         position = int(too_large.arg_max() or 0)
-        raise InputError(
+        raise bad_cell(
             f"Column {cells.name!r} holds {numbers[position]} at row {first_row + position}: "
             "infinite, or too large to compute with.",
             "Correct that cell or leave it empty; --drop leaves the whole column out of a fit.",
-            ErrorKind.CELL,
-            column=cells.name,
-            row=first_row + position,
-            value=numbers[position],
+            cells.name,
+            first_row + position,
+            numbers[position],
         )
     return numbers
 
@@ -157,12 +156,11 @@ def _format_of(cells: pl.Series) -> str:
     ways = profile.ways if len(present) else ()
     if len(ways) > 1:
         cell = present[0]
-        raise InputError(
+        raise bad_cell(
             f"Column {cells.name!r} holds {shown(cell)}, which may be {' or '.join(ways[:2])}, "
             "where the model was trained on dates.",
             "Write days as 2024-12-31.",
-            ErrorKind.CELL,
-            column=cells.name,
+            cells.name,
             value=cell,
         )
     return ways[0] if ways else ISO_DAY
@@ -185,12 +183,11 @@ def _check_years(cells: pl.Series, first_row: int) -> None:
     wrong = ((numbers < _FIRST_SECOND // unit) | (numbers > _LAST_SECOND // unit)).fill_null(False)
     if wrong.any():
         row = first_row + int(wrong.arg_max() or 0)
-        raise InputError(
+        raise bad_cell(
             f"Column {cells.name!r} holds a date beyond the years 1 to 9999 at row {row}.",
             "Correct that cell, or leave it empty if the date is not known.",
-            ErrorKind.CELL,
-            column=cells.name,
-            row=row,
+            cells.name,
+            row,
         )
 
 
@@ -242,13 +239,12 @@ def _by_the_clock_of(
 
 
 def _other_clock(cells: pl.Series, row: int, trained: str) -> InputError:
-    return InputError(
+    return bad_cell(
         f"Column {cells.name!r} holds times with a zone at row {row}, where the model was trained "
         f"on times {trained}.",
         "Write them by the clock of the training file.",
-        ErrorKind.CELL,
-        column=cells.name,
-        row=row,
+        cells.name,
+        row,
     )
 
 
@@ -260,24 +256,22 @@ def _wrong_cell(
     cells: pl.Series, wrong: pl.Series, first_row: int, holds: str, expected: str
 ) -> InputError:
     position = int(wrong.arg_max() or 0)
-    return InputError(
+    return bad_cell(
         f"Column {cells.name!r} {holds} {shown(cells[position])} at row {first_row + position}, "
         f"where the model was trained on {expected}.",
         "Correct that cell, or leave it empty if the value is not known.",
-        ErrorKind.CELL,
-        column=cells.name,
-        row=first_row + position,
-        value=cells[position],
+        cells.name,
+        first_row + position,
+        cells[position],
     )
 
 
 def _wrong_type(cells: pl.Series, expected: str) -> InputError:
-    return InputError(
+    return bad_cell(
         f"Column {cells.name!r} holds cells of type {type_name(cells.dtype)}, where the model was "
         f"trained on {expected}.",
         "Write the column as it was in the training file.",
-        ErrorKind.CELL,
-        column=cells.name,
+        cells.name,
     )
 
 

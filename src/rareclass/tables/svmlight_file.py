@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, bad_cell
 from rareclass.tables.byte_streams import DAMAGE, StoredFile, damaged
 
 
@@ -93,10 +93,9 @@ class SvmlightFile:
         if not np.isfinite(X.data).all():
             place = int(np.searchsorted(X.indptr, np.flatnonzero(~np.isfinite(X.data))[0], "right"))
             row = first_row + place - 1
-            raise InputError(
+            raise bad_cell(
                 f"{self.path} holds a value that is not finite at row {row}.",
                 "Correct the value or take it out of the line.",
-                ErrorKind.CELL,
                 row=row,
             )
         return SparseBatch(sparse.csr_matrix(X), labels)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import ErrorKind, InputError, no_column
+from rareclass.errors import ErrorKind, InputError, bad_cell, missing_column
 from rareclass.remote import path_of
 from rareclass.tables.byte_streams import StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvFile
@@ -204,13 +204,12 @@ def _common_schema(parts: Sequence[FolderPart]) -> pa.Schema:
             try:
                 common = pa.unify_schemas(both, promote_options="permissive").field(0)
             except pa.ArrowException:
-                raise InputError(
+                raise bad_cell(
                     f"{part.file.path}: column {name!r} holds {field.type}, in "
                     f"{parts[0].file.path} "
                     f"{common.type}.",
                     "Write the column alike in all parts.",
-                    ErrorKind.CELL,
-                    column=name,
+                    name,
                 ) from None
         fields.append(common)
     return pa.schema(fields)
@@ -261,7 +260,7 @@ def named_columns(
     for name in names:
         if name not in file.columns:
             where = f"{option}: there is" if option else f"{file.path} has"
-            raise no_column(where, name, file.columns, option)
+            raise missing_column(where, name, file.columns, option)
     return file
 
 
@@ -283,8 +282,3 @@ def open_rows(table: Any, separator: str | None = None) -> TableFile | SvmlightF
             ErrorKind.SHAPE,
         ) from error
     return _HeldTable(frame)
-
-
-def no_rows(name: str) -> InputError:
-    """Return the error of a file that has no rows."""
-    return InputError(f"{name} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)

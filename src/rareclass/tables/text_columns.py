@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from rareclass.errors import ErrorKind, InputError, first_names
+from rareclass.errors import bad_cell, first_names
 from rareclass.findings import FindingKind
 from rareclass.tables.cells import (
     LARGEST_EXACT,
@@ -249,14 +249,13 @@ def check_text(name: str, profile: CellProfile, doubt: Doubt | None) -> None:
             f"({share:.1%} of its cells are numbers){profile.other_words}."
         )
         remedy = "Correct that cell or leave it empty"
-    raise InputError(
+    raise bad_cell(
         fault,
         f"{remedy}; --category {quote(name)} takes the column as categories, --drop {quote(name)} "
         "leaves it out.",
-        ErrorKind.CELL,
-        column=name,
-        row=profile.first_text_row,
-        value=profile.first_text,
+        name,
+        profile.first_text_row,
+        profile.first_text,
     )
 
 

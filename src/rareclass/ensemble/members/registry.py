@@ -18,7 +18,7 @@ from rareclass.ensemble.members.trees import (
     HistogramBoosting,
     SlowHistogramBoosting,
 )
-from rareclass.errors import ErrorKind, InputError, MissingPackageError, nearest_name
+from rareclass.errors import ErrorKind, InputError, MissingPackageError, unknown_name
 
 # By average rank of average precision, the best first (docs/decisions/0066).
 MEMBERS: dict[str, type[Member]] = {
@@ -118,8 +118,4 @@ def _named(asked: Any, effort: str) -> list[Member]:
     if asked in MEMBERS:
         return [MEMBERS[asked]()]
     known = [*PORTFOLIOS, *MEMBERS]
-    near = nearest_name(asked, known)
-    hint = f"Did you mean {near!r}?" if near else f"There are {', '.join(map(repr, known))}."
-    raise InputError(
-        f"members names {asked!r}, which is not a member.", hint, ErrorKind.SETTING, value=asked
-    )
+    raise unknown_name(f"members names {asked!r}, which is not a member.", asked, known)
