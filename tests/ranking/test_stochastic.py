@@ -20,7 +20,8 @@ from draws import draws
 from made_tables import rare_mixture
 from oracles.pairs import pair_loss, ranking_loss
 from rareclass import RankRC, StochasticRankRC
-from rareclass.ranking.running_model import Expansion, RunningModel, end_of_step, sampled_curvature
+from rareclass.ranking.problem import Evaluation
+from rareclass.ranking.running_model import RunningModel, end_of_step, sampled_curvature
 from rareclass.ranking.stochastic_rankrc import CAPACITY
 
 X, Y = rare_mixture(400, 30)
@@ -404,6 +405,10 @@ def dense_model(F, weights, w):
     return value, gradient, F.T @ H @ F + LAM * np.eye(len(w))
 
 
+def point(w, value, gradient):
+    return Evaluation(w, value, gradient, None, None, None)
+
+
 def test_the_sampled_curvature_is_right_on_average():
     problem, F, weights, w = a_batch(n_rare=40, n=200)
     H, at, rng = dense_model(F, weights, w)[2], problem.evaluate(w), np.random.default_rng(0)
@@ -438,15 +443,15 @@ def test_the_running_model_is_an_average_that_forgets_by_the_cube(seed, n_batche
         root, w = rng.normal(size=(rank, rank)), rng.normal(size=rank)
         weight = rng.uniform(0.5, 3.0)
         H = root @ root.T + 0.3 * np.eye(rank)
-        batch = Expansion(w, float(rng.normal()), rng.normal(size=rank), H)
-        model = model.updated(batch, weight, model.share_of(weight, 0.0))
+        batch = point(w, float(rng.normal()), rng.normal(size=rank))
+        model = model.updated(batch, H, weight, model.share_of(weight, 0.0))
         mass += weight
-        seen.append((weight * mass**3, batch))
-    total = sum(a for a, _ in seen)
+        seen.append((weight * mass**3, batch, H))
+    total = sum(a for a, *_ in seen)
 
     def q(w):
-        away = [(a, b, w - b.w) for a, b in seen]
-        each = [a * (b.value + b.gradient @ d + 0.5 * d @ b.curvature @ d) for a, b, d in away]
+        away = [(a, b, H, w - b.w) for a, b, H in seen]
+        each = [a * (b.value + b.gradient @ d + 0.5 * d @ H @ d) for a, b, H, d in away]
         return sum(each) / total
 
     w = rng.normal(size=rank)
@@ -460,24 +465,25 @@ def test_the_running_model_is_an_average_that_forgets_by_the_cube(seed, n_batche
 
 
 def test_a_batch_that_is_the_whole_replaces_the_model():
-    model = RunningModel.empty(2).updated(Expansion(np.zeros(2), 1.0, np.ones(2), np.eye(2)), 1, 1)
-    other = Expansion(np.ones(2), 3.0, -np.ones(2), 2.0 * np.eye(2))
-    model = model.updated(other, 1.0, model.share_of(1.0, 1.0))
+    batch = point(np.zeros(2), 1.0, np.ones(2))
+    model = RunningModel.empty(2).updated(batch, np.eye(2), 1.0, 1.0)
+    other = point(np.ones(2), 3.0, -np.ones(2))
+    model = model.updated(other, 2.0 * np.eye(2), 1.0, model.share_of(1.0, 1.0))
     assert model.value(np.ones(2)) == pytest.approx(3.0)
     np.testing.assert_allclose(model.A, 2.0 * np.eye(2))
 
 
 def test_what_lacked_rare_rows_counts_less():
-    batch, model = Expansion(np.zeros(2), 1.0, np.ones(2), np.eye(2)), RunningModel.empty(2)
+    batch, model = point(np.zeros(2), 1.0, np.ones(2)), RunningModel.empty(2)
     for _ in range(50):
-        model = model.updated(batch, 1.0, model.share_of(1.0, 0.0))
+        model = model.updated(batch, np.eye(2), 1.0, model.share_of(1.0, 0.0))
     assert model.share_of(1.0, 0.0) == pytest.approx(4 / 51, rel=0.05)
     assert model.discounted(0.2).share_of(1.0, 0.0) == pytest.approx(4 / 11, rel=0.1)
 
 
 def test_singular_curvature_gives_a_finite_step():
-    batch = Expansion(np.zeros(2), 1.0, np.array([1.0, 0.0]), np.diag([1.0, 0.0]))
-    step, _ = RunningModel.empty(2).updated(batch, 1.0, 1.0).step(np.zeros(2))
+    batch, H = point(np.zeros(2), 1.0, np.array([1.0, 0.0])), np.diag([1.0, 0.0])
+    step, _ = RunningModel.empty(2).updated(batch, H, 1.0, 1.0).step(np.zeros(2))
     np.testing.assert_allclose(step, [-1.0, 0.0], atol=1e-9)
 
 

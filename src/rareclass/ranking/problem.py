@@ -23,7 +23,7 @@ import numpy as np
 
 from rareclass.kernels.expansion import KERNEL, VALUES, KernelExpansion, expand, pull_back
 from rareclass.ranking.losses import LabellingLoss, Loss, PairLoss
-from rareclass.rows import Block, Rows, RowValues, Token
+from rareclass.rows import ArrayRows, Block, Budget, Rows, RowValues, Token, as_source
 
 Result = TypeVar("Result")
 
@@ -235,6 +235,21 @@ class RankingProblem(LandmarkProblem):
         if not weight:
             return replace(part, factor=0.0, majority_total=0.0)
         return replace(part, factor=self.factor * self.majority_total / weight)
+
+    def in_memory(
+        self, chosen: np.ndarray, weight: np.ndarray, block_rows: int, keeps_arrays: bool = True
+    ) -> "RankingProblem":
+        """The same problem on copies of some rows, whose blocks remember all they are told to."""
+        rows = ArrayRows(
+            as_source(self.rows.take(chosen)),
+            weight=weight,
+            block_rows=block_rows,
+            budget=Budget(2**62),
+            n_jobs=self.rows.n_threads,
+            keeps_arrays=keeps_arrays,
+            blocks_a_thread=1,
+        )
+        return replace(self, rows=rows)
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """Value and gradient at `w`, in a pass of its own."""

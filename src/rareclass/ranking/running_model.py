@@ -31,15 +31,6 @@ _NOISE, _SHARES = 0.01, 0.25 ** np.arange(1, 13)
 _ROWS_ALONE, _ROWS_IN_AVERAGE = 4096, 512
 
 
-class Expansion(NamedTuple):
-    """Value, gradient and curvature of the objective of one mini-batch at w."""
-
-    w: np.ndarray  # shape (rank,)
-    value: float
-    gradient: np.ndarray
-    curvature: np.ndarray
-
-
 class RunningModel(NamedTuple):
     r"""The average of second-order expansions of mini-batches, each at the point of its time.
 
@@ -73,13 +64,13 @@ class RunningModel(NamedTuple):
         window = self.window * (self.mass / mass) ** _FORGETTING + weight
         return min(1.0, max(weight / window, least))
 
-    def updated(self, batch: Expansion, weight: float, share: float) -> Self:
-        """Add a batch that weighs `share` in the average; with 1 nothing else does."""
-        w, Hw = batch.w, batch.curvature @ batch.w
-        e = batch.value - float(batch.gradient @ w) + 0.5 * float(w @ Hw)
+    def updated(self, at: Evaluation, H: np.ndarray, weight: float, share: float) -> Self:
+        """Add a batch, with curvature H, that weighs `share` in the average; 1 leaves it alone."""
+        w, Hw = at.w, H @ at.w
+        e = at.value - float(at.gradient @ w) + 0.5 * float(w @ Hw)
         return self._replace(
-            A=self.A + share * (batch.curvature - self.A),
-            c=self.c + share * (Hw - batch.gradient - self.c),
+            A=self.A + share * (H - self.A),
+            c=self.c + share * (Hw - at.gradient - self.c),
             e=self.e + share * (e - self.e),
             mass=weight if share == 1.0 else self.mass + weight,
             window=weight / share,
@@ -208,9 +199,8 @@ class MiniBatchState(NamedTuple):
         # Where the batch is all there is, it has no noise.
         at = end_of_step(problem, self.w, self.step, _NOISE if share < 1.0 else 0.0)
         n_sampled = _ROWS_IN_AVERAGE if share < 1.0 else _ROWS_ALONE
-        curvature = sampled_curvature(problem, at, n_sampled, self.rng)
-        expansion = Expansion(at.w, at.value, at.gradient, curvature)
-        step, model = self.model.updated(expansion, weight, share).step(at.w)
+        H = sampled_curvature(problem, at, n_sampled, self.rng)
+        step, model = self.model.updated(at, H, weight, share).step(at.w)
         return self._replace(model=model, w=at.w, step=step, n_batches=self.n_batches + 1)
 
 
@@ -240,7 +230,7 @@ def sampled_curvature(
     """
     p, n_rare = problem, len(problem.rare_weight)
     curved = np.flatnonzero(p.curved_rows(at))
-    regulariser = np.diag(np.full(p.rank, p.lam))
+    regulariser = p.lam * np.eye(p.rank)
     if not len(curved):
         return regulariser
     chosen = np.sort(rng.choice(curved, min(n_sampled // 2, len(curved)), replace=False))

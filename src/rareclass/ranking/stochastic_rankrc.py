@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 from rareclass.decide.threshold import threshold_between
 from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import RankScorer, read_features, settings_of
+from rareclass.estimators.rankings import KernelRanking
 from rareclass.findings import Status, warn
 from rareclass.folds.majority_part import draw_class
-from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, whiten
-from rareclass.kernels.kernels import make_kernel
+from rareclass.kernels.expansion import Coordinates, whiten
 from rareclass.labels.two_classes import Labels, StreamLabels, read_labels, row_weights
 from rareclass.machine import blas_threads, in_one_thread, track
 from rareclass.metrics.scored_classes import ScoredClasses
@@ -26,7 +26,7 @@ from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.ranking_data import KernelSettings, RankingData, prepare, width_of_rows
 from rareclass.ranking.running_model import MiniBatchState, WeightedRows
 from rareclass.ranking.targets import TwoClasses
-from rareclass.rows import ArrayRows, Budget, as_source
+from rareclass.rows import as_source
 from rareclass.rows.memory import count_threads
 from rareclass.rows.protocol import RUN_ROWS
 
@@ -211,17 +211,11 @@ class StochasticRankRC(RankScorer, KernelModel):
                     self.n_iter_ = number + 1
                     for first in rng.permutation(n_parts):
                         part = problem.on_part(n_parts, int(first), keeps_arrays=False)
-                        batch = ArrayRows(
-                            as_source(part.rows.take(np.arange(part.rows.n_rows))),
-                            weight=part.rows.weight,
-                            block_rows=RUN_ROWS,
-                            budget=Budget(2**62),  # its kernel stays while the batch is learned
-                            n_jobs=self.n_jobs,
-                            blocks_a_thread=1,
-                        )
                         weight = part.majority_total / part.factor
-                        state = self.state_.after_batch(replace(part, rows=batch), weight, whole)
-                        self._keep(state)
+                        # Its kernel stays while the batch is learned.
+                        every = np.arange(part.rows.n_rows)
+                        batch = part.in_memory(every, part.rows.weight, RUN_ROWS)
+                        self._keep(self.state_.after_batch(batch, weight, whole))
                     advance(1, f"estimated relative gap {self.optimality_:.1e}")
                     if self.optimality_ <= self.tol:
                         break
@@ -287,11 +281,8 @@ class StochasticRankRC(RankScorer, KernelModel):
         state = self.state_
         if not state.n_batches:
             return 0.0
-        expansion = KernelExpansion(make_kernel(self.kernel, state.width), state.points)
-        rare, majority = (
-            ArrayRows(as_source(rows.X)).map(block_scores, expansion, self.dual_coef_)
-            for rows in (state.rare, state.sample)
-        )
+        scored = KernelRanking.of(self)
+        rare, majority = (scored.score_samples(rows.X) for rows in (state.rare, state.sample))
         split = ScoredClasses(rare, majority, state.rare.weight, state.sample.weight)
         return threshold_between(split)
 

@@ -22,7 +22,7 @@ from rareclass.ranking.problem import (
     Solver,
     ValueQuestion,
 )
-from rareclass.rows import ArrayRows, Block, Budget, as_source
+from rareclass.rows import Block
 
 Preconditioner = Callable[[np.ndarray], np.ndarray]
 """An approximate inverse Hessian: symmetric and positive definite."""
@@ -314,15 +314,8 @@ class SampledHessian:
             rng = np.random.default_rng(0)
             chosen = np.sort(rng.choice(active, self.n_sampled, replace=False))
         weight = p.majority_weight[chosen] * (p.scale * len(active) / len(chosen))
-        sample = ArrayRows(
-            as_source(p.rows.take(chosen)),
-            weight=weight,
-            block_rows=-(-len(chosen) // _SAMPLE_BLOCKS),
-            budget=Budget(2**62),
-            n_jobs=p.rows.n_threads,
-            keeps_arrays=False,
-            blocks_a_thread=1,
-        )
+        block_rows = -(-len(chosen) // _SAMPLE_BLOCKS)
+        sample = p.in_memory(chosen, weight, block_rows, keeps_arrays=False).rows
         # A float32 kernel has no more digits, and its products take half the time.
         whitener = p.whitener.astype(p.rare_kernel.dtype, copy=False)
         H = np.zeros((p.rank, p.rank))
