@@ -30,7 +30,7 @@ MOST_CODE = {
     "cli": 3876,
     "compare": 1429,
     "decide": 2058,
-    "encoding": 2960,
+    "encoding": 2934,
     "ensemble": 3070,
     "estimators": 399,
     "explain": 378,
@@ -54,7 +54,8 @@ MOST_CODE = {
     # others from estimators: the guard of a thread
     "single files": 1791,
     "stream": 2067,
-    "tables": 4267,
+    # 26 from encoding: how a column is read is decided here, for files and data frames
+    "tables": 4293,
 }
 MOST_LINES = {"src/rareclass": 78_041, "tests": 57_820, "benchmarks": 17_899}
 MOST_FILES = 309

@@ -43,8 +43,8 @@ FINDINGS: dict[F, Entry] = {
         "Leave those cells empty.",
     ),
     F.CODES: Entry(
-        "A column of numbers has leading zeros; `007` and `7` are the same number.",
-        "Read it as words with `--category`, if its values are names.",
+        "Some whole numbers of a column begin with a zero: its values are words, `007` is not `7`.",
+        "Write them without such zeros, if they are quantities.",
     ),
     F.NUMBER_FORMAT: Entry(
         "Numbers are written with separators, units or signs, and were read as numbers.",

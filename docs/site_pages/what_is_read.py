@@ -36,6 +36,7 @@ _OTHERS = (
     "15/Jan/2024:10:30:00 +0100",
 )
 _OTHERS += ("Monday, January 15th, 2024", "Mon Jan 15 2024 10:30:00 GMT+0100 (CET)")
+_MOST_SHOWN = 10  # cells of a row of the page
 _TEXT: tuple[tuple[str, ...], ...] = (
     ("3", "3.0", "3e2"),
     ("007", "7"),
@@ -63,6 +64,8 @@ _TEXT: tuple[tuple[str, ...], ...] = (
     ("2024-01-15", "0000-00-00"),
     ("3.00", "x"),
     ("1", "2", "3", "tba"),
+    (*map(str, range(1, 101)), "1o1"),
+    (*map(str, range(1, 101)), "V53", "E81"),
 )
 
 
@@ -72,9 +75,9 @@ def of_text(cells: Sequence[str]) -> tuple[str, str]:
     profile.add(pl.Series("x", cells), 1)
     found = reading_of_text(profile)
     try:
-        check_text("x", profile, found.doubt)
+        check_text("x", profile, found.doubt, "")
     except InputError:
-        return "refused by `fit`, unless `--category` or `--drop` names the column", ""
+        return "refused, unless the column is taken as categories or left out", ""
     notes = "".join(f"; noted as {n.kind}" for n in notes_of_text("x", profile, found))
     return _in_words(found.reading) + notes, _first(pl.Series("x", cells), found.reading)
 
@@ -87,8 +90,8 @@ def _in_words(reading: CellReading) -> str:
         words.append(f"by the clock of {reading.zone}")
     if reading.number_format:
         words.append(f"as in {reading.number_format}")
-    if reading.truth and reading.reads_as == "string":
-        words = [f"truth value, {reading.truth}"]
+    if reading.truth:
+        words = [f"truth value, {reading.truth}, as a {words[0]}"]
     return ", ".join(words)
 
 
@@ -110,7 +113,10 @@ def text_rows() -> Iterator[list[str]]:
 
 
 def _row(cells: Sequence[str]) -> list[str]:
-    return [", ".join(f"`{cell}`" for cell in cells), *of_text(cells)]
+    shown = [f"`{cell}`" for cell in cells]
+    if len(shown) > _MOST_SHOWN:
+        shown[2:-3] = ["..."]
+    return [", ".join(shown), *of_text(cells)]
 
 
 def _typed() -> Iterator[pa.Array]:

@@ -62,7 +62,7 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(tmp_path, monkey
         self: RareClassifier, X: Any, y: Any, sample_weight: Any = None, **beside: Any
     ) -> Any:
         rare = y == 1
-        seen.append((X.height, int(rare.sum()), float(sample_weight[~rare].sum())))
+        seen.append((X.n_rows, int(rare.sum()), float(sample_weight[~rare].sum())))
         assert (sample_weight[rare] == 1.0).all()
         return fit(self, X, y, sample_weight, **beside)
 

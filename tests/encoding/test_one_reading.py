@@ -30,7 +30,7 @@ from rareclass.encoding.training_table import (
     stream_training_table,
 )
 from rareclass.encoding.typed_table import read_table
-from rareclass.errors import ErrorKind
+from rareclass.errors import ErrorKind, InputError
 from rareclass.tables import TableWarning
 from rareclass.tables.cells import (
     canonical_words,
@@ -73,6 +73,8 @@ def seconds(*times: tuple[int, ...]) -> list[float]:
 NOON, DAY = (2024, 12, 31, 12), (2024, 12, 31)
 IDS = [f"u{k * 7919 % 99991}" for k in range(N)]
 LONG = ["1234567890123456789", "1234567890123456790"]
+ICD = [*(f"{250 + k // 2}.83" for k in range(N - 2)), "V53", "E87"]
+MANY = [*(str(k // 2) for k in range(N - 2)), "A1", "a1"]
 TEXT = {
     "marks of emptiness": Meant(["1.5", "2", "NA", "7"], "number", [1.5, 2.0, None, 7.0]),
     "more marks": Meant(["1", "\\N", "(null)", "n.a.", "-", "2"], "number", [1.0, *[None] * 4, 2]),
@@ -107,6 +109,10 @@ TEXT = {
     "words and numbers": Meant(["3.0", "two", "3.00", "3"], "words", ["3", "two", "3", "3"]),
     "truth values": Meant(["true", "False", ""], "truth", [1.0, 0.0, None]),
     "truth values and numbers": Meant(["true", "0", "1"], "number", [1.0, 0.0, 1.0]),
+    "zip codes": Meant(["007", "7", "01067"], "words", ["007", "7", "01067"]),
+    "numbers, one with a zero before it": Meant(["007", "7.5"], "number", [7.0, 7.5]),
+    "diagnoses": Meant(ICD, "words", ICD),
+    "a word that recurs": Meant(MANY, "words", MANY),
     "yes and no": Meant(["yes", "no"], "words", ["yes", "no"]),
     "too long for a number": Meant(LONG, "words", LONG),
     "all empty": Meant(["", "NA"], "dropped", None),
@@ -141,11 +147,6 @@ TYPED: dict[str, tuple[pa.DataType, Meant]] = {
 }
 
 
-def of_words(cells: list[Any], kind: str) -> list[Any]:
-    truth = {"true": 1.0, "false": 0.0}
-    return [truth.get(cell, cell) for cell in cells] if kind == "truth" else cells
-
-
 def trained(folder: Path, write: Callable[[Path], Path]) -> TrainingTable:
     file = open_table(write(folder))
     return read_training_table(file, "y")  # type: ignore[arg-type]
@@ -157,8 +158,7 @@ def by_fit(table: TrainingTable) -> Read:
         return Read("dropped", None)
     cells = table.frame["x"]
     if column.reads_as == "string":
-        kind = "truth" if column.truth == "true/false" else "words"
-        return Read(kind, of_words(cells.to_list(), kind))
+        return Read("words", cells.to_list())
     if column.reads_as == "date":
         return Read("date", (cells.dt.timestamp("us") / 1e6).to_list())
     return Read("number", cells.to_list())
@@ -276,23 +276,55 @@ def test_whole_numbers_that_a_float_cannot_hold_are_words(tmp_path: Path) -> Non
 
 
 @pytest.mark.filterwarnings("ignore:column")
-def test_codes_are_words_to_the_classifier_and_numbers_with_a_note_in_files(tmp_path: Path) -> None:
-    cells = repeated(["007", "7", "01067"])
-    path = written_csv(cells, tmp_path)
-    with pytest.warns(TableWarning, match="007 and 7 are the same"):
-        table = trained(tmp_path, lambda _: path)
-    assert by_fit(table) == Read("number", repeated([7.0, 7.0, 1067.0]))
-    assert by_stream(path).kind == "number"
-    assert by_classifier(pl.Series(cells)) == Read("words", cells)
+def test_cells_that_may_mean_two_things_are_refused_with_their_row(tmp_path: Path) -> None:
+    """Rows of a file are counted from 1, those of a frame from 0; a stream takes numbers."""
+    stray = [*map(str, range(N))]
+    stray[7] = "12o"
+    unknown = [*stray[:7], "unknown", *stray[8:-1], "unknown"]
+    for cells, row in ((repeated(["1,234", "5,678"]), 0), (stray, 7), (unknown, 7)):
+        with refused(ErrorKind.CELL, column="x", row=row + 1, value=cells[row]):
+            trained(tmp_path, lambda _, cells=cells: written_csv(cells, tmp_path))
+        with refused(ErrorKind.CELL, column="x", row=row, value=cells[row]):
+            by_classifier(pl.Series(cells))
+    assert by_classifier(pl.Series(stray, dtype=pl.Categorical)).kind == "words"
 
 
-def test_commas_that_may_be_either_are_refused_in_files_and_words_elsewhere(tmp_path: Path) -> None:
-    cells = repeated(["1,234", "5,678"])
-    path = written_csv(cells, tmp_path)
-    with refused(ErrorKind.CELL, column="x", row=1, value="1,234"):
-        trained(tmp_path, lambda _: path)
-    assert by_stream(path) == Read("words", cells)
-    assert by_classifier(pl.Series(cells)) == Read("words", cells)
+WRITTEN = st.one_of(
+    st.integers(-99, 999).map(str),
+    st.floats(-9, 9).map(lambda x: f"{x:.2f}"),
+    st.sampled_from(["V53", "E87", "n/a", "12o", "007", "unknown", "Unknown", "true", "1,5", "%"]),
+    st.text("aZ0.9 ,-", max_size=4),
+)
+
+
+@given(
+    odd=st.lists(WRITTEN, min_size=1, max_size=12),
+    n_numbers=st.integers(0, 60),
+    is_first=st.booleans(),
+)
+@example(odd=["12o"], n_numbers=40, is_first=False)
+@example(odd=["V53", "E87"], n_numbers=60, is_first=False)
+@example(odd=["true", "False"], n_numbers=0, is_first=True)
+@pytest.mark.filterwarnings("ignore:column")
+def test_a_file_and_a_frame_are_read_alike(
+    tmp_path_factory: pytest.TempPathFactory, odd: list[str], n_numbers: int, is_first: bool
+) -> None:
+    """The same kind and values, or the same refusal, whatever stands among how many numbers."""
+    numbers = [str(k) for k in range(n_numbers)]
+    cells = (odd + numbers if is_first else numbers + odd) * 2
+    cells = (cells * (N // len(cells) + 1))[:N]
+    path = tmp_path_factory.mktemp("one")
+    found: list[tuple[Any, ...]] = []
+    for first_row, read in (
+        (1, lambda: by_fit(trained(path, lambda _: written_csv(cells, path)))),
+        (0, lambda: by_classifier(pl.Series(cells))),
+    ):
+        try:
+            found.append(read())
+        except InputError as error:
+            row = None if error.row is None else error.row - first_row
+            found.append((error.kind.value, error.value, row))
+    assert found[0] == found[1]
 
 
 @pytest.mark.sampled(2)
@@ -300,7 +332,7 @@ def test_commas_that_may_be_either_are_refused_in_files_and_words_elsewhere(tmp_
 @pytest.mark.parametrize(
     ("training", "new", "same"),
     [
-        (["true", "false"], ["1", "no", "True", "0.0"], ["true", "false", "true", "false"]),
+        (["true", "false"], ["1", "no", "True", "0.0"], [1.0, 0.0, 1.0, 0.0]),
         (["3", "a"], [3.0, 3.5], ["3", "3.5"]),
         (["3", "a"], ["3.00", " a"], ["3", "a"]),
         (["3", "a"], [Decimal("3.00"), Decimal("3.50")], ["3", "3.5"]),
@@ -324,7 +356,7 @@ def test_a_value_in_another_spelling_is_the_value_of_training(
         return
     assert read == same
     typed = column.values if column.levels is None else column.words()
-    assert typed.tolist() == of_words(same, "truth")
+    assert typed.tolist() == same
 
 
 def test_a_clock_of_training_is_kept_to(tmp_path: Path) -> None:

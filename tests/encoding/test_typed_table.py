@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -246,8 +246,10 @@ CELLS = st.one_of(
 )
 
 
+@pytest.mark.filterwarnings("ignore:column")
 @draws(60)
 @given(st.lists(CELLS, min_size=2, max_size=8))
+@example([None, "1b"])
 def test_any_column_of_objects_is_read_again_as_it_was(drawn):
     """Whatever was read in training can be read at scoring, row by row, and is the same."""
     X = np.array([[cell, k % 2] for k, cell in enumerate(drawn)], dtype=object)

@@ -12,7 +12,7 @@ from rareclass.encoding.dates_and_texts import COMPONENTS
 from rareclass.encoding.label_statistics import side_by_side
 from rareclass.encoding.log_odds import CategoryStatistics
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
-from rareclass.encoding.typed_table import typed_table, with_equal_rows_together
+from rareclass.encoding.typed_table import TypedTable, typed_table, with_equal_rows_together
 from rareclass.encoding.views import MOST_VALUES_BOUNDED, CentredColumns, DenseView
 from rareclass.tables.columns import Column
 
@@ -254,11 +254,7 @@ class SparseEncoder:
 
 
 class TypedColumns:
-    """Stands where an encoder does and hands typed columns on.
-
-    Numbers stay float64 and dates datetimes. Words that are categories become a type that says so:
-    what was read as words stays words to the model, even if it looks like numbers or is different
-    in every row.
+    """Typed rows as a `TypedTable`, for an estimator that encodes tables itself.
 
     `columns` are those that are learned from.
     """
@@ -268,18 +264,13 @@ class TypedColumns:
 
     def fit_transform(
         self, frame: pl.DataFrame, y: Any = None, sample_weight: Any = None
-    ) -> pl.DataFrame:
+    ) -> TypedTable:
         """Return the typed rows; nothing is learned."""
         return self.transform(frame)
 
-    def transform(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return rows, typed as `read_as_trained` types them, with categories as such."""
-        categories = [
-            pl.col(column.name).cast(pl.Categorical)
-            for column in self.columns
-            if column.reads_as == "string" and column.kind not in ("text", "boolean")
-        ]
-        return frame.with_columns(categories) if categories else frame
+    def transform(self, frame: pl.DataFrame) -> TypedTable:
+        """Return rows, typed as `read_as_trained` types them."""
+        return typed_table(frame, self.columns)
 
     def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
         """Return nothing: the model knows what it saw."""

@@ -297,7 +297,7 @@ def _found(name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool) -
         note = f"column {name!r} is empty in the first {len(cells):,} rows: read as a number."
         note += f" Text in it will be rejected; --category {quote(name)} takes words."
         return _ColumnOfStream("number", note=note)
-    found = reading_of_text(profile, is_category=forced, truth_as_numbers=True)
+    found = reading_of_text(profile, is_category=forced)
     if forced:
         return _ColumnOfStream("category", found.reading)
     if found.reading.reads_as == "date":

@@ -5,7 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,9 +15,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError, no_rows
-from rareclass.findings import Finding, warn
 from rareclass.rows.decoding import MOST_LABELS
-from rareclass.tables import TableWarning
 from rareclass.tables.batch import SpooledTables
 from rareclass.tables.cells import are_plain, is_text_type
 from rareclass.tables.columns import (
@@ -23,22 +23,13 @@ from rareclass.tables.columns import (
     ColumnFacts,
     FactsGatherer,
     are_too_long,
-    are_whole,
     describe_column,
     facts_of,
     not_learned_from,
-    reading_of_type,
 )
 from rareclass.tables.reading import CellReading, read_cells
 from rareclass.tables.table_file import BATCH_ROWS, TableFile, batch_rows_for, named_columns
-from rareclass.tables.text_columns import (
-    CellProfile,
-    ColumnNote,
-    check_text,
-    note_of_long_numbers,
-    notes_of_text,
-    reading_of_text,
-)
+from rareclass.tables.text_columns import CellProfile, find_reading
 
 # Of fewer rows than these a look at each column takes longer than one at all of the cells.
 _FEW_ROWS = 1000
@@ -196,29 +187,24 @@ def plan_reading(
         raise InputError(
             f"{file.path} has no column besides the target.", "", ErrorKind.MISSING_COLUMN
         )
-    profiles, types, integers = _profile(file, names, categories)
+    seen = _profile(file, names)
     readings: dict[str, CellReading | None] = {}
+    integers: set[str] = set()
     for name in names:
-        if name not in profiles:
-            reading = reading_of_type(types[name])
-            as_words = name in categories and reading is not None
-            readings[name] = CellReading("string") if as_words else reading
-            continue
-        profile = profiles[name]
-        found = reading_of_text(profile, is_category=name in categories)
-        if name not in categories:
-            check_text(name, profile, found.doubt)
-            for note in notes_of_text(name, profile, found):
-                _tell(name, note)
-        if profile.n_integers == profile.n_present:
-            integers.add(name)
-        readings[name] = found.reading
+        reading, is_whole, notes = find_reading(
+            name,
+            seen.types[name],
+            seen.profiles.get(name),
+            otherwise=f"--category {quote(name)} takes the column as categories, "
+            f"--drop {quote(name)} leaves it out",
+            is_too_long=name in seen.too_long,
+            is_category=name in categories,
+        )
+        readings[name] = reading
+        integers |= {name} if is_whole else set()
+        for note in notes:
+            note.tell(name)
     return ReadingPlan(file, target, readings, integers, categories, keep)
-
-
-def _tell(name: str, note: ColumnNote) -> None:
-    """Warn of a column that may be meant otherwise than it is read."""
-    warn(note.words, TableWarning, Finding(note.kind, {"column": name}))
 
 
 def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: int) -> pl.DataFrame:
@@ -245,36 +231,31 @@ def _are_as_trained(batch: pl.DataFrame, columns: list[Column]) -> bool:
     )
 
 
-def _profile(
-    file: TableFile, names: list[str], categories: Sequence[str]
-) -> tuple[dict[str, CellProfile], dict[str, pl.DataType], set[str]]:
-    """Look once at every cell: profiles of text, types of the others, and which are whole numbers.
+class _SeenColumns(NamedTuple):
+    """Types of columns, profiles of those of text, and numbers too long for a float64."""
 
-    Whole numbers too long for a float64 are text.
-    """
-    profiles: dict[str, CellProfile] = {}
-    types: dict[str, pl.DataType] = {}
-    integers: set[str] = set()
-    long: set[str] = set()
+    types: dict[str, pl.DataType]
+    profiles: dict[str, CellProfile]
+    too_long: set[str]
+
+
+def _profile(file: TableFile, names: list[str]) -> _SeenColumns:
+    """Look once at every cell."""
+    seen = _SeenColumns({}, {}, set())
     first_row = 1
     for batch in file.batches(names):
         for cells in batch:
-            types[cells.name] = cells.dtype
-            if are_whole(cells.dtype):
-                integers.add(cells.name)
-                if cells.name not in long and are_too_long(cells):
-                    long.add(cells.name)
+            name = cells.name
+            seen.types[name] = cells.dtype
+            if name not in seen.too_long and are_too_long(cells):
+                seen.too_long.add(name)
             if is_text_type(cells.dtype):
-                profile = profiles.setdefault(cells.name, CellProfile())
+                profile = seen.profiles.setdefault(name, CellProfile())
                 profile.add(cells.cast(pl.String), first_row)
         first_row += batch.height
     if first_row == 1:
         raise no_rows(file.path)
-    for name in long:
-        types[name] = pl.String()
-        if name not in categories:
-            _tell(name, note_of_long_numbers(name))
-    return profiles, types, integers - long
+    return seen
 
 
 class TypedScratch:

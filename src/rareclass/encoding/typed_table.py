@@ -1,7 +1,7 @@
 """A table as columns of four kinds, read from a data frame or an array: where each view starts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,26 +12,17 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, InputError, counted, first_names, nearest_name
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.rows import LabelledRows, RowSource
-from rareclass.tables import TableWarning
 from rareclass.tables.cells import are_plain, is_text_type, type_name
 from rareclass.tables.columns import (
     Column,
     are_too_long,
-    are_whole,
     describe_column,
     facts_for_kind,
     facts_of_words,
-    reading_of_type,
 )
 from rareclass.tables.frames import FrameColumn, read_frame, unusable
 from rareclass.tables.reading import CellReading, read_cells
-from rareclass.tables.text_columns import (
-    CellProfile,
-    ColumnNote,
-    note_of_long_numbers,
-    notes_of_text,
-    reading_of_text,
-)
+from rareclass.tables.text_columns import CellProfile, find_reading
 
 Kind = Literal["number", "category", "date", "text"]
 
@@ -73,6 +64,8 @@ class TypedColumn:
 class TypedTable:
     """Typed columns of as many rows; `remembered` are all columns, the unused ones too, as read.
 
+    `has_names`: the names were given, not made up for those of an array.
+
     Examples
     --------
     >>> import numpy as np
@@ -86,7 +79,13 @@ class TypedTable:
 
     n_rows: int
     columns: tuple[TypedColumn, ...]
-    remembered: list[Column] = field(default_factory=list)
+    remembered: list[Column]
+    has_names: bool = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and columns that are learned from."""
+        return self.n_rows, len(self.columns)
 
     @property
     def names(self) -> list[str]:
@@ -107,16 +106,11 @@ class TypedTable:
             rows = np.asarray(rows)
         n_rows = len(np.empty(self.n_rows, np.bool_)[rows])
         columns = tuple(column.take(rows) for column in self.columns)
-        return TypedTable(n_rows, columns, self.remembered)
+        return replace(self, n_rows=n_rows, columns=columns)
 
 
-# Notes that are told of a column of a data frame; others are of files.
-_TOLD = (
-    FindingKind.NUMBER_FORMAT,
-    FindingKind.LONG_NUMBERS,
-    FindingKind.TWO_DATE_FORMATS,
-    FindingKind.UNREAD_DATES,
-)
+# What a user of data frames can do about a column whose text may mean two things.
+_OTHERWISE = "a categorical type takes the column as categories"
 
 
 def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
@@ -125,7 +119,8 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
     Parameters
     ----------
     X : pandas, polars or pyarrow table, or 2-d array
-        Columns of an array are named x0, x1, ...; one of objects is looked at column by column.
+        Columns of an array are named x0, x1, ...; one of objects is looked at column by column. A
+        `TypedTable` is returned as it is.
     like : sequence of Column, optional
         ``remembered`` of the table of training. Without it the kinds are found as
         ``rareclass fit`` finds those of a file: strings that all are numbers, or dates written in
@@ -147,7 +142,8 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
     Raises
     ------
     InputError
-        On a sparse matrix, a lazy frame, a number that is infinite or beyond 3e38, a type that is
+        On a sparse matrix, a lazy frame, a number that is infinite or beyond 3e38, strings that
+        are numbers but for a stray cell or whose commas may mean two things, a type that is
         neither of the four kinds, a name that occurs twice, no column to learn from; with `like`,
         on a column that is missing or has a cell that cannot be read.
 
@@ -156,6 +152,8 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
     Time: one pass over the cells; strings are hashed once. Memory: a copy of the table, 8 bytes a
     number and 4 a word. Missing are None, NaN, NaT, null, blank strings and marks such as NA.
     """
+    if isinstance(X, TypedTable):
+        return X
     frame = read_frame(X)
     if like is not None:
         by_position = not frame.has_names
@@ -183,7 +181,7 @@ def read_table(X: Any, like: Sequence[Column] | None = None) -> TypedTable:
         if column.is_used:
             columns.append(typed)
     _check_not_empty(columns, remembered, frame.n_rows)
-    return TypedTable(frame.n_rows, tuple(columns), remembered)
+    return TypedTable(frame.n_rows, tuple(columns), remembered, frame.has_names)
 
 
 def in_memory(X: Any, chosen: NDArray[np.intp] | None = None) -> Any:
@@ -201,6 +199,11 @@ class _CodedText(NamedTuple):
 
     levels: pl.Series
     codes: NDArray[np.int32]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Cells of each level."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels))
 
 
 def _coded(cells: pl.Series) -> _CodedText:
@@ -238,9 +241,8 @@ def _understood(given: FrameColumn) -> tuple[Column, TypedColumn]:
     reading, integers = _reading_of(given, cells)
     typed = _read(cells, reading)
     if isinstance(typed, _CodedText):
-        counts = np.bincount(typed.codes[typed.codes >= 0], minlength=len(typed.levels))
         levels = typed.levels.to_numpy()
-        facts = facts_of_words(given.cells.name, levels, counts, len(typed.codes))
+        facts = facts_of_words(given.cells.name, levels, typed.counts, len(typed.codes))
     else:
         facts = facts_for_kind(typed, integers)
     column = describe_column(facts, reading, integers=integers, is_category=given.is_chosen)
@@ -258,28 +260,23 @@ def _understood(given: FrameColumn) -> tuple[Column, TypedColumn]:
 def _reading_of(given: FrameColumn, cells: pl.Series | _CodedText) -> tuple[CellReading, bool]:
     """How a column of training is read, and whether its numbers are whole as written."""
     name, dtype = given.cells.name, given.cells.dtype
-    reading = reading_of_type(dtype, truth_as_numbers=True)
-    if reading is None:
-        raise unusable(name, type_name(dtype))
     if given.is_chosen:
         return CellReading("string", marks=False), False
+    profile, is_too_long = None, False
     if isinstance(cells, _CodedText):
         profile = CellProfile()
-        profile.add(cells.levels, 0)
+        profile.add(cells.levels, 0, pl.Series(cells.counts, dtype=pl.Int64))
         profile.n_null = given.cells.null_count()
-        found = reading_of_text(profile, zeros_are_codes=True, truth_as_numbers=True)
-        for note in notes_of_text(name, profile, found):
-            _tell(name, note)
-        return found.reading, profile.n_integers == profile.n_present
-    if are_too_long(cells):
-        _tell(name, note_of_long_numbers(name))
-        return CellReading("string"), False
-    return reading, are_whole(dtype)
-
-
-def _tell(name: str, note: ColumnNote) -> None:
-    if note.kind in _TOLD:
-        warn(note.words, TableWarning, Finding(note.kind, {"column": name}))
+        profile.first_text_row = int(np.argmax(cells.codes == profile.first_text_row))
+    else:
+        is_too_long = are_too_long(cells)
+    found = find_reading(name, dtype, profile, otherwise=_OTHERWISE, is_too_long=is_too_long)
+    if found.reading is None:
+        raise unusable(name, type_name(dtype))
+    for note in found.notes:
+        if note.kind != FindingKind.CODES:  # the user's own type says so
+            note.tell(name)
+    return found.reading, found.integers
 
 
 def _read_as_trained(cells: pl.Series, column: Column) -> TypedColumn:
@@ -297,7 +294,7 @@ def typed_table(frame: pl.DataFrame, columns: Sequence[Column]) -> TypedTable:
         )
         for each in columns
     ]
-    return TypedTable(frame.height, tuple(typed))
+    return TypedTable(frame.height, tuple(typed), list(columns))
 
 
 def _typed_column(column: Column, typed: pl.Series | _CodedText) -> TypedColumn:

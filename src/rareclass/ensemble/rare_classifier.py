@@ -391,7 +391,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         self.columns_ = rows.table.remembered
         self.n_features_in_ = len(self.columns_)
         self.__dict__.pop("feature_names_in_", None)
-        if rows.has_names:
+        if rows.table.has_names:
             names = [column.name for column in self.columns_]
             self.feature_names_in_ = np.array(names, dtype=object)
         return rows

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-import narwhals as nw
 import numpy as np
 
 from rareclass.folds.majority_part import draw_majority
@@ -55,7 +54,6 @@ class FoldedRows(NamedTuple):
     fold: np.ndarray
     number: np.ndarray
     n_held_out: int | None = None
-    has_names: bool = True  # columns have names of their own
     is_drawn: bool = False  # folds were drawn at random
     which: np.ndarray | None = None
     # What a column says of a row's label is out of its part where there is one other fold.
@@ -136,8 +134,7 @@ def read_training_rows(
         column if column is None or number is None else np.asarray(column)[number]
         for column in (given.y, given.groups, given.time)
     )
-    X = _here(given.X, number)
-    table = read_table(X)
+    table = read_table(_here(given.X, number))
     read = read_rare_classes(y, weight, pos_label, table.n_rows)
     labels, which = read.labels, None
     is_rare = np.zeros(table.n_rows, dtype=bool)
@@ -168,7 +165,6 @@ def read_training_rows(
         fold,
         np.arange(table.n_rows) if number is None else number,
         n_held_out=dealt.n_held_out,
-        has_names=isinstance(nw.from_native(X, pass_through=True), nw.DataFrame),
         is_drawn=is_drawn,
         which=which,
         label_part=part,

@@ -24,7 +24,7 @@ from rareclass.fit.method import (
 from rareclass.fit.rows_on_disk import frames_of
 from rareclass.model.facts import CombinationFacts, LeaderboardRow, RareClassScores, ScoredRows
 from rareclass.model.table_scorer import class_codes, class_probability
-from rareclass.tables.columns import Column, as_learned
+from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 
@@ -101,7 +101,8 @@ class AutoMethod(Method[RareClassifier]):
 
     def as_learned(self, model: RareClassifier, columns: Sequence[Column]) -> list[Column]:
         """Return columns with what the model decided of identifiers among them."""
-        return as_learned(columns, model.columns_)
+        learned = {column.name: column for column in model.columns_}
+        return [learned.get(column.name, column) for column in columns]
 
     def cross_fitted(self, model: RareClassifier, rows: EncodedRows) -> ScoredRows:
         """Held-out scores; what is left of thinned rows stands for all of them."""

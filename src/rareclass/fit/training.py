@@ -435,9 +435,8 @@ def _fit(
     time = data.times_of(settings.time) if groups is None else None
     rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time, data.which)
     model = method.fit(rows, terms_of(data.y, settings, share), notes)
-    if isinstance(encoder, TypedColumns):
-        columns = method.as_learned(model, encoder.columns)
-        encoder = TypedColumns([column for column in columns if column.is_used])
+    if method.reads_types:
+        encoder = TypedColumns([column for column in model.columns_ if column.is_used])
     return _Fitted(encoder, model)
 
 

@@ -1,7 +1,6 @@
 """Columns: what each holds, found from all of its cells, and what is done with it."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -108,7 +107,7 @@ class Column:
         )
 
 
-def reading_of_type(dtype: pl.DataType, truth_as_numbers: bool = False) -> CellReading | None:
+def reading_of_type(dtype: pl.DataType) -> CellReading | None:
     """Decide what typed cells are read as; None for a type that cannot be used."""
     if not _is_usable(dtype):
         return None
@@ -117,7 +116,7 @@ def reading_of_type(dtype: pl.DataType, truth_as_numbers: bool = False) -> CellR
     if dtype == pl.Date:
         return CellReading("date")
     if dtype == pl.Boolean:  # a text file would say true and false: both are read alike
-        return CellReading("number" if truth_as_numbers else "string", truth="true/false")
+        return CellReading("number", truth="true/false")
     if dtype == pl.Time:
         return CellReading("number", number_format="12:34:56")
     return CellReading("string" if is_text_type(dtype) else "number")
@@ -349,20 +348,6 @@ def learned_by_value(column: Column) -> Column:
     """Return a column whose many values are learned one by one."""
     treatment = f"{column.treatment}; learned value by value"
     return replace(column, treatment=treatment, is_by_value=True)
-
-
-def as_learned(columns: Sequence[Column], by_model: Sequence[Column]) -> list[Column]:
-    """Return columns with what a model decided of identifiers among them."""
-    known = {column.name: column for column in by_model}
-    found = []
-    for column in columns:
-        own = known.get(column.name, column)
-        if column.is_used and own.kind == "id-like":
-            column = not_carried_over(column)
-        elif own.is_by_value and not column.is_by_value:
-            column = learned_by_value(column)
-        found.append(column)
-    return found
 
 
 def kind_of(facts: ColumnFacts, integers: bool, is_category: bool) -> tuple[Kind, str]:

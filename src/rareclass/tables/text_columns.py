@@ -1,5 +1,6 @@
-"""Columns of text: the facts of their cells, and the one decision on what they are read as."""
+"""Columns as they are written: facts of their text, and the one decision on how they are read."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from shlex import quote
@@ -8,7 +9,8 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from rareclass.errors import bad_cell, first_names
-from rareclass.findings import FindingKind
+from rareclass.findings import Finding, FindingKind, warn
+from rareclass.tables import TableWarning
 from rareclass.tables.cells import (
     LARGEST_EXACT,
     NUMBER_STYLES,
@@ -19,6 +21,7 @@ from rareclass.tables.cells import (
     without_empty_marks,
     written_numbers,
 )
+from rareclass.tables.columns import are_whole, reading_of_type
 from rareclass.tables.dates import DateProfile, look_like_dates, look_of_dates, way_in_words
 from rareclass.tables.reading import CellReading
 
@@ -29,7 +32,8 @@ NUMBER_SHARE = 0.95
 # Cells that a column's look is judged by.
 _SAMPLE = 200
 _FIRST = 50  # cells that are looked at before all are
-_MOST_WORDS = 5
+_MOST_SHOWN = 5  # words in a message
+_MOST_WORDS = 1000  # different words that are counted
 _CODE = r"^0\d+$"
 
 
@@ -42,7 +46,7 @@ class CellProfile:
     those that have fitted every cell so far; `units` stand beside numbers. The first text is the
     first cell that is no number, its row counted as `first_row` is; the first code is the first
     whole number that begins with a zero, as zip codes do. The sample are the first cells that are
-    not empty, `words` a few that are no numbers, in lower case.
+    not empty; `words` counts those that are no numbers, in lower case.
     """
 
     n_present: int = 0
@@ -60,7 +64,7 @@ class CellProfile:
     has_commas: bool = False
     sample: list[str] = field(default_factory=list)
     units: set[str] = field(default_factory=set)
-    words: set[str] = field(default_factory=set)
+    words: Counter[str] = field(default_factory=Counter)
     is_money: bool = False
     _n_units: int = 0
     _numbers: set[str] = field(default_factory=set)
@@ -71,42 +75,50 @@ class CellProfile:
         return len(self._numbers) > MANY_VALUES
 
     @property
+    def has_codes(self) -> bool:
+        """Say whether all cells are whole numbers and some begin with a zero, as zip codes do."""
+        return bool(self.first_code) and self.n_integers == self.n_present
+
+    @property
     def n_text(self) -> int:
         """Cells that are neither empty nor plain numbers nor truth values."""
         return self.n_present - self.n_numbers - self.n_truth
 
-    def add(self, cells: pl.Series, first_row: int) -> None:
-        """Take in the next cells of the column; `first_row` is the first one's row."""
+    def add(self, cells: pl.Series, first_row: int, times: pl.Series | None = None) -> None:
+        """Take in the next cells of the column; `first_row` is the first one's row.
+
+        With `times` they are distinct cells, each of so many rows.
+        """
+        times = pl.repeat(1, len(cells), dtype=pl.Int64, eager=True) if times is None else times
         plain = without_empty_marks(cells)
-        self.n_null += cells.null_count()
+        self.n_null += _total(times, cells.is_null())
         if plain.null_count() > cells.null_count():
-            is_blank = cells.str.strip_chars() == ""
-            self.n_marks += plain.null_count() - cells.null_count() - int(is_blank.sum())
-        present = plain.drop_nulls()
+            self.n_marks += _total(times, plain.is_null() & (cells.str.strip_chars() != ""))
+        is_present = plain.is_not_null()
+        present = plain.filter(is_present)
         if present.is_empty():
             return
-        self.n_present += len(present)
+        self.n_present += _total(times, is_present)
         if not self.sample:
             self.sample = present.head(_SAMPLE).to_list()
         numbers = plain.cast(pl.Float64, strict=False)
         is_number = numbers.is_not_null()
-        n_numbers = int(is_number.sum())
-        self.n_numbers += n_numbers
-        if n_numbers < len(present):
-            self._add_text(plain, ~is_number & plain.is_not_null(), first_row)
-        if n_numbers:
-            self._add_numbers(plain.filter(is_number), numbers)
+        if not is_number.all():
+            self._add_text(plain, is_present & ~is_number, times, first_row)
+        if is_number.any():
+            self.n_numbers += _total(times, is_number)
+            self._add_numbers(plain.filter(is_number), times.filter(is_number), numbers)
         if self.n_numbers or self.n_truth:  # years and day counts are numbers
             self.dates.clear()
         self.dates.add(present)
 
-    def _add_numbers(self, cells: pl.Series, numbers: pl.Series) -> None:
+    def _add_numbers(self, cells: pl.Series, times: pl.Series, numbers: pl.Series) -> None:
         is_whole = cells.str.contains(r"^[+-]?\d+$")
-        self.n_integers += int(is_whole.sum())
+        self.n_integers += _total(times, is_whole)
         largest = numbers.abs().max()
         if isinstance(largest, float) and largest > LARGEST_EXACT:
-            whole = cells.filter(is_whole).cast(pl.Float64).abs()
-            self.n_long += int(((whole > LARGEST_EXACT) & whole.is_finite()).sum())
+            size = cells.cast(pl.Float64).abs()
+            self.n_long += _total(times, is_whole & (size > LARGEST_EXACT) & size.is_finite())
         if not self.first_code:
             codes = cells.filter(cells.str.contains(_CODE))
             self.first_code = codes[0] if len(codes) else ""
@@ -118,22 +130,25 @@ class CellProfile:
             if written_numbers(points, "1.234,5").values.null_count():
                 self.number_styles.remove("1.234,5")
 
-    def _add_text(self, cells: pl.Series, is_text: pl.Series, first_row: int) -> None:
-        text = cells.filter(is_text)
-        if len(self.words) <= _MOST_WORDS:
-            first = text.unique(maintain_order=True).head(_MOST_WORDS + 1)
-            self.words.update(first.str.to_lowercase())
+    def _add_text(
+        self, cells: pl.Series, is_text: pl.Series, times: pl.Series, first_row: int
+    ) -> None:
+        text, times = cells.filter(is_text), times.filter(is_text)
+        if len(self.words) < _MOST_WORDS:
+            counted = pl.DataFrame({"word": text.str.to_lowercase(), "times": times})
+            counted = counted.group_by("word", maintain_order=True).sum().head(_MOST_WORDS)
+            self.words.update(dict(counted.iter_rows()))
         is_truth = text.is_in(tuple(TRUTH_VALUES))
-        self.n_truth += int(is_truth.sum())
-        text = text.filter(~is_truth)
+        self.n_truth += _total(times, is_truth)
+        text, times = text.filter(~is_truth), times.filter(~is_truth)
         if text.is_empty():
             return
         if not self.first_text:
             self.first_text = text[0]
             self.first_text_row = first_row + int((cells == text[0]).arg_max() or 0)
-        self._add_written_numbers(text)
+        self._add_written_numbers(text, times)
 
-    def _add_written_numbers(self, text: pl.Series) -> None:
+    def _add_written_numbers(self, text: pl.Series, times: pl.Series) -> None:
         fit: dict[str, WrittenNumbers] = {}
         for style in self.number_styles:
             if not written_numbers(text.head(_FIRST), style).values.null_count():
@@ -144,7 +159,7 @@ class CellProfile:
         for found in fit.values():
             self.units.update(found.units.drop_nulls().unique())
             self.is_money = bool(found.is_money.any())
-            self._n_units += int((found.units.is_not_null() & ~found.is_money).sum())
+            self._n_units += _total(times, found.units.is_not_null() & ~found.is_money)
             self.has_commas = self.has_commas or bool(text.str.contains(",", literal=True).any())
             break  # units are the same in all styles
 
@@ -165,15 +180,36 @@ class CellProfile:
     @property
     def other_words(self) -> str:
         """Words beside numbers, but for the first one, to be named in a sentence."""
-        others = sorted(self.words - {self.first_text.lower()})
-        listed = first_names([shown(word) for word in others], _MOST_WORDS)
+        others = sorted(set(self.words) - {self.first_text.lower()})
+        listed = first_names([shown(word) for word in others], _MOST_SHOWN)
         return f"; others are {listed}" if others else ""
 
     @property
     def truth(self) -> str:
         """How the cells spell truth values, as one of TRUTH_PAIRS; "" where any is none."""
-        pairs = (pair for pair in TRUTH_PAIRS if self.words <= set(pair.split("/")))
+        pairs = (pair for pair in TRUTH_PAIRS if set(self.words) <= set(pair.split("/")))
         return "" if self.n_numbers or not self.words else next(pairs, "")
+
+    @property
+    def are_words_codes(self) -> bool:
+        """Say whether words among numbers are codes, and no mistakes or a mark of empty cells.
+
+        They are where two words recur, or one with a digit, or two with digits look alike: with
+        other letters and digits, V53 is E81.
+        """
+        words = {word: n for word, n in self.words.items() if word not in TRUTH_VALUES}
+        coded = {word: n for word, n in words.items() if any(map(str.isdigit, word))}
+        n_recurring = sum(n > 1 for n in words.values())
+        alike = Counter(map(_look_of, coded)).values()
+        return n_recurring > 1 or any(n > 1 for n in (*coded.values(), *alike))
+
+
+def _total(times: pl.Series, which: pl.Series) -> int:
+    return int(times.filter(which).sum())
+
+
+def _look_of(word: str) -> str:
+    return "".join("0" if c.isdigit() else "a" if c.isalpha() else c for c in word)
 
 
 Doubt = Literal["commas", "stray words", "too long"]
@@ -190,29 +226,20 @@ class TextReading(NamedTuple):
     doubt: Doubt | None = None
 
 
-def reading_of_text(
-    profile: CellProfile,
-    *,
-    is_category: bool = False,
-    zeros_are_codes: bool = False,
-    truth_as_numbers: bool = False,
-) -> TextReading:
+def reading_of_text(profile: CellProfile, *, is_category: bool = False) -> TextReading:
     """Decide what the text cells of a column are read as.
 
-    They are numbers where all are, written plainly or in one format; dates where one format fits
-    all; words otherwise, or where `is_category` says so. Marks such as ``NA`` are words themselves
-    in a column of words that has nulls of its own. `zeros_are_codes`: 007 is a word, not the number
-    7. `truth_as_numbers`: true and false are 1 and 0, not words.
+    They are numbers where all are, written plainly or in one format, true and false as 1 and 0;
+    dates where one format fits all; words otherwise, or where `is_category` says so. Whole numbers
+    of which some begin with a zero are words: 007 is not 7. Marks such as ``NA`` are words
+    themselves in a column of words that has nulls of its own.
     """
-    all_truth = profile.n_truth == profile.n_present > 0
     marks = not (profile.n_null and profile.n_marks)
     words = CellReading("string", marks=marks, truth=profile.truth)
     if is_category or profile.n_present == 0:
         return TextReading(words)
     if not profile.n_text:
-        if all_truth and not truth_as_numbers:
-            return TextReading(words)
-        if profile.first_code and zeros_are_codes:
+        if profile.has_codes:
             return TextReading(words)
         if profile.n_long and profile.n_integers == profile.n_present:
             return TextReading(words, "too long")
@@ -226,13 +253,16 @@ def reading_of_text(
             return TextReading(words, "commas")
         return TextReading(CellReading("number", number_format=written))
     share = (profile.n_numbers + profile.n_truth) / profile.n_present
-    if share >= NUMBER_SHARE and profile.has_many_numbers:
+    if share >= NUMBER_SHARE and profile.has_many_numbers and not profile.are_words_codes:
         return TextReading(words, "stray words")
     return TextReading(words)
 
 
-def check_text(name: str, profile: CellProfile, doubt: Doubt | None) -> None:
-    """Raise `InputError` for text that may mean two things, or is a mistake among numbers."""
+def check_text(name: str, profile: CellProfile, doubt: Doubt | None, otherwise: str) -> None:
+    """Raise `InputError` for text that may mean two things, or is a mistake among numbers.
+
+    `otherwise` says how else such a column can be taken.
+    """
     if doubt not in ("commas", "stray words"):
         return
     cell = shown(profile.first_text)
@@ -251,8 +281,7 @@ def check_text(name: str, profile: CellProfile, doubt: Doubt | None) -> None:
         remedy = "Correct that cell or leave it empty"
     raise bad_cell(
         fault,
-        f"{remedy}; --category {quote(name)} takes the column as categories, --drop {quote(name)} "
-        "leaves it out.",
+        f"{remedy}; {otherwise}.",
         name,
         profile.first_text_row,
         profile.first_text,
@@ -264,6 +293,51 @@ class ColumnNote(NamedTuple):
 
     kind: FindingKind
     words: str
+
+    def tell(self, name: str) -> None:
+        """Warn of the column."""
+        warn(self.words, TableWarning, Finding(self.kind, {"column": name}))
+
+
+class FoundReading(NamedTuple):
+    """How a column is read, None where its cells cannot be used, and what to tell of it.
+
+    `integers`: its numbers are whole as written.
+    """
+
+    reading: CellReading | None
+    integers: bool = False
+    notes: tuple[ColumnNote, ...] = ()
+
+
+def find_reading(
+    name: str,
+    dtype: pl.DataType,
+    profile: CellProfile | None,
+    *,
+    otherwise: str,
+    is_too_long: bool = False,
+    is_category: bool = False,
+) -> FoundReading:
+    """Decide how a column is read: text by the profile of its cells, other cells by their type.
+
+    `is_too_long`: typed whole numbers that float64 cannot tell apart. `is_category`: somebody
+    chose it to be one. Raises `InputError` as `check_text`.
+    """
+    if profile is None:
+        reading = reading_of_type(dtype)
+        if reading is None:
+            return FoundReading(None)
+        if is_category or is_too_long:
+            notes = () if is_category else (_note_of_long_numbers(name),)
+            return FoundReading(CellReading("string"), notes=notes)
+        return FoundReading(reading, are_whole(dtype))
+    found = reading_of_text(profile, is_category=is_category)
+    integers = profile.n_integers == profile.n_present
+    if is_category:
+        return FoundReading(found.reading, integers)
+    check_text(name, profile, found.doubt, otherwise)
+    return FoundReading(found.reading, integers, tuple(notes_of_text(name, profile, found)))
 
 
 def notes_of_text(name: str, profile: CellProfile, found: TextReading) -> Iterator[ColumnNote]:
@@ -278,17 +352,15 @@ def notes_of_text(name: str, profile: CellProfile, found: TextReading) -> Iterat
 Leave such cells empty to have it read as numbers."]
     >>> profile = CellProfile(10, 10, n_integers=10, first_code="01067")
     >>> [note.words for note in notes_of_text("zip", profile, reading_of_text(profile))]
-    ["column 'zip' is read as numbers, in which 01067 and 1067 are the same. If they are names, as \
-of places or cards, --category zip takes them so."]
+    ["column 'zip' is taken as categories: 01067 begins with a zero, as codes of places or cards \
+do. Write quantities without such zeros."]
     """
-    is_number, is_words = (found.reading.reads_as == kind for kind in ("number", "string"))
-    if is_number and profile.first_code:
-        as_number = profile.first_code.lstrip("0") or "0"
+    is_words = found.reading.reads_as == "string"
+    if profile.has_codes and not profile.n_text:
         yield ColumnNote(
             FindingKind.CODES,
-            f"column {name!r} is read as numbers, in which {profile.first_code} and {as_number} "
-            "are the same. If they are names, as of places or cards, --category "
-            f"{quote(name)} takes them so.",
+            f"column {name!r} is taken as categories: {profile.first_code} begins with a zero, as "
+            "codes of places or cards do. Write quantities without such zeros.",
         )
     elif found.reading.number_format is not None:
         yield ColumnNote(
@@ -299,7 +371,7 @@ of places or cards, --category zip takes them so."]
     elif found.reading.reads_as == "date" and len(profile.dates.ways) > 1:
         yield _note_of_two_ways(name, profile)
     elif found.doubt == "too long":
-        yield note_of_long_numbers(name)
+        yield _note_of_long_numbers(name)
     elif (
         is_words
         and not profile.n_numbers
@@ -339,8 +411,7 @@ def _note_of_unread_dates(name: str, profile: CellProfile) -> ColumnNote:
     )
 
 
-def note_of_long_numbers(name: str) -> ColumnNote:
-    """Return what to tell of whole numbers that are too long."""
+def _note_of_long_numbers(name: str) -> ColumnNote:
     return ColumnNote(
         FindingKind.LONG_NUMBERS,
         f"column {name!r} holds whole numbers that are too long for a number to tell them apart; "
