@@ -113,7 +113,7 @@ _MANY_ROWS = 1024
 
 def blas_threads(n_threads: int | None) -> AbstractContextManager:
     """Limit the threads of a BLAS call while open; None leaves them as they are."""
-    return _libraries().limit(limits=n_threads, user_api="blas")
+    return _blas_libraries().limit(limits=n_threads)
 
 
 def factorising(n_rows: int, n_threads: int) -> AbstractContextManager:
@@ -126,9 +126,9 @@ def factorising(n_rows: int, n_threads: int) -> AbstractContextManager:
 
 
 @cache
-def _libraries() -> ThreadpoolController:
+def _blas_libraries() -> ThreadpoolController:
     """Find the BLAS libraries of this process, once: that takes 4 ms, as long as a small fit."""
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
 
 
 Advance = Callable[..., None]

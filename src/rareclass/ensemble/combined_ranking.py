@@ -3,7 +3,6 @@
 A model file holds this alone, and opening one imports neither scikit-learn nor a member's library.
 """
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -120,15 +119,15 @@ class CombinedRanking:
     def _rarity(self, table: "TypedTable", ensembles: "list[list[LearnedMember]]") -> np.ndarray:
         """Return the summed rarity of every row, for each ensemble."""
 
-        def of_part(n_jobs: int | None, part: slice) -> np.ndarray:
-            encoded = self.statistics_.encode(table.take(part))
-            return summed_rarity(ensembles, self.views_, encoded, n_jobs)
+        def of_rows(rows: "TypedTable", n_jobs: int | None) -> np.ndarray:
+            return summed_rarity(ensembles, self.views_, self.statistics_.encode(rows), n_jobs)
 
-        firsts = range(0, table.n_rows, _SCORED_ROWS)
-        parts = [slice(first, first + _SCORED_ROWS) for first in firsts]
-        if len(parts) == 1:
-            return of_part(self.n_jobs, parts[0])
+        def of_part(part: slice) -> np.ndarray:
+            return of_rows(table.take(part), 1)
+
+        if table.n_rows <= _SCORED_ROWS:
+            return of_rows(table, self.n_jobs)
+        parts = [slice(k, k + _SCORED_ROWS) for k in range(0, table.n_rows, _SCORED_ROWS)]
         # A thread a part: within one, encoding would keep a single thread busy.
         at_once = max(1, min(count_threads(self.n_jobs), len(parts)))
-        none = np.empty((0, len(ensembles)))
-        return np.concatenate([none, *in_order(partial(of_part, 1), parts, at_once)])
+        return np.concatenate(list(in_order(of_part, parts, at_once)))

@@ -6,6 +6,7 @@ it is the false-positive rate of calling the row rare.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any, Protocol, Self
 
@@ -130,6 +131,15 @@ class KernelFunction:
         """Return f of rows of a plain expansion and a sum of similarities."""
         return np.where(similarity < self.least, np.minimum(expanded, self.most), expanded)
 
+    @cached_property
+    def _expansion(self) -> KernelExpansion:
+        """Operator on blocks of rows, with what is the same for all of them."""
+        landmarks = np.asarray(self.landmarks, dtype=np.float32)
+        return KernelExpansion(make_kernel(self.kernel, self.width), landmarks)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: each for name, each in vars(self).items() if not name.startswith("_")}
+
     @property
     def matrix_key(self) -> tuple[Any, ...]:
         """Key of the kernel matrix between rows and landmarks: equal for equal matrices."""
@@ -148,13 +158,11 @@ class KernelFunction:
         X = np.asarray(X, dtype=np.float32)
         if not len(X):
             return np.empty((0, 2 + len(others)))
-        landmarks = np.asarray(self.landmarks, dtype=np.float32)
-        expansion = KernelExpansion(make_kernel(self.kernel, self.width), landmarks)
-        size = max(64, _BLOCK_ENTRIES // max(1, len(landmarks)))
+        size = max(64, _BLOCK_ENTRIES // max(1, len(self.landmarks)))
         rows = ArrayRows(as_source(X), block_rows=size, n_jobs=n_jobs)
         of_each = [each.coefficients for each in (self, *others)]
         columns = np.column_stack([*of_each, np.ones(len(self.coefficients))])
-        return rows.map(block_scores, expansion, columns)
+        return rows.map(block_scores, self._expansion, columns)
 
     def at(self, features: np.ndarray, n_features: int) -> Self:
         """Return the function of rows of more features."""

@@ -188,20 +188,21 @@ class TreeSum:
             return np.empty(0)
         if len(self.feature) and self.feature.max() >= X.shape[1]:
             raise ValueError(f"rows have {X.shape[1]} features, the trees look at more.")
+        if X.shape[0] <= _FEW_ROWS:
+            return self._walked(_dense(X))
         source = RowSource(X.shape, X.dtype, lambda rows: X[rows], sparse.issparse(X))
         rows = ArrayRows(source, block_rows=_BLOCK_ROWS, n_jobs=n_jobs, blocks_a_thread=1)
-        return rows.map(self._walked if self._is_walked(X.shape[0]) else self._scores_of)
+        return rows.map(self._scores_of if self._is_prepared(X.shape[0]) else self._walked_block)
 
-    def _is_walked(self, n_rows: int) -> bool:
-        """Return whether rows walk down the trees; counts the rows that do.
+    def _is_prepared(self, n_rows: int) -> bool:
+        """Return whether rows are scored by the prepared trees; else count them as walked.
 
         Trees are prepared once as much time has gone into walking as preparing takes. Both ways
         give the same scores, to the last digit.
         """
-        if n_rows > _FEW_ROWS:
-            self._n_walked += n_rows
+        self._n_walked += n_rows
         most = _ROWS_A_TREE + _ROWS_A_SPLIT * len(self.left) / max(self.n_trees, 1)
-        return n_rows <= _FEW_ROWS or self._n_walked <= most
+        return self._n_walked > most
 
     @cached_property
     def _prepared(self) -> "list[PreparedTrees | TreeSum]":
@@ -223,7 +224,7 @@ class TreeSum:
         return {name: each for name, each in vars(self).items() if not name.startswith("_")}
 
     def _scores_of(self, block: Block) -> np.ndarray:
-        X = _dense(block)
+        X = _dense(block.X)
         scores = np.zeros(len(X))
         for part in self._prepared_for_missing if np.isnan(X).any() else self._prepared:
             if isinstance(part, PreparedTrees):
@@ -233,8 +234,10 @@ class TreeSum:
                 part._add_walked(X, scores)
         return scores + self.intercept
 
-    def _walked(self, block: Block) -> np.ndarray:
-        X = _dense(block)
+    def _walked_block(self, block: Block) -> np.ndarray:
+        return self._walked(_dense(block.X))
+
+    def _walked(self, X: np.ndarray) -> np.ndarray:
         scores = np.zeros(len(X))
         self._add_walked(X, scores)
         return scores + self.intercept
@@ -273,8 +276,8 @@ class TreeSum:
         )
 
 
-def _dense(block: Block) -> np.ndarray:
-    X = block.X.toarray() if sparse.issparse(block.X) else block.X
+def _dense(X: Any) -> np.ndarray:
+    X = X.toarray() if sparse.issparse(X) else X
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
