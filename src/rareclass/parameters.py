@@ -4,6 +4,7 @@ True and False are no numbers here: passing them is a mistake.
 """
 
 import re
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -82,3 +83,14 @@ def check_whole(
     """Raise `ValueError` for a value that is no whole number of at least `least`."""
     if not is_whole(value, least):
         raise ValueError(f"{name}={value!r} must be {allowed}.")
+
+
+def check_choice(name: str, value: Any, known: Sequence[Any]) -> None:
+    """Raise `ValueError` for a value that is not one of those known.
+
+    >>> check_choice("policy", "lifo", ("fifo", "reservoir"))
+    Traceback (most recent call last):
+    ValueError: policy='lifo' is not one of 'fifo', 'reservoir'.
+    """
+    if value not in known:
+        raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, known))}.")

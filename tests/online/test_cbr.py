@@ -226,10 +226,10 @@ def test_a_pair_that_overflows_leaves_those_worked_out_with_it_alone(monkeypatch
         ({"eta": 0.5}, "eta=0.5 must be above 0.5"),
         ({"buffer_size": 0}, "buffer_size=0 must be"),
         ({"policy": "lifo"}, "policy='lifo' is not one of 'fifo', 'reservoir'"),
-        ({"class_weight": "even"}, "class_weight='even' is not None or 'balanced'"),
-        ({"covariance": "low"}, "covariance='low' is not"),
+        ({"class_weight": "even"}, "class_weight='even' is not one of None, 'balanced'"),
+        ({"covariance": "low"}, "covariance='low' is not one of 'full', 'diagonal'"),
         ({"n_epochs": 0}, "n_epochs=0 must be"),
-        ({"diagonal_step": "long"}, "diagonal_step='long' is not 'exact' or 'printed'"),
+        ({"diagonal_step": "long"}, "diagonal_step='long' is not one of 'exact', 'printed'"),
     ],
 )
 def test_parameters_out_of_range_are_named(parameters, message):

@@ -300,7 +300,7 @@ def test_the_offset_is_where_a_row_is_as_likely_rare_as_rows_are():
     for class_weight, odds in ((None, np.mean(sign > 0) / np.mean(sign < 0)), ("balanced", 1.0)):
         model = OnlineLogistic(class_weight=class_weight).partial_fit(X, sign, classes=[-1, 1])
         assert model.offset_ + model.intercept_ == pytest.approx(np.log(odds))
-    with pytest.raises(ValueError, match="class_weight='even' is not None or 'balanced'"):
+    with pytest.raises(ValueError, match="class_weight='even' is not one of None, 'balanced'"):
         OnlineLogistic(class_weight="even").fit(X, sign)
-    with pytest.raises(ValueError, match="steps='long' is not 'adagrad' or 'newton'"):
+    with pytest.raises(ValueError, match="steps='long' is not one of 'adagrad', 'newton'"):
         OnlineLogistic(steps="long").fit(X, sign)

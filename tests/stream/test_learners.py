@@ -33,7 +33,7 @@ def test_the_library_s_defaults_may_be_asked_for():
     assert make_learner("cbr", found).get_params() == (
         CBR(random_state=0, diagonal_step="printed").get_params()
     )
-    with pytest.raises(InputError, match="class_weight='even' is not None or 'balanced'"):
+    with pytest.raises(InputError, match="class_weight='even' is not one of None, 'balanced'"):
         parse_parameters("cbr", ["class_weight=even"])
 
 

@@ -27,22 +27,17 @@ def _add_row(x, h, own, moments, gap):
     """Welford: the class takes in a row of weight h. gap is room for a row."""
     weight, means, scatters, spread = moments
     mean, scatter = means[own], scatters[own]
-    before = weight[own]
+    share = h / (weight[own] + h)
+    factor = weight[own] * share
     weight[own] += h
-    share = h / weight[own]
-    factor = before * share
     for i in range(x.shape[0]):
         gap[i] = x[i] - mean[i]
-    for i in range(x.shape[0]):
         mean[i] += share * gap[i]
-    if factor == 0.0:
-        return
     spread[own] += factor * _dot(gap, gap)
     for j in range(x.shape[0]):
         scaled = factor * gap[j]
-        row = scatter[j]
         for i in range(x.shape[0]):
-            row[i] += scaled * gap[i]
+            scatter[j, i] += scaled * gap[i]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
@@ -83,14 +78,12 @@ def _step_length(eta, direction, gradient, lam, gap, scatter, n, bound, product)
     _product(scatter, direction, product)
     along = _dot(gap, direction)
     curvature = lam * square + along * along + _dot(direction, product) / n
-    if eta * curvature <= 2.0 * slope:
-        return eta
-    return slope / curvature
+    return eta if eta * curvature <= 2.0 * slope else slope / curvature
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _gradient(x, y, lam, coef, centre, scatter, n, gap, gradient):
-    """Gradient of the row's objective, and gap = x - centre; returns gap' gap."""
+    """Fill in the gradient of the row's objective, and gap = x - centre; returns gap' gap."""
     for i in range(x.shape[0]):
         gap[i] = x[i] - centre[i]
     _product(scatter, coef, gradient)
@@ -109,29 +102,28 @@ def _adapt(gradient, squares, delta, direction):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def learn(rows, sign, step, eta, lam, coef, adaptive, delta, squares, moments, scores_out):
+def learn(rows, sign, step, eta, lam, delta, coef, squares, moments, scores_out):
     """Go through dense rows in order; weights, squares and moments change in place.
 
-    ``adaptive``: AdaOAM, with its delta and the sums of squared gradients; else OPAUC.
-    ``scores_out``: each row's w.x before it.
+    ``delta``: of AdaOAM, which has sums of squared gradients; None for OPAUC. ``scores_out``: each
+    row's w.x before it.
     """
     weight, mean, scatter, spread = moments
     room = np.empty((4, coef.shape[0]))
     gap, gradient, product = room[0], room[1], room[2]
-    direction = room[3] if adaptive else gradient
+    direction = gradient if delta is None else room[3]
     for t in range(rows.shape[0]):
         x, y = rows[t], float(sign[t])
         scores_out[t] = _dot(coef, x)
         if y == 0.0:
             continue
-        own = 1 if y > 0.0 else 0
+        own, other = (1, 0) if y > 0.0 else (0, 1)
         _add_row(x, step[t], own, moments, gap)
-        other = 1 - own
         n = weight[other]
         if n == 0.0:
             continue
         square = _gradient(x, y, lam, coef, mean[other], scatter[other], n, gap, gradient)
-        if adaptive:
+        if delta is not None:
             _adapt(gradient, squares, delta, direction)
         bound = lam + square + spread[other] / n
         size = _step_length(
@@ -160,11 +152,10 @@ def _products(indices, data, basis, out):
     out[:] = 0.0
     square = 0.0
     for i in range(indices.shape[0]):
-        value = data[i]
         row = basis[indices[i]]
         for j in range(out.shape[0]):
-            out[j] += value * row[j]
-        square += value * value
+            out[j] += data[i] * row[j]
+        square += data[i] * data[i]
     return square
 
 
@@ -264,15 +255,13 @@ def learn_projected(
         scores_out[t] = w_x
         if sign[t] == 0:
             continue
-        own = 1 if sign[t] > 0 else 0
-        other = 1 - own
+        own, other = (1, 0) if sign[t] > 0 else (0, 1)
         # The row's class takes it in; what w gains by that, the last column gives back.
-        entry[k] = step[t]
         for j in range(k):
             entry[j] = np.sqrt(step[t]) * drawn[t, j]
             all_draws[own, j] += entry[j]
+        entry[k], start = step[t], own * (k + 1)
         weight[own] += step[t]
-        start = own * (k + 1)
         _add(columns, values, x_x, entry, start, basis, gram, x_products)
         moved[0] = -_dot(entry, along[start : start + k + 1]) / along[last]
         _add(columns, values, x_x, moved, last, basis, gram, x_products)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from rareclass.folds.majority_part import reservoir_slots
-from rareclass.parameters import check_whole
+from rareclass.parameters import check_choice, check_whole
 
 POLICIES = ("fifo", "reservoir")
 
@@ -121,5 +121,4 @@ def share_of_others(seen: np.ndarray, sign: np.ndarray) -> np.ndarray:
 def check_buffer(buffer_size: Any, policy: Any) -> None:
     """Raise `ValueError` unless there is at least one slot and the policy is a known one."""
     check_whole("buffer_size", buffer_size)
-    if policy not in POLICIES:
-        raise ValueError(f"policy={policy!r} is not one of {', '.join(map(repr, POLICIES))}.")
+    check_choice("policy", policy, POLICIES)

@@ -15,8 +15,8 @@ from rareclass.online.buffers import (
     share_of_others,
     slots,
 )
-from rareclass.online.ranker import OnlineRanker, buffer_offset
-from rareclass.parameters import check_number, check_whole
+from rareclass.online.ranker import Learned, OnlineRanker, buffer_offset
+from rareclass.parameters import check_choice, check_number
 
 # Share of pairs that take steps, lately, above which working them all out is faster
 # (docs/decisions/0011).
@@ -167,15 +167,11 @@ class CBR(OnlineRanker):
 
     def _check_parameters(self) -> None:
         check_number("C", self.C, "a finite number above 0")
-        check_whole("n_epochs", self.n_epochs)
         check_buffer(self.buffer_size, self.policy)
         check_number("eta", self.eta, "above 0.5 and below 1", 0.5, 1.0)
-        if self.class_weight not in (None, "balanced"):
-            raise ValueError(f"class_weight={self.class_weight!r} is not None or 'balanced'.")
-        if self.covariance not in ("full", "diagonal"):
-            raise ValueError(f"covariance={self.covariance!r} is not 'full' or 'diagonal'.")
-        if self.diagonal_step not in ("exact", "printed"):
-            raise ValueError(f"diagonal_step={self.diagonal_step!r} is not 'exact' or 'printed'.")
+        check_choice("class_weight", self.class_weight, (None, "balanced"))
+        check_choice("covariance", self.covariance, ("full", "diagonal"))
+        check_choice("diagonal_step", self.diagonal_step, ("exact", "printed"))
 
     def _start(self, n_features: int, rng: np.random.Generator) -> Any:
         mean = np.zeros(n_features)
@@ -187,9 +183,7 @@ class CBR(OnlineRanker):
         bound = np.zeros((2, self.buffer_size))
         return FullState(mean, np.eye(n_features), buffers, bound, np.zeros(1), rng)
 
-    def _learn(
-        self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray
-    ) -> tuple[Any, np.ndarray]:
+    def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
         buffers = state.buffers
         slot = slots(self.policy, self.buffer_size, buffers.seen, sign, state.rng)
         if self.class_weight == "balanced":

@@ -21,7 +21,7 @@ from rareclass.online.feature_maps import (
     places,
     width,
 )
-from rareclass.online.ranker import OnlineRanker, buffer_offset, dense_rows
+from rareclass.online.ranker import Learned, OnlineRanker, buffer_offset, dense_rows
 from rareclass.online.univariate import OnlineLogistic
 from rareclass.parameters import check_number, check_whole
 from rareclass.rows.memory import Workers, check_jobs, count_threads
@@ -211,7 +211,6 @@ class OnlineMixture(OnlineRanker):
     def _check_parameters(self) -> None:
         check_number("half_life", self.half_life, "a finite number above 0")
         check_whole("n_recent", self.n_recent)
-        check_whole("n_epochs", self.n_epochs)
         check_jobs(self.n_jobs)
         if self.share != 0.0:
             check_number("share", self.share, "0 or above and below 1", 0.0, 1.0)
@@ -222,7 +221,7 @@ class OnlineMixture(OnlineRanker):
                 raise ValueError(f"members: the map {name!r} is not one of {', '.join(MAPS)}.")
             if not isinstance(learner, OnlineRanker) or isinstance(learner, OnlineMixture):
                 raise ValueError(f"members: {learner!r} is not an online learner.")
-            learner._check_parameters()
+            learner._check()
 
     def _members(self) -> tuple[Member, ...]:
         return default_members() if self.members is None else tuple(self.members)
@@ -257,9 +256,7 @@ class OnlineMixture(OnlineRanker):
         waves = FourierFeatures.drawn(n_features, WAVES if has_waves else 0, rng)
         return MixtureState(states, Ranks.empty(n_features), waves, record, stack, rng)
 
-    def _learn(
-        self, state: MixtureState, rows: np.ndarray, sign: np.ndarray, step: np.ndarray
-    ) -> tuple[MixtureState, np.ndarray]:
+    def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
         scores = np.empty(len(rows))
         n_threads = count_threads(self.n_jobs) if len(rows) >= _SHARED_ROWS else 1
         share = map if n_threads == 1 else partial(Workers().map, n_threads=n_threads)

@@ -6,8 +6,8 @@ import numpy as np
 
 from rareclass.online._sparse_pairs_jit import learn
 from rareclass.online.buffers import SparseBuffers, check_buffer, slots
-from rareclass.online.ranker import OnlineRanker, SparseRows, buffer_offset
-from rareclass.parameters import check_number, check_whole
+from rareclass.online.ranker import Learned, OnlineRanker, buffer_offset
+from rareclass.parameters import check_number
 
 
 class OAMState(NamedTuple):
@@ -95,14 +95,11 @@ class OAM(OnlineRanker):
     def _check_parameters(self) -> None:
         check_number("C", self.C, "a finite number above 0")
         check_buffer(self.buffer_size, self.policy)
-        check_whole("n_epochs", self.n_epochs)
 
     def _start(self, n_features: int, rng: np.random.Generator) -> OAMState:
         return OAMState(np.zeros(n_features), SparseBuffers.empty(self.buffer_size), rng)
 
-    def _learn(
-        self, state: OAMState, rows: SparseRows, sign: np.ndarray, step: np.ndarray
-    ) -> tuple[OAMState, np.ndarray]:
+    def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
         buffers = state.buffers.fitting(int(np.diff(rows.indptr).max(initial=0)))
         slot = slots(self.policy, self.buffer_size, buffers.seen, sign, state.rng)
         scores = np.empty(len(sign))

@@ -6,7 +6,7 @@ import numpy as np
 
 from rareclass.machine import check_fits
 from rareclass.online._opauc_jit import learn, learn_projected
-from rareclass.online.ranker import OnlineRanker
+from rareclass.online.ranker import Learned, OnlineRanker
 from rareclass.parameters import check_number, check_whole
 
 # Steps take fourth powers of a row's values, and floats end at 1e308.
@@ -32,17 +32,8 @@ class MomentState(NamedTuple):
     moments: ClassMoments
     rng: np.random.Generator
 
-    @classmethod
-    def empty(cls, n_features: int, adaptive: bool, rng: np.random.Generator) -> Self:
-        """Before the first row."""
-        _check_covariances(n_features)
-        d = n_features
-        moments = ClassMoments(np.zeros(2), np.zeros((2, d)), np.zeros((2, d, d)), np.zeros(2))
-        return cls(np.zeros(d), np.zeros(d if adaptive else 0), moments, rng)
-
     def grown(self, n_features: int) -> Self:
         """The same rows with zeros in the new features."""
-        _check_covariances(n_features)
         more = (0, n_features - len(self.coef))
         moments = self.moments._replace(
             mean=np.pad(self.moments.mean, ((0, 0), more)),
@@ -78,24 +69,13 @@ class LowRankState(NamedTuple):
     n_steps: np.ndarray  # shape (1,): since the last column held all of w
     rng: np.random.Generator
 
-    @classmethod
-    def empty(cls, n_features: int, rank: int, rng: np.random.Generator) -> Self:
-        """Before the first row."""
-        _check_sums(n_features, rank)
-        width = 2 * (rank + 1) + 1
-        along = np.append(np.zeros(width - 1), 1.0)
-        basis, gram = np.zeros((n_features, width)), np.zeros((width, width))
-        return cls(basis, along, gram, np.zeros((2, rank)), np.zeros(2), np.zeros(1, int), rng)
-
     @property
     def coef(self) -> np.ndarray:
         """w; O(n_features rank)."""
-        coef: np.ndarray = self.basis @ self.along
-        return coef
+        return self.basis @ self.along
 
     def grown(self, n_features: int) -> Self:
         """The same rows with zeros in the new features."""
-        _check_sums(n_features, self.draws.shape[1])
         more = n_features - len(self.basis)
         return self._replace(basis=np.pad(self.basis, ((0, more), (0, 0))))
 
@@ -232,18 +212,32 @@ class OPAUC(OnlineRanker):
     def _check_parameters(self) -> None:
         check_number("eta", self.eta, "a finite number above 0")
         check_number("lam", self.lam, "a finite number at or above 0", ends="[)")
-        check_whole("n_epochs", self.n_epochs)
         if self.rank is not None:
             check_whole("rank", self.rank, "None or a whole number above 0")
 
-    def _start(self, n_features: int, rng: np.random.Generator) -> MomentState | LowRankState:
+    def _check_room(self, n_features: int) -> None:
+        """Raise `ValueError` where the moments of so many features do not fit in memory."""
+        kept, what = n_features, f"Two covariances of {n_features:,} features"
+        instead = (
+            f"OPAUC(rank=50) keeps 50 columns in place of {n_features:,}; or leave features out."
+        )
         if self.rank is not None:
-            return LowRankState.empty(n_features, self.rank, rng)
-        return MomentState.empty(n_features, self.delta is not None, rng)
+            kept, what = self.rank + 1, f"Sums of rank {self.rank} over {n_features:,} features"
+            instead = "Choose a smaller rank, or leave features out."
+        check_fits(16 * n_features * kept, what, instead)
 
-    def _learn(
-        self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray
-    ) -> tuple[Any, np.ndarray]:
+    def _start(self, n_features: int, rng: np.random.Generator) -> MomentState | LowRankState:
+        self._check_room(n_features)
+        d = n_features
+        if self.rank is None:
+            moments = ClassMoments(np.zeros(2), np.zeros((2, d)), np.zeros((2, d, d)), np.zeros(2))
+            return MomentState(np.zeros(d), np.zeros(0 if self.delta is None else d), moments, rng)
+        width = 2 * (self.rank + 1) + 1
+        along, draws = np.append(np.zeros(width - 1), 1.0), np.zeros((2, self.rank))
+        basis, gram = np.zeros((d, width)), np.zeros((width, width))
+        return LowRankState(basis, along, gram, draws, np.zeros(2), np.zeros(1, int), rng)
+
+    def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
         _check_size(rows)
         eta, lam, scores = float(self.eta), float(self.lam), np.empty(len(sign))
         if isinstance(state, LowRankState):
@@ -251,18 +245,15 @@ class OPAUC(OnlineRanker):
             drawn = state.rng.standard_normal((len(sign), state.draws.shape[1]))
             learn_projected(*rows, sign, step, drawn, eta, lam, *state[:-1], scores)
         else:
-            adaptive, delta = self.delta is not None, float(self.delta or 0.0)
-            learn(
-                rows, sign, step, eta, lam, state.coef, adaptive, delta, state.squares,
-                tuple(state.moments), scores,
-            )  # fmt: skip
+            delta, moments = self.delta and float(self.delta), tuple(state.moments)
+            learn(rows, sign, step, eta, lam, delta, state.coef, state.squares, moments, scores)
         return state, scores
 
     def _offset(self, state: Any) -> float:
-        offset: float = state.threshold()
-        return offset
+        return state.threshold()
 
     def _grown(self, state: Any, n_features: int) -> Any:
+        self._check_room(n_features)
         return state.grown(n_features)
 
 
@@ -346,22 +337,6 @@ class AdaOAM(OPAUC):
 
     def _reopened(self, state: MomentState) -> MomentState:
         return state._replace(squares=np.zeros_like(state.squares))
-
-
-def _check_covariances(n_features: int) -> None:
-    check_fits(
-        16 * n_features**2,
-        f"Two covariances of {n_features:,} features",
-        f"OPAUC(rank=50) keeps 50 columns in place of {n_features:,}; or leave features out.",
-    )
-
-
-def _check_sums(n_features: int, rank: int) -> None:
-    check_fits(
-        16 * n_features * (rank + 1),
-        f"Sums of rank {rank} over {n_features:,} features",
-        "Choose a smaller rank, or leave features out.",
-    )
 
 
 def _check_size(rows: Any) -> None:

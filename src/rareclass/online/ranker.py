@@ -34,6 +34,10 @@ _MANY_COPIES = 10_000_000
 _FEW_SCORES = 300
 
 
+# The state after some rows, and the score of each row before it was learned.
+Learned = tuple[Any, np.ndarray]
+
+
 class SparseRows(NamedTuple):
     """The non-zeros of consecutive rows: CSR arrays without zeros or duplicates."""
 
@@ -93,16 +97,14 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Raise `ValueError` naming the parameter, its value and its range."""
+        """Raise `ValueError` for the learner's own parameters; see `_check`."""
 
     @abstractmethod
     def _start(self, n_features: int, rng: np.random.Generator) -> Any:
         """The state before the first row: a NamedTuple of arrays, numbers and `rng`."""
 
     @abstractmethod
-    def _learn(
-        self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray
-    ) -> tuple[Any, np.ndarray]:
+    def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
         """Go through the rows in order; returns the new state and each row's score before it.
 
         ``rows`` is a C-contiguous float64 array or `SparseRows`, as ``_takes`` says. ``sign`` is +1
@@ -112,13 +114,11 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
 
     def _coef(self, state: Any) -> np.ndarray:
         """The weights of a state, shape (n_features,)."""
-        coef: np.ndarray = state.coef
-        return coef
+        return state.coef
 
     def _scores(self, state: Any, block: Any) -> np.ndarray:
         """Scores of rows, dense or CSR, by a state."""
-        scores: np.ndarray = block @ self._coef(state)
-        return scores
+        return block @ self._coef(state)
 
     def _check_state(self, state: Any, n_features: int) -> None:
         """Raise `ValueError` where compiled code would leave the arrays of a state."""
@@ -140,6 +140,11 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
 
     # -- learning ----------------------------------------------------------------------------
 
+    def _check(self) -> None:
+        """Raise `ValueError` naming a parameter out of range, its value and its range."""
+        check_whole("n_epochs", self.n_epochs)
+        self._check_parameters()
+
     @in_one_thread
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from all rows, in a random order, ``n_epochs`` times; what was learned is lost.
@@ -159,7 +164,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         OnlineRanker
             This estimator.
         """
-        self._check_parameters()
+        self._check()
         source = read_features(self, X)
         labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
         sign = np.zeros(source.n_rows, np.int8)
@@ -195,7 +200,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         if first:
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
-            self._check_parameters()
+            self._check()
         source = self._source(X, first=first)
         if first:
             self._begin(source.n_features, *StreamLabels.named(classes, self.pos_label))
@@ -213,7 +218,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         """
         self.__dict__.pop("feature_names_in_", None)  # of a fit before
         check_whole("n_features", n_features, "a whole number, 1 or above")
-        self._check_parameters()
+        self._check()
         self._begin(int(n_features), *StreamLabels.named(classes, self.pos_label))
         self._open_names: list[str] = []
         return self

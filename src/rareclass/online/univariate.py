@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.online._univariate_jit import learn_by_adagrad, learn_by_newton, learn_uniexp
-from rareclass.online.ranker import OnlineRanker, SparseRows
-from rareclass.parameters import check_number, check_whole
+from rareclass.online.ranker import Learned, OnlineRanker
+from rareclass.parameters import check_choice, check_number
 
 # Features that have a full covariance: a row costs their square (docs/decisions/0039).
 _FULL = 128
@@ -127,11 +127,8 @@ class OnlineLogistic(OnlineRanker):
 
     def _check_parameters(self) -> None:
         check_number("eta", self.eta, "a finite number above 0")
-        check_whole("n_epochs", self.n_epochs)
-        if self.class_weight not in (None, "balanced"):
-            raise ValueError(f"class_weight={self.class_weight!r} is not None or 'balanced'.")
-        if self.steps not in ("adagrad", "newton"):
-            raise ValueError(f"steps={self.steps!r} is not 'adagrad' or 'newton'.")
+        check_choice("class_weight", self.class_weight, (None, "balanced"))
+        check_choice("steps", self.steps, ("adagrad", "newton"))
 
     @property
     def intercept_(self) -> float:
@@ -149,9 +146,7 @@ class OnlineLogistic(OnlineRanker):
         covariance = np.diag(variance[:full])
         return GaussianState(np.append(0.0, zeros), covariance, variance[full:], np.zeros(2), rng)
 
-    def _learn(
-        self, state: Any, rows: SparseRows, sign: np.ndarray, step: np.ndarray
-    ) -> tuple[Any, np.ndarray]:
+    def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
         scores, balanced = np.empty(len(sign)), self.class_weight == "balanced"
         if self.steps == "adagrad":
             learn_by_adagrad(
@@ -273,14 +268,11 @@ class UniExp(OnlineRanker):
 
     def _check_parameters(self) -> None:
         check_number("eta", self.eta, "a finite number above 0")
-        check_whole("n_epochs", self.n_epochs)
 
     def _start(self, n_features: int, rng: np.random.Generator) -> UniExpState:
         return UniExpState(np.zeros(n_features), np.zeros(2), rng)
 
-    def _learn(
-        self, state: UniExpState, rows: SparseRows, sign: np.ndarray, step: np.ndarray
-    ) -> tuple[UniExpState, np.ndarray]:
+    def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
         scores = np.empty(len(sign))
         learn_uniexp(*rows, sign, step, state.coef, state.weight_seen, float(self.eta), scores)
         return state, scores
