@@ -4,7 +4,6 @@ import pickle
 from itertools import count
 
 import cloudpickle
-import numpy as np
 
 from rareclass.rows.dask import rows_in_parts
 from rareclass.rows.decoding import ColumnRoles
@@ -19,17 +18,13 @@ class Done:
 
 
 class InProcess:
-    """Workers in this process that share nothing; a result is lost now and then and made again.
-
-    `loses` is the chance of that whenever a result is needed, `memory_limit` the bytes of a worker.
-    """
+    """Workers in this process that share nothing; `memory_limit` is the bytes of a worker."""
 
     status, scheduler = "running", None
 
-    def __init__(self, n_workers=2, loses=0.0, memory_limit=0):
+    def __init__(self, n_workers=2, memory_limit=0):
         self._workers = {f"worker {k}": {"memory_limit": memory_limit} for k in range(n_workers)}
-        self._loses, self._rng, self._keys = loses, np.random.default_rng(0), count()
-        self.sent_bytes = self.n_lost = 0
+        self._keys, self.sent_bytes = count(), 0
 
     def scheduler_info(self, n_workers):
         return {"workers": self._workers}
@@ -52,9 +47,6 @@ class InProcess:
     def _needed(self, given):
         if isinstance(given, list):
             return [self._needed(each) for each in given]
-        if self._rng.random() < self._loses:
-            given.result = pickle.loads(cloudpickle.dumps(given.result))
-            self.n_lost += 1
         return given.result
 
 

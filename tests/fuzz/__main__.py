@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import time
@@ -41,7 +40,6 @@ def _try_cases(folder: Path, name: str, first: int, seconds: float) -> None:
         outcome = _one(target.case(folder, number))
         print(json.dumps({"ends": number, **outcome._asdict()}), flush=True)
         number += 1
-    print(json.dumps({"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}), flush=True)
 
 
 def _one(case: Case) -> Outcome:
@@ -68,27 +66,15 @@ def _part(folder: Path, name: str, first: int, seconds: float) -> Counter:
     counts: Counter = Counter()
     end, number = time.monotonic() + seconds, first
     while (left := end - time.monotonic()) > 0:
-        words = [
-            "--only",
-            name,
-            "--seed",
-            str(number),
-            "--part",
-            str(left),
-            "--folder",
-            str(folder),
-        ]
+        words = ["-X", "faulthandler", "-m", "fuzz"]
+        words += ["--only", name, "--seed", str(number), "--part", str(left), "--folder", folder]
         child = subprocess.Popen(
-            [sys.executable, "-X", "faulthandler", "-m", "fuzz", *words],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert child.stdout is not None
+            [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         for line in child.stdout:
             told = json.loads(line)
             if "begins" in told:
                 number = told["begins"]
-            elif "peak" in told:
-                counts["peak MB"] = max(counts["peak MB"], told["peak"] // 1024)
             else:
                 outcome = Outcome(told["kind"], told["detail"], told["seconds"])
                 counts[outcome.kind] += 1
@@ -98,9 +84,8 @@ def _part(folder: Path, name: str, first: int, seconds: float) -> Counter:
         _, said = child.communicate()
         if child.returncode:
             counts["crash"] += 1
-            _keep(
-                folder, name, number, Outcome("crash", f"{said[-3000:]}\ncode {child.returncode}")
-            )
+            crash = Outcome("crash", f"{said[-3000:]}\ncode {child.returncode}")
+            _keep(folder, name, number, crash)
             number += 1
             if counts["crash"] > 20:
                 break
@@ -129,11 +114,9 @@ def main() -> int:
     for name in names:
         counts = _part(asked.folder, name, seed, 60 * asked.minutes / len(names))
         print(f"{name}: {dict(counts)}", flush=True)
-        peak = max(total["peak MB"], counts.pop("peak MB", 0))
         total.update(counts)
-        total["peak MB"] = peak
     print(f"All: {dict(total)}")
-    return int(any(kind not in ("done", "refused", "peak MB") for kind in total))
+    return int(any(kind not in ("done", "refused") for kind in total))
 
 
 if __name__ == "__main__":

@@ -69,8 +69,8 @@ def make_model(folder: Path, kind: str) -> Path:
     if kind == "auto":
         _run("fit", rows, *target, "--out", out, *quick)
     elif kind == "trees":
-        _run("fit", rows, *target, "--out", out, *quick, "--members", "extra trees",
-             "--members", "histogram boosting")  # fmt: skip
+        members = ("--members", "extra trees,histogram boosting")
+        _run("fit", rows, *target, "--out", out, *quick, *members)
     elif kind == "rankrc":
         _run("fit", rows, *target, "--method", "rankrc", "--lam", "2^-4", "--out", out)
     elif kind == "mibc":

@@ -73,10 +73,6 @@ def in_parts(X, edges, y):
     return held(InProcess(), cut(X, edges), cut(y, edges))
 
 
-def in_parts_that_are_lost(X, edges, y):
-    return held(InProcess(n_workers=3, loses=0.3), cut(X, edges), cut(y, edges))
-
-
 def in_parts_of_little_memory(X, edges, y):
     return held(InProcess(memory_limit=1000), cut(X, edges), cut(y, edges))
 
@@ -85,7 +81,6 @@ KINDS = [
     in_memory,
     on_disk,
     in_parts,
-    in_parts_that_are_lost,
     in_parts_of_little_memory,
 ]
 
@@ -183,16 +178,6 @@ def test_a_part_has_the_same_rows_wherever_they_live(
         np.testing.assert_array_equal(total, (rows.weight[numbers] * numbers) @ mine[numbers])
         some = np.array([part.n_rows - 1, 0])
         np.testing.assert_array_equal(dense(part.take(some)), mine[numbers[some]])
-
-
-def test_results_that_are_lost_are_made_again():
-    X, y = np.arange(60.0).reshape(20, 3), np.arange(20) % 2
-    client = InProcess(n_workers=4, loses=0.3)
-    rows = rows_of(held(client, cut(X, range(0, 21, 2)), cut(y, range(0, 21, 2))).source)
-    factor, values = Factor(1.0), RowValues(np.ones(20))
-    for _ in range(10):
-        np.testing.assert_array_equal(rows.sum(sums, factor, values)[1], X.sum(axis=0))
-    assert client.n_lost > 20
 
 
 def sent_by(client, ask, *args):
