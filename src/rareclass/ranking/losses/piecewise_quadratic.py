@@ -214,21 +214,10 @@ class PiecewiseQuadratic(PairLoss):
 
     def pair_curvature(self, rare: RareSide, which: slice, scores: np.ndarray) -> np.ndarray:
         """Curvature of pairs, times the rare row's weight: not zero in the quadratic part."""
-        z, w = _margins(rare, which, scores)
+        s, w = (_unsort(rare, values)[which, None] for values in (rare.scores, rare.weight))
+        z = s - (scores - rare.centre)
         inside = (z >= self.shape.bound) & (z < 1.0)
         return np.where(inside, w * self.shape.curve, 0.0)
-
-    def pair_slope(self, rare: RareSide, which: slice, scores: np.ndarray) -> np.ndarray:
-        """Minus the slope of pairs, times the rare row's weight."""
-        z, w = _margins(rare, which, scores)
-        bound, _, steep, curve = self.shape
-        return w * np.where(z < bound, steep, curve * np.maximum(1.0 - z, 0.0))
-
-
-def _margins(rare: RareSide, which: slice, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Margins of some rare rows, in the caller's order, with majority scores; their weights."""
-    s, w = _unsort(rare, rare.scores)[which, None], _unsort(rare, rare.weight)[which, None]
-    return s - (scores - rare.centre), w
 
 
 def _prefix(values: np.ndarray) -> np.ndarray:

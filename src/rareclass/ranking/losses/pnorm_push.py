@@ -172,20 +172,9 @@ class PNormPush(PairLoss):
         return outer | ((zone.slope > 0.0) & self.pair.curved(zone.of_pairs))
 
     def pair_curvature(self, rare: PushRare, which: slice, scores: np.ndarray) -> np.ndarray:
-        """Curvature of the pairs; that of the outer function is in `row_curvature`."""
-        slope = self._outer_at(rare, scores).slope
-        return self.pair.pair_curvature(rare.pairs, which, scores) * slope
-
-    def pair_slope(self, rare: PushRare, which: slice, scores: np.ndarray) -> np.ndarray:
-        """Minus the slope of the majority row's mean in each pair's margin: shape as above."""
-        return self.pair.pair_slope(rare.pairs, which, scores) / rare.total
-
-    def row_curvature(self, rare: PushRare, scores: np.ndarray) -> np.ndarray:
-        """Curvature of the outer function in the row's mean: shape (n,)."""
-        return rare.total * self._outer_at(rare, scores).curvature
-
-    def _outer_at(self, rare: PushRare, scores: np.ndarray) -> Outer:
-        return self._outer(self.pair.rows(rare.pairs, scores).total / rare.total)
+        """Curvature of the pairs, without that of the outer function."""
+        outer = self._outer(self.pair.rows(rare.pairs, scores).total / rare.total)
+        return self.pair.pair_curvature(rare.pairs, which, scores) * outer.slope
 
     def _outer(self, mean: np.ndarray) -> Outer:
         p, unit = self.power, self.pair.at_zero

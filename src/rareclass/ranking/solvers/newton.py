@@ -14,7 +14,6 @@ from scipy import linalg
 from rareclass.findings import Status
 from rareclass.kernels.expansion import expand
 from rareclass.machine import factorising
-from rareclass.ranking.losses import PNormPush
 from rareclass.ranking.problem import (
     Evaluation,
     ProductQuestion,
@@ -279,7 +278,8 @@ class SampledHessian:
         H_S = \frac{a}{s W_+ W_-} \bigl( F_+' \mathrm{diag}(C 1) F_+ + F_s' \mathrm{diag}(C' 1)
         F_s - F_+' C F_s - F_s' C' F_+ \bigr) + \lambda I .
 
-    A `PNormPush` adds its curvature in the mean of each sampled row.
+    Of a `PNormPush` these are the pairs alone: the curvature of its power is left out, which takes
+    no more iterations in the whole.
 
     Finding rows with curvature on a part costs no pass of them all.
 
@@ -327,8 +327,6 @@ class SampledHessian:
                 by_row = by_rare[:, None].astype(features.dtype)
                 H += half + 0.5 * (features * by_row).T @ features
         H += H.T
-        if isinstance(p.loss, PNormPush):
-            H += sample.sum(_outer_hessian, p, p.loss, at, whitener, p.rare_kernel)[0]
         H[np.diag_indices(p.rank)] += p.lam
         # None where lam is below the rounding error of H: plain conjugate gradients go on.
         with factorising(p.rank, p.rows.n_threads):
@@ -369,23 +367,3 @@ def _half_hessian(
     by_rare, by_sampled = C.sum(axis=1), C.sum(axis=0)[:, None].astype(features.dtype)
     half = 0.5 * by_sampled * features - C.T.astype(features.dtype) @ rare_features
     return features.T @ half, by_rare
-
-
-def _outer_hessian(
-    block: Block,
-    p: RankingProblem,
-    loss: PNormPush,
-    at: Evaluation,
-    whitener: Any,
-    rare_kernel: Any,
-) -> tuple[Any]:
-    """Hessian of the outer function at the sampled rows' own sums."""
-    scores, features = _sample(block, p, at, whitener)
-    pull = np.zeros_like(features)
-    for start in range(0, len(rare_kernel), _RARE_ROWS):
-        rare = slice(start, min(start + _RARE_ROWS, len(rare_kernel)))
-        slope = loss.pair_slope(at.rare, rare, scores)
-        pull += slope.sum(axis=0)[:, None] * features
-        pull -= slope.T @ (rare_kernel[rare] @ whitener)
-    curvature = loss.row_curvature(at.rare, scores) * block.weight
-    return ((pull * curvature[:, None]).T @ pull,)
