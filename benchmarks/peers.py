@@ -93,7 +93,7 @@ def rankrc(
 def path(X: np.ndarray, y: np.ndarray, task: Task) -> Fitted:
     """`rankrc_path` over the paper's lams."""
     from rareclass import rankrc_path
-    from rareclass.ranking.fitting import PAPER_LAMS
+    from rareclass.ranking.solve import PAPER_LAMS
 
     parameters = _parameters(task)
     lam = parameters.pop("lam", DEFAULT_LAM)

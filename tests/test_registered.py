@@ -18,7 +18,7 @@ from moments.mibc_cases import COVARIANCES
 from oracles.pairs import PENALTY_MINIMA
 from rareclass.moments.covariance import make_covariance
 from rareclass.online import OnlineRanker
-from rareclass.ranking.fitting import PENALTIES
+from rareclass.ranking.solve import PENALTIES
 from rareclass.stream.options import LEARNERS
 from registered import ESTIMATORS, MORE_ESTIMATORS, ONLINE
 

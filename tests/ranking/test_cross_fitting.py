@@ -7,9 +7,9 @@ from made_tables import rare_mixture
 from rareclass import RankRC
 from rareclass.estimators.search import Fold
 from rareclass.labels.two_classes import read_labels
-from rareclass.ranking import fitting
-from rareclass.ranking.fitting import cross_fit
+from rareclass.ranking import solve as module
 from rareclass.ranking.ranking_data import KernelSettings
+from rareclass.ranking.solve import cross_fit
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import as_source
 
@@ -32,8 +32,8 @@ def machines(kernel="gaussian", weight=None):
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
 def test_held_out_scores_are_those_of_a_machine_of_the_other_folds(kernel, weight, monkeypatch):
-    monkeypatch.setattr(fitting, "_CROSS_FIT_TOL", 1e-10)
-    monkeypatch.setattr(fitting, "_CROSS_FIT_MAX_ITER", 200)
+    monkeypatch.setattr(module, "_CROSS_FIT_TOL", 1e-10)
+    monkeypatch.setattr(module, "_CROSS_FIT_MAX_ITER", 200)
     found = machines(kernel, weight)
     assert np.isnan(found.held_out[FOLD_OF < 0]).all()
     for k in range(3):
@@ -53,7 +53,7 @@ def test_held_out_scores_are_those_of_a_machine_of_the_other_folds(kernel, weigh
 
 def test_the_tolerance_changes_scores_in_the_second_digit_at_most(monkeypatch):
     usual = machines().held_out
-    monkeypatch.setattr(fitting, "_CROSS_FIT_TOL", 1e-10)
+    monkeypatch.setattr(module, "_CROSS_FIT_TOL", 1e-10)
     exact = machines().held_out
     tested = FOLD_OF >= 0
     spread = exact[tested].std(axis=0)

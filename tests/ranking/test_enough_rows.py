@@ -9,9 +9,10 @@ from made_tables import rare_mixture
 from rareclass import RankRC, rankrc_path
 from rareclass.kernels import expansion
 from rareclass.metrics import roc_auc
-from rareclass.ranking import fitting, ranking_data
+from rareclass.ranking import ranking_data
+from rareclass.ranking import solve as paths
 from rareclass.ranking.problem import answer
-from rareclass.ranking.solvers import part, path
+from rareclass.ranking.solvers import part
 from rareclass.ranking.solvers.part import enough_stride
 from rareclass.rows import from_arrays
 from rows_in_process import InProcess, held
@@ -25,10 +26,10 @@ def many(monkeypatch):
     """Treat these rows as millions: short runs, every fortieth in the part, tol="auto" loose."""
     monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 50)
     monkeypatch.setattr(expansion, "_MOST_BLOCK_ROWS", 50)
-    for module in (path, ranking_data):
+    for module in (paths, ranking_data):
         monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: STRIDE)
-    monkeypatch.setattr(fitting, "_MANY_ROWS", 1000)
-    for module in (fitting, part):
+    monkeypatch.setattr(paths, "_MANY_ROWS", 1000)
+    for module in (paths, part):
         monkeypatch.setattr(module, "ROWS_TOLD_BY_A_PART", 1000)
 
 
@@ -41,7 +42,7 @@ def chosen(monkeypatch):
         found.append(enough_stride(*args))
         return found[-1]
 
-    monkeypatch.setattr(path, "enough_stride", noted)
+    monkeypatch.setattr(part, "enough_stride", noted)
     return found
 
 
@@ -53,7 +54,7 @@ def made(n_rare=60):
 
 
 def near_minimum(problem):
-    return path._PartEnds(problem, STRIDE, False).next(problem.lam).at
+    return part.PartEnds(problem, STRIDE, False).next(problem.lam).at
 
 
 def standard_errors(problem, w):
@@ -96,7 +97,7 @@ def test_fewer_rows_are_asked_and_the_ranking_is_that_of_all(many, chosen, monke
     some = RankRC(lam=1e-2, **settings).fit(X, Y)
     assert chosen
     assert max(chosen) > 1
-    monkeypatch.setattr(path, "enough_stride", lambda *_: 1)
+    monkeypatch.setattr(part, "enough_stride", lambda *_: 1)
     whole = RankRC(lam=1e-2, **settings).fit(X, Y)
     f, g = some.score_samples(X), whole.score_samples(X)
     assert np.corrcoef(f, g)[0, 1] > 0.999

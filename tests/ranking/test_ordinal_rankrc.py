@@ -243,7 +243,7 @@ def test_progress_is_told(monkeypatch):
         told.append(title)
         yield lambda step=1, note="": told.append(note)
 
-    monkeypatch.setattr("rareclass.ranking.fitting.track", track)
+    monkeypatch.setattr("rareclass.ranking.solve.track", track)
     model = OrdinalRankRC(verbose=True).fit(X, Y)
     assert told[0] == "OrdinalRankRC, 80 rows outside the majority"
     assert len(told) == 1 + model.n_iter_

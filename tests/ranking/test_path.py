@@ -14,6 +14,7 @@ from rareclass.findings import Status
 from rareclass.kernels import expansion
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian
+from rareclass.ranking import solve as module
 from rareclass.ranking.problem import (
     Evaluation,
     ProductQuestion,
@@ -22,10 +23,9 @@ from rareclass.ranking.problem import (
     solve,
     solve_in_step,
 )
-from rareclass.ranking.solvers import path as module
+from rareclass.ranking.solve import solve_paths
 from rareclass.ranking.solvers.newton import PathSettings, SampledHessian, minimize
 from rareclass.ranking.solvers.part import PartDirection, kernel_is_worth_keeping, part_stride
-from rareclass.ranking.solvers.path import solve_paths
 from rareclass.rows import ArrayRows, Budget, as_source
 
 LAMS = [2.0**-4, 2.0**2, 2.0**-10]
@@ -99,7 +99,7 @@ def test_solvers_in_step_are_solved_as_alone(at_once):
         slots.append(slot)
         here = problem.with_lam(lam)
         at = here.evaluate(np.zeros(here.rank))
-        return minimize(here, at, 1.0, 1e-7, 50)
+        return minimize(here, at, 1.0, PathSettings(1e-7, 50))
 
     alone = [solve(start(lam, 0)) for lam in LAMS]
     slots.clear()
@@ -200,10 +200,11 @@ def test_a_poor_shortcut_is_dropped():
         yield from ()
         return at.gradient, 0.0, None
 
-    without = solve(minimize(problem, start, reference, 1e-8, 50)).passes
+    run = PathSettings(1e-8, 50)
+    without = solve(minimize(problem, start, reference, run)).passes
     for shortcut, most in ((crawl, 10), (climb, 0)):
         calls.clear()
-        solution = solve(minimize(problem, start, reference, 1e-8, 50, shortcut=shortcut))
+        solution = solve(minimize(problem, start, reference, run, shortcut=shortcut))
         assert solution.status is Status.CONVERGED
         assert len(calls) == 1
         assert solution.passes <= without + most  # a direction that climbs is not even tried

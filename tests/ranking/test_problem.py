@@ -15,7 +15,7 @@ from rareclass import RankRC
 from rareclass.findings import Status
 from rareclass.kernels.kernels import Gaussian
 from rareclass.ranking.problem import ProductQuestion, answer, solve
-from rareclass.ranking.solvers.newton import SampledHessian, minimize
+from rareclass.ranking.solvers.newton import PathSettings, SampledHessian, minimize
 from rareclass.rows import ArrayRows, Budget, as_source
 
 LAM, EPS = 0.01, 0.25
@@ -117,7 +117,7 @@ def test_newton_finds_the_minimum_that_lbfgs_finds(lam, preconditioned):
     start = problem.evaluate(np.zeros(problem.rank))
     reference = np.linalg.norm(start.gradient)
     precondition = SampledHessian(problem) if preconditioned else None
-    solution = solve(minimize(problem, start, reference, 1e-9, 200, precondition))
+    solution = solve(minimize(problem, start, reference, PathSettings(1e-9, 200), precondition))
     assert solution.status is Status.CONVERGED
     assert np.linalg.norm(solution.at.gradient) <= 1e-9 * reference
     labels, K = (
@@ -145,8 +145,9 @@ def test_the_preconditioner_saves_passes():
     problem = problem.with_lam(2.0**-18)
     start = problem.evaluate(np.zeros(problem.rank))
     reference = np.linalg.norm(start.gradient)
-    plain = solve(minimize(problem, start, reference, 1e-6, 200))
-    faster = solve(minimize(problem, start, reference, 1e-6, 200, SampledHessian(problem)))
+    run = PathSettings(1e-6, 200)
+    plain = solve(minimize(problem, start, reference, run))
+    faster = solve(minimize(problem, start, reference, run, SampledHessian(problem)))
     assert faster.history[-1].passes < 0.7 * plain.history[-1].passes
     assert faster.at.value == pytest.approx(plain.at.value, rel=1e-8)
 

@@ -16,7 +16,7 @@ from sklearn.model_selection import cross_val_score
 from made_tables import rare_mixture
 from oracles.pairs import ranking_minimum
 from rareclass import RankRC, RankSVM, rankrc_path
-from rareclass.ranking import fitting
+from rareclass.ranking import solve as module
 from rareclass.ranking.rankrc import _share_outside
 
 X, Y = rare_mixture(400, 30)
@@ -360,7 +360,7 @@ def test_share_of_rows_outside_the_landmarks(rows, chosen, weighted):
 def test_tol_is_looser_on_many_rows(monkeypatch):
     exact = RankRC(lam=2.0**-8).fit(X, Y)
     assert exact.optimality_ <= 1e-6
-    monkeypatch.setattr(fitting, "_MANY_ROWS", np.count_nonzero(Y == 0) - 1)
+    monkeypatch.setattr(module, "_MANY_ROWS", np.count_nonzero(Y == 0) - 1)
     many = RankRC(lam=2.0**-8).fit(X, Y)
     assert 1e-6 < many.optimality_ <= 1e-3
     assert many.history_[-1].passes < exact.history_[-1].passes

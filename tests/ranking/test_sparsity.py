@@ -17,20 +17,22 @@ from rareclass import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV, RankSVM,
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import LOSSES
 from rareclass.ranking.problem import ProductQuestion, answer
+from rareclass.ranking.solve import solve_paths as paths_of
 from rareclass.ranking.solvers.newton import PathSettings
-from rareclass.ranking.solvers.path import _between, default_lams, sparse_starts, unit_norm
-from rareclass.ranking.solvers.path import solve_paths as paths_of
 from rareclass.ranking.solvers.proximal_newton import (
     ActiveHessian,
     Penalized,
     QuadraticModel,
+    _between,
+    default_lams,
     duality_gap,
     largest_lam,
+    unit_norm,
     violations,
 )
 
 X, Y = rare_mixture(400, 30)
-solve_paths = partial(paths_of, starts=sparse_starts)
+solve_paths = partial(paths_of, penalty="l1")
 
 
 def problem_of(X, y, weight=None, held_out=None, **parameters):
@@ -282,7 +284,7 @@ def test_cross_validation_goes_from_the_first_landmark_down():
     model = RankRCCV(penalty="l1", cv=3, random_state=0).fit(X, Y)
     results = model.cv_results_
     prepared = RankRC()._prepare(X, Y, None)
-    lams = default_lams(partial(prepared.problem, 1.0, coordinates=unit_norm))
+    lams = default_lams(prepared.problem(1.0, coordinates=unit_norm))
     np.testing.assert_allclose(results["lam"], lams, rtol=1e-12)
     exponents = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, *range(1, 33)])
     np.testing.assert_allclose(lams, lam_max(problem_of(X, Y)) * 2 ** (-exponents / 2), rtol=1e-12)
@@ -298,7 +300,7 @@ def test_cross_validation_goes_from_the_first_landmark_down():
 
 def test_there_is_a_grid_of_lams_where_no_landmark_is_of_use():
     problem = RankRC()._prepare(X, Y, None).problem(1.0, coordinates=unit_norm)
-    lams = np.array(default_lams(lambda: replace(problem, scale=0.0)))
+    lams = np.array(default_lams(replace(problem, scale=0.0)))
     assert ((lams > 0.0) & (lams < 1.0)).all()
 
 

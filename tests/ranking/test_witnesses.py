@@ -9,10 +9,10 @@ from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.findings import Status
 from rareclass.kernels import expansion
 from rareclass.metrics import roc_auc
-from rareclass.ranking import fitting, ranking_data
+from rareclass.ranking import ranking_data
+from rareclass.ranking import solve as paths
 from rareclass.ranking.problem import solve
 from rareclass.ranking.ranking_data import PreparedRanking
-from rareclass.ranking.solvers import path
 from rareclass.ranking.solvers.part import PartDirection, Witnesses
 
 X, Y = rare_mixture(20_000, 40, seed=3)
@@ -24,10 +24,10 @@ def many(monkeypatch):
     """Treat these rows as a million: short runs, every tenth in the part, tol="auto" loose."""
     monkeypatch.setattr("rareclass.rows.protocol.RUN_ROWS", 100)
     monkeypatch.setattr(expansion, "_MOST_BLOCK_ROWS", 100)
-    for module in (path, ranking_data):
+    for module in (paths, ranking_data):
         monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 10)
-    monkeypatch.setattr(fitting, "_MANY_ROWS", 1000)
-    monkeypatch.setattr(fitting, "ROWS_TOLD_BY_A_PART", 1000)
+    monkeypatch.setattr(paths, "_MANY_ROWS", 1000)
+    monkeypatch.setattr(paths, "ROWS_TOLD_BY_A_PART", 1000)
 
 
 def problem_and_points(many):
@@ -171,7 +171,7 @@ def test_the_threshold_of_a_part_is_that_of_its_rows(many, weighted):
 @pytest.mark.sampled(0)
 def test_a_search_over_all_rows_is_foreseen_too(many, monkeypatch):
     model = RankRCCV(LAMS, cv=2, random_state=0, n_jobs=1).fit(X, Y)
-    monkeypatch.setattr(fitting, "ROWS_TOLD_BY_A_PART", 10**9)
+    monkeypatch.setattr(paths, "ROWS_TOLD_BY_A_PART", 10**9)
     asking = RankRCCV(LAMS, cv=2, random_state=0, n_jobs=1).fit(X, Y)
     found, exact = model.cv_results_, asking.cv_results_
     np.testing.assert_allclose(found["mean_test_score"], exact["mean_test_score"], atol=3e-3)

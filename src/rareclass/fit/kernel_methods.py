@@ -15,9 +15,9 @@ from rareclass.machine import size_text
 from rareclass.model.facts import KernelFacts, OrdinalFacts, SolverFacts
 from rareclass.model.targets import FoundLabels, LevelTarget, level_target
 from rareclass.ranking import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV
-from rareclass.ranking.fitting import PAPER_LAMS
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.ranking_data import held_whole_bytes
+from rareclass.ranking.solve import PAPER_LAMS
 
 DEFAULT_LAM = 2.0**-8
 # More rare rows than this are thinned to well-spread ones; fewer are joined by some majority

@@ -40,8 +40,8 @@ from rareclass.machine import Advance, blas_threads, parse_bytes, track
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.problem import Evaluation, RankingProblem, ValueQuestion, answer, solve
 from rareclass.ranking.ranking_data import PreparedRanking, RankingData, prepare, some_rows
+from rareclass.ranking.solve import solve_paths
 from rareclass.ranking.solvers.newton import PathSettings, conjugate_gradients
-from rareclass.ranking.solvers.path import solve_paths
 from rareclass.ranking.targets import RankingTarget, training_part
 from rareclass.rows import RowSource
 from rareclass.rows.source import equal_rows, order_of_values

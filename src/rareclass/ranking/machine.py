@@ -26,13 +26,6 @@ from rareclass.labels.levels import encode
 from rareclass.metrics import mauc
 from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.feature_scaling import learn_feature_scales
-from rareclass.ranking.fitting import (
-    PENALTIES,
-    LearnedMachine,
-    SolverSettings,
-    check_penalty,
-    fit_path,
-)
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.ranking_data import (
     KernelSettings,
@@ -40,6 +33,13 @@ from rareclass.ranking.ranking_data import (
     RankingData,
     prepare,
     width_of_rows,
+)
+from rareclass.ranking.solve import (
+    PENALTIES,
+    LearnedMachine,
+    SolverSettings,
+    check_penalty,
+    fit_path,
 )
 from rareclass.ranking.targets import RankingTarget
 from rareclass.rows import RowSource

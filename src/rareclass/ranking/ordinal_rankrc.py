@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 from rareclass.estimators.estimator import learned
 from rareclass.labels.levels import read_levels
 from rareclass.metrics import mauc, vus
-from rareclass.ranking.fitting import LearnedMachine
 from rareclass.ranking.machine import KernelMachine, RanksLevels
 from rareclass.ranking.ranking_data import PreparedRanking
 from rareclass.ranking.search import KernelSearch
+from rareclass.ranking.solve import LearnedMachine
 from rareclass.ranking.targets import OrderedLevels, pair_costs
 
 

@@ -12,10 +12,10 @@ from rareclass.estimators.estimator import RankScorer, read_features, same_colum
 from rareclass.kernels.expansion import block_rows
 from rareclass.kernels.kernels import DistanceKernel, FeatureScaled, Kernel, Matrix
 from rareclass.labels.two_classes import Labels, RowNumbers, plain, read_labels
-from rareclass.ranking.fitting import LearnedMachine, SolverSettings, fit_path
 from rareclass.ranking.losses import SmoothedHinge, make_loss
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.ranking_data import MOST_AT_ONCE, PreparedRanking
+from rareclass.ranking.solve import LearnedMachine, SolverSettings, fit_path
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import Block, LabelledRows, rows_of
 from rareclass.rows.source import equal_rows, stacked

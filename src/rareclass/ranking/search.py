@@ -11,7 +11,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -33,18 +33,20 @@ from rareclass.findings import warn
 from rareclass.machine import blas_threads, track
 from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.feature_scaling import learn_feature_scales
-from rareclass.ranking.fitting import (
+from rareclass.ranking.machine import KernelMachine, MachineParameters
+from rareclass.ranking.problem import Problem, RankingProblem
+from rareclass.ranking.ranking_data import PreparedRanking, RankingData, coefficients_of, prepare
+from rareclass.ranking.solve import (
+    PAPER_LAMS,
     PENALTIES,
     SolverSettings,
     fit_path,
     learned_machines,
+    solve_paths,
     stopped_short,
 )
-from rareclass.ranking.machine import KernelMachine, MachineParameters
-from rareclass.ranking.problem import Problem
-from rareclass.ranking.ranking_data import PreparedRanking, RankingData, coefficients_of, prepare
 from rareclass.ranking.solvers.newton import PathSettings, Solution, Step
-from rareclass.ranking.solvers.path import solve_paths
+from rareclass.ranking.solvers.proximal_newton import default_lams
 from rareclass.ranking.targets import aligned, training_part
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
@@ -158,11 +160,15 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
     ) -> _Tried:
         """The lams with one width."""
         prepared = prepare(replace(rows, width=width), several=True)
-        penalty, is_part = PENALTIES[self.penalty], self.search_rows is not None
+        coordinates, is_part = PENALTIES[self.penalty], self.search_rows is not None
         accuracy = settings_of(SolverSettings, self).accuracy(prepared, is_part)
-        on_all_rows = partial(prepared.problem, 1.0, coordinates=penalty.coordinates)
-        given = penalty.lams(on_all_rows) if self.lams is None else np.ravel(self.lams)
-        lams = [float(lam) for lam in given]
+        on_all_rows = partial(prepared.problem, 1.0, coordinates=coordinates)
+        if self.lams is not None:
+            lams = np.ravel(self.lams).astype(float).tolist()
+        elif self.penalty == "l1":
+            lams = list(default_lams(cast(RankingProblem, on_all_rows())))
+        else:
+            lams = list(PAPER_LAMS)
         whole: list[Solution] | None = None
         if self.max_landmarks is not None:
             lams, whole = self._small_enough(prepared, on_all_rows, lams, accuracy.tol)
@@ -178,14 +184,14 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
             for of, some in _sharing_scales(prepared, rows, width, folds, scales):
                 solved = solve_paths(
                     [
-                        partial(of.problem, 1.0, fold.held_out, coordinates=penalty.coordinates)
+                        partial(of.problem, 1.0, fold.held_out, coordinates=coordinates)
                         for fold in some
                     ],
                     lams,
                     accuracy._replace(done=lambda: advance(1)),
                     of.at_once,
                     report,
-                    penalty.starts,
+                    self.penalty,
                 )
                 solutions += solved
                 scores.append(of.fold_scores(some, solved, *measures))
@@ -213,7 +219,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
                 f"max_landmarks={most} counts landmarks of models of all rows: choose a width, or "
                 "on search_rows, without it."
             )
-        if not PENALTIES[self.penalty].drops_landmarks:
+        if self.penalty != "l1":
             raise ValueError(
                 f"max_landmarks={most} needs penalty='l1': with {self.penalty!r} every landmark is "
                 f"used. Pass landmarks=('rare', {most}) for as many of them."
@@ -252,7 +258,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
                     PathSettings(tol, self.max_iter),
                     prepared.at_once,
                     lambda _, lam, step: advance(1, f"lam {lam:.3g}, iteration {step.iteration}"),
-                    PENALTIES[self.penalty].starts,
+                    self.penalty,
                 )
                 path += more
                 # From here on there are only more of them.
@@ -341,7 +347,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         if tried.whole is None:
             (learned,) = fit_path(prepared, [model.lam], settings, self._machine.__name__)
         else:
-            problem = prepared.problem(1.0, coordinates=PENALTIES[self.penalty].coordinates)
+            problem = prepared.problem(1.0, coordinates=PENALTIES[self.penalty])
             solution = tried.whole[place]
             (learned,) = learned_machines(prepared, problem, [model.lam], [solution], settings)
         paths, parts = iter(tried.solutions), []

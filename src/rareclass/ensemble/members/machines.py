@@ -18,8 +18,8 @@ from rareclass.ensemble.members.member import (
 from rareclass.ensemble.score_functions import KernelFunction, LinearFunction, ScoreFunction
 from rareclass.estimators.search import Fold
 from rareclass.labels.two_classes import Labels
-from rareclass.ranking.fitting import CrossFittedMachines, cross_fit
 from rareclass.ranking.ranking_data import KernelSettings
+from rareclass.ranking.solve import CrossFittedMachines, cross_fit
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import RowSource, as_source
 

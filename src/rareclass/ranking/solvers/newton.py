@@ -33,6 +33,11 @@ _MAX_CG = 250
 _POOR = 0.65
 # How much smaller than before a shortcut is to make the gradient, as far as it can tell.
 _EXACT = 0.03
+# Cutting a gradient that is nearly zero stops here.
+_LEAST_TOL = 1e-6
+# Rounding errors of a sum over pairs, in units of the last place of its terms.
+_ROUNDING = 64.0
+_SOME_ROWS = 256
 
 
 class Step(NamedTuple):
@@ -60,6 +65,13 @@ class PathSettings(NamedTuple):
     gap: float = 0.0  # of problems of labellings: wanted gap to a lower bound
     done: Callable[[], None] = lambda: None  # called after every solution
     tell: Callable[[float, Step], None] | None = None  # called with lam after every iteration
+
+    def tolerance(self, start: Evaluation, reference: float) -> float:
+        """Wanted optimality for a lam that starts at a point, relative to `reference`."""
+        norm, tol = float(np.linalg.norm(start.gradient)), self.tol
+        if norm > 0.0 < reference:
+            tol = min(tol, self.cut * norm / reference)
+        return max(tol, min(self.tol, _LEAST_TOL))
 
 
 Path = Sequence[tuple[int, float]]
@@ -100,26 +112,24 @@ def minimize(
     problem: RankingProblem,
     start: Evaluation,
     reference: float,
-    tol: float,
-    max_iter: int,
+    run: PathSettings,
     precondition: "SampledHessian | None" = None,
     inverse: Preconditioner | None = None,
     shortcut: Shortcut | None = None,
     passes: float = 0.0,
-    report: Callable[[Step], None] | None = None,
 ) -> Solver[Solution]:
     r"""Minimise a convex, piecewise quadratic function.
 
-    1. Stop when the optimality, :math:`\|g\|` / `reference`, is at most `tol`.
+    1. Stop when the optimality, :math:`\|g\|` / `reference`, is at most the tolerance of `run`.
     2. Direction. While there is a shortcut, its own; it is dropped after a step that did not
        cut the optimality to `_POOR` of what it was. Then Newton's: conjugate gradients on
        H p = -g, from zero, until the residual is at most the forcing term times the norm of g.
        Every iterate is a descent direction. They start with the preconditioner built last,
        plain if there is none yet; when they have cost as much as building one here would, it
        is built, and they go on with it.
-    3. Where a shortcut foresees that it ends within `tol`, step there. Else a line search on the
-       convex phi(t) = F(w + t p), from t = 1: accept on the Armijo rule; else take the secant root
-       of phi' in the bracket.
+    3. Where a shortcut foresees that it ends within the tolerance, step there. Else a line search
+       on the convex phi(t) = F(w + t p), from t = 1: accept on the Armijo rule; else take the
+       secant root of phi' in the bracket.
     4. If no step reduces F within rounding error, stop; else go to 1.
 
     `reference` is the gradient norm that optimality is measured by (here: the one at zero),
@@ -128,16 +138,16 @@ def minimize(
 
     Cost: one pass of the rows an evaluation and one a CG iteration; the history counts them.
     """
-    at = start
+    at, tol = start, run.tolerance(start, reference)
     history: list[Step] = []
     status = Status.MAX_ITER
     optimality = _relative(at.gradient, reference)
-    for iteration in range(max_iter + 1):
+    for iteration in range(run.max_iter + 1):
         # 1.
         if optimality <= tol:
             status = Status.CONVERGED
             break
-        if iteration == max_iter:
+        if iteration == run.max_iter:
             break
         # 2.
         forcing = max(min(0.25, np.sqrt(optimality)), 0.1 * tol / optimality)
@@ -168,9 +178,24 @@ def minimize(
             shortcut = None
         here = length, passes, problem.share_in_memory, foreseen
         history.append(Step(iteration + 1, at.value, optimality, *here))
-        if report is not None:
-            report(history[-1])
+        if run.tell is not None:
+            run.tell(problem.lam, history[-1])
     return Solution(at, optimality, len(history), status, passes, history, inverse)
+
+
+def reference_norm(problem: RankingProblem, at_zero: Evaluation) -> float:
+    """Norm of the gradient at w = 0; zero where that is rounding error of what it sums up.
+
+    There is nothing to learn then, and w = 0 is the minimum.
+    """
+    norm = float(np.linalg.norm(at_zero.gradient))
+    # The mean pull on the rare rows has about the norm of a row; the majority's balances it. Some
+    # rows tell its size.
+    some = problem.rare_kernel[:: max(1, len(problem.rare_kernel) // _SOME_ROWS)]
+    features = expand(some, problem.whitener)
+    of_a_row = float(np.sqrt((features * features).sum(axis=1).max(initial=0.0)))
+    eps = float(np.finfo(problem.rare_kernel.dtype).eps)
+    return norm if norm > _ROUNDING * eps * max(of_a_row, 1e-300) else 0.0
 
 
 def _relative(gradient: np.ndarray, reference: float) -> float:

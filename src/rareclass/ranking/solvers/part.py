@@ -6,8 +6,22 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from rareclass.ranking.problem import Evaluation, RankingProblem, Solver, ValueQuestion, answer
-from rareclass.ranking.solvers.newton import Preconditioner, SampledHessian, minimize
+from rareclass.ranking.problem import (
+    Evaluation,
+    RankingProblem,
+    Solver,
+    ValueQuestion,
+    answer,
+    solve,
+)
+from rareclass.ranking.solvers.newton import (
+    PathSettings,
+    Preconditioner,
+    SampledHessian,
+    Solution,
+    minimize,
+    reference_norm,
+)
 
 # From this stride on two witnesses cost little of the pass that they may save.
 _LEAST_WITNESS_STRIDE = 10
@@ -79,6 +93,9 @@ _SMALL_BESIDE_RARE = 0.25
 # found, and where predictions change.
 ROWS_TOLD_BY_A_PART = 100_000
 _MAX_ITER = 30
+# A start from a part of the rows is as far from the minimum as the part is from the whole: there
+# is no use in finding it more exactly.
+_START_TOL, _START_ITER = 3e-3, 50
 # Nanoseconds, measured on two cores: of a kernel entry, of a feature in it, and of memory for it
 # (0.5 where memory is at hand, 9 on a virtual machine whose host must find it first).
 _ENTRY, _FEATURE, _FRESH_ENTRY = 0.6, 0.02, 5.0
@@ -257,10 +274,71 @@ class PartDirection:
             problem,
             start,
             norm,
-            wanted / norm if norm > 0.0 else 1.0,
-            _MAX_ITER,
+            PathSettings(wanted / norm if norm > 0.0 else 1.0, _MAX_ITER),
             SampledHessian(problem),
             self.inverse,
         )
         self.inverse = solution.inverse
         return solution.at.w - at.w, 1.0 + solution.passes
+
+
+class PartEnds:
+    """The path on a part of the rows, walked as its solutions are asked for; other rows foresee."""
+
+    def __init__(self, problem: RankingProblem, stride: int, foresees: bool) -> None:
+        self.problem, self._stride, self._foresees = problem, stride, foresees
+        self.part = replace(problem.on_part(stride), slot=-1)
+        self.witnesses = Witnesses.of(problem, stride) if foresees else None
+        self.share = self.part.rows.n_rows / problem.rows.n_rows
+        self._at = self.part.evaluate(np.zeros(problem.rank))
+        # What optimality is measured by is the part's: a question less to all of the rows.
+        self.reference = reference_norm(self.part, self._at)
+        self._lam = self.part.lam
+        self._inverse: Preconditioner | None = None
+
+    def enough(self, at: Evaluation) -> RankingProblem:
+        """The problem on as many rows as tell its gradient as well as the rare rows do."""
+        stride = enough_stride(self.problem, self._stride, at) if self._foresees else 1
+        return self.problem if stride == 1 else self.problem.on_part(stride, keeps_arrays=False)
+
+    def next(self, lam: float) -> Solution:
+        """The solution for the next smaller lam."""
+        problem = self.part.with_lam(lam)
+        solution = solve(
+            minimize(
+                problem,
+                self._at.regularised(lam - self._lam),
+                self.reference,
+                PathSettings(_START_TOL, _START_ITER),
+                SampledHessian(problem),
+                self._inverse,
+            )
+        )
+        self._at, self._lam, self._inverse = solution.at, lam, solution.inverse
+        return solution
+
+
+def minimize_from_part(
+    ends: PartEnds, k: int, lam: float, run: PathSettings, slot: int
+) -> Solver[list[tuple[int, Solution]]]:
+    """One lam from the solution on a part of the rows."""
+    solution = ends.next(lam)
+    # All that is asked of these rows is values, unless the part proves to be no help.
+    problem = replace(ends.enough(solution.at), lam=lam, slot=None)
+    asked = problem.rows.n_rows / ends.problem.rows.n_rows  # passes are of all rows
+    part = replace(ends.part, lam=lam, slot=slot)
+    share = ends.share / asked
+    witnesses = ends.witnesses and ends.witnesses.with_lam(lam, asked)
+    at = yield ValueQuestion(problem, solution.at.w)
+    solution = yield from minimize(
+        problem,
+        at,
+        ends.reference,
+        run,
+        precondition=SampledHessian(problem, part),
+        inverse=solution.inverse,
+        shortcut=PartDirection(part, share, solution.inverse, witnesses),
+        passes=1.0 + share * solution.passes,
+    )
+    run.done()
+    return [(k, solution.lightened().at_price(asked))]

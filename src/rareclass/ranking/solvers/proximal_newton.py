@@ -1,6 +1,8 @@
 r"""Proximal Newton for :math:`L(w) + \lambda \sum_r |w_r|`, with a working set of unknowns."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -9,7 +11,7 @@ from scipy import linalg
 from rareclass.findings import Status
 from rareclass.ranking.problem import Evaluation, RankingProblem, Solver, ValueQuestion
 from rareclass.ranking.solvers import _coordinate_descent_jit as jit
-from rareclass.ranking.solvers.newton import Solution, Step
+from rareclass.ranking.solvers.newton import Path, PathSettings, Solution, Step
 from rareclass.rows import Block
 
 
@@ -231,6 +233,89 @@ def _search(
         share = -0.5 * t * slope / rise if np.isfinite(rise) and rise > 0.0 else 0.0
         t *= min(max(share, 0.1), 0.5)
     return 0.0, None, _MAX_TRIALS
+
+
+# Of the grid of lams: the ratio of neighbours, how many there are, and the exponents before them,
+# where one landmark comes in after the other.
+_RATIO, _N_LAMS = 2.0**-0.5, 32
+_FIRST = 2.0 ** np.arange(-5, 0)
+
+# From one lam to the next at most this factor at once: what is in use then changes by little.
+_LARGEST_STEP = 8.0
+# Lams on the way are solved to violations of this share of them.
+_ON_THE_WAY = 0.1
+
+
+def default_lams(problem: RankingProblem) -> tuple[float, ...]:
+    r"""Lams from one landmark or a few to most of them.
+
+    They are :math:`\lambda_{\max} 2^{-k/2}` for k = 1, 2, ..., 32, and before them k = 1/32, 1/16,
+    ..., 1/2. From :math:`\lambda_{\max}` on no landmark is used; it is known from one pass of the
+    rows. `problem` is in the coordinates of `unit_norm`.
+    """
+    smooth = replace(problem, lam=0.0, slot=None)
+    # Where no landmark tells rare from other rows, any lam gives the same model.
+    largest = largest_lam(smooth.evaluate(np.zeros(smooth.rank)).gradient) or 1.0
+    exponents = np.concatenate([_FIRST, np.arange(1, _N_LAMS + 1)])
+    return tuple((largest * _RATIO**exponents).tolist())
+
+
+def minimize_sparse(
+    problem: RankingProblem, path: Path, run: PathSettings, slot: int
+) -> Solver[list[tuple[int, Solution]]]:
+    """Minimise for decreasing lams, by their numbers; each solution starts the next.
+
+    The path begins at the largest useful lam. Where the next lam is far below the last, lams in
+    between lead there. The problem is in the coordinates of `unit_norm`; its tolerance is the
+    largest violation of the conditions of the minimum, relative to the largest slope at w = 0.
+    """
+    problem, found = replace(problem, lam=0.0, slot=slot), []
+    at: Evaluation = yield ValueQuestion(problem, np.zeros(problem.rank))
+    reference = float(np.abs(at.gradient).max(initial=0.0))
+    last, passes = largest_lam(at.gradient), 1.0
+    for k, lam in path:
+        tell = None if run.tell is None else partial(run.tell, lam)
+        for between in _between(last, lam):
+            objective = Penalized(problem, between)
+            near = yield from minimize_penalized(
+                objective, at, between, _ON_THE_WAY, run.max_iter, passes, tell
+            )
+            at, passes = _smooth_part(objective, near), near.passes
+        objective = Penalized(problem, lam)
+        solution = yield from minimize_penalized(
+            objective, at, reference, run.tol, run.max_iter, passes, tell
+        )
+        at, passes, last = _smooth_part(objective, solution), 0.0, min(lam, last)
+        found.append((k, solution.lightened()))
+        run.done()
+    return found
+
+
+def _between(last: float, lam: float) -> list[float]:
+    """Lams on the way from the last one to the next, at even ratios."""
+    steps = int(np.ceil(np.log(last / lam) / np.log(_LARGEST_STEP))) if last > lam else 1
+    return [last * (lam / last) ** (k / steps) for k in range(1, steps)]
+
+
+def _smooth_part(objective: Penalized, solution: Solution) -> Evaluation:
+    """The solution's evaluation without the penalty."""
+    at = solution.at
+    return at._replace(value=at.value - objective.penalty(at.w))
+
+
+def unit_norm(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    r"""A matrix T that makes the functions of all landmarks equally large.
+
+    It is diagonal with :math:`T_{rr} = k(z_r, z_r)^{-1/2}`: :math:`k(z_r, \cdot)` has the norm
+    :math:`k(z_r, z_r)^{1/2}` in the space of the kernel. With
+    :math:`\beta = T w` an absolute weight :math:`|w_r|` is the norm of what landmark r adds to f,
+    whatever its kernel's scale; for the Gaussian and Laplace kernels T is the identity.
+
+    `K` is the kernel between the landmarks; T is zero where a landmark's function is zero. `dtype`
+    is not used: these coordinates do not magnify rounding errors.
+    """
+    size = np.sqrt(np.maximum(np.diag(K), 0.0))
+    return np.diag(np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0))
 
 
 _SWEEPS, _ROUNDS = 20, 100

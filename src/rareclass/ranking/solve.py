@@ -1,6 +1,12 @@
-"""Learned machines of prepared rows: solutions of the path, thresholds, warnings."""
+"""Learned machines of prepared rows: solutions along paths of lams, thresholds, warnings.
 
-from collections.abc import Callable, Sequence
+1. `solve_paths` picks the solvers, which run in step and share passes of the rows: Newton's
+   (`solvers.newton`), on many rows by steps on a part (`solvers.part`), with the penalty "l1"
+   proximal (`solvers.proximal_newton`), or cutting planes (`solvers.cutting_planes`).
+2. `fit_path` makes machines of all rows from their solutions, `cross_fit` those of folds.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,7 +21,14 @@ from rareclass.kernels.expansion import Coordinates, KernelExpansion, whiten
 from rareclass.kernels.kernels import Matrix
 from rareclass.machine import blas_threads, track
 from rareclass.ranking.losses import LabellingLoss, Loss, make_loss
-from rareclass.ranking.problem import LabellingProblem, Problem, RankingProblem
+from rareclass.ranking.problem import (
+    LabellingProblem,
+    Problem,
+    RankingProblem,
+    Solver,
+    ValueQuestion,
+    solve_in_step,
+)
 from rareclass.ranking.ranking_data import (
     KernelSettings,
     PreparedRanking,
@@ -24,16 +37,24 @@ from rareclass.ranking.ranking_data import (
     prepare,
     width_of_rows,
 )
-from rareclass.ranking.solvers.newton import PathSettings, Solution, Step
-from rareclass.ranking.solvers.part import ROWS_TOLD_BY_A_PART
-from rareclass.ranking.solvers.path import (
-    Starts,
-    default_lams,
-    solve_paths,
-    sparse_starts,
-    unit_norm,
+from rareclass.ranking.solvers.cutting_planes import minimize_labellings
+from rareclass.ranking.solvers.newton import (
+    MOST_SAMPLED,
+    Path,
+    PathSettings,
+    SampledHessian,
+    Solution,
+    Step,
+    minimize,
+    reference_norm,
 )
-from rareclass.ranking.solvers.proximal_newton import duality_gap
+from rareclass.ranking.solvers.part import (
+    ROWS_TOLD_BY_A_PART,
+    PartEnds,
+    minimize_from_part,
+    part_stride,
+)
+from rareclass.ranking.solvers.proximal_newton import duality_gap, minimize_sparse, unit_norm
 from rareclass.ranking.targets import RankingScores, TwoClasses
 from rareclass.rows import RowSource
 
@@ -45,6 +66,9 @@ ROUNDING_TOL = 1e-5
 _EXACT_TOL, _MANY_ROWS, _TOL_OF_MANY_ROWS = 1e-6, 20_000, 1e-3
 # What it comes to for losses of labellings: the gap of SVM-Perf.
 _GAP = 1e-3
+# Majority rows that a preconditioner is built from for a loose tolerance, which few of its steps
+# reach: half of them are as good there, at half the time.
+_LOOSE, _FEW_SAMPLED = 1e-2, 1500
 # How far each of several lams goes on from where it starts, however loose the tolerance.
 _CUT = 0.3
 # Held-out scores of models of a part of the rows say which is best long before they settle.
@@ -55,21 +79,8 @@ _CROSS_FIT_TOL, _CROSS_FIT_MAX_ITER = 1e-2, 60
 _CROSS_FIT_LOSS, _CROSS_FIT_EPS = "smoothed_hinge", 0.5
 
 
-@dataclass(frozen=True)
-class Penalty:
-    """Penalty of a machine: its solvers, its grid of lams, and what a model keeps."""
-
-    coordinates: Coordinates  # makes the matrix from unknowns to coefficients
-    starts: Starts | None  # makes its solvers, for `solve_paths`
-    # makes a grid of lams, from the maker of the problem on all rows
-    lams: Callable[[Callable[[], Problem]], tuple[float, ...]]
-    drops_landmarks: bool  # whether coefficients are zero, and their landmarks no part of the model
-
-
-PENALTIES: dict[str, Penalty] = {
-    "l2": Penalty(whiten, None, lambda make: PAPER_LAMS, False),
-    "l1": Penalty(unit_norm, sparse_starts, default_lams, True),
-}
+PENALTIES: dict[str, Coordinates] = {"l2": whiten, "l1": unit_norm}
+"""Coordinates that a problem with each penalty is solved in."""
 
 
 def check_penalty(penalty: str, loss: Loss) -> None:
@@ -107,6 +118,93 @@ class SolverSettings:
         return PathSettings(tol, self.max_iter, cut, foresees, max(tol, _GAP))
 
 
+def solve_paths(
+    problems: Iterable[Callable[[], Problem]],
+    lams: Sequence[float],
+    settings: PathSettings,
+    at_once: int = 1,
+    report: Callable[[int, float, Step], None] | None = None,
+    penalty: str = "l2",
+) -> list[list[Solution]]:
+    """Minimise the objectives of several problems over the same rows, for every lam.
+
+    Solvers run in step, so that one pass of the rows serves all of them (see `answer`). On few
+    rows each problem is one solver: from the largest lam to the smallest, each solution starts
+    the next. On many rows every lam is a solver of its own, which starts from the solution on a
+    part of the rows; those are found along the path. Problems of labellings have a solver that
+    shares no pass.
+
+    Each of `problems` makes a problem when its turn comes, whose own lam is not used. The tolerance
+    is relative to the gradient at w = 0 (which lam does not change; on many rows that of the part).
+    At most `at_once` solvers run at the same time; each holds a matrix of rank x rank. `report` is
+    called with (number of the problem, lam, Step) after every iteration. Solutions come by problem,
+    in the order of `lams`.
+    """
+    order = np.argsort(-np.asarray(lams), kind="stable")
+    path = [(int(k), float(lams[k])) for k in order]
+    found: dict[int, dict[int, Solution]] = {}
+    numbers: list[int] = []  # of the problem of each solver
+
+    def solvers() -> Iterator[Callable[[int], Solver[list[tuple[int, Solution]]]]]:
+        for number, make in enumerate(problems):
+            tell = None if report is None else partial(report, number)
+            run, problem = settings._replace(tell=tell), make()
+            if isinstance(problem, LabellingProblem):
+                found[number] = minimize_labellings(problem, path, run)
+                continue
+            for solver in _solvers(problem, path, run, penalty):
+                numbers.append(number)
+                yield solver
+
+    for number, solutions in zip(numbers, solve_in_step(solvers(), at_once), strict=True):
+        found.setdefault(number, {}).update(solutions)
+    return [[found[number][k] for k in range(len(lams))] for number in sorted(found)]
+
+
+def _solvers(
+    problem: RankingProblem, path: Path, run: PathSettings, penalty: str
+) -> Iterator[Callable[[int], Solver[list[tuple[int, Solution]]]]]:
+    """Solvers of a path, each of which is given a slot when its turn comes."""
+    if penalty == "l1":
+        yield partial(minimize_sparse, problem, path, run)
+        return
+    stride = part_stride(problem.rows.n_rows, problem.expansion.n_landmarks)
+    # A fold may hold out every row of the part.
+    if stride is None or not problem.on_part(stride).majority_weight.any():
+        yield partial(_one_by_one, problem, path, run)
+        return
+    ends = PartEnds(problem, stride, run.foresees)
+    for k, lam in path:
+        yield partial(minimize_from_part, ends, k, lam, run)
+
+
+def _one_by_one(
+    problem: RankingProblem, path: Path, run: PathSettings, slot: int
+) -> Solver[list[tuple[int, Solution]]]:
+    """Every lam from the solution for the one before."""
+    problem, found = replace(problem, slot=slot), []
+    start = yield ValueQuestion(problem, np.zeros(problem.rank))
+    reference = reference_norm(problem, start)
+    inverse, passes = None, 1.0
+    n_sampled = _FEW_SAMPLED if run.tol >= _LOOSE else MOST_SAMPLED
+    for k, lam in path:
+        start = start.regularised(lam - problem.lam)
+        problem = problem.with_lam(lam)
+        solution = yield from minimize(
+            problem,
+            start,
+            reference,
+            run,
+            precondition=SampledHessian(problem, n_sampled=n_sampled),
+            inverse=inverse,
+            passes=passes,
+        )
+        found.append((k, solution.lightened()))
+        run.done()
+        start, inverse, passes = solution.at, solution.inverse, 0.0
+    return found
+
+
 class LearnedMachine(NamedTuple):
     """Machine learned for one lam; `threshold` is the target's."""
 
@@ -123,7 +221,7 @@ def fit_path(
     prepared: PreparedRanking, lams: Sequence[float], settings: SolverSettings, name: str
 ) -> list[LearnedMachine]:
     """Solve for each lam on prepared rows, and warn where a solver stopped short."""
-    penalty, accuracy = PENALTIES[settings.penalty], settings.accuracy(prepared)
+    accuracy, coordinates = settings.accuracy(prepared), PENALTIES[settings.penalty]
     title = f"{name}, {len(prepared.target.labels.rare)} {prepared.target.rows_held}"
     with blas_threads(1), track(title, None, settings.verbose) as advance:
 
@@ -131,13 +229,13 @@ def fit_path(
             note = f"lam {lam:.3g}, iteration {step.iteration}, optimality {step.optimality:.1e}"
             advance(1, f"{note}, {step.in_memory:.0%} of the kernel in memory")
 
-        problem = prepared.problem(1.0, coordinates=penalty.coordinates)
+        problem = prepared.problem(1.0, coordinates=coordinates)
         if isinstance(problem, RankingProblem):
             keeps_values = len(lams) == 1 and not accuracy.foresees
             problem = replace(problem, keeps_values=keeps_values)
         path = accuracy if len(lams) > 1 else accuracy._replace(cut=np.inf)
         (solutions,) = solve_paths(
-            [lambda: problem], lams, path, prepared.at_once, report, penalty.starts
+            [lambda: problem], lams, path, prepared.at_once, report, settings.penalty
         )
         return learned_machines(prepared, problem, lams, solutions, settings)
 
@@ -174,7 +272,7 @@ def learned_machines(
             None,
             solution,
         )
-        if PENALTIES[settings.penalty].drops_landmarks and isinstance(problem, RankingProblem):
+        if settings.penalty == "l1" and isinstance(problem, RankingProblem):
             machine = _without_unused(machine, prepared, problem, lam)
         machines.append(machine)
         if stopped_short(solution, tol):
@@ -264,10 +362,9 @@ def cross_fit(
     width = width_of_rows(settings, source, target.labels)
     loss = make_loss(_CROSS_FIT_LOSS, _CROSS_FIT_EPS, None)
     prepared = prepare(RankingData(settings, source, target, loss, width), several=True)
-    coordinates = PENALTIES["l2"].coordinates
     with blas_threads(1):
         paths = solve_paths(
-            [partial(prepared.problem, 1.0, fold.held_out, coordinates) for fold in folds],
+            [partial(prepared.problem, 1.0, fold.held_out) for fold in folds],
             lams,
             PathSettings(_CROSS_FIT_TOL, _CROSS_FIT_MAX_ITER),
             prepared.at_once,
