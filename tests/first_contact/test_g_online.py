@@ -48,7 +48,8 @@ def test_a_mixture_passes_the_checks_of_river_that_learn():
 def test_a_mixture_scores_as_its_own_class_does(model):
     names = [f"f{k}" for k in range(X.shape[1])]
     rows = [dict(zip(names, row, strict=True)) for row in X.tolist()]
-    river, plain = as_river(model, classes=(0, 1), seed=3), clone(model).set_params(random_state=3)
+    plain = clone(model).set_params(random_state=3)
+    river = as_river(plain, classes=(0, 1))
     plain.start(X.shape[1], [0, 1])
     assert river.score_one(rows[0]) == 0.0
     for row, x, y in zip(X, rows, Y.tolist(), strict=True):

@@ -1,30 +1,26 @@
 """An online learner as a classifier of River; this module imports River where it is installed."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from math import exp, isfinite, sqrt
+from collections.abc import Hashable, Mapping, Sequence
+from math import inf, isinf, sqrt
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import clone
 
-from rareclass.errors import ErrorKind, MissingPackageError
-from rareclass.labels.two_classes import two_labels
+from rareclass.errors import needed_for
 from rareclass.online.ranker import OnlineRanker, SparseRows
 
 try:
     from river.base import Classifier
-except ModuleNotFoundError as error:
-    if error.name is None or error.name.partition(".")[0] != "river":
-        raise
+except ImportError:  # `as_river` says why
     Classifier = object  # type: ignore[assignment, misc]
 
 # The spread of the scores is that of about the last thousand rows: weights grow and drift.
 _SPREAD_SHARE = 1e-3
 
 
-def as_river(
-    model: OnlineRanker, classes: Sequence[Any] = (False, True), seed: int | None = None
-) -> "RiverClassifier":
+def as_river(model: OnlineRanker, classes: Sequence[Any] = (False, True)) -> "RiverClassifier":
     """Make a River classifier that learns as `model` does, from rows that are dicts.
 
     It goes wherever River takes a classifier: pipelines, `progressive_val_score`.
@@ -37,8 +33,6 @@ def as_river(
     classes : sequence of two labels
         The labels that will come. The rare one is the model's ``pos_label``, by default the one
         that sorts last.
-    seed : int or None
-        In place of the model's ``random_state``.
 
     Returns
     -------
@@ -62,15 +56,9 @@ def as_river(
     >>> sorted(ranker.weights)
     ['amount', 'night=no', 'night=yes']
     """
-    if Classifier is object:
-        raise MissingPackageError(
-            "as_river needs river, which is not installed.",
-            'Install it: pip install "river".',
-            ErrorKind.MISSING_PACKAGE,
-            value="river",
-        )
-    two_labels(classes)  # says what is wrong with them
-    return RiverClassifier(model, tuple(classes), seed)
+    with needed_for("as_river", "river"):
+        import river.base  # noqa: F401 (without it the class below is no classifier of River)
+    return RiverClassifier(model, classes)
 
 
 class RiverClassifier(Classifier):
@@ -100,33 +88,16 @@ class RiverClassifier(Classifier):
     True
     """
 
-    def __init__(
-        self, model: OnlineRanker, classes: tuple[Any, Any] = (False, True), seed: int | None = None
-    ) -> None:
+    def __init__(self, model: OnlineRanker, classes: Sequence[Any] = (False, True)) -> None:
         if not isinstance(model, OnlineRanker):
-            raise TypeError(
-                f"model={model!r} is not an online learner; take one of rareclass.online, "
-                "e.g. as_river(CBR())."
-            )
-        self.model = model
-        self.classes = classes
-        self.seed = seed
-        self._learner = clone(model)
-        if seed is not None:
-            self._learner.set_params(random_state=seed)
-        self._learner.start(1, classes)
+            raise TypeError(f"model={model!r} is not an online learner; pass e.g. as_river(CBR()).")
+        self.model, self.classes = model, classes
+        self._learner = clone(model).start(1, classes)
         self._rare = np.asarray(self._learner.pos_label_).item()
         self._majority = next(c for c in self._learner.classes_.tolist() if c != self._rare)
         self._columns: dict[Hashable, int] = {}
-        self._n_rows = 0
-        self._mean, self._variance = 0.0, 0.0  # of the scores of late
+        self._n_rows, self._mean, self._variance = 0, 0.0, 0.0  # the last two of scores lately
         self._threshold: float | None = 0.0  # None: to be asked of the learner
-
-    @classmethod
-    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        from rareclass.online.cbr import CBR
-
-        yield {"model": CBR()}
 
     @property
     def weights(self) -> dict[Hashable, float]:
@@ -145,8 +116,7 @@ class RiverClassifier(Classifier):
         """
         row, sign = cells(x), self._sign(y)
         self._make_room(row)
-        known = self._known(row)
-        rows = known if self._learner._takes == "sparse" else self._dense(known)
+        rows = self._rows(row, self._learner._takes)
         # Past the learner's own checks, which would cost more than the row: it is sound by now.
         score = self._learner._learn_on(rows, np.array([sign], np.int8), np.ones(1))[0]
         self._n_rows += 1
@@ -161,12 +131,13 @@ class RiverClassifier(Classifier):
 
         Features never learned from count as 0. Before anything is learned every score is 0.
         """
-        rows, learner = self._known(cells(x)), self._learner
+        row, learner = cells(x), self._learner
         if not self._n_rows:
             return 0.0
         if learner._is_linear:
+            rows = self._rows(row, "sparse")
             return float(learner.coef_[rows.indices] @ rows.data)
-        return float(learner._scores(learner.state_, self._dense(rows))[0])
+        return float(learner._scores(learner.state_, self._rows(row, "dense"))[0])
 
     def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
         """The score of a row on a scale from 0 to 1, for each label.
@@ -176,62 +147,43 @@ class RiverClassifier(Classifier):
         thousand rows. It is for ranking and for River's interface, not a calibrated probability:
         both numbers move as rows come, so rank rows of different times by `score_one`.
         """
-        above = (self.score_one(x) - self._offset()) / (sqrt(self._variance) or 1.0)
-        # exp of a negative number only: the other one may be too large for a float.
-        small = exp(-abs(above))
-        rare = 1.0 / (1.0 + small) if above >= 0.0 else small / (1.0 + small)
+        if self._threshold is None:
+            self._threshold = float(self._learner.offset_)
+        above = self.score_one(x) - self._threshold
+        rare = float(expit(above / (sqrt(self._variance) or 1.0)))
         return {self._majority: 1.0 - rare, self._rare: rare}
-
-    def predict_one(self, x: dict[Hashable, Any], **kwargs: Any) -> Any:
-        """The label of a row: the rare one above the model's threshold (``offset_``)."""
-        return self._rare if self.score_one(x) > self._offset() else self._majority
 
     def _make_room(self, row: dict[Hashable, float]) -> None:
         """Give every feature of a row a column; the order of the dict does not matter."""
-        new = row.keys() - self._columns.keys()
-        for name in sorted(new, key=lambda name: (str(name), type(name).__name__)):
+        for name in sorted(row.keys() - self._columns.keys(), key=repr):
             self._columns[name] = len(self._columns)
-        width = self._learner.n_features_in_
+        width, n = self._learner.n_features_in_, len(self._columns)
         if not self._n_rows:
-            self._learner.start(max(len(self._columns), 1), self.classes)
-        elif len(self._columns) > width:
+            self._learner.start(max(n, 1), self.classes)
+        elif n > width:
             # A quarter more than before: a new width copies the state, covariance and all.
-            self._learner.add_features(max(len(self._columns) - width, width // 4))
+            self._learner.add_features(max(n - width, width // 4))
 
-    def _known(self, row: dict[Hashable, float]) -> SparseRows:
-        """The non-zeros of a row in columns that there are, in increasing order."""
+    def _rows(self, row: dict[Hashable, float], takes: str) -> Any:
+        """Return a row as a learner takes it, without the features that have no column yet."""
         columns = self._columns
         known = sorted((columns[name], v) for name, v in row.items() if v and name in columns)
-        indices = np.array([column for column, _ in known], dtype=np.int64)
-        return SparseRows(
-            np.array([0, len(known)]), indices, np.array([v for _, v in known], float)
-        )
-
-    def _dense(self, rows: SparseRows) -> np.ndarray:
+        pairs = np.array(known, float).reshape(-1, 2)
+        indices, values = pairs[:, 0].astype(np.int64), pairs[:, 1].copy()
+        if takes == "sparse":
+            return SparseRows(np.array([0, len(known)]), indices, values)
         dense = np.zeros((1, self._learner.n_features_in_))
-        dense[0, rows.indices] = rows.data
+        dense[0, indices] = values
         return dense
 
     def _sign(self, y: Any) -> int:
-        if y == self._rare:
-            return 1
-        if y == self._majority:
-            return -1
-        if y is None or y != y:
+        sign = int(y == self._rare) - int(y == self._majority)
+        if sign == 0:
             raise ValueError(
-                f"label {y!r}: a row cannot be learned before its label is known. Score it now, "
-                "and learn it when the label comes."
+                f"label {y!r} is neither {self._majority!r} (majority) nor {self._rare!r} (rare). "
+                "A row without a label can only be scored; as_river takes classes=(majority, rare)."
             )
-        raise ValueError(
-            f"label {y!r} is neither {self._majority!r} (majority) nor {self._rare!r} (rare). "
-            "Name both, and the rare one in the model, which else is the one that sorts last: "
-            "as_river(CBR(pos_label=rare), classes=(majority, rare))."
-        )
-
-    def _offset(self) -> float:
-        if self._threshold is None:
-            self._threshold = float(self._learner.offset_)
-        return self._threshold
+        return sign
 
 
 def cells(x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
@@ -244,29 +196,18 @@ def cells(x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
     {'size': 2.0, 'new': 1.0, 'colour=red': 1.0}
     """
     if not isinstance(x, Mapping):
-        raise TypeError(
-            f"x={x!r} of type {type(x).__name__} is not a row of River: pass a dict of features "
-            "by name, e.g. {'amount': 12.5}. Arrays and tables go to the model's own partial_fit."
-        )
+        raise TypeError(f"x={x!r} is not a row of River: pass a dict of features by name.")
     found: dict[Hashable, float] = {}
     for name, value in x.items():
-        if value is None:
-            continue
         if isinstance(value, str):
             found[f"{name}={value}"] = 1.0
-            continue
-        try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise TypeError(
-                f"feature {name!r} is {value!r} of type {type(value).__name__}: neither a number "
-                "nor text. Convert it first, e.g. a time to seconds."
-            ) from None
-        if isfinite(number):
-            found[name] = number
-        elif number == number:
-            raise ValueError(
-                f"feature {name!r} is {value!r}: only finite numbers can be learned from. Leave "
-                "the feature out, or give None, where its value is not known."
-            )
+        elif value is not None:
+            try:
+                number = float(value)
+            except (TypeError, ValueError, OverflowError):
+                number = inf
+            if isinf(number):
+                raise ValueError(f"{name!r} is {value!r}: pass text, a finite number or None.")
+            if number == number:
+                found[name] = number
     return found
