@@ -80,7 +80,7 @@ def _is_of_stream(path: Path) -> bool:
     return is_checkpoint(path)
 
 
-def describe(path: Path) -> dict[str, Any]:
+def describe(path: Path, opened: Model | None = None) -> dict[str, Any]:
     """Describe a model file of ``rareclass fit``, or the folder of a stream or a hunt.
 
     Plain data: facts of the training as the file has them, the estimate, the columns, the
@@ -88,7 +88,7 @@ def describe(path: Path) -> dict[str, Any]:
 
     Raises `InputError` where it is neither.
     """
-    model = open_model(path)
+    model = open_model(path) if opened is None else opened
     facts = facts_as_json(model.facts)
     del facts["quantiles"]
     estimate = facts.pop("held_out", None)

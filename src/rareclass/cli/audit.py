@@ -6,19 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from rareclass.cli.command import (
-    ColumnOptions,
-    OutputOptions,
-    TableOptions,
-    argument,
-    check_output,
-    command,
-    option,
-    out_option,
-    positive_option,
-    seed_option,
-    target_option,
-)
+from rareclass.cli import command as cli
 from rareclass.cli.fit_text import print_data
 from rareclass.cli.method import Effort, effort_option
 from rareclass.cli.screen import add_numbers, file_text, new_table, output, print_notes
@@ -36,30 +24,30 @@ _MOST_SHOWN, _MOST_REASONS = 5, 2
 class AuditOptions:
     """Options of ``rareclass audit``."""
 
-    given: str = argument(
+    given: str = cli.argument(
         "File or folder with the labels: CSV, JSON lines, Parquet; or a database.", "DATA"
     )
-    target: str = target_option("Column with the labels.")
-    out: Path = out_option("CSV file of rows to check.")
-    positive: tuple[str, ...] = positive_option()
-    columns: ColumnOptions
-    id_column: str | None = option(
+    target: str = cli.target_option("Column with the labels.")
+    out: Path = cli.out_option("CSV file of rows to check.")
+    positive: tuple[str, ...] = cli.positive_option()
+    columns: cli.ColumnOptions
+    id_column: str | None = cli.option(
         "Column with row identifiers, to name rows by: not a feature.", "--id"
     )
-    top: int = option("Rows to list of each kind.", default=50, min=1)
-    repeats: int = option(
+    top: int = cli.option("Rows to list of each kind.", default=50, min=1)
+    repeats: int = cli.option(
         "Models with different folds, whose scores are averaged.", default=2, min=1
     )
-    members: str | None = option(
+    members: str | None = cli.option(
         "Ensemble members, separated by commas, as for rareclass fit.", show_default="auto"
     )
     effort: Effort = effort_option("standard")
-    seed: int = seed_option("Same seed, same rows.")
-    written: OutputOptions
-    table: TableOptions
+    seed: int = cli.seed_option("Same seed, same rows.")
+    written: cli.OutputOptions
+    table: cli.TableOptions
 
 
-@command
+@cli.command
 def audit(options: AuditOptions) -> None:
     """Find rows of DATA whose label is probably wrong, and how many there are at most.
 
@@ -77,7 +65,7 @@ def audit(options: AuditOptions) -> None:
 
     out, written, id_column = options.out, options.written, options.id_column
     place = options.table.place(options.given, "DATA")
-    check_output(out, "--out", written.overwrite, {"the file to be read": place})
+    cli.check_output(out, "--out", written.overwrite, {"the file to be read": place})
     written.check({"the file to be read": place, "--out": out}, written.overwrite)
     named = check_members(tuple(each.strip() for each in (options.members or "auto").split(",")))
     file = named_columns(open_table(place, options.table.separator))

@@ -9,21 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from rareclass.cli.command import (
-    ColumnOptions,
-    OutputOptions,
-    TableOptions,
-    argument,
-    check_output,
-    combination_error,
-    command,
-    option,
-    out_option,
-    positive_option,
-    seed_option,
-    target_option,
-    write_json,
-)
+from rareclass.cli import command as cli
 from rareclass.cli.method import read_seconds
 from rareclass.cli.screen import add_numbers, file_text, new_table, output, print_notes
 from rareclass.errors import ErrorKind, InputError, counted
@@ -42,51 +28,51 @@ _WIDE = 76
 class CompareOptions:
     """Options of ``rareclass compare``."""
 
-    given: tuple[str, ...] = argument(
+    given: tuple[str, ...] = cli.argument(
         "A training file or database to compare methods on, or with --scores two or more files of "
         "scores of the same rows.",
         "TRAIN | FILE...",
     )
-    target: str | None = target_option("Column that holds the classes.", None)
-    scores: bool = option("The files hold scores, of any origin.", "--scores", default=False)
-    truth: Path | None = option("File with the classes. By default a file of scores has them.")
-    score: tuple[str, ...] = option(
+    target: str | None = cli.target_option("Column that holds the classes.", None)
+    scores: bool = cli.option("The files hold scores, of any origin.", "--scores", default=False)
+    truth: Path | None = cli.option("File with the classes. By default a file of scores has them.")
+    score: tuple[str, ...] = cli.option(
         "Column of scores. Many times: several of each file.",
         default=(),
         show_default="score, probability, or the only column of numbers",
     )
-    id_column: str | None = option("Column that rows of scores are matched by.", "--id")
-    methods: str | None = option(
+    id_column: str | None = cli.option("Column that rows of scores are matched by.", "--id")
+    methods: str | None = cli.option(
         "Methods to compare, separated by commas: auto, rankrc, mibc, lightgbm, xgboost, "
         "catboost, hgb, forest, balanced-forest, extra-trees, easy-ensemble, logistic, svm.",
         show_default="the quick ones; all for all that are installed",
     )
-    positive: tuple[str, ...] = positive_option()
-    columns: ColumnOptions
-    groups: str | None = option(
+    positive: tuple[str, ...] = cli.positive_option()
+    columns: cli.ColumnOptions
+    groups: str | None = cli.option(
         "Column of groups, such as customers: rows of one group are held out together and counted "
         "as one."
     )
-    weight: str | None = option(
+    weight: str | None = cli.option(
         "Column with the number of rows that each row of scores stands for."
     )
-    by: str | None = option("Column whose values are also compared separately.")
-    time: str | None = option(
+    by: str | None = cli.option("Column whose values are also compared separately.")
+    time: str | None = cli.option(
         "Column with the time of a row: later rows are predicted from earlier ones."
     )
-    folds: int | None = option("Folds of the cross-validation.", min=2, show_default="5")
-    time_budget: float | None = option(
+    folds: int | None = cli.option("Folds of the cross-validation.", min=2, show_default="5")
+    time_budget: float | None = cli.option(
         "Stop a method that takes longer, all folds together: seconds, or one such as 5m.",
         reads=read_seconds,
         show_default="none",
     )
-    k: tuple[int, ...] = option(
+    k: tuple[int, ...] = cli.option(
         "Also compare precision at k. Many times.", "--k", default=(), min=1
     )
-    seed: int = seed_option("Seed of folds and methods.")
-    out: Path | None = out_option("Leaderboard to write, .csv or .json: a row a method.", None)
-    written: OutputOptions
-    table: TableOptions
+    seed: int = cli.seed_option("Seed of folds and methods.")
+    out: Path | None = cli.out_option("Leaderboard to write, .csv or .json: a row a method.", None)
+    written: cli.OutputOptions
+    table: cli.TableOptions
 
     def check(self, data: "list[TablePlace]") -> None:
         """Refuse options, and a number of files, that are for the other kind of comparison."""
@@ -105,16 +91,16 @@ class CompareOptions:
             }  # fmt: skip
         for name, value in misplaced.items():
             if value:
-                raise combination_error(
+                raise cli.combination_error(
                     f"{name} is for comparing {kind}.", f"Leave out {name}{remedy}."
                 )
         if not self.scores and len(data) > 1:
-            raise combination_error(
+            raise cli.combination_error(
                 f"{counted(len(data), 'file')} are given.",
                 "Give one training file, or --scores where they hold scores.",
             )
         if self.scores and self.target is None:
-            raise combination_error("--target is missing: which column holds the classes?", "")
+            raise cli.combination_error("--target is missing: which column holds the classes?", "")
         if self.out is not None and self.out.suffix not in (".csv", ".json"):
             raise InputError(
                 f"--out {self.out} is neither .csv nor .json.",
@@ -144,7 +130,7 @@ class CompareOptions:
         )  # fmt: skip
 
 
-@command
+@cli.command
 def compare(options: CompareOptions) -> None:
     """Compare methods on the same folds of TRAIN, or score files of the same rows (--scores).
 
@@ -158,10 +144,10 @@ def compare(options: CompareOptions) -> None:
         written.give(_compare_files(options.score_files(data)))
         return
     if out is not None:
-        check_output(out, "--out", written.overwrite, inputs, may_be_inside=True)
+        cli.check_output(out, "--out", written.overwrite, inputs, may_be_inside=True)
     board = _compare_methods(data[0], options.table.separator, options.settings())
     if out is not None:
-        (_write_table if out.suffix == ".csv" else write_json)(out, board.rows())
+        (_write_table if out.suffix == ".csv" else cli.write_json)(out, board.rows())
         output().print(f"Saved {file_text(out)}")
     written.give(board.to_dict())
 

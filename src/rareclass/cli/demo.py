@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from rareclass.cli.command import (
-    OutputOptions,
-    check_new,
-    command,
-    on_this_machine,
-    out_option,
-    seed_option,
-    setting_error,
-)
+from rareclass.cli import command as cli
 from rareclass.cli.fit import fit_and_save
 from rareclass.cli.report import write_page
 from rareclass.cli.rule import costs_of
@@ -42,12 +34,12 @@ _WIDE = 60
 class DemoOptions:
     """Options of ``rareclass demo``."""
 
-    out: Path = out_option("Folder for the files.", Path("rareclass-demo"))
-    seed: int = seed_option("Same seed, same payments.")
-    written: OutputOptions
+    out: Path = cli.out_option("Folder for the files.", Path("rareclass-demo"))
+    seed: int = cli.seed_option("Same seed, same payments.")
+    written: cli.OutputOptions
 
 
-@command
+@cli.command
 def demo(options: DemoOptions) -> None:
     """Find frauds in simulated payments: learn from the first weeks, raise alerts in the last.
 
@@ -55,7 +47,7 @@ def demo(options: DemoOptions) -> None:
     boosted trees.
     """
     out, seed, written = options.out, options.seed, options.written
-    if on_this_machine(out, "--out").exists() and not out.is_dir():
+    if cli.on_this_machine(out, "--out").exists() and not out.is_dir():
         raise InputError(
             f"--out {out} is a file.", "Give the name of a folder.", ErrorKind.EXISTING_FILE
         )
@@ -65,11 +57,11 @@ def demo(options: DemoOptions) -> None:
 
     check_not_the_users(out)
     for name in FILES:
-        check_new(out / name, "The file", written.overwrite)
+        cli.check_new(out / name, "The file", written.overwrite)
     try:
         weeks = write_payments(out, seed)
     except OSError as error:
-        raise setting_error(
+        raise cli.setting_error(
             f"Cannot use the folder {out}: {error.strerror}.", "Choose another with --out."
         ) from error
     console.print(

@@ -9,18 +9,7 @@ import typer
 from rich.cells import cell_len
 from rich.console import Console
 
-from rareclass.cli.command import (
-    MOVED_FAR,
-    OutputOptions,
-    TableOptions,
-    argument,
-    combination_error,
-    command,
-    journal_option,
-    model_argument,
-    option,
-    strict_option,
-)
+from rareclass.cli import command as cli
 from rareclass.cli.screen import (
     NARROW,
     WIDE,
@@ -56,18 +45,18 @@ _LEAST_CORNER = 14
 class EvaluateOptions:
     """Options of ``rareclass evaluate``."""
 
-    model: Path = model_argument("Model file of rareclass fit, or folder of rareclass stream.")
-    given: str = argument(
+    model: Path = cli.model_argument("Model file of rareclass fit, or folder of rareclass stream.")
+    given: str = cli.argument(
         "File or folder with the target: CSV, JSON lines, Parquet, svmlight; or a database.",
         "DATA",
     )
-    time: str | None = option(
+    time: str | None = cli.option(
         "Column of DATA with the time of a row, for alerts a day.",
         show_default="that of the training",
     )
-    strict: bool = strict_option()
-    journal: Path | None = journal_option()
-    missed_cases: float | None = option(
+    strict: bool = cli.strict_option()
+    journal: Path | None = cli.journal_option()
+    missed_cases: float | None = cli.option(
         "Also correct precision for rare rows that DATA labels as majority: their share of all "
         "rare rows, such as 0.2.",
         metavar="SHARE",
@@ -75,11 +64,11 @@ class EvaluateOptions:
         max=1.0,
         show_default="labels are right",
     )
-    written: OutputOptions
-    table: TableOptions
+    written: cli.OutputOptions
+    table: cli.TableOptions
 
 
-@command
+@cli.command
 def evaluate(options: EvaluateOptions) -> None:
     """Compare the model's scores with the known classes of DATA.
 
@@ -140,7 +129,7 @@ def _evaluate_checked(
 
     assert options.journal is not None
     if options.time or options.strict or options.missed_cases is not None:
-        raise combination_error(
+        raise cli.combination_error(
             "--journal takes none of --time, --strict and --missed-cases.", "Leave them out."
         )
     table = read_checked(model, data, options.journal, options.table.separator)
@@ -243,21 +232,21 @@ def _print_probabilities(console: Console, quality: "ProbabilityQuality") -> Non
 class MonitorOptions:
     """Options of ``rareclass monitor``."""
 
-    model: Path = model_argument()
-    given: str = argument(
+    model: Path = cli.model_argument()
+    given: str = cli.argument(
         "File or folder of new rows, of any size; no labels are needed. Or a database.", "NEW"
     )
-    strict: bool = option(
+    strict: bool = cli.option(
         "Exit with code 3 if a column is absent, a column or the scores have moved far, or alerts "
         "are significantly twice or half as frequent as on held-out rows.",
         "--strict",
         default=False,
     )
-    written: OutputOptions
-    table: TableOptions
+    written: cli.OutputOptions
+    table: cli.TableOptions
 
 
-@command
+@cli.command
 def monitor(options: MonitorOptions) -> None:
     """Compare the columns and the scores of NEW with those of training.
 
@@ -282,7 +271,7 @@ def monitor(options: MonitorOptions) -> None:
     print_drift(console, found.seen, drift)
     written.give(found.as_plain_data())
     if options.strict and drift.is_far:
-        raise typer.Exit(MOVED_FAR)
+        raise typer.Exit(cli.MOVED_FAR)
 
 
 def _print_moved(console: Console, drift: "Drift") -> None:

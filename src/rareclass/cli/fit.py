@@ -7,21 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 
-from rareclass.cli.command import (
-    ColumnOptions,
-    OutputOptions,
-    TableOptions,
-    argument,
-    check_output,
-    command,
-    local_file,
-    option,
-    out_option,
-    positive_option,
-    read_bytes,
-    seed_option,
-    target_option,
-)
+from rareclass.cli import command as cli
 from rareclass.cli.fit_text import print_data, print_next, print_saved, print_trained
 from rareclass.cli.method import MethodOptions
 from rareclass.cli.report import write_page
@@ -42,19 +28,19 @@ if TYPE_CHECKING:
 class EstimateOptions:
     """Options on how rows are held out, by the names of `FitSettings`."""
 
-    holdout: float | None = option(
+    holdout: float | None = cli.option(
         "Share of rows held out for the estimate; 0: none. By default auto cross-validates; other "
         "methods hold out 0.25, or cross-validate with fewer than 20 rare rows.",
         min=0.0,
         max=0.9,
         show_default=False,
     )
-    folds: int = option("Folds of the cross-validation.", default=5, min=2)
-    groups: str | None = option(
+    folds: int = cli.option("Folds of the cross-validation.", default=5, min=2)
+    groups: str | None = cli.option(
         "Column of groups, such as customers: rows of one group are held out together."
     )
-    time: str | None = option("Column with the time of a row: the latest rows are held out.")
-    id_column: str | None = option(
+    time: str | None = cli.option("Column with the time of a row: the latest rows are held out.")
+    id_column: str | None = cli.option(
         "Column with row identifiers: not a feature; --explain of rareclass score names similar "
         "rare training rows by it.",
         "--id",
@@ -65,47 +51,47 @@ class EstimateOptions:
 class FitOptions:
     """Options of ``rareclass fit``."""
 
-    given: str = argument(
+    given: str = cli.argument(
         "File or folder to train on: CSV, JSON lines, Parquet, svmlight; or a database.", "TRAIN"
     )
-    out: Path = out_option("Model file to write.")
-    target: str | None = target_option("Column with the labels.", None)
-    positive: tuple[str, ...] = positive_option()
-    columns: ColumnOptions
+    out: Path = cli.out_option("Model file to write.")
+    target: str | None = cli.target_option("Column with the labels.", None)
+    positive: tuple[str, ...] = cli.positive_option()
+    columns: cli.ColumnOptions
     method: MethodOptions
-    copies: Literal["weigh", "drop"] = option(
+    copies: Literal["weigh", "drop"] = cli.option(
         "Duplicate rows: weigh counts all of them, drop counts one.", default="weigh"
     )
     estimate: EstimateOptions
     threshold: FitRuleOptions
-    no_baseline: bool = option(
+    no_baseline: bool = cli.option(
         "Do not train histogram boosting and logistic regression for comparison, as methods other "
         "than auto do.",
         "--no-baseline",
         default=False,
     )
-    seed: int = seed_option("Same seed, same model.")
-    no_refit: bool = option(
+    seed: int = cli.seed_option("Same seed, same model.")
+    no_refit: bool = cli.option(
         "Do not train the saved model on the held-out rows.", "--no-refit", default=False
     )
-    memory: int | None = option(
-        "Most memory to use, such as 4GiB. By default all that is free.", reads=read_bytes
+    memory: int | None = cli.option(
+        "Most memory to use, such as 4GiB. By default all that is free.", reads=cli.read_bytes
     )
-    report: Path | None = option(
+    report: Path | None = cli.option(
         "Also write an HTML page on the rows held out, as rareclass report does."
     )
-    details: bool = option(
+    details: bool = cli.option(
         "Also print every column, member and parameter.", "--details", default=False
     )
-    written: OutputOptions
-    table: TableOptions
-    scratch: Path | None = option(
+    written: cli.OutputOptions
+    table: cli.TableOptions
+    scratch: Path | None = cli.option(
         "Folder for tables too large for memory. By default TMPDIR or /var/tmp.",
-        parser=local_file,
+        parser=cli.local_file,
     )
 
 
-@command
+@cli.command
 def fit(options: FitOptions) -> None:
     """Train a model that ranks rare rows first, estimate how good it is, and save it.
 
@@ -126,12 +112,12 @@ def fit(options: FitOptions) -> None:
     from rareclass.tables.table_file import open_table
 
     read: dict[str, Location] = {"the training file": train}
-    check_output(out, "--out", written.overwrite, read, may_be_inside=True)
+    cli.check_output(out, "--out", written.overwrite, read, may_be_inside=True)
     read["--out"] = out
     written.check(read, written.overwrite)
     report, scratch = options.report, options.scratch
     if report is not None:
-        check_output(report, "--report", written.overwrite, read)
+        cli.check_output(report, "--report", written.overwrite, read)
     file = open_table(train, options.table.separator, scratch=scratch)
     memory = available_memory() if options.memory is None else options.memory
     plan = plan_memory(file, memory, VIEW_COPIES if learner.reads_types else ENCODED_COPIES)

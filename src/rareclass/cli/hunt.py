@@ -8,21 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 
-from rareclass.cli.command import (
-    REQUIRED,
-    ColumnOptions,
-    OutputOptions,
-    TableOptions,
-    argument,
-    combination_error,
-    command,
-    on_this_machine,
-    option,
-    out_option,
-    seed_option,
-    setting_error,
-    target_option,
-)
+from rareclass.cli import command as cli
 from rareclass.cli.method import parse_number
 from rareclass.cli.review import VerdictOptions, print_known
 from rareclass.cli.screen import NARROW, file_text, new_table, output, print_notes
@@ -54,88 +40,92 @@ def _read_filter(name: str, text: str) -> bool | float:
 class BallOptions:
     """Options on the shape of balls and the rows that are written, as `HuntSettings` has them."""
 
-    top: int | None = option(
+    top: int | None = cli.option(
         "Number of rows to write, the most likely cases first.",
         min=1,
         show_default="100, or as many cases as --share says",
     )
-    kernel: Literal["none", "gaussian"] | None = option(
+    kernel: Literal["none", "gaussian"] | None = cli.option(
         "none: the ball is a sphere; gaussian: it can take any shape.",
         show_default="both are tried",
     )
-    c1: float | None = option(
+    c1: float | None = cli.option(
         "Penalty of a cleared row inside; larger: smaller balls.",
         reads=parse_number,
         show_default="chosen",
     )
-    c2: float | None = option(
+    c2: float | None = cli.option(
         "Penalty of an unlabelled row outside; larger: larger balls.",
         reads=parse_number,
         show_default="0",
     )
-    width: float | None = option(
+    width: float | None = cli.option(
         "Sigma of the gaussian kernel, in standard deviations; implies that kernel.",
         reads=parse_number,
         show_default="chosen",
     )
-    share: float | None = option(
+    share: float | None = cli.option(
         "Share of cases among the unlabelled rows, if it is known.", min=0.0, max=1.0
     )
-    n_balls: int | str | None = option(
+    n_balls: int | str | None = cli.option(
         "Balls for each value of --rare: a number, or auto.",
         "--balls",
         reads=_read_balls,
         show_default="1 to 3, chosen",
     )
-    filter: bool | float = option(
+    filter: bool | float = cli.option(
         "Leave out unlabelled rows far from every case before the ball is fitted: yes, no, or a "
         "distance; yes is 3.",
         default=True,
         reads=_read_filter,
         show_default="yes",
     )
-    folds: int = option("Folds of the cross-validation.", default=5, min=2)
-    seed: int = seed_option("Same seed, same rows.")
+    folds: int = cli.option("Folds of the cross-validation.", default=5, min=2)
+    seed: int = cli.seed_option("Same seed, same rows.")
 
     def check(self) -> None:
         """Raise `InputError` on options that do not go together."""
         if self.width is not None and self.kernel == "none":
-            raise combination_error(
+            raise cli.combination_error(
                 f"--width {self.width:g} belongs to --kernel gaussian.",
                 "Leave one of the two out.",
             )
         if self.share == 0:
-            raise setting_error("--share 0 leaves nothing to find.", "Give a share such as 0.001.")
+            raise cli.setting_error(
+                "--share 0 leaves nothing to find.", "Give a share such as 0.001."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class HuntOptions:
     """Options of ``rareclass hunt``."""
 
-    given: str = argument(
+    given: str = cli.argument(
         "File or folder in which few rows have labels: CSV, JSON lines, Parquet; or a database.",
         "DATA",
     )
-    target: str = target_option("Column with the labels; empty where a row is unlabelled.")
-    rare: tuple[str, ...] = option(
-        "Label of confirmed cases. Many times: one ball for each.", default=REQUIRED
+    target: str = cli.target_option("Column with the labels; empty where a row is unlabelled.")
+    rare: tuple[str, ...] = cli.option(
+        "Label of confirmed cases. Many times: one ball for each.", default=cli.REQUIRED
     )
-    out: Path = out_option("Folder to write.")
-    cleared: tuple[str, ...] = option("Label of rows that are not cases. Many times.", default=())
-    ignore: tuple[str, ...] = option("Label to treat as unlabelled. Many times.", default=())
-    journal: Path | None = option(
+    out: Path = cli.out_option("Folder to write.")
+    cleared: tuple[str, ...] = cli.option(
+        "Label of rows that are not cases. Many times.", default=()
+    )
+    ignore: tuple[str, ...] = cli.option("Label to treat as unlabelled. Many times.", default=())
+    journal: Path | None = cli.option(
         "Journal of verdicts, as of rareclass review; the list is its next round.",
         "--journal",
         "-j",
     )
     verdicts: VerdictOptions
-    columns: ColumnOptions
+    columns: cli.ColumnOptions
     balls: BallOptions
-    written: OutputOptions
-    table: TableOptions
+    written: cli.OutputOptions
+    table: cli.TableOptions
 
 
-@command
+@cli.command
 def hunt(options: HuntOptions) -> None:
     """Find unlabelled rows of DATA that resemble a few confirmed cases.
 
@@ -152,7 +142,7 @@ def hunt(options: HuntOptions) -> None:
 
     target, out, journal = options.target, options.out, options.journal
     said, written = options.verdicts, options.written
-    on_this_machine(out, "--out")
+    cli.on_this_machine(out, "--out")
     data = options.table.place(options.given, "DATA")
     options.balls.check()
     settings = HuntSettings(**vars(options.balls))

@@ -7,7 +7,7 @@ from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from rareclass.cli.command import combination_error, option, setting_error
+from rareclass.cli import command as cli
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ Effort = Literal["quick", "standard", "thorough"]
 
 def effort_option(default: Effort | None, **more: Any) -> Any:
     """Option ``--effort`` of the plan of auto."""
-    return option(
+    return cli.option(
         "Plan of auto: quick (half of the time), standard, or thorough (more members and rows). "
         "The same rows, seed and effort give the same model.",
         default=default,
@@ -40,7 +40,7 @@ def read_seconds(name: str, text: str) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([smh]?)\s*", text.lower())
     seconds = float(match[1]) * units[match[2]] if match else 0.0
     if not seconds > 0:
-        raise setting_error(
+        raise cli.setting_error(
             f"{name} {text} is not a time above zero.",
             "Give seconds, such as 60, or minutes or hours, such as 5m or 1h.",
         )
@@ -91,7 +91,7 @@ _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
 class MethodOptions:
     """Options on how to learn; None where the user gave none."""
 
-    method: MethodName = option(
+    method: MethodName = cli.option(
         "auto: an ensemble of trees, kernel machines and linear models. rankrc: one kernel "
         "machine, for numeric columns. mibc: a linear model, for very wide or very large tables. "
         "ordinal-rankrc: a kernel machine for ordered levels, such as grades.",
@@ -99,37 +99,37 @@ class MethodOptions:
         metavar="METHOD",
     )
     effort: Effort | None = effort_option(None, show_default="standard")
-    time_budget: str | None = option(
+    time_budget: str | None = cli.option(
         "Time limit of training with auto: seconds, 5m or 1h. It cuts the plan, and the model "
         "then depends on the speed of the machine. Ctrl-C keeps the members so far.",
         show_default="none",
     )
-    objective: str | None = option(
+    objective: str | None = cli.option(
         "Measure that auto maximises on held-out rows: average-precision, roc-auc, precision-at-k "
         "(k: the number of rare rows), or precision-at=100.",
         show_default="average-precision",
     )
-    members: str | None = option(
+    members: str | None = cli.option(
         "Ensemble members of auto, separated by commas: kernel, trees, or names that fit "
         "--details prints.",
         show_default="auto",
     )
-    lam: str | None = option(
+    lam: str | None = cli.option(
         "Regularisation strength of rankrc and ordinal-rankrc: a number such as 0.01 or 2^-8; "
         "auto cross-validates.",
         show_default="auto",
     )
-    width: str | None = option(
+    width: str | None = cli.option(
         "Kernel width of rankrc: a number (sigma), mean (the mean distance of rows), or auto: "
         "cross-validated with lam beyond 20,000 rows, else mean.",
         show_default="auto",
     )
-    covariance: Literal["full", "diagonal", "factor"] | None = option(
+    covariance: Literal["full", "diagonal", "factor"] | None = cli.option(
         "Covariance estimate of mibc: full, diagonal or factor.",
         metavar="KIND",
         show_default="full; diagonal for svmlight and above 1,000 encoded columns",
     )
-    levels: str | None = option(
+    levels: str | None = cli.option(
         "Levels of the target of ordinal-rankrc from the lowest to the highest, such as "
         "low,medium,high. The last level ranks first.",
         show_default="numbers by size",
@@ -145,7 +145,7 @@ class MethodOptions:
         for name, (owner, instead) in _FOREIGN[self.method].items():
             if given[name] is not None:
                 flag = f"--{name.replace('_', '-')}"
-                raise combination_error(
+                raise cli.combination_error(
                     f"{flag} {given[name]} belongs to --method {owner}; {instead}.",
                     f"Leave {flag} out, or give --method {owner}.",
                 )
@@ -199,7 +199,7 @@ def parse_levels(text: str | None) -> tuple[str, ...] | None:
     if len(levels) < 2 or not all(levels) or twice:
         wrong = f"names {twice[0]!r} twice" if twice else "has an empty name"
         wrong = "names fewer than two levels" if len(levels) < 2 else wrong
-        raise setting_error(
+        raise cli.setting_error(
             f"--levels {text} {wrong}.",
             "Give every value of the target once, from the lowest to the highest, with commas "
             "between them: --levels low,medium,high.",
@@ -231,5 +231,5 @@ def parse_number(
     except (ValueError, OverflowError):
         value = float("nan")
     if not 0 < value < inf or (is_whole and not value.is_integer()):
-        raise setting_error(f"{name} {text} is not a number above zero.", remedy)
+        raise cli.setting_error(f"{name} {text} is not a number above zero.", remedy)
     return int(value) if is_whole else value

@@ -6,21 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from rareclass.cli.command import (
-    OutputOptions,
-    TableOptions,
-    argument,
-    check_new,
-    check_output,
-    combination_error,
-    command,
-    journal_option,
-    model_argument,
-    option,
-    out_option,
-    overwrite_option,
-    setting_error,
-)
+from rareclass.cli import command as cli
 from rareclass.cli.rule import RuleOptions, rule_option
 from rareclass.cli.screen import (
     class_thresholds,
@@ -31,12 +17,16 @@ from rareclass.cli.screen import (
     print_leaderboard,
     print_notes,
     print_threshold,
+    rule_text,
 )
 from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
-    from rareclass.model.facts import RankingEstimate
+    from collections.abc import Sequence
+
+    from rareclass.model.facts import ModelFacts, TrainingFacts
     from rareclass.model.model import Model
+    from rareclass.tables.columns import Column
 
 _MOST_COLUMNS = 40
 # How an estimate came about, by what the file says.
@@ -47,28 +37,30 @@ _ESTIMATED = {"held-out rows": "held-out rows", "latest rows": "the latest rows,
 class ThresholdOptions:
     """Options of ``rareclass threshold``."""
 
-    model: Path = model_argument("Model file of rareclass fit.")
-    given: str | None = argument(
+    model: Path = cli.model_argument("Model file of rareclass fit.")
+    given: str | None = cli.argument(
         "File or database with the target that the model did not learn from. By default the rows "
         "that were held out when it was fitted, whose scores it holds.",
         "[DATA]",
         None,
     )
-    out: Path | None = out_option("Model file to write. Without it the threshold is shown.", None)
+    out: Path | None = cli.out_option(
+        "Model file to write. Without it the threshold is shown.", None
+    )
     score: float | None = rule_option("The threshold itself, a score.", "--threshold")
-    rare_class: str | None = option(
+    rare_class: str | None = cli.option(
         "One of several rare classes: the threshold is of its probability. all: each has a "
         "threshold, and the rule is for rows that are called any class.",
         "--class",
     )
     rule: RuleOptions
-    time: str | None = option("Column of DATA with the time of a row, for alerts a day.")
-    journal: Path | None = journal_option()
-    written: OutputOptions
-    table: TableOptions
+    time: str | None = cli.option("Column of DATA with the time of a row, for alerts a day.")
+    journal: Path | None = cli.journal_option()
+    written: cli.OutputOptions
+    table: cli.TableOptions
 
 
-@command
+@cli.command
 def threshold(options: ThresholdOptions) -> None:
     """Choose another threshold for a model by a rule; with --out, save the model with it.
 
@@ -83,13 +75,13 @@ def threshold(options: ThresholdOptions) -> None:
     rule = asked.rule(options.time)
     needs_all = rare_class is not None or (rule is not None and rule.needs_time)
     if journal is not None and (data is None or needs_all):
-        raise combination_error(
+        raise cli.combination_error(
             "--journal needs DATA, the table of all rows, and takes no --class or alerts a day.",
             "Give DATA, and alerts for so many rows, as in --alerts 50/10000.",
         )
     wanted = score if rule is None else rule
     if wanted is None and (asked.prevalence is None or data is not None):
-        raise setting_error(
+        raise cli.setting_error(
             "No rule for the threshold is given.",
             "Give one of --alerts, --min-precision, --min-recall, --max-fpr, --cost and "
             "--threshold; or --prevalence alone, for the probabilities.",
@@ -99,7 +91,7 @@ def threshold(options: ThresholdOptions) -> None:
 
     if out is not None:
         read = {} if data is None else {"the file to be read": data}
-        check_output(out, "--out", written.overwrite, read, may_be_inside=True)
+        cli.check_output(out, "--out", written.overwrite, read, may_be_inside=True)
     inputs = {"the model": options.model} | ({"DATA": data} if data else {})
     written.check(inputs, written.overwrite)
     console = output()
@@ -145,19 +137,19 @@ def _of_fit(path: Path) -> "Model":
 class ExportOptions:
     """Options of ``rareclass export``."""
 
-    model: Path = model_argument("Model file of rareclass fit.")
-    out: Path = out_option("ONNX file to write.")
-    overwrite: bool = overwrite_option()
+    model: Path = cli.model_argument("Model file of rareclass fit.")
+    out: Path = cli.out_option("ONNX file to write.")
+    overwrite: bool = cli.overwrite_option()
 
 
-@command
+@cli.command
 def export(options: ExportOptions) -> None:
     """Write a model as an ONNX file, which is scored without Python; one input a column."""
     from rareclass.model.onnx import export_file
     from rareclass.opening import load
 
     out = options.out
-    check_new(out, "--out", options.overwrite)
+    cli.check_new(out, "--out", options.overwrite)
     found = export_file(load(options.model), out)
     inputs = ", ".join(each.name for each in found.graph.input)
     outputs = ", ".join(each.name for each in found.graph.output)
@@ -168,129 +160,106 @@ def export(options: ExportOptions) -> None:
 class ShowOptions:
     """Options of ``rareclass show``."""
 
-    model: Path = model_argument()
-    written: OutputOptions
+    model: Path = cli.model_argument()
+    written: cli.OutputOptions
 
 
-@command
+@cli.command
 def show(options: ShowOptions) -> None:
     """Show what a model file holds: target, columns, estimate, ensemble members, threshold."""
     from rareclass.machine import size_text
-    from rareclass.model.facts import LeaderboardRow
-    from rareclass.opening import describe
+    from rareclass.model.facts import CombinationFacts
+    from rareclass.opening import describe, open_model
 
     written = options.written
     written.check({"the model": options.model}, written.overwrite)
-    told, console = describe(options.model), output()
-    method = f", method {told['method']}" if "method" in told else ""
-    title = f"{told['file']} ({size_text(told['bytes'])}): {told['model']}{method}"
+    content, console = open_model(options.model), output()
+    told, facts = describe(options.model, content), content.facts
+    training, method = facts.training, facts.method
+    named = "" if method is None else f", method {method.method}"
+    title = f"{told['file']} ({size_text(told['bytes'])}): {told['model']}{named}"
     console.print(title, style="bold")
-    console.print(_target(told))
-    for line in _training(told):
+    console.print(_target(facts))
+    for line in [] if training is None else _training(training, told):
         console.print(line)
-    if told["columns"]:
+    if facts.columns:
         console.print()
-        _print_columns(console, told["columns"])
-    estimate = _estimate(told)
-    if estimate is not None:
-        by = told.get("estimated_by") or "held-out rows"
+        _print_columns(console, facts.columns)
+    estimate = None if training is None else training.held_out
+    if estimate is not None and training is not None:
+        by = training.estimated_by or "held-out rows"
         title = f"Estimate by {_ESTIMATED.get(by, by)}, on {estimate.rows_text()}"
         console.print()
         console.print(title, style="bold")
         print_estimate(console, estimate)
-    if told.get("leaderboard"):
+    if isinstance(method, CombinationFacts):
         console.print()
-        boards = (told["leaderboard"], told.get("also_tried", []))
-        shown, tried = ([LeaderboardRow(**row) for row in board] for board in boards)
-        print_leaderboard(console, shown, tried, estimate)
+        print_leaderboard(console, method.leaderboard, method.also_tried, estimate)
     console.print()
-    for line in _decision(told):
+    for line in _decision(content, told):
         console.print(line)
-    if rules := told.get("class_rules"):
-        found = {name: rule["threshold"] for name, rule in rules.items()}
-        console.print(class_thresholds(found))
-    if told.get("versions"):
-        named = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
-        console.print(f"Trained with {named}")
-    print_notes(console, *told["notices"])
+    if facts.class_rules:
+        console.print(class_thresholds(facts.class_thresholds))
+    if training is not None:
+        versions = training.versions.items()
+        console.print(f"Trained with {', '.join(f'{name} {number}' for name, number in versions)}")
+    print_notes(console, *content.notices)
     written.give(told)
 
 
-def _target(told: dict[str, Any]) -> str:
-    if "levels" in told:
-        counts = told.get("level_counts") or [0] * len(told["levels"])
-        named = (f"{name} ({n:,})" for name, n in zip(told["levels"], counts, strict=True))
-        return f"Levels of {told['target']}, lowest first: {', '.join(named)}"
-    n_rare = f", {counted(told['n_rare'], 'row')}" if "n_rare" in told else ""
-    share = f" ({told['n_rare'] / told['n_rows']:.2%})" if n_rare and told.get("n_rows") else ""
-    rest = f"; majority: {told['rest_label']}" if told.get("rest_label") else ""
-    return f"Rare class: {told['target']} = {told['rare_label']}{n_rare}{share}{rest}"
+def _target(facts: "ModelFacts") -> str:
+    from rareclass.model.facts import LevelFacts
+
+    target = facts.target
+    if isinstance(target, LevelFacts):
+        counts = target.level_counts or [0] * len(target.levels)
+        named = (f"{name} ({n:,})" for name, n in zip(target.levels, counts, strict=True))
+        return f"Levels of {target.target}, lowest first: {', '.join(named)}"
+    n_rare = "" if target.n_rare is None else f", {counted(target.n_rare, 'row')}"
+    if target.n_rare is not None and facts.n_rows:
+        n_rare += f" ({target.n_rare / facts.n_rows:.2%})"
+    rest = f"; majority: {target.rest_label}" if target.rest_label else ""
+    return f"Rare class: {target.target} = {target.rare_label}{n_rare}{rest}"
 
 
-def _training(told: dict[str, Any]) -> list[str]:
-    if "n_rows" not in told:
-        return []
-    saved = "" if told.get("trained_on_all_rows", True) else ", without the held-out rows"
-    date = f" on {told['date'][:10]}" if told.get("date") else ""
-    seed = f", seed {told['seed']}" if "seed" in told else ""
+def _training(training: "TrainingFacts", told: dict[str, Any]) -> list[str]:
+    saved = "" if training.trained_on_all_rows else ", without the held-out rows"
+    date = f" on {training.date[:10]}" if training.date else ""
     plan = f"; effort {told['effort']}: {told['plan']}" if "plan" in told else ""
-    lines = [f"Trained{date} on {counted(told['n_rows'], 'row')}{saved}{seed}{plan}"]
-    if told.get("n_copies_collapsed"):
-        how = "with weights" if told.get("copies_count") else "each counts once"
-        lines.append(f"{counted(told['n_copies_collapsed'], 'duplicate row')} merged ({how})")
+    rows = counted(training.n_rows, "row")
+    lines = [f"Trained{date} on {rows}{saved}, seed {training.seed}{plan}"]
+    if training.n_copies_collapsed:
+        how = "with weights" if training.copies_count else "each counts once"
+        lines.append(f"{counted(training.n_copies_collapsed, 'duplicate row')} merged ({how})")
     return lines
 
 
-def _print_columns(console: Console, columns: list[dict[str, Any]]) -> None:
+def _print_columns(console: Console, columns: "Sequence[Column]") -> None:
     table = new_table()
     table.add_column("Column", max_width=24, overflow="ellipsis", no_wrap=True)
     table.add_column("Type", overflow="fold", min_width=8)
     table.add_column("Treatment", overflow="fold")
     for column in columns[:_MOST_COLUMNS]:
-        cells = (column.get("name"), column.get("kind"), column.get("treatment"))
-        table.add_row(*(str(each or "") for each in cells))
+        table.add_row(column.name, column.kind, column.treatment)
     console.print(table)
     if len(columns) > _MOST_COLUMNS:
         console.print(f"and {len(columns) - _MOST_COLUMNS} more (--json FILE has all)")
 
 
-def _estimate(told: dict[str, Any]) -> "RankingEstimate | None":
-    from rareclass.metrics import Interval
-    from rareclass.model.facts import ClassEstimate, RankingEstimate
+def _decision(content: "Model", told: dict[str, Any]) -> list[str]:
+    from rareclass.model.facts import LevelFacts
 
-    facts = told.get("estimate")
-    if not facts:
-        return None
-    measures = {name: Interval(**each) for name, each in facts["measures"].items()}
-    classes = tuple(
-        ClassEstimate(
-            each["name"],
-            each["n_rows"],
-            Interval(**each["auc"]),
-            Interval(**each["average_precision"]),
-        )
-        for each in facts.get("classes", ())
-    )
-    return RankingEstimate(measures, facts["n_rows"], facts.get("n_rare"), classes)
-
-
-def _decision(told: dict[str, Any]) -> list[str]:
-    thresholds = ", ".join(f"{each:.4g}" for each in told["thresholds"])
-    rule = told.get("rule")
-    if len(told["thresholds"]) > 1 or "levels" in told:
-        lines = [f"Thresholds between levels: {thresholds}"]
-    elif rule is None:
-        lines = [f"Threshold {thresholds}: rows that score more are called rare"]
-    else:
-        sure = "" if rule["confidence"] is None else f", confidence {rule['confidence']:g}"
-        met = "" if rule["met"] else " (not met)"
-        lines = [f"Threshold {thresholds}; rule: {rule['rule']}{sure}{met}"]
-    chance = told["probabilities"]
-    lines.append(
-        "Probabilities: none"
-        if chance is None
-        else f"Probabilities: yes ({chance['method']}), for {chance['prevalence']:.3%} rare rows"
-    )
+    thresholds = ", ".join(f"{each:.4g}" for each in content.thresholds)
+    rule, calibration = content.facts.rule, content.rare_calibration
+    line = f"Threshold {thresholds}: rows that score more are called rare"
+    if isinstance(content.facts.target, LevelFacts):
+        line = f"Thresholds between levels: {thresholds}"
+    elif rule is not None:
+        line = f"Threshold {thresholds}; rule: {rule_text(rule)}"
+    chance = "none"
+    if calibration is not None:
+        chance = f"yes ({calibration.method}), for {calibration.prevalence:.3%} rare rows"
+    lines = [line, f"Probabilities: {chance}"]
     if told["held_out_scores"]:
         n_scores = f"{told['held_out_scores']:,}"
         lines.append(f"Held-out scores: {n_scores} (used by rareclass threshold and report)")

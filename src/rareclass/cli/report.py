@@ -4,19 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rareclass.cli.command import (
-    OutputOptions,
-    TableOptions,
-    argument,
-    check_output,
-    combination_error,
-    command,
-    journal_option,
-    model_argument,
-    option,
-    out_option,
-    target_option,
-)
+from rareclass.cli import command as cli
 from rareclass.cli.rule import COSTS, costs_of
 from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError
@@ -35,37 +23,39 @@ _TABLES = {".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".txt"}
 class PageOptions:
     """Options of ``rareclass report``."""
 
-    model: Path = model_argument(
+    model: Path = cli.model_argument(
         "Model file of rareclass fit, folder of a stream or hunt, or a file of scores."
     )
-    out: Path = out_option("HTML file to write.")
-    given: str | None = argument(
+    out: Path = cli.out_option("HTML file to write.")
+    given: str | None = cli.argument(
         "File, folder or database with the target that the model did not learn from. By default "
         "the rows held out by fit. With a file of scores: another one to compare.",
         "[DATA]",
         None,
     )
-    target: str | None = target_option("Column with the classes, if it has another name.", None)
-    time: str | None = option("Column with the time of a row, for alerts a day.")
-    groups: str | None = option("Column of subgroups, each evaluated separately.")
-    id_column: str | None = option("Column with row identifiers, shown with single rows.", "--id")
-    cost: str | None = option(COSTS)
-    compare: tuple[Path, ...] = option(
+    target: str | None = cli.target_option("Column with the classes, if it has another name.", None)
+    time: str | None = cli.option("Column with the time of a row, for alerts a day.")
+    groups: str | None = cli.option("Column of subgroups, each evaluated separately.")
+    id_column: str | None = cli.option(
+        "Column with row identifiers, shown with single rows.", "--id"
+    )
+    cost: str | None = cli.option(COSTS)
+    compare: tuple[Path, ...] = cli.option(
         "Model to compare with on the same rows. May be given many times.", default=()
     )
-    truth: Path | None = option("File with the classes, where files of scores lack them.")
-    rows: int = option(
+    truth: Path | None = cli.option("File with the classes, where files of scores lack them.")
+    rows: int = cli.option(
         "Number of rows with the highest scores to show, with their cells.",
         default=0,
         min=0,
         max=100,
     )
-    journal: Path | None = journal_option()
-    written: OutputOptions
-    table: TableOptions
+    journal: Path | None = cli.journal_option()
+    written: cli.OutputOptions
+    table: cli.TableOptions
 
 
-@command
+@cli.command
 def report(asked: PageOptions) -> None:
     """Write an HTML page that shows how good a model is at every threshold.
 
@@ -87,7 +77,7 @@ def report(asked: PageOptions) -> None:
         journal,
     )
     inputs = {"the model": model} | ({"DATA": data} if data else {})
-    check_output(out, "--out", asked.written.overwrite, inputs)
+    cli.check_output(out, "--out", asked.written.overwrite, inputs)
     asked.written.check(inputs, asked.written.overwrite)
     others = asked.compare
     if journal is not None:
@@ -97,7 +87,7 @@ def report(asked: PageOptions) -> None:
     if model.is_file() and _TABLES & {each.lower() for each in model.suffixes}:
         found = _of_scores(tuple(each for each in (model, data, *others) if each), truth, options)
     elif truth is not None:
-        raise combination_error(
+        raise cli.combination_error(
             "--truth is for files of scores, and this is a model.", "Leave it out."
         )
     else:
@@ -127,7 +117,7 @@ def _of_scores(
     from rareclass.report.comparison_report import report_on_scores
 
     if options.target is None:
-        raise combination_error(
+        raise cli.combination_error(
             f"{paths[0]} is a file of scores: which column has the classes?", "Name it by --target."
         )
     _refuse(options, "A report of files of scores", ("--time", "--cost", "--rows", "--id"))
@@ -187,8 +177,8 @@ def _given(options: "ReportOptions") -> list[str]:
 def _refuse(options: "ReportOptions", what: str, refused: tuple[str, ...]) -> None:
     for name in _given(options):
         if name in refused:
-            raise combination_error(f"{what} takes no {name}.", "Leave it out.")
+            raise cli.combination_error(f"{what} takes no {name}.", "Leave it out.")
 
 
 def _needs_data(message: str) -> InputError:
-    return combination_error(message, "Give DATA as well.")
+    return cli.combination_error(message, "Give DATA as well.")

@@ -8,22 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from rareclass.cli.command import (
-    REQUIRED,
-    ColumnOptions,
-    TableOptions,
-    argument,
-    check_output,
-    combination_error,
-    command,
-    on_this_machine,
-    option,
-    overwrite_option,
-    positive_option,
-    seed_option,
-    setting_error,
-    target_option,
-)
+from rareclass.cli import command as cli
 from rareclass.cli.screen import file_text, new_table, output, print_notes
 from rareclass.errors import counted, needed_for
 from rareclass.remote import path_of
@@ -50,11 +35,11 @@ _SCORED_BY = {
 class ListOptions:
     """Options on the next list."""
 
-    budget: int = option("Rows to check in this round.", default=50)
-    teaches: float = option("Share of rows whose labels teach the model most.", default=0.1)
-    random: float = option("Share of rows drawn at random, by known chances.", default=0.1)
-    seed: int = seed_option("Same seed, same list.")
-    skip_open: bool = option(
+    budget: int = cli.option("Rows to check in this round.", default=50)
+    teaches: float = cli.option("Share of rows whose labels teach the model most.", default=0.1)
+    random: float = cli.option("Share of rows drawn at random, by known chances.", default=0.1)
+    seed: int = cli.seed_option("Same seed, same list.")
+    skip_open: bool = cli.option(
         "Make a new list although rows of the last one lack a verdict.",
         "--skip-open",
         default=False,
@@ -65,21 +50,21 @@ class ListOptions:
 class VerdictOptions:
     """Options on verdicts that are read first."""
 
-    key: str | None = option("Column that names the rows; by default row numbers.", "--id")
-    verdicts: Path | None = option("List with verdicts filled in, to read first.")
-    correct: bool = option("Verdicts may replace earlier ones.", "--correct", default=False)
+    key: str | None = cli.option("Column that names the rows; by default row numbers.", "--id")
+    verdicts: Path | None = cli.option("List with verdicts filled in, to read first.")
+    correct: bool = cli.option("Verdicts may replace earlier ones.", "--correct", default=False)
 
     def check(self, journal: Path | None, replaced: Path | None = None) -> None:
         """Raise `InputError` where there is no journal for verdicts, or it could not stay there."""
         if journal is not None:
-            on_this_machine(journal, "--journal")
+            cli.on_this_machine(journal, "--journal")
             if replaced is not None and replaced.resolve() in journal.resolve().parents:
-                raise combination_error(
+                raise cli.combination_error(
                     f"--journal {journal} is inside --out {replaced}, which is replaced whole.",
                     "Give the journal a name outside of that folder.",
                 )
         elif self != VerdictOptions():
-            raise combination_error(
+            raise cli.combination_error(
                 "--id, --verdicts and --correct are about a journal.", "Name it: --journal FILE."
             )
 
@@ -96,26 +81,30 @@ class VerdictOptions:
 class ReviewOptions:
     """Options of ``rareclass review``."""
 
-    given: tuple[str, ...] = argument("Model, or none, and the table to review.", "[MODEL] TABLE")
-    journal: Path = option("Journal to continue, or to start.", "--journal", "-j", default=REQUIRED)
-    target: str | None = target_option("Column of labels; by default the model's.", None)
-    positive: tuple[str, ...] = positive_option()
-    rest: tuple[str, ...] = option("Label of rows that are not rare. Many times.", default=())
-    ignore: tuple[str, ...] = option("Label to treat as unknown. Many times.", default=())
-    sheet: Path | None = option("CSV file to write the list to.", "--list")
-    labelled: Path | None = option(
+    given: tuple[str, ...] = cli.argument(
+        "Model, or none, and the table to review.", "[MODEL] TABLE"
+    )
+    journal: Path = cli.option(
+        "Journal to continue, or to start.", "--journal", "-j", default=cli.REQUIRED
+    )
+    target: str | None = cli.target_option("Column of labels; by default the model's.", None)
+    positive: tuple[str, ...] = cli.positive_option()
+    rest: tuple[str, ...] = cli.option("Label of rows that are not rare. Many times.", default=())
+    ignore: tuple[str, ...] = cli.option("Label to treat as unknown. Many times.", default=())
+    sheet: Path | None = cli.option("CSV file to write the list to.", "--list")
+    labelled: Path | None = cli.option(
         "File to write TABLE to with the labels known so far, for rareclass fit: .csv or .parquet."
     )
-    page: bool = option("Check the rows on a local page.", "--page", default=False)
-    port: int = option("Port of the page.", default=8080, min=0, max=65535)
+    page: bool = cli.option("Check the rows on a local page.", "--page", default=False)
+    port: int = cli.option("Port of the page.", default=8080, min=0, max=65535)
     verdicts: VerdictOptions
     listing: ListOptions
-    columns: ColumnOptions
-    overwrite: bool = overwrite_option()
-    table: TableOptions
+    columns: cli.ColumnOptions
+    overwrite: bool = cli.overwrite_option()
+    table: cli.TableOptions
 
 
-@command
+@cli.command
 def review(options: ReviewOptions) -> None:
     """List the rows that a person should check next, and learn from the verdicts.
 
@@ -134,11 +123,11 @@ def review(options: ReviewOptions) -> None:
     of_model = None if model is None else model.target
     target = options.target or of_model
     if target is None:
-        raise setting_error("--target is missing.", "Name the column of labels.")
+        raise cli.setting_error("--target is missing.", "Name the column of labels.")
     said.check(journal)
     for name, path in (("--list", sheet), ("--labelled", labelled)):
         if path is not None:
-            check_output(path, name, options.overwrite, {"TABLE": place, "--journal": journal})
+            cli.check_output(path, name, options.overwrite, {"TABLE": place, "--journal": journal})
     read = read_review_table(
         place,
         target,
@@ -177,7 +166,7 @@ def _model_of(given: tuple[str, ...]) -> "Model | None":
     from rareclass.opening import open_model
 
     if not 1 <= len(given) <= 2:
-        raise setting_error("Give a model and a table.", "MODEL may be left out.")
+        raise cli.setting_error("Give a model and a table.", "MODEL may be left out.")
     is_named = len(given) == 2 and given[0] != _NO_MODEL
     return open_model(path_of(given[0])) if is_named else None
 

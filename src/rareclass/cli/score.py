@@ -6,20 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from rareclass.cli.command import (
-    OutputOptions,
-    TableOptions,
-    argument,
-    check_output,
-    combination_error,
-    command,
-    local_file,
-    model_argument,
-    option,
-    out_option,
-    read_bytes,
-    strict_option,
-)
+from rareclass.cli import command as cli
 from rareclass.cli.screen import file_text, output, print_drift, print_notes
 from rareclass.errors import needed_for
 
@@ -34,30 +21,30 @@ _CALLS = "Rows called rare, instead of by the model's threshold: one of"
 class ScoreOptions:
     """Options of ``rareclass score``."""
 
-    model: Path = model_argument()
-    given: str = argument(
+    model: Path = cli.model_argument()
+    given: str = cli.argument(
         "File or folder of any size: CSV, JSON lines, Parquet, svmlight; or a database.", "DATA"
     )
-    out: Path = out_option("File of scores to write, .csv or .parquet.")
-    id_columns: tuple[str, ...] = option(
+    out: Path = cli.out_option("File of scores to write, .csv or .parquet.")
+    id_columns: tuple[str, ...] = cli.option(
         "Column of DATA to copy to the scores. Many times.", "--id", default=()
     )
-    alerts_only: bool = option(
+    alerts_only: bool = cli.option(
         "Write only the rows called rare, the highest score first.", "--alerts-only", default=False
     )
-    top: int | None = option("Number of rows with the highest scores.", rich_help_panel=_CALLS)
-    threshold: float | None = option("Rows above this score.", rich_help_panel=_CALLS)
-    explain: int | None = option(
+    top: int | None = cli.option("Number of rows with the highest scores.", rich_help_panel=_CALLS)
+    threshold: float | None = cli.option("Rows above this score.", rich_help_panel=_CALLS)
+    explain: int | None = cli.option(
         "For rows called rare, the number of reasons to write: columns reason_1, value_1 (its "
         "cell), effect_1 (score added), ...; and the nearest rare training rows: case_1 (number "
         "in the training file), distance_1, ..."
     )
-    strict: bool = strict_option()
-    written: OutputOptions
-    table: TableOptions
+    strict: bool = cli.strict_option()
+    written: cli.OutputOptions
+    table: cli.TableOptions
 
 
-@command
+@cli.command
 def score(options: ScoreOptions) -> None:
     """Score every row of DATA.
 
@@ -83,9 +70,11 @@ def score(options: ScoreOptions) -> None:
     )
     written.check({"the file to be scored": data, "the model": options.model}, written.overwrite)
     check_score_path(out, data)
-    check_output(out, "--out", written.overwrite, {"the model": options.model}, may_be_inside=True)
+    cli.check_output(
+        out, "--out", written.overwrite, {"the model": options.model}, may_be_inside=True
+    )
     if written.json_file is not None and written.json_file.resolve() == out.resolve():
-        raise combination_error(
+        raise cli.combination_error(
             f"--json {written.json_file} is the file of --out.", "Give another name."
         )
     content = open_model(options.model)
@@ -108,36 +97,38 @@ def print_scoring(console: Console, scoring: "Scoring", saved: str) -> None:
 class ServeOptions:
     """Options of ``rareclass serve``."""
 
-    model: Path = model_argument()
-    host: str = option(
+    model: Path = cli.model_argument()
+    host: str = cli.option(
         "Address to listen at; 0.0.0.0: all addresses of this machine.", default="127.0.0.1"
     )
-    port: int = option("Port; 0: any free one.", default=8080, min=0, max=65535)
-    token_file: Path | None = option(
+    port: int = cli.option("Port; 0: any free one.", default=8080, min=0, max=65535)
+    token_file: Path | None = cli.option(
         "File with the token that requests must carry. By default the environment variable "
         "RARECLASS_TOKEN, if set.",
-        parser=local_file,
+        parser=cli.local_file,
     )
-    max_rows: int = option("Most rows.", default=10_000, min=1, rich_help_panel=_LIMITS)
-    max_body: int = option(
+    max_rows: int = cli.option("Most rows.", default=10_000, min=1, rich_help_panel=_LIMITS)
+    max_body: int = cli.option(
         "Largest body.",
         default=16 << 20,
-        reads=read_bytes,
+        reads=cli.read_bytes,
         show_default="16MiB",
         rich_help_panel=_LIMITS,
     )
-    max_requests: int = option("Most requests at once.", default=64, min=1, rich_help_panel=_LIMITS)
-    timeout: float = option(
+    max_requests: int = cli.option(
+        "Most requests at once.", default=64, min=1, rich_help_panel=_LIMITS
+    )
+    timeout: float = cli.option(
         "Most seconds for an answer.", default=10.0, min=0.01, rich_help_panel=_LIMITS
     )
-    threads: int = option("Threads for requests of many rows.", default=1, min=1)
-    reload: bool = option("Load a new model file when it appears, after a check.", default=True)
-    log_requests: bool = option(
+    threads: int = cli.option("Threads for requests of many rows.", default=1, min=1)
+    reload: bool = cli.option("Load a new model file when it appears, after a check.", default=True)
+    log_requests: bool = cli.option(
         "Write a line of JSON for each request to standard error.", default=True
     )
 
 
-@command
+@cli.command
 def serve(options: ServeOptions) -> None:
     """Serve a model over HTTP until Ctrl-C.
 

@@ -118,10 +118,7 @@ def print_threshold(
     if rare_class == EVERY_CLASS:
         called, line = "any class", class_thresholds(of_classes)
     console.print(line)
-    sure = "" if chosen.confidence is None else f", confidence {chosen.confidence:g}"
-    if chosen.met and sure and not chosen.guaranteed:
-        sure += " (approximate)"
-    console.print(f"  Rule: {chosen.rule}{sure}{'' if chosen.met else ' (not met)'}")
+    console.print(f"  Rule: {rule_text(chosen)}")
     share = f" ({chosen.alerts / chosen.rows:.2%})" if chosen.rows else ""
     console.print(f"  Called {called}: {chosen.alerts:,.0f} of {chosen.rows:,.0f} rows{share}")
     there = ""
@@ -140,6 +137,13 @@ def print_threshold(
             weaker = "" if chosen.confidence is None else ", a smaller --confidence"
             remedy = f" To meet it, give a weaker rule{weaker} or more rows."
         print_notes(console, caveat + remedy)
+
+
+def rule_text(chosen: "ChosenThreshold") -> str:
+    """Return the rule of a threshold with its confidence, and whether it is met."""
+    sure = "" if chosen.confidence is None else f", confidence {chosen.confidence:g}"
+    inexact = " (approximate)" if sure and chosen.met and not chosen.guaranteed else ""
+    return f"{chosen.rule}{sure}{inexact}{'' if chosen.met else ' (not met)'}"
 
 
 def _share_text(share: "Interval", chosen: "ChosenThreshold") -> str:

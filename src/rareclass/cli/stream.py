@@ -15,19 +15,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from rareclass.cli.command import (
-    REQUIRED,
-    ColumnOptions,
-    JsonOption,
-    SeparatorOption,
-    argument,
-    combination_error,
-    command,
-    on_this_machine,
-    option,
-    setting_error,
-    target_option,
-)
+from rareclass.cli import command as cli
 from rareclass.cli.screen import (
     add_numbers,
     file_text,
@@ -53,35 +41,37 @@ _MOVED_SHOWN = 3
 class PlainOptions:
     """Options of a stream by the names of its library."""
 
-    positive: tuple[str, ...] = option(
+    positive: tuple[str, ...] = cli.option(
         "Label of the rare class. Many times: any of them is rare. By default 1, true or yes.",
         default=(),
     )
-    id_column: str | None = option(
+    id_column: str | None = cli.option(
         "Column with row identifiers, by which late labels are matched.", "--id"
     )
-    hold: int = option(
+    hold: int = cli.option(
         "Most rows to keep while they wait for a label, and labels for a row.",
         default=100_000,
         min=1,
     )
-    max_categories: int = option(
+    max_categories: int = cli.option(
         "Most values of a category column that get a feature each.", default=32, min=1
     )
-    half_life: float = option(
+    half_life: float = cli.option(
         "Rows after which older rows count half in means and standard deviations.",
         default=100_000,
     )
-    every: int = option("Save a checkpoint every so many rows.", default=10_000, min=1)
-    report_every: int = option("Print a line every so many rows.", default=10_000, min=1)
-    window: int = option("Number of latest rows that the measures are of.", default=10_000, min=2)
-    top: int = option("The k of precision at k.", default=100, min=1)
-    follow: bool = option(
+    every: int = cli.option("Save a checkpoint every so many rows.", default=10_000, min=1)
+    report_every: int = cli.option("Print a line every so many rows.", default=10_000, min=1)
+    window: int = cli.option(
+        "Number of latest rows that the measures are of.", default=10_000, min=2
+    )
+    top: int = cli.option("The k of precision at k.", default=100, min=1)
+    follow: bool = cli.option(
         "At the end of the file wait for more rows, until Ctrl-C.", "--follow", default=False
     )
-    max_rejected: int | None = option("Stop if more rows than this cannot be read.", min=0)
-    time_column: str | None = option("Column with the time of a row.", "--time")
-    strict: bool = option(
+    max_rejected: int | None = cli.option("Stop if more rows than this cannot be read.", min=0)
+    time_column: str | None = cli.option("Column with the time of a row.", "--time")
+    strict: bool = cli.option(
         "Stop if a tenth of a column lies outside the range seen so far.",
         "--strict",
         default=False,
@@ -90,12 +80,12 @@ class PlainOptions:
     def check(self) -> None:
         """Raise `InputError` for numbers of rows that contradict each other."""
         if self.top > self.window:
-            raise combination_error(
+            raise cli.combination_error(
                 f"--top {self.top}: the window has {counted(self.window, 'row')} only.",
                 "Raise --window or lower --top.",
             )
         if not 0 < self.half_life < float("inf"):
-            raise setting_error(
+            raise cli.setting_error(
                 f"--half-life {self.half_life} is not a number of rows above 0.",
                 "Give rows, such as 10000.",
             )
@@ -105,47 +95,47 @@ class PlainOptions:
 class StreamCommandOptions:
     """Options of ``rareclass stream``."""
 
-    source: str = argument("CSV, JSON lines or Parquet file, a folder of them, or - for stdin.")
-    target: str = target_option("Column that holds the classes; may be empty.")
-    checkpoint: Path = option(
-        "Folder for checkpoints, log, scores and rejected rows.", default=REQUIRED
+    source: str = cli.argument("CSV, JSON lines or Parquet file, a folder of them, or - for stdin.")
+    target: str = cli.target_option("Column that holds the classes; may be empty.")
+    checkpoint: Path = cli.option(
+        "Folder for checkpoints, log, scores and rejected rows.", default=cli.REQUIRED
     )
     learner: Literal[
         "auto", "cbr", "cbr-diagonal", "oam", "opauc", "adaoam", "uniexp", "logistic", "mixture"
-    ] = option(
+    ] = cli.option(
         "cbr, cbr-diagonal, oam, opauc, adaoam, uniexp, logistic, or mixture: several learners "
         "weighted by how well they have ranked. auto keeps the learner of the folder; in a new "
         "folder it is mixture.",
         default="auto",
         metavar="LEARNER",
     )
-    param: tuple[str, ...] = option(
+    param: tuple[str, ...] = cli.option(
         "Parameter of the learner as NAME=VALUE, such as C=0.5. Many times. cbr and cbr-diagonal "
         "have C=2^-10 and class_weight=balanced by default.",
         default=(),
     )
-    tails: Literal["asinh", "clip", "linear"] | None = option(
+    tails: Literal["asinh", "clip", "linear"] | None = cli.option(
         "Outliers: asinh transform, clip at 10 standard deviations, or linear, no change. By "
         "default linear for mixture, else asinh."
     )
-    columns: ColumnOptions
+    columns: cli.ColumnOptions
     plain: PlainOptions
-    alerts: Path | None = option("File to append alerts to, with reasons: .jsonl or .csv.")
-    alert_budget: str | None = option(
+    alerts: Path | None = cli.option("File to append alerts to, with reasons: .jsonl or .csv.")
+    alert_budget: str | None = cli.option(
         "Most alerts: 50/day, which needs --time, or 50/10000 for as many rows. By default --top "
         "in --window rows."
     )
-    on_drift: Literal["auto", "report", "reset"] = option(
+    on_drift: Literal["auto", "report", "reset"] = cli.option(
         "When columns drift or a measure falls: report prints it; reset also resets the learner's "
         "step sizes, so that it adapts quickly. auto keeps the setting of the folder; in a new "
         "folder it is reset for mixture, else report.",
         default="auto",
     )
-    written: JsonOption
-    separator: SeparatorOption
+    written: cli.JsonOption
+    separator: cli.SeparatorOption
 
 
-@command
+@cli.command
 def stream(options: StreamCommandOptions) -> None:
     """Train online: score each row of SOURCE, then learn from it.
 
@@ -153,9 +143,9 @@ def stream(options: StreamCommandOptions) -> None:
     """
     checkpoint, source, alerts = options.checkpoint, options.source, options.alerts
     plain, written = options.plain, options.written
-    on_this_machine(checkpoint, "--checkpoint")
+    cli.on_this_machine(checkpoint, "--checkpoint")
     if alerts is not None:
-        on_this_machine(alerts, "--alerts")
+        cli.on_this_machine(alerts, "--alerts")
     plain.check()
     _check_source(source, plain.follow)
     from rareclass.stream.options import (
@@ -201,7 +191,7 @@ def _check_source(source: str, follow: bool) -> None:
         )
     place = path_of(source)
     if follow and isinstance(place, RemotePath):
-        raise combination_error(
+        raise cli.combination_error(
             f"--follow: {place} is not on this machine.",
             "Leave it out: the same command, given again, continues with the new rows.",
         )
@@ -228,7 +218,7 @@ def _check_ours(path: Path) -> None:
 
 
 def _learn(
-    console: Console, options: "StreamOptions", folder: Path, written: JsonOption
+    console: Console, options: "StreamOptions", folder: Path, written: cli.JsonOption
 ) -> int | None:
     """Run the stream on the screen; return the signal that stopped it, if any."""
     from rareclass.stream.checkpoint import checkpoints_in, claimed

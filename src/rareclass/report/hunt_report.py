@@ -108,37 +108,33 @@ def _ball(
             f"{counted(n_found, 'unlabelled row')} inside."
         )
         blocks.append(Image(f"The ball of {name}", description, picture.read_bytes()))
-    numbers = tuple(
-        (
-            line["feature"],
-            *(
-                f"{_in_words(line[f'{side}_low'], amount)} to "
-                f"{_in_words(line[f'{side}_high'], amount)}"
-                for side in ("inside", "outside")
-            ),
-            _in_words(line["overlap"], percent),
-        )
-        for line in [line for line in lines if not line["share_inside"]][:_MOST_LINES]
-    )
+    numbers = [line for line in lines if not line["share_inside"]][:_MOST_LINES]
     if numbers:
-        head: tuple[str, ...] = ("Column", "Inside", "Outside", "Overlap")
-        blocks.append(PageTable("Numbers, the most telling first", head, numbers, (1, 2, 3)))
-    values = tuple(
-        (
-            f"{line['feature']} = {line['value']}",
-            _in_words(line["share_inside"], percent),
-            _in_words(line["share_outside"], percent),
-        )
-        for line in [line for line in lines if line["share_inside"]][:_MOST_LINES]
-    )
+        columns = {
+            "Column": [line["feature"] for line in numbers],
+            "Inside": [_range(line, "inside") for line in numbers],
+            "Outside": [_range(line, "outside") for line in numbers],
+            "Overlap": [_in_words(line["overlap"], percent) for line in numbers],
+        }
+        blocks.append(PageTable.of("Numbers, the most telling first", columns, {"Column"}))
+    values = [line for line in lines if line["share_inside"]][:_MOST_LINES]
     if values:
-        head = ("Value", "Of the rows inside", "Of the rows outside")
-        blocks.append(PageTable("Values, the most telling first", head, values, (1, 2)))
+        columns = {
+            "Value": [f"{line['feature']} = {line['value']}" for line in values],
+            "Of the rows inside": [_in_words(line["share_inside"], percent) for line in values],
+            "Of the rows outside": [_in_words(line["share_outside"], percent) for line in values],
+        }
+        blocks.append(PageTable.of("Values, the most telling first", columns, {"Value"}))
     lead = (
         f"{counted(n_found, 'row')} without a label in it; {whole(ball['n_weighed'])} that were "
         "near shaped it."
     )
     return Section(f"ball-{number}", f"The ball of {name}", lead, tuple(blocks))
+
+
+def _range(line: Line, side: str) -> str:
+    low, high = (_in_words(line[f"{side}_{end}"], amount) for end in ("low", "high"))
+    return f"{low} to {high}"
 
 
 def _in_words(text: str, words: Callable[[float], str]) -> str:
@@ -159,11 +155,12 @@ def _data(summary: dict[str, Any]) -> Section:
         Fact("Ignored", whole(counts["ignored"])),
         Fact("Unlabelled", whole(counts["unlabelled"])),
     )
-    rows = tuple(
-        (each["name"], str(each.get("kind", "")), str(each.get("treatment", "")))
-        for each in summary.get("columns", ())
+    columns = summary.get("columns", ())[:_MOST_COLUMNS]
+    table = PageTable(
+        "Columns",
+        ("Column", "Holds", "What is done with it"),
+        tuple((each["name"], each["kind"], each["treatment"]) for each in columns),
     )
-    table = PageTable("Columns", ("Column", "Holds", "What is done with it"), rows[:_MOST_COLUMNS])
     notes = [Note(each) for each in summary.get("messages", ())]
     return Section("data", "The data", "What was read.", (FactList(facts), *notes, table))
 

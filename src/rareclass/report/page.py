@@ -5,13 +5,13 @@ The file makes no requests, is readable without JavaScript, and is equal for equ
 
 import math
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from rareclass.errors import needed_for
 from rareclass.metrics.intervals import Interval
@@ -94,6 +94,19 @@ class PageTable(PageBlock):
     rows: tuple[tuple[str, ...], ...]
     numeric: tuple[int, ...] = ()
     note: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        caption: str,
+        columns: Mapping[str, Iterable[str]],
+        words: Collection[str] = (),
+        note: str = "",
+    ) -> Self:
+        """Make a table of the cells under each head; all but `words` are aligned as numbers."""
+        numeric = tuple(k for k, name in enumerate(columns) if name not in words)
+        rows = tuple(zip(*columns.values(), strict=True))
+        return cls(caption, tuple(columns), rows, numeric, note)
 
 
 @dataclass(frozen=True)

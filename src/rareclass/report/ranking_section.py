@@ -239,40 +239,38 @@ def ranking_section(table: ThresholdTable, auc: Interval, average_precision: Int
 
 
 def _precision_table(table: ThresholdTable) -> PageTable:
-    rows = tuple(
-        (
-            percent(float(table.recall.value[k])),
-            percent_with_bounds(table.precision.at(k)),
-            whole(float(table.alerts[k])),
-            f"{table.thresholds[k]:.4g}",
-        )
-        for k in dict.fromkeys(table.at_recall(share) for share in _RECALLS)
+    places = list(dict.fromkeys(table.at_recall(share) for share in _RECALLS))
+    return PageTable.of(
+        "Precision where so many rare rows are found",
+        {
+            "Recall": [percent(float(table.recall.value[k])) for k in places],
+            "Precision": [percent_with_bounds(table.precision.at(k)) for k in places],
+            "Alerts": [whole(float(table.alerts[k])) for k in places],
+            "Score above": [f"{table.thresholds[k]:.4g}" for k in places],
+        },
     )
-    head = ("Recall", "Precision", "Alerts", "Score above")
-    return PageTable("Precision where so many rare rows are found", head, rows, (0, 1, 2, 3))
 
 
 def _roc_table(table: ThresholdTable) -> PageTable:
-    rows = tuple(
-        (
-            percent_with_bounds(table.false_positive_rate.at(k)),
-            percent_with_bounds(table.recall.at(k)),
-            whole(float(table.false_alerts[k])),
-        )
-        for k in dict.fromkeys(table.at_false_positive_rate(rate) for rate in _RATES)
+    places = list(dict.fromkeys(table.at_false_positive_rate(rate) for rate in _RATES))
+    rates = table.false_positive_rate
+    return PageTable.of(
+        "Recall at false-positive rates",
+        {
+            "False-positive rate": [percent_with_bounds(rates.at(k)) for k in places],
+            "Recall": [percent_with_bounds(table.recall.at(k)) for k in places],
+            "False alerts": [whole(float(table.false_alerts[k])) for k in places],
+        },
     )
-    head = ("False-positive rate", "Recall", "False alerts")
-    return PageTable("Recall at false-positive rates", head, rows, (0, 1, 2))
 
 
 def _gains_table(gains: Gains) -> PageTable:
-    rows = tuple(
-        (
-            percent(float(gains.share[k])),
-            percent_with_bounds(gains.gain.at(k)),
-            amount_with_bounds(gains.lift.at(k)),
-        )
-        for k in gains.rows()
+    places = gains.rows()
+    return PageTable.of(
+        "What the highest rows hold",
+        {
+            "Of all rows": [percent(float(gains.share[k])) for k in places],
+            "Of the rare ones": [percent_with_bounds(gains.gain.at(k)) for k in places],
+            "Times as many as at random": [amount_with_bounds(gains.lift.at(k)) for k in places],
+        },
     )
-    head = ("Of all rows", "Of the rare ones", "Times as many as at random")
-    return PageTable("What the highest rows hold", head, rows, (0, 1, 2))

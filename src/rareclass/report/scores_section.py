@@ -1,6 +1,7 @@
 """The section on scores and probabilities: their distributions, reliability, and drift."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -200,16 +201,15 @@ def reliability_plot(reliability: Reliability) -> Plot:
         f"{off} Rows with about the same probability are a bin, wide enough that it expects two "
         "rare rows; bars are exact 95 % intervals. Points on the dotted line are right."
     )
-    bins = zip(
-        reliability.foretold, reliability.found, reliability.n_rows, reliability.n_rare,
-        strict=True,
-    )  # fmt: skip
-    rows = tuple(
-        (percent(foretold), percent_with_bounds(found), whole(n), whole(hits))
-        for foretold, found, n, hits in bins
+    table = PageTable.of(
+        "Probabilities and what came of them",
+        {
+            "Foretold": map(percent, reliability.foretold),
+            "Was rare": map(percent_with_bounds, reliability.found),
+            "Rows": map(whole, reliability.n_rows),
+            "Rare rows": map(whole, reliability.n_rare),
+        },
     )
-    head = ("Foretold", "Was rare", "Rows", "Rare rows")
-    table = PageTable("Probabilities and what came of them", head, rows, (0, 1, 2, 3))
     return plot_of(ReliabilityDisplay(reliability)._draw, "reliability", title, description, table)
 
 
@@ -339,15 +339,16 @@ def _distribution_plot(distribution: ScoreDistribution, threshold: float) -> Plo
         "Each class as shares of its own rows, on a root scale so that small shares are visible. "
         "Rows right of the dotted line raise alerts."
     )
-    step = max(len(distribution.rare) // _N_LINES, 1)
-    rows = []
-    for first in range(0, len(distribution.rare), step):
-        last = min(first + step, len(distribution.rare))
-        span = f"{distribution.edges[first]:.3g} to {distribution.edges[last]:.3g}"
-        shares = (distribution.rare[first:last].sum(), distribution.rest[first:last].sum())
-        rows.append((span, *(percent(float(each)) for each in shares)))
-    table = PageTable(
-        title, ("Score", "Of the rare rows", "Of the majority"), tuple(rows), (0, 1, 2)
+    edges, n_bins = distribution.edges, len(distribution.rare)
+    firsts = np.arange(0, n_bins, max(n_bins // _N_LINES, 1))
+    ends = edges[np.append(firsts, n_bins)]
+    table = PageTable.of(
+        title,
+        {
+            "Score": [f"{low:.3g} to {high:.3g}" for low, high in pairwise(ends)],
+            "Of the rare rows": map(percent, np.add.reduceat(distribution.rare, firsts)),
+            "Of the majority": map(percent, np.add.reduceat(distribution.rest, firsts)),
+        },
     )
     display = ScoreDistributionDisplay(distribution, threshold=threshold)
     return plot_of(display._draw, "score-distribution", title, description, table)
@@ -438,14 +439,14 @@ def score_drift_plot(drift: ScoreDrift) -> Plot:
         ax.set_xlabel("score")
         ax.legend()
 
-    rows = tuple(
-        (
-            f"{tail.score:.4g}" + (" (the model's threshold)" if tail.score == threshold else ""),
-            percent_with_bounds(tail.rate.expected),
-            percent_with_bounds(tail.rate.found),
-        )
-        for tail in sorted({drift.at_threshold, *drift.tails}, key=lambda tail: -tail.score)
+    tails = sorted({drift.at_threshold, *drift.tails}, key=lambda tail: -tail.score)
+    own = {threshold: " (the model's threshold)"}
+    table = PageTable.of(
+        "How often scores are high",
+        {
+            "Score above": [f"{tail.score:.4g}{own.get(tail.score, '')}" for tail in tails],
+            "Held out": [percent_with_bounds(tail.rate.expected) for tail in tails],
+            "These rows": [percent_with_bounds(tail.rate.found) for tail in tails],
+        },
     )
-    head = ("Score above", "Held out", "These rows")
-    table = PageTable("How often scores are high", head, rows, (0, 1, 2))
     return plot_of(draw, "score-drift", title, description, table)

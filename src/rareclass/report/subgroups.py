@@ -163,25 +163,22 @@ def _table(parts: Subgroups, what: str) -> PageTable:
         key=lambda each: (-each.missed, -each.n_rows),
     )
     chosen = (worse + others)[:_MOST_LISTED]
-    rows = tuple(
-        (
-            each.name + (" ▼" if each in worse else ""),
-            whole(each.n_rows),
-            whole(each.n_rare),
-            whole(each.alerts),
-            percent_with_bounds(each.precision),
-            percent_with_bounds(each.recall),
-            NONE if each.auc is None else each.auc.text(),
-        )
-        for each in chosen
-    )
+    name = what.capitalize()
+    columns = {
+        name: [each.name + (" ▼" if each in worse else "") for each in chosen],
+        "Rows": [whole(each.n_rows) for each in chosen],
+        "Rare": [whole(each.n_rare) for each in chosen],
+        "Alerts": [whole(each.alerts) for each in chosen],
+        "Precision": [percent_with_bounds(each.precision) for each in chosen],
+        "Recall": [percent_with_bounds(each.recall) for each in chosen],
+        "AUC": [NONE if each.auc is None else each.auc.text() for each in chosen],
+    }
     more = parts.n_parts - len(chosen)
     note = f"{more:,} more are not listed. " if more > 0 else ""
-    return PageTable(
+    return PageTable.of(
         f"At the model's threshold by {what} ({parts.by}), the worst first",
-        (what.capitalize(), "Rows", "Rare", "Alerts", "Precision", "Recall", "AUC"),
-        rows,
-        (1, 2, 3, 4, 5, 6),
+        columns,
+        {name},
         f"{note}▼: fewer of its rare rows are found than chance explains, by exact binomial tests "
         "at 5 % after Holm's correction.",
     )
@@ -195,19 +192,18 @@ def _by_day(parts: Subgroups) -> Plot:
         f"{percent(parts.recall.value)}. Bars are exact 95 % intervals; a day with few rare rows "
         "says little."
     )
-    rows = tuple(
-        (
-            each.name,
-            whole(each.n_rows),
-            whole(each.n_rare),
-            whole(each.alerts),
-            whole(each.hits),
-            percent_with_bounds(each.recall),
-        )
-        for each in shown
+    table = PageTable.of(
+        title,
+        {
+            "Day": [each.name for each in shown],
+            "Rows": [whole(each.n_rows) for each in shown],
+            "Rare": [whole(each.n_rare) for each in shown],
+            "Alerts": [whole(each.alerts) for each in shown],
+            "Found": [whole(each.hits) for each in shown],
+            "Recall": [percent_with_bounds(each.recall) for each in shown],
+        },
+        {"Day"},
     )
-    head = ("Day", "Rows", "Rare", "Alerts", "Found", "Recall")
-    table = PageTable(title, head, rows, (1, 2, 3, 4, 5))
 
     def draw(ax: "Axes") -> None:
         x = np.arange(len(shown))
@@ -244,31 +240,35 @@ def classes_section(
     y = (classes.which >= 0).astype(np.int16)
     of_classes = decision.estimate(y, scores, weight, classes=classes).classes
     called = {each.name: each for each in class_decisions(content, classes)}
-    rules, rows = content.facts.class_rules, []
-    for each in of_classes:
-        row = [each.name, whole(each.n_rows), each.average_precision.text()]
-        own = called.get(each.name)
-        if own is None:
-            rows.append((*row, NONE, NONE, NONE))
-            continue
-        shares = (percent_with_bounds(own.precision), percent_with_bounds(own.recall))
-        rows.append((*row, f"{rules[each.name].threshold:.3g}", *shares))
-    head = ("Class", "Rows", "Average precision", "Threshold", "Precision", "Recall")
+    rules = content.facts.class_rules
+    shares = {name: (own.precision, own.recall) for name, own in called.items()}
+
+    def share(name: str, place: int) -> str:
+        return percent_with_bounds(shares[name][place]) if name in shares else NONE
+
+    names = [each.name for each in of_classes]
+    columns = {
+        "Class": names,
+        "Rows": [whole(each.n_rows) for each in of_classes],
+        "Average precision": [each.average_precision.text() for each in of_classes],
+        "Threshold": [f"{rules[k].threshold:.3g}" if k in shares else NONE for k in names],
+        "Precision": [share(name, 0) for name in names],
+        "Recall": [share(name, 1) for name in names],
+    }
     note = (
         "Each class against all other rows, with 95 % intervals. The threshold is of the "
         "probability of the class; rareclass threshold --class sets another."
     )
     counts = decision.confusion(y, scores, weight, classes=classes)
-    counted = tuple(
-        (name, *(whole(count) for count in of_name))
-        for name, of_name in zip(counts.is_names, counts.counts, strict=True)
-    )
     tables = (
-        PageTable("Each rare class", head, tuple(rows), (1,), note),
+        PageTable.of("Each rare class", columns, {"Class"}, note),
         PageTable(
             "Classes of rows (lines) and classes that they are called (columns)",
             ("Class", *counts.called_names),
-            counted,
+            tuple(
+                (name, *map(whole, of_name))
+                for name, of_name in zip(counts.is_names, counts.counts, strict=True)
+            ),
             tuple(range(1, len(counts.called_names) + 1)),
             "Rows are called a class by the thresholds above.",
         ),

@@ -184,28 +184,20 @@ def _ten_thresholds(table: ThresholdTable) -> PageTable:
     if own is not None and own not in spread:
         nearest = min(range(len(spread)), key=lambda k: abs(spread[k] - own))
         spread[nearest] = own
-    rows = []
-    for k in sorted({int(each) for each in spread}):
-        name = f"{table.thresholds[k]:.6g}"
-        cells = [
-            f"{name} (the model's)" if k == own else name,
-            whole(table.alerts[k]),
-            amount(table.alerts[k] * table.per_alert),
-            whole(table.hits[k]),
-            whole(table.n_rare - table.hits[k]),
-            percent_with_bounds(table.precision.at(k)),
-            percent_with_bounds(table.recall.at(k)),
-        ]
-        if table.cost is not None:
-            cells.append(amount(float(table.cost.value[k])))
-        rows.append(tuple(cells))
-    head = (
-        "Score above", "Alerts", table.alert_unit.capitalize(), "Found", "Missed", "Precision",
-        "Recall", *(("Cost",) if table.cost is not None else ()),
-    )  # fmt: skip
-    return PageTable(
-        "Ten thresholds, with exact 95 % intervals", head, tuple(rows), tuple(range(len(head)))
-    )
+    places = sorted({int(each) for each in spread})
+    marks = {} if own is None else {own: " (the model's)"}
+    columns = {
+        "Score above": [f"{table.thresholds[k]:.6g}{marks.get(k, '')}" for k in places],
+        "Alerts": [whole(table.alerts[k]) for k in places],
+        table.alert_unit.capitalize(): [amount(table.alerts[k] * table.per_alert) for k in places],
+        "Found": [whole(table.hits[k]) for k in places],
+        "Missed": [whole(table.n_rare - table.hits[k]) for k in places],
+        "Precision": [percent_with_bounds(table.precision.at(k)) for k in places],
+        "Recall": [percent_with_bounds(table.recall.at(k)) for k in places],
+    }
+    if table.cost is not None:
+        columns["Cost"] = [amount(float(table.cost.value[k])) for k in places]
+    return PageTable.of("Ten thresholds, with exact 95 % intervals", columns)
 
 
 def _measures(table: ThresholdTable, place: int) -> tuple[ShownMeasure, ...]:
@@ -293,12 +285,15 @@ def cost_section(table: ThresholdTable) -> Section:
         f"{at(0)}. The least was found on these very rows, and is flattered by that."
     )
     marks = {least: " (the least)"} | ({} if own is None else {own: " (the model's)"})
-    rows = tuple(
-        (f"{table.thresholds[k]:.4g}{marks.get(k, '')}", whole(float(table.alerts[k])), at(k))
-        for k in sorted({*map(int, table.thinned(_N_LINES)), *marks})
+    places = sorted({*map(int, table.thinned(_N_LINES)), *marks})
+    numbers = PageTable.of(
+        f"Cost of errors: {cost.words}",
+        {
+            "Score above": [f"{table.thresholds[k]:.4g}{marks.get(k, '')}" for k in places],
+            "Alerts": [whole(float(table.alerts[k])) for k in places],
+            "Cost": map(at, places),
+        },
     )
-    head = ("Score above", "Alerts", "Cost")
-    numbers = PageTable(f"Cost of errors: {cost.words}", head, rows, (0, 1, 2))
     plot = plot_of(CostDisplay(table)._draw, "cost", title, description, numbers)
     lead = f"With {cost.words}, as given; fp is a false alert, fn a missed rare row."
     return Section("cost", "What errors cost", lead, (Plots((plot,)),))
