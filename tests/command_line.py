@@ -1,6 +1,8 @@
 """The command line, run in this process."""
 
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from typer.testing import CliRunner, Result
@@ -22,12 +24,20 @@ def run(*words: object, code: int = 0) -> str:
     return " ".join((done.stdout if code == 0 else done.stderr).split())
 
 
-def told(*words: object) -> dict[str, Any]:
+def json_of(*words: object) -> dict[str, Any]:
     """Return the numbers that a command gives as JSON."""
     done = invoke(*words, "--json", "-")
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def run_with_json(*words: object) -> tuple[str, dict[str, Any]]:
+    """Return what a command prints, on one line, and the numbers that it writes to a file."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "numbers.json"
+        printed = run(*words, "--json", file)
+        return printed, json.loads(file.read_text())
 
 
 def complaint(*words: object) -> str:

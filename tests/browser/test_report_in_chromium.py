@@ -8,18 +8,18 @@ import polars as pl
 import pytest
 from sklearn.metrics import confusion_matrix
 
-from browser.conftest import Chromium, Judged, judged_of
+from browser.conftest import Judged, judged_of
 from real_data import real_file
 
 WIDTHS = (390, 1280)
 THEMES = ("light", "dark")
 
 
-def number(text: str) -> float:
+def number(text):
     return float(re.sub(r"[^\d.]", "", text) or "nan")
 
 
-def moved_to(chromium: Chromium, place: int) -> dict[str, float]:
+def moved_to(chromium, place):
     """What the page says once the slider is at a place."""
     chromium.run(
         "const s = document.getElementById('slider'); s.value = arguments[0];"
@@ -29,7 +29,7 @@ def moved_to(chromium: Chromium, place: int) -> dict[str, float]:
     return {name: number(chromium.text(f"o-{name}")) for name in ("tp", "fp", "fn", "tn")}
 
 
-def agrees_with_scikit_learn(chromium: Chromium, judged: Judged) -> None:
+def agrees_with_scikit_learn(chromium, judged):
     table = judged.table
     places = np.linspace(0, len(table.thresholds) - 1, 10).astype(int)
     for place in places.tolist():
@@ -88,7 +88,7 @@ def test_the_slider_on_real_tables(chromium, tmp_path, name):
     assert chromium.console() == []
 
 
-def typed(chromium: Chromium, name: str, text: str) -> None:
+def typed(chromium, name, text):
     chromium.run(
         "const f = document.getElementById(arguments[0]); f.value = arguments[1];"
         "f.dispatchEvent(new Event('input')); f.dispatchEvent(new Event('change'))",
@@ -130,7 +130,6 @@ def test_costs_that_are_typed(chromium, tmp_path, simulated):
     typed(chromium, "cost-fn", "20")
     assert not chromium.run(hidden)
     known = simulated.table
-    assert known.cost is not None
     for place in (30, 150, 240):
         moved_to(chromium, place)
         assert number(chromium.text("o-cost")) == pytest.approx(known.cost.value[place], rel=0.006)

@@ -3,14 +3,11 @@
 import socket
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from browser.conftest import Chromium
 from made_tables import purchases
 from rareclass.review import ReviewJournal, next_rows, open_journal, read_review_table
 
@@ -21,33 +18,33 @@ THEMES = ("light", "dark")
 class Page:
     """The page of a review of five rows a list, and its journal."""
 
-    def __init__(self, chromium: Chromium, address: str, journal: Path) -> None:
+    def __init__(self, chromium, address, journal):
         self.chromium, self.address, self.path = chromium, address, journal
 
-    def open(self, width: int = 1280, theme: str = "light") -> None:
+    def open(self, width=1280, theme="light"):
         self.chromium.show(width, theme)
         self.chromium.console()
         self.chromium.driver.get(self.address)
         self.wait(lambda: "Round" in self.chromium.text("where"))
 
-    def press(self, *keys: str) -> None:
+    def press(self, *keys: str):
         for key in keys:
             self.chromium.driver.find_element(By.TAG_NAME, "body").send_keys(key)
 
-    def wait(self, is_there: Callable[[], bool]) -> None:
+    def wait(self, is_there):
         for _ in range(200):
             if is_there():
                 return
             time.sleep(0.05)
         pytest.fail(f"{self.text('where')} {self.text('status')} {self.text('fault')}")
 
-    def text(self, name: str) -> str:
+    def text(self, name):
         return self.chromium.text(name)
 
-    def verdicts(self) -> dict[str, str]:
+    def verdicts(self):
         return {key: each.label for key, each in ReviewJournal(self.path).verdicts.items()}
 
-    def give(self, key: str) -> None:
+    def give(self, key):
         """Press a key that gives a verdict, and wait until the page has it."""
         n = len(self.verdicts())
         self.press(key)
@@ -63,10 +60,10 @@ def page(chromium, tmp_path):
     path = tmp_path / "j.jsonl"
     journal = open_journal(path, table, None, "yes", ["no"])
 
-    def more() -> object:
+    def more():
         return next_rows(table, journal, budget=5)
 
-    app = review_app(journal, more(), more)  # type: ignore[arg-type]
+    app = review_app(journal, more(), more)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

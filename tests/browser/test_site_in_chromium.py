@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-from browser.conftest import Chromium
-
 pytestmark = pytest.mark.thorough
 SITE = Path(os.environ.get("RARECLASS_SITE", Path(__file__).parents[2] / "build" / "docs"))
 # What a newcomer types, the page that answers, and words of the answer.
@@ -29,7 +27,7 @@ FIRST_RESULTS = 3
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format, *args: Any):
         """Print nothing."""
 
 
@@ -45,13 +43,13 @@ def site():
     server.server_close()
 
 
-def links(chromium: Chromium, where: str) -> list[str]:
+def links(chromium, where):
     """Addresses of the links in a part of the page, without anchors."""
     script = "return [...document.querySelectorAll(arguments[0])].map(a => a.href.split('#')[0])"
     return list(chromium.run(script, f"{where} a[href]"))
 
 
-def text_of(chromium: Chromium) -> str:
+def text_of(chromium):
     return str(chromium.run("return document.querySelector('article').textContent"))
 
 

@@ -1,12 +1,15 @@
 """Small tables with one rare class, and models of them."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from command_line import QUICK, complaint, run
 from made_tables import purchases
+from rareclass.model.facts import facts_as_json
+from rareclass.model.model_file import load_model
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +66,8 @@ def fit_in_vain(path: Path, *more: object) -> str:
     said = complaint("fit", path, *target, *options, *more)
     assert set(path.parent.iterdir()) == before
     return said
+
+
+def facts_of(model: Path) -> dict[str, Any]:
+    """Return what a model file records of its training."""
+    return facts_as_json(load_model(model).facts)

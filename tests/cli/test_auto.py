@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import rareclass as package
+from cli.conftest import facts_of
 from command_line import QUICK, complaint, invoke, run
 from faults import refusal
 from made_tables import purchases, skimmed_shops
@@ -18,7 +19,6 @@ from rareclass.encoding.training_table import read_as_trained
 from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.errors import ErrorKind
 from rareclass.fit.auto_method import AutoMethod
-from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 # One member of each kind of function.
@@ -65,7 +65,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto):
 
 
 def test_the_leaderboard_is_plain_data(auto):
-    metadata = facts_as_json(load_model(auto / "model.rareclass").facts)
+    metadata = facts_of(auto / "model.rareclass")
     assert json.loads(json.dumps(metadata)) == metadata
     assert metadata["method"] == "auto"
     board = metadata["leaderboard"]
@@ -93,10 +93,10 @@ def test_a_percentile_is_the_share_that_the_score_says(auto, tmp_path):
 
 @pytest.mark.sampled(0)
 def test_the_time_and_the_objective_are_taken(train_csv, monkeypatch):
-    seen: list[Any] = []
+    seen = []
     fit = package.RareClassifier.fit
 
-    def watched(self: package.RareClassifier, *given: Any, **named: Any) -> Any:
+    def watched(self, *given: Any, **named: Any):
         seen.append((self.effort, self.time_budget, self.objective, self.cv))
         return fit(self, *given, **named)
 
@@ -167,16 +167,16 @@ def test_sparse_rows_are_left_to_rankrc(tmp_path):
     )
     done = run("fit", path, "--folds", "2", "-o", model)
     assert "rankrc is used instead." in done
-    assert facts_as_json(load_model(model).facts)["method"] == "rankrc"
+    assert facts_of(model)["method"] == "rankrc"
     said = complaint("fit", path, "--members", "kernel", "-o", model, "--overwrite")
     assert "rankrc does, and has no --time-budget" in said
 
 
-def interrupt(monkeypatch: pytest.MonkeyPatch, least_rows: int = 0) -> None:
+def interrupt(monkeypatch, least_rows=0):
     """Press Ctrl-C when the linear member is about to learn from so many rows."""
     learn = LogisticOnQuantiles.cross_fit
 
-    def watched(self: LogisticOnQuantiles, rows: Any) -> Any:
+    def watched(self, rows):
         if len(rows.fold) >= least_rows:
             raise KeyboardInterrupt
         return learn(self, rows)
@@ -200,7 +200,7 @@ def test_one_ctrl_c_saves_what_was_learned(train_csv, monkeypatch, words, least_
     out = train_csv.parent / "m.rareclass"
     said = run("fit", train_csv, "-t", "fraud", *words, "-o", out)
     assert "Note: stopped by Ctrl-C" in said
-    metadata = facts_as_json(load_model(out).facts)
+    metadata = facts_of(out)
     assert metadata["trained_on_all_rows"] is is_whole
     if least_rows == 0:
         assert metadata["interrupted"] is True
@@ -213,7 +213,7 @@ def test_one_ctrl_c_saves_what_was_learned(train_csv, monkeypatch, words, least_
 def test_where_time_ends_in_the_training_on_all_rows_the_estimated_model_is_saved(
     train_csv, monkeypatch
 ):
-    def model(*trained: str) -> Any:
+    def model(*trained: str):
         return SimpleNamespace(leaderboard_={"member": np.array(trained)})
 
     method = AutoMethod(members=("extra trees", "mibc"))
@@ -223,18 +223,18 @@ def test_where_time_ends_in_the_training_on_all_rows_the_estimated_model_is_save
     out = train_csv.parent / "m.rareclass"
     said = run("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0.25", "-o", out)
     assert "--time-budget" in said
-    assert facts_as_json(load_model(out).facts)["trained_on_all_rows"] is False
+    assert facts_of(out)["trained_on_all_rows"] is False
 
 
 def test_ctrl_c_when_all_members_are_learned_keeps_them(train_csv, monkeypatch):
-    def interrupted(*_: Any) -> None:
+    def interrupted(*_: Any):
         raise KeyboardInterrupt
 
     name = "rareclass.ensemble.importances.permutation_importances"
     monkeypatch.setattr(name, interrupted)
     out = train_csv.parent / "m.rareclass"
     run("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
-    metadata = facts_as_json(load_model(out).facts)
+    metadata = facts_of(out)
     assert (metadata["interrupted"], metadata["importances"]) == (True, {})
 
 
@@ -283,7 +283,7 @@ def test_words_that_look_like_numbers_stay_words(tmp_path):
     assert "values outside the training range, clipped to it: x (1, 33.3%)." in said
 
 
-def messy(n_rows: int) -> pl.DataFrame:
+def messy(n_rows):
     """Every kind of column, with codes and pairs of columns that tell the class."""
     rng = np.random.default_rng(0)
     shop, town = rng.integers(0, 6, n_rows), rng.integers(0, 6, n_rows)
@@ -351,7 +351,7 @@ def test_a_pair_of_columns_gives_no_column_away(tmp_path):
     assert "--drop shop" in said
 
 
-def typed(content: Any, table: pl.DataFrame) -> pl.DataFrame:
+def typed(content, table):
     return read_as_trained(table, content.encoder.columns, 1)
 
 
@@ -362,7 +362,7 @@ def test_identifiers_are_told_of(tmp_path, how):
     table.with_columns(pl.Series("rare", rare)).write_csv(tmp_path / "train.csv")
     model = tmp_path / "model.rareclass"
     done = run("fit", tmp_path / "train.csv", "-t", "rare", *QUICK, "-o", model)
-    amount, shop = facts_as_json(load_model(model).facts)["columns"]
+    amount, shop = facts_of(model)["columns"]
     said = done
     if how == "for good":
         assert shop["treatment"].endswith("learned value by value")

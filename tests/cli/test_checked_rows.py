@@ -1,14 +1,12 @@
 """`--journal` of evaluate, threshold and report: only some rows were checked."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from command_line import invoke, run
+from command_line import invoke, json_of, run, run_with_json
 from faults import refusal, refused
 from made_tables import purchases
 from rareclass.decide.threshold_rule import ThresholdRule
@@ -27,7 +25,7 @@ from rareclass.review.table import read_review_table
 class Month:
     """A table without labels, its alerts and random rows with labels, and the truth."""
 
-    def __init__(self, fitted: Path, folder: Path, n_random: int = 90) -> None:
+    def __init__(self, fitted, folder, n_random=90):
         self.folder, self.model_path = folder, fitted / "model.rareclass"
         self.model = load_model(self.model_path)
         rows = purchases(600, seed=7)
@@ -40,6 +38,7 @@ class Month:
         drawn = np.random.default_rng(0).choice(others, n_random, replace=False)
         self.rows = np.concatenate([alerts, drawn])
         self.chance = n_random / len(others)
+        self.weight = np.repeat([1.0, 1 / self.chance], [len(alerts), n_random])
         self.checks = pl.DataFrame(
             {
                 "order": [self.keys[row] for row in self.rows],
@@ -50,14 +49,14 @@ class Month:
         self.checked = folder / "checked.csv"
         self.checks.write_csv(self.checked)
 
-    def journal(self, name: str = "review.jsonl", **changed: Any) -> ReviewJournal:
+    def journal(self, name="review.jsonl", **changed: Any):
         """Start an empty journal of the table."""
         read = read_review_table(self.table, "fraud", "order")
         facts = {"target": "fraud", "rare": ("yes",), "rest": ("no",), "key": "order"}
         facts |= {"n_rows": 600, "fingerprint": read.fingerprint} | changed
         return ReviewJournal.create(self.folder / name, Header(**facts))
 
-    def listed(self, **changed: float) -> Round:
+    def listed(self, **changed: float):
         """Return the round that checks these rows."""
         chances = {"alert": 1.0, "random": self.chance} | changed
         return Round(
@@ -68,7 +67,7 @@ class Month:
             ),
         )
 
-    def verdicts(self) -> list[Verdict]:
+    def verdicts(self):
         return [Verdict(key, label) for key, label, _ in self.checks.iter_rows()]
 
 
@@ -78,14 +77,9 @@ def month(fitted, tmp_path):
 
 
 def test_a_csv_of_alerts_and_random_rows_gives_the_measures_of_all(month):
-    numbers = month.folder / "n.json"
     words = ("evaluate", month.model_path, month.table, "--journal", month.checked)
-    done = run(*words, "--json", numbers)
-    found = json.loads(numbers.read_text())
-    is_random = (month.checks["reason"] == "random").to_numpy()
-    weight = np.where(is_random, 1 / month.chance, 1.0)
-    n_rare = weight @ month.y[month.rows]
-    assert found["n_rare"]["value"] == pytest.approx(n_rare)
+    done, found = run_with_json(*words)
+    assert found["n_rare"]["value"] == pytest.approx(month.weight @ month.y[month.rows])
     above = month.scores > month.model.threshold
     assert found["precision"]["value"] == pytest.approx(month.y[above].mean())
     assert found["n_random_below"] == 90
@@ -127,20 +121,15 @@ def test_alerts_alone_leave_the_recall_unknown(month):
 
 
 def test_a_threshold_is_chosen_on_the_weighted_rows(month):
-    numbers = month.folder / "t.json"
     words = ("threshold", month.model_path, month.table, "--journal", month.checked)
-    run(*words, "--min-precision", 0.4, "--json", numbers)
-    is_random = (month.checks["reason"] == "random").to_numpy()
-    weight = np.where(is_random, 1 / month.chance, 1.0)
-    chosen = ThresholdRule.min_precision(0.4).choose(
-        month.y[month.rows], month.scores[month.rows], weight
-    )
-    found = json.loads(numbers.read_text())
+    found = json_of(*words, "--min-precision", 0.4)
+    rule = ThresholdRule.min_precision(0.4)
+    chosen = rule.choose(month.y[month.rows], month.scores[month.rows], month.weight)
     assert found["threshold"] == pytest.approx(chosen.threshold)
     assert found["rows"] == pytest.approx(600)
 
 
-def journal_of(month: Month, kind: str) -> Path:
+def journal_of(month, kind):
     """Write a journal of alerts and random rows, whose chances differ by strata, over rounds."""
     random, order = np.random.default_rng(1), np.argsort(-month.scores)
     n_alerts = int((month.scores > month.model.threshold).sum())
@@ -194,12 +183,9 @@ def test_threshold_and_evaluate_say_the_same(month, kind):
         n_false = (1 - found.precision.value) * found.n_above
         assert false.value == pytest.approx(n_false / (600 - found.n_rare.value))
         assert false.low <= false.value <= false.high
-    numbers, new = (month.folder / name for name in ("n.json", "new.rareclass"))
-    given = (month.table, "--journal", path, "--json", numbers, "--overwrite")
-    run("threshold", month.model_path, *given, "--threshold", cut, "-o", new)
-    by_threshold = json.loads(numbers.read_text())
-    run("evaluate", new, *given)
-    by_evaluate = json.loads(numbers.read_text())
+    new, given = month.folder / "new.rareclass", (month.table, "--journal", path)
+    by_threshold = json_of("threshold", month.model_path, *given, "--threshold", cut, "-o", new)
+    by_evaluate = json_of("evaluate", new, *given)
     for name in ("precision", "recall"):
         assert by_threshold[name] == by_evaluate[name]
 
@@ -233,10 +219,8 @@ def test_a_rule_counts_as_met_where_the_estimate_meets_it(month, kind, rule):
 )  # fmt: skip
 def test_alerts_are_counted_on_all_rows(month, words):
     """Every row has a score: a budget needs no label, and no count is an estimate."""
-    numbers = month.folder / "t.json"
     given = ("threshold", month.model_path, month.table, "--journal", month.checked)
-    run(*given, *words, "--json", numbers)
-    found = json.loads(numbers.read_text())
+    found = json_of(*given, *words)
     n_above = int((month.scores > found["threshold"]).sum())
     assert (found["alerts"], found["rows"]) == (n_above, 600)
     if words[0] == "--alerts" and len(words) == 2:
@@ -270,10 +254,8 @@ def test_a_report_reads_the_checked_rows_with_their_weights(month):
 
 @pytest.mark.thorough
 def test_a_report_weighs_the_checked_rows(month):
-    numbers = month.folder / "r.json"
     words = ("report", month.model_path, month.table, "--journal", month.checked)
-    run(*words, "-o", month.folder / "r.html", "--json", numbers)
-    found = json.loads(numbers.read_text())
+    found = json_of(*words, "-o", month.folder / "r.html")
     measured = evaluate_checked(month.model, month.table, month.checked)
     assert found["checked_rows"]["recall"] == pytest.approx(measured.recall._asdict())
     assert found["n_rows"] == pytest.approx(600)
@@ -296,19 +278,62 @@ def test_options_that_need_every_row_are_refused(month, words, kind):
 
 # -- bad input ------------------------------------------------------------------------------------
 
-
-def test_a_journal_of_another_table_is_refused(month):
-    journal = month.journal(fingerprint="0" * 32)
-    with refused(ErrorKind.ROWS):
-        evaluate_checked(month.model, month.table, journal.path)
+CHANCES = (0.0, 1.5, -1.0)
 
 
-def test_random_rows_without_verdicts_are_refused(month):
+def first_cell(**cells):
+    """Change the first checked row."""
+    at = pl.int_range(pl.len()) == 0
+    new = [pl.when(at).then(pl.lit(v)).otherwise(k).alias(k) for k, v in cells.items()]
+    return lambda rows: rows.with_columns(new)
+
+
+def at_chance(chance):
+    random = pl.when(pl.col("reason") == "random").then(chance).otherwise(1.0)
+    return lambda rows: rows.with_columns(chance=random)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "column", "value"),
+    [
+        (first_cell(label="maybe"), ErrorKind.LABELS, "label", "maybe"),
+        (first_cell(reason="guess"), ErrorKind.CELL, "reason", "guess"),
+        (first_cell(order="o-none"), ErrorKind.ROWS, "order", "o-none"),
+        (lambda rows: rows.drop("reason"), ErrorKind.MISSING_COLUMN, None, None),
+        (lambda rows: rows.filter(pl.col("label") == "no"), ErrorKind.LABELS, None, None),
+        *((at_chance(each), ErrorKind.SETTING, None, each) for each in CHANCES),
+    ],
+)
+def test_checked_rows_that_cannot_be_are_refused(month, change, kind, column, value):
+    change(month.checks).write_csv(month.checked)
+    with refused(kind, column=column, value=value):
+        evaluate_checked(month.model, month.table, month.checked)
+
+
+@pytest.mark.parametrize("chance", CHANCES)
+def test_chances_of_a_journal_that_are_none_are_refused(month, chance):
     journal = month.journal()
     journal.add_round(month.listed())
-    journal.add(month.verdicts()[:-5])
-    with refused(ErrorKind.LABELS, value=5):
+    text = journal.path.read_text().replace(str(month.chance), str(chance))
+    journal.path.write_text(text)
+    with refused(ErrorKind.SETTING, value=chance):
         evaluate_checked(month.model, month.table, journal.path)
+
+
+def test_a_journal_that_does_not_go_with_the_model_or_the_table_is_refused(month):
+    with refused(ErrorKind.ROWS):
+        path = month.journal("other.jsonl", fingerprint="0" * 32).path
+        evaluate_checked(month.model, month.table, path)
+    first, *others = month.verdicts()
+    for rare, verdicts, value in (
+        (("yes",), month.verdicts()[:-5], 5),  # random rows without verdicts
+        (("yes", "theft"), [Verdict(first.key, "theft"), *others], "theft"),
+    ):
+        journal = month.journal(f"{value}.jsonl", rare=rare)
+        journal.add_round(month.listed())
+        journal.add(verdicts)
+        with refused(ErrorKind.LABELS, value=value):
+            evaluate_checked(month.model, month.table, journal.path)
 
 
 def test_an_incomplete_round_beside_a_complete_one_does_not_count(month):
@@ -320,65 +345,3 @@ def test_an_incomplete_round_beside_a_complete_one_does_not_count(month):
     journal.add_round(Round(2, (Listed(left, "random", 0.5),)))
     assert evaluate_checked(month.model, month.table, journal.path) == before
     assert read_checked(month.model, month.table, journal.path).incomplete == (2,)
-
-
-@pytest.mark.parametrize("chance", [0.0, 1.5, -1.0])
-def test_chances_that_are_none_are_refused(month, chance):
-    column = pl.when(pl.col("reason") == "random").then(chance).otherwise(1.0).alias("chance")
-    month.checks.with_columns(column).write_csv(month.checked)
-    with refused(ErrorKind.SETTING, value=chance):
-        evaluate_checked(month.model, month.table, month.checked)
-    journal = month.journal()
-    journal.add_round(month.listed())
-    text = journal.path.read_text().replace(str(month.chance), str(chance))
-    journal.path.write_text(text)
-    with refused(ErrorKind.SETTING, value=chance):
-        evaluate_checked(month.model, month.table, journal.path)
-
-
-def test_no_checked_rare_row_is_refused(month):
-    month.checks.filter(pl.col("label") == "no").write_csv(month.checked)
-    with refused(ErrorKind.LABELS):
-        evaluate_checked(month.model, month.table, month.checked)
-
-
-@pytest.mark.parametrize(
-    ("cells", "kind", "column", "value"),
-    [
-        ({"label": "maybe"}, ErrorKind.LABELS, "label", "maybe"),
-        ({"reason": "guess"}, ErrorKind.CELL, "reason", "guess"),
-        ({"order": "o-none"}, ErrorKind.ROWS, "order", "o-none"),
-    ],
-)
-def test_cells_of_checked_rows_that_cannot_be_are_refused(month, cells, kind, column, value):
-    first = pl.int_range(pl.len()) == 0
-    changed = [
-        pl.when(first).then(pl.lit(v)).otherwise(pl.col(k)).alias(k) for k, v in cells.items()
-    ]
-    month.checks.with_columns(changed).write_csv(month.checked)
-    with refused(kind, column=column, value=value):
-        evaluate_checked(month.model, month.table, month.checked)
-
-
-def test_a_csv_without_its_columns_is_refused(month):
-    month.checks.drop("reason").write_csv(month.checked)
-    with refused(ErrorKind.MISSING_COLUMN):
-        evaluate_checked(month.model, month.table, month.checked)
-
-
-def test_a_rare_class_that_the_model_does_not_know_is_refused(month):
-    journal = month.journal(rare=("yes", "theft"))
-    journal.add_round(month.listed())
-    first, *others = month.verdicts()
-    journal.add([Verdict(first.key, "theft"), *others])
-    with refused(ErrorKind.LABELS, value="theft"):
-        evaluate_checked(month.model, month.table, journal.path)
-
-
-def test_states_of_a_journal_weigh_the_whole_table(month):
-    journal = month.journal()
-    journal.add_round(month.listed())
-    journal.add(month.verdicts())
-    states = journal.states(month.keys)
-    assert states.weight.sum() == pytest.approx(600)
-    assert (states.code[month.rows] == month.y[month.rows]).all()

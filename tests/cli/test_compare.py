@@ -24,7 +24,7 @@ from rareclass.tables.table_file import open_table
 FLAGS = ("--target", "fraud", "--scores")
 
 
-def scored(n_rows: int = 120) -> dict[str, pl.DataFrame]:
+def scored(n_rows=120):
     """Return two files of scores of the same rows, one with the labels, in different orders."""
     rng = np.random.default_rng(0)
     rare = np.arange(n_rows) % 10 == 0
@@ -116,7 +116,7 @@ def test_several_columns_of_one_file_with_the_truth_in_another(tmp_path):
     assert "120 rows, 108 of them rare: fraud = no" in done
 
 
-def without(column: str, row: int) -> pl.Expr:
+def without(column, row):
     """Return the column with an empty cell."""
     return pl.when(pl.int_range(pl.len()) == row).then(None).otherwise(pl.col(column)).alias(column)
 
@@ -171,7 +171,7 @@ def test_bad_files_are_named_and_nothing_is_written(tmp_path, name, by_id, kind,
 def in_this_process(monkeypatch):
     """Let methods run here: a process of its own takes seconds to begin."""
 
-    def here(*given: Any, **asked: Any) -> Any:
+    def here(*given: Any, **asked: Any):
         return compare_methods(*given, **{**asked, "isolate": False})
 
     monkeypatch.setattr(leaderboard, "compare_methods", here)
@@ -246,7 +246,6 @@ def test_every_method_learns_a_table(train_csv, name):
         warnings.simplefilter("ignore")  # of other libraries, about their own defaults
         board = leaderboard.compare_on(data, asked, progress=False, isolate=False)
     assert board.runs[0].is_judged
-    assert board.found.comparison is not None
     assert board.found.comparison.by("AUC").best.value > 0.8
 
 
@@ -283,7 +282,7 @@ def test_preparations_learn_from_training_rows_alone():
 def test_names_of_classes_are_printed_as_they_are(capsys):
     run = SimpleNamespace(name="auto", is_judged=True)
     board = SimpleNamespace(runs=[run], of_classes={"auto": {"[late]": 0.5, ":x:": 0.25}})
-    cli_compare._print_of_classes(output(), board)  # type: ignore[arg-type]
+    cli_compare._print_of_classes(output(), board)
     shown = capsys.readouterr().out
     assert "[late]" in shown
     assert "\\" not in shown

@@ -5,13 +5,12 @@ import json
 import polars as pl
 import pytest
 
+from cli.conftest import facts_of
 from command_line import QUICK, invoke, run
 from faults import refusal
 from made_tables import purchases
 from rareclass.errors import ErrorKind
 from rareclass.fit.demo import SCORES_NAME
-from rareclass.model.facts import facts_as_json
-from rareclass.model.model_file import load_model
 
 
 @pytest.mark.sampled(0)
@@ -57,9 +56,7 @@ def test_one_row_is_one_row(fitted, tmp_path):
 
 
 def test_counts_are_whole_numbers(fitted, tmp_path):
-    assert '"n_rows": 60,' in json.dumps(
-        facts_as_json(load_model(fitted / "model.rareclass").facts)["held_out"]
-    )
+    assert '"n_rows": 60,' in json.dumps(facts_of(fitted / "model.rareclass")["held_out"])
     out = tmp_path / "m.json"
     run("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
     assert '"n_rows": 240,\n' in out.read_text()

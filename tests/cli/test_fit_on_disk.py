@@ -9,7 +9,7 @@ from command_line import QUICK, invoke, run
 from faults import refusal
 from made_tables import purchases
 from rareclass import RareClassifier
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 from rareclass.scratch_file import Scratch
@@ -26,8 +26,8 @@ def test_same_model_and_messages_and_a_note(tmp_path, fitted, monkeypatch):
     folders = []
     start = Scratch.__init__
 
-    def watched(self: Scratch, *args: object, **kwargs: object) -> None:
-        start(self, *args, **kwargs)  # type: ignore[arg-type]
+    def watched(self, *args: object, **kwargs: object):
+        start(self, *args, **kwargs)
         folders.append(self.folder)
 
     monkeypatch.setattr(Scratch, "__init__", watched)
@@ -55,12 +55,10 @@ def test_same_model_and_messages_and_a_note(tmp_path, fitted, monkeypatch):
 @pytest.mark.usefixtures("on_disk")
 def test_a_combination_learns_from_a_sample_that_stands_for_all(tmp_path, monkeypatch):
     """All rare rows and some others, whose weights add up to all."""
-    seen: list[tuple[int, int, float]] = []
+    seen = []
     fit = RareClassifier.fit
 
-    def watched(
-        self: RareClassifier, X: Any, y: Any, sample_weight: Any = None, **beside: Any
-    ) -> Any:
+    def watched(self, X, y, sample_weight=None, **beside: Any):
         rare = y == 1
         seen.append((X.n_rows, int(rare.sum()), float(sample_weight[~rare].sum())))
         assert (sample_weight[rare] == 1.0).all()
@@ -79,7 +77,7 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(tmp_path, monkey
 
 @pytest.mark.usefixtures("on_disk")
 def test_faults_are_named_and_nothing_is_left(tmp_path):
-    def refused(kind: ErrorKind, *facts: object, more: tuple[object, ...] = ()) -> InputError:
+    def refused(kind, *facts: object, more=()):
         before = set(tmp_path.iterdir())
         options = ("--target", "fraud", "--out", tmp_path / "m.rareclass")
         error = refusal(invoke("fit", tmp_path / "t.csv", *options, *more), kind, *facts)

@@ -18,14 +18,14 @@ from rareclass.fit.demo import write_payments
 MOST_LINES, MOST_COLUMNS = 45, 80
 
 
-def numbers(folder: Path) -> tuple[Path, str]:
+def numbers(folder):
     X = np.random.default_rng(0).normal(size=(300, 20)).round(3)
     table = pl.DataFrame({f"x{k}": X[:, k] for k in range(20)})
     table.with_columns(y=(X[:, 0] + X[:, 1] > 2).astype(int)).write_csv(folder / "numbers.csv")
     return folder / "numbers.csv", "y"
 
 
-def words(folder: Path) -> tuple[Path, str]:
+def words(folder):
     table = purchases().with_columns(
         amount=pl.when(pl.int_range(240) % 7 == 0).then(None).otherwise(pl.col("amount")),
         leak=pl.col("fraud") == "yes",
@@ -35,13 +35,13 @@ def words(folder: Path) -> tuple[Path, str]:
     return folder / "words.csv", "fraud"
 
 
-def payments(folder: Path) -> tuple[Path, str]:
+def payments(folder):
     path = write_payments(folder, 0).train
     pl.read_csv(path)[:1500].write_csv(path)
     return path, "fraud"
 
 
-def next_commands(text: str) -> list[list[str]]:
+def next_commands(text):
     """Words of the commands below the line that begins with "Next"."""
     lines = text[text.index("\nNext") :].replace("\\\n", " ").splitlines()
     return [shlex.split(line)[1:] for line in lines if line.startswith("  rareclass ")]

@@ -1,21 +1,12 @@
 """``rareclass hunt``: what it prints, what it leaves behind, and what it says about bad input."""
 
-import gzip
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from contextlib import nullcontext
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import Result
 
 from command_line import invoke, message, run
 from faults import refusal
@@ -26,7 +17,7 @@ from rareclass.review import ReviewJournal
 FEW = ("--kernel", "none", "--c1", "1", "--c2", "1e-4", "--folds", "3")
 
 
-def payments(n_rows: int = 300) -> pl.DataFrame:
+def payments(n_rows=300):
     """Payments of which every 12th is fraud; most were never looked at."""
     generator = np.random.default_rng(0)
     fraud = np.arange(n_rows) % 12 == 5
@@ -55,19 +46,19 @@ def data(tmp_path):
     return path
 
 
-def words(data: Path, *more: object) -> list[object]:
+def words(data, *more: object):
     out = [] if "--out" in more else ["--out", data.parent / "found"]
     rare = [] if "--rare" in more else ["--rare", "fraud"]
     target = [] if "--target" in more else ["--target", "checked"]
     return ["hunt", data, *target, *rare, *out, *more]
 
 
-def refuse(data: Path, *more: object) -> str:
+def refuse(data, *more: object):
     """Return what a refused hunt says; check that it leaves nothing behind."""
     return message(hunt_in_vain(data, *more))
 
 
-def hunt_in_vain(data: Path, *more: object) -> Result:
+def hunt_in_vain(data, *more: object):
     """Hunt, and check that it leaves nothing behind."""
     before = sorted(path.name for path in data.parent.iterdir())
     done = invoke(*words(data, *more))
@@ -104,25 +95,6 @@ def test_hunt_prints_a_summary_and_writes_the_folder(data):
     assert summary["version"]
 
 
-@pytest.mark.thorough
-def test_formats_find_the_same_rows(data):
-    table, folder = payments(), data.parent
-    table.write_parquet(folder / "payments.parquet")
-    (folder / "payments.csv.gz").write_bytes(gzip.compress(table.write_csv().encode()))
-    found = []
-    for name in ("payments.csv", "payments.parquet", "payments.csv.gz"):
-        out = folder / f"out-{name}"
-        run(*words(folder / name, "--cleared", "ok", *FEW, "--out", out))
-        is_parquet = name.endswith("parquet")
-        read = pl.read_parquet if is_parquet else pl.read_csv
-        found.append(read(out / ("found.parquet" if is_parquet else "found.csv")))
-    for other in found[1:]:
-        assert other["review row"].cast(str).to_list() == found[0]["review row"].cast(str).to_list()
-        np.testing.assert_allclose(
-            other["review depth"], found[0]["review depth"], rtol=1e-6, atol=1e-9
-        )
-
-
 @pytest.mark.sampled(0)
 def test_no_line_is_wider_than_a_narrow_terminal(data, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
@@ -133,7 +105,7 @@ def test_no_line_is_wider_than_a_narrow_terminal(data, monkeypatch):
     assert max(map(len, others)) <= 60
 
 
-def two_kinds(second: str) -> pl.DataFrame:
+def two_kinds(second):
     """Payments of which every 5th is of a second rare kind, 8 of them known."""
     table = payments()
     checked = table["checked"].to_list()
@@ -165,15 +137,6 @@ def test_two_kinds_with_long_names_fit_a_narrow_terminal(data, monkeypatch):
     assert (
         np.array(found.filter(pl.col("review ball") == kind)["review row"]) % 5 == 1
     ).mean() > 0.9
-
-
-@pytest.mark.thorough
-def test_several_values_make_a_picture_each(data):
-    two_kinds("a/b").write_csv(data)
-    run(*words(data, "--rare", "fraud", "--rare", "a/b", "--cleared", "ok", *FEW))
-    names = {path.name for path in (data.parent / "found").glob("*.png")}
-    assert names == {"ball-fraud.png", "ball-a_b.png"}
-    assert set(pl.read_csv(data.parent / "found" / "found.csv")["review ball"]) == {"fraud", "a/b"}
 
 
 @pytest.mark.sampled(0)
@@ -315,29 +278,7 @@ def test_all_rows_labelled_points_to_fit(data):
     assert "rareclass fit" in refuse(data, "--cleared", "ok")
 
 
-@pytest.mark.thorough
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_ctrl_c_leaves_nothing_behind(data):
-    payments(6000).write_csv(data)
-    command = [
-        sys.executable, "-c", "from rareclass.cli.main import main; main()",
-        *map(str, words(data, "--cleared", "ok")),
-    ]  # fmt: skip
-    running = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
-    assert running.stdout is not None
-    running.stdout.readline()  # the table is read, the choice begins
-    time.sleep(0.5)
-    running.send_signal(signal.SIGINT)
-    _, errors = running.communicate(timeout=60)
-    assert running.returncode == 130, errors
-    assert "Traceback" not in errors
-    assert [path.name for path in data.parent.iterdir()] == [data.name]
-
-
-def shape_line(output: str) -> str:
+def shape_line(output):
     """Return what the screen says of shape and prices."""
     return " ".join(output.split()).split("Model: ")[1].split(")")[0]
 
@@ -391,7 +332,7 @@ def test_brackets_in_names_are_no_markup(data, monkeypatch):
     table.rename(names).write_csv(path)
     drawn = []
 
-    def watched(description: str, **_: object) -> Any:
+    def watched(description, **_: object):
         drawn.append(description)
         return nullcontext(lambda *_, **__: None)
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.sampled(0)
 
 
 def test_stopping_leaves_nothing_behind(train_csv, monkeypatch):
-    def stopped(*_: object, **__: object) -> None:
+    def stopped(*_: object, **__: object):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rareclass.model.archive.write_stored", stopped)
@@ -36,7 +36,6 @@ def test_interrupt_of_the_real_process(tmp_path):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout is not None
         process.stdout.readline()  # the file has been read: training begins
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)

@@ -41,7 +41,7 @@ def test_a_stream_gives_its_last_report_and_may_do_so_again(tmp_path):
 
 @pytest.mark.parametrize("verb", ["score", "evaluate", "show", "threshold"])
 def test_numbers_stand_alone_on_standard_output(fitted, tmp_path, verb):
-    more: dict[str, tuple[object, ...]] = {
+    more = {
         "score": (fitted / "new.csv", "-o", tmp_path / "s.csv"),
         "evaluate": (fitted / "new.csv",),
         "show": (),

@@ -1,17 +1,13 @@
 """``rareclass fit --method mibc``, its options, and the verbs on its model files."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import fit_in_vain
-from command_line import complaint, invoke, run
+from cli.conftest import facts_of, fit_in_vain
+from command_line import invoke, json_of, run
 from draws import quick
 from made_tables import purchases
-from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
@@ -32,7 +28,7 @@ def mibc(tmp_path_factory):
 
 def test_fit_says_what_it_chose_and_guarantees(mibc):
     said = (mibc / "said.txt").read_text()
-    metadata = facts_as_json(load_model(mibc / "model.rareclass").facts)
+    metadata = facts_of(mibc / "model.rareclass")
     assert "Covariance of the majority: full, " in said
     assert f"Cost C = {metadata['C']:.4g} (10^" in said
     assert "chosen by cross-validation" in said
@@ -56,8 +52,7 @@ def test_score_and_evaluate_take_its_models(mibc, tmp_path):
     threshold = load_model(model).threshold
     np.testing.assert_array_equal(scores["called_rare"].to_numpy() == 1, values > threshold)
     assert scores["percentile"].is_between(0, 100).all()
-    run("evaluate", model, new, "--json", tmp_path / "e.json")
-    written = json.loads((tmp_path / "e.json").read_text())
+    written = json_of("evaluate", model, new)
     assert written["measures"]["AUC"]["value"] == pytest.approx(auc)
 
 
@@ -69,7 +64,7 @@ def test_covariance_and_cost_are_taken(mibc, tmp_path, covariance):
     )  # fmt: skip
     assert "Cost C = 0.1 (10^-1), given" in result
     assert f"Covariance of the majority: {covariance}, " in result
-    assert facts_as_json(load_model(tmp_path / "m.rareclass").facts)["C"] == 0.1
+    assert facts_of(tmp_path / "m.rareclass")["C"] == 0.1
 
 
 def test_no_rare_row_may_be_wrong(tmp_path):
@@ -91,55 +86,6 @@ def test_no_rare_row_may_be_wrong(tmp_path):
     said = fit_in_vain(tmp_path / "around.csv", *words[2:], "--out", tmp_path / "n")
     assert "hull" in said
     assert "--cost auto" in said
-
-
-def wide(path: Path, n_rows: int = 600, n_features: int = 20_000) -> Path:
-    """Write short texts of many words, a few of which rare rows like."""
-    rng = np.random.default_rng(0)
-    lines = []
-    for row in range(n_rows):
-        rare = row % 25 == 0
-        words = set(rng.integers(50, n_features, 30).tolist())
-        words |= set(rng.integers(1, 12 if rare else 50, 6).tolist())
-        lines.append(f"{int(rare)} " + " ".join(f"{word}:1" for word in sorted(words)))
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-@pytest.mark.thorough
-def test_wide_svmlight(tmp_path):
-    path = wide(tmp_path / "t.svmlight")
-    model = tmp_path / "m.rareclass"
-    result = run("fit", path, "--method", "mibc", "--details", "--out", model)
-    assert "Covariance of the majority: diagonal, 19,999 columns, with" in result
-    run("score", model, path, "--out", tmp_path / "s.csv")
-    assert pl.read_csv(tmp_path / "s.csv").height == 600
-    run("evaluate", model, path, "--json", tmp_path / "e.json")
-    assert json.loads((tmp_path / "e.json").read_text())["measures"]["AUC"]["value"] > 0.95
-    # 20,000 columns squared, for each fold and some more, are tens of gigabytes.
-    said = complaint(
-        "fit", path, "--method", "mibc", "--covariance", "full", "--out", model, "--overwrite"
-    )
-    assert "--covariance full of 19,999 encoded columns takes 41" in said
-    assert "factor or diagonal" in said
-
-
-@pytest.fixture
-def on_disk(monkeypatch):
-    """Make every table a large one."""
-    monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", 1e12)
-
-
-@pytest.mark.usefixtures("on_disk")
-def test_a_table_on_disk(mibc, tmp_path):
-    words = ("--target", "fraud", "--method", "mibc", "--out", tmp_path / "m.rareclass")
-    result = run("fit", mibc / "train.csv", *words)
-    assert "read from disk in pieces" in result
-    one, other = (
-        load_model(mibc / "model.rareclass").estimator,
-        load_model(tmp_path / "m.rareclass").estimator,
-    )
-    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-7)
 
 
 @pytest.mark.thorough

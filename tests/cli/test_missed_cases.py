@@ -13,7 +13,7 @@ from rareclass.metrics import average_precision
 from rareclass.model.model_file import load_model
 
 
-def orders(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def orders(seed):
     """Purchases whose frauds stand apart; the same where every fourth lost its label."""
     rows = purchases(600, seed).with_columns(amount=pl.col("amount") + 60.0 * is_fraud())
     lost = is_fraud() & (is_fraud().cum_sum() % 4 == 0)
@@ -21,7 +21,7 @@ def orders(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     return rows, rows.with_columns(recorded)
 
 
-def is_fraud() -> pl.Expr:
+def is_fraud():
     return pl.col("fraud") == "yes"
 
 

@@ -30,7 +30,7 @@ def dated(tmp_path_factory):
     return path
 
 
-def text_of(page: str) -> str:
+def text_of(page):
     page = re.sub(r"<(style|script|svg).*?</\1>", " ", page, flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]+>", " ", page).replace("\u00a0", " ").split())
 
@@ -82,7 +82,6 @@ def test_no_cell_is_shown_unless_rows_are_asked_for(tmp_path, fitted):
 def test_the_command_of_the_page_sets_the_threshold(fitted, tmp_path):
     model, out = fitted / "model.rareclass", tmp_path / "other.rareclass"
     held = load_model(model).held_out
-    assert held is not None
     done = run("threshold", model, "--threshold", "0.125", "--out", out)
     changed = load_model(out)
     assert changed.threshold == 0.125

@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from cli.conftest import facts_of
 from command_line import QUICK, complaint, run
 from rareclass.decide.threshold_rule import ThresholdRule
-from rareclass.fit.method import EncodedRows, Terms
+from rareclass.fit.method import EncodedRows
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
@@ -60,7 +61,6 @@ def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(payments, words,
     done = run("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
     content = load_model(out)
     held_out = content.held_out
-    assert held_out is not None
     told = json.loads(numbers.read_text())
     assert told["thresholds"] == [content.threshold]
     assert told["held_out"] == facts_as_json(content.facts)["held_out"]
@@ -79,7 +79,6 @@ def test_costs_are_a_column(payments):
     done = run("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
     content = load_model(out)
     held_out = content.held_out
-    assert held_out is not None
     # The latest rows are held out: their amounts are known from the file.
     table = pl.read_csv(payments).tail(len(held_out.y))
     assert (table["fraud"] == "yes").to_numpy().tolist() == (held_out.y == 1).tolist()
@@ -108,7 +107,7 @@ def test_rows_of_a_group_are_held_out_together(payments):
     done = run(*words, "-o", out)
     assert "held out by customer" in done
     assert "customer (named by --groups)" in done
-    metadata = facts_as_json(load_model(out).facts)
+    metadata = facts_of(out)
     assert metadata["estimated_by"] == "cross-fitting by group"
     assert "customer" not in metadata["importances"]
     run(*words, "--keep", "customer", "--holdout", "0.25", "-o", out, "--overwrite")
@@ -129,7 +128,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(payments, learner, monke
     tried = []
     cv = EncodedRows.cv
 
-    def watched(rows: EncodedRows, terms: Terms) -> Any:
+    def watched(rows, terms):
         tried.append((rows, cv(rows, terms)))
         return tried[-1][1]
 
@@ -139,7 +138,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(payments, learner, monke
     done = run(*words, "--groups", "customer")
     assert "held-out rows" in done
     assert "held out by customer" in done
-    assert facts_as_json(load_model(out).facts)["estimated_by"] == "held-out groups"
+    assert facts_of(out)["estimated_by"] == "held-out groups"
     for rows, folds in tried:
         assert len(folds) == 3
         for train, test in folds:
@@ -207,7 +206,7 @@ def test_a_rule_that_no_row_can_judge_is_refused_before_anything_is_learned(
     table = pl.read_csv(payments).with_columns(customer_name=pl.lit("c"), b=-pl.col("b").abs())
     table.write_csv(payments)
 
-    def learn(*_: Any) -> None:
+    def learn(*_: Any):
         raise AssertionError("learned")
 
     monkeypatch.setattr("rareclass.fit.training._fit", learn)

@@ -49,7 +49,6 @@ def test_held_out_scores_are_as_of_the_saved_model(tmp_path, monkeypatch):
     words = ("fit", tmp_path / "train.csv", "-t", "fraud", "--method", "rankrc", "--lam", "0.1")
     run(*words, "-o", tmp_path / "m.rareclass", "--max-fpr", 0.1)
     content = open_model(tmp_path / "m.rareclass")
-    assert content.held_out is not None
     rest = content.held_out.y == 0
     run("score", tmp_path / "m.rareclass", tmp_path / "train.csv", "-o", tmp_path / "s.csv")
     scores = pl.read_csv(tmp_path / "s.csv")["score"].to_numpy()
@@ -123,7 +122,7 @@ def learned(request, tmp_path_factory):
     """A folder with rows.csv and a model of it, called as what made it."""
     how, folder = request.param, tmp_path_factory.mktemp("learned")
     ROWS.write_csv(folder / "rows.csv")
-    words: tuple[object, ...] = ("fit", folder / "rows.csv", "-t", "fraud", "-o", folder / how)
+    words = ("fit", folder / "rows.csv", "-t", "fraud", "-o", folder / how)
     if how == "stream":
         words = ("stream", folder / "rows.csv", "-t", "fraud", "--checkpoint", folder / how)
     else:
@@ -164,7 +163,7 @@ def test_the_nearest_cases_are_rare_rows_of_the_training_file(how, tmp_path, mon
     blank = ROWS[:n_more].with_columns(fraud=pl.lit(None, pl.String))
     train, model = pl.concat([blank, ROWS[3:4], ROWS]), tmp_path / "m.rareclass"
     train.write_csv(tmp_path / "train.csv")
-    options: tuple[object, ...] = QUICK
+    options = QUICK
     if how == "disk":
         monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", 1e12)
     elif how != "auto":
@@ -194,8 +193,6 @@ def test_many_rare_rows_are_thinned(tmp_path, monkeypatch):
     for name in ("one", "other"):
         run(*words, "--cost", 1, "-o", tmp_path / name)
     one, other = (open_model(tmp_path / name).cases for name in ("one", "other"))
-    assert one is not None
-    assert other is not None
     assert len(one.number) == 5
     assert one.number.tolist() == other.number.tolist()
     assert (ROWS["fraud"].to_numpy()[one.number - 1] == "yes").all()
@@ -208,7 +205,7 @@ def test_the_column_of_each_feature_is_the_one_that_moves_it(learned):
         return  # the model knows its columns
     columns = list(encoder.columns)
 
-    def encoded(rows: pl.DataFrame) -> np.ndarray:
+    def encoded(rows):
         text = pl.read_csv(rows.write_csv().encode(), infer_schema=False)
         return np.asarray(encoder.transform(read_as_trained(text, columns, 1)))
 

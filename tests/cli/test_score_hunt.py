@@ -1,7 +1,5 @@
 """New rows are scored in the order of a hunt's list."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -18,7 +16,7 @@ def not_drawn(monkeypatch):
     monkeypatch.setattr(files, "_draw", lambda folder, hunt: [])  # most of the time, and no matter
 
 
-def hunted(folder: Path, *more: object) -> tuple[Path, pl.DataFrame]:
+def hunted(folder, *more: object):
     """Rows to score, those of a hunt without their labels, and the list of the hunt."""
     table = payments()
     table.write_csv(folder / "data.csv")
@@ -28,7 +26,7 @@ def hunted(folder: Path, *more: object) -> tuple[Path, pl.DataFrame]:
     return folder / "new.csv", pl.read_csv(folder / "found" / "found.csv")
 
 
-def scored(folder: Path, *more: object) -> pl.DataFrame:
+def scored(folder, *more: object):
     out = folder / "s.parquet"
     words = ("score", folder / "found", folder / "new.csv", "-o", out, "--overwrite", *more)
     run(*words)

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import rareclass as package
-from command_line import invoke, run
+from command_line import invoke, json_of, run
 from faults import refusal
 from rareclass.compare.leaderboard import CompareSettings, compare_on, of_classes, read_compared
 from rareclass.decide.class_thresholds import called_class, class_weights
@@ -25,7 +24,7 @@ MEMBERS = ("--members", "extra trees,logistic regression", "--folds", "3")
 FAILURES = ("heat", "power", "wear")
 
 
-def machines(n: int = 400, seed: int = 0) -> pl.DataFrame:
+def machines(n=400, seed=0):
     """Machines that run, and three kinds of failure, each with a reading of its own."""
     rng = np.random.default_rng(seed)
     kind = np.full(n, "none", dtype=object)
@@ -81,7 +80,7 @@ def test_compare_measures_each_class_by_what_ranks_any(fitted):
     data = read_compared(open_table(fitted / "train.csv"), settings)
     board = compare_on(data, settings, progress=False, isolate=False)
     (found,) = board.of_classes.values()
-    assert list(found) == list(data.target.rare_class.several)  # type: ignore[union-attr]
+    assert list(found) == list(data.target.rare_class.several)
     # As many rows of each class, alike: each is found about as well as any, among fewer rows.
     assert min(found.values()) > 0.5
     assert board.to_dict()["average_precision_of_classes"] == board.of_classes
@@ -110,9 +109,7 @@ def test_scores_say_which_class_is_likely(fitted, tmp_path):
 
 
 def test_rows_are_counted_by_class_and_called_class(fitted, tmp_path):
-    out = tmp_path / "evaluated.json"
-    run("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
-    told = json.loads(out.read_text())
+    told = json_of("evaluate", fitted / "model.rareclass", fitted / "new.csv")
     counts = np.array(told["confusion"]["is_by_called"])
     assert counts.shape == (4, 4)
     assert counts.sum() == 400
@@ -228,7 +225,7 @@ def test_the_service_answers_with_the_class(fitted):
     assert (decision[called] == likely[called]).mean() > 0.8
 
 
-def calls(model: Path, out: Path, *more: str) -> pl.DataFrame:
+def calls(model, out, *more: str):
     """Scores of new.csv, by a model beside it or elsewhere."""
     new = out.parent / "new.csv"
     machines(seed=1).write_csv(new)
@@ -263,11 +260,9 @@ def test_classes_keep_in_step_with_the_threshold_of_any(fitted, tmp_path):
     for path in (fitted / "model.rareclass", strict):
         model = load_model(path)
         held_out = model.held_out
-        assert held_out is not None
-        assert held_out.classes is not None
         called = model.called_class(held_out.classes.probability) >= 0
         assert called.sum() == (held_out.scores > model.threshold).sum()
-        ratio = model.decision.class_thresholds  # type: ignore[union-attr]
+        ratio = model.decision.class_thresholds
         np.testing.assert_allclose(ratio, ratio[0], rtol=1e-12)  # as many rows of each
     threshold = load_model(strict).threshold
     found = calls(strict, tmp_path / "strict.csv")
@@ -309,18 +304,15 @@ def test_all_classes_share_a_budget(fitted, tmp_path):
     assert "Called any class:" in shown
     changed = load_model(out)
     held = changed.held_out
-    assert held is not None
-    assert held.classes is not None
-    in_a_class = called_class(held.classes.probability, changed.decision.class_thresholds)  # type: ignore[union-attr]
+    in_a_class = called_class(held.classes.probability, changed.decision.class_thresholds)
     above = float((held.scores > changed.threshold) @ np.ones(len(held.y)))
     assert above == (in_a_class >= 0).sum() > 0  # as many are called rare as are called a class
-    assert changed.facts.rule is not None
     assert (changed.facts.rule.rule, changed.facts.rule.alerts) == (
         "alerts <= 40 in 400 rows, of rows called a class",
         above,
     )
     counts = np.array(changed.rare_class.class_counts)
-    ratio = changed.decision.class_thresholds / counts**0.75  # type: ignore[union-attr]
+    ratio = changed.decision.class_thresholds / counts**0.75
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
     run("score", out, fitted / "new.csv", "-o", scores)
     called = pl.read_csv(scores)["called_class"]

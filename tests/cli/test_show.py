@@ -19,7 +19,6 @@ def test_a_model_file_is_shown_as_it_is(fitted, tmp_path):
     assert told["estimate"] == facts_as_json(content.facts)["held_out"]
     assert [column["name"] for column in told["columns"]] == purchases().columns[:-1]
     assert told["thresholds"] == [content.threshold]
-    assert content.held_out is not None
     assert told["held_out_scores"] == len(content.held_out.scores)
     assert abs(told["probabilities"]["prevalence"] - 0.1) < 0.01
     for part in (

@@ -32,7 +32,7 @@ def rows(tmp_path):
     return path
 
 
-def stream(source: object, folder: Path, *more: object) -> str:
+def stream(source, folder, *more: object):
     """Return what a stream that goes well says."""
     result = run(
         "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
@@ -41,7 +41,7 @@ def stream(source: object, folder: Path, *more: object) -> str:
     return result
 
 
-def refused(source: object, folder: Path, *more: object) -> str:
+def refused(source, folder, *more: object):
     """Return what a refused stream says."""
     target = [] if "--target" in more else ["--target", "fraud"]
     learner = [] if "--learner" in more else ["--learner", "oam"]
@@ -63,20 +63,6 @@ def test_reports_log_and_what_to_do_next(rows, tmp_path):
     assert "Continuing after row 600." in again
     assert "No new rows" in again
     assert "\x1b[" not in said + again
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_every_format_gives_the_same_model(tmp_path, suffix):
-    table, path = purchases(300), tmp_path / f"rows.{suffix}"
-    table.write_csv(tmp_path / "plain.csv")
-    {"csv": table.write_csv, "jsonl": table.write_ndjson, "parquet": table.write_parquet}[suffix](
-        path
-    )
-    stream(tmp_path / "plain.csv", tmp_path / "plain")
-    stream(path, tmp_path / "other")
-    logs = [read_log(tmp_path / name).select(["rows", "auc"]) for name in ("plain", "other")]
-    assert logs[0].equals(logs[1])
 
 
 @pytest.mark.sampled(0)
@@ -129,15 +115,6 @@ def test_json_lines_are_scored_too(rows, tmp_path):
     (tmp_path / "new.jsonl").write_text('{"amount": 1}\n[2]\n')
     said = complaint("evaluate", tmp_path / "run", tmp_path / "new.jsonl")
     assert "lacks columns 'items', 'country', 'member'" in said
-
-
-def test_a_bad_cell_in_a_scored_file_is_named(rows, tmp_path):
-    stream(rows, tmp_path / "run")
-    cells = purchases()["amount"].cast(pl.String).to_list()
-    cells[30] = "lots"
-    purchases().with_columns(amount=pl.Series(cells)).write_csv(tmp_path / "new.csv")
-    said = complaint("score", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "s.csv")
-    assert "Row 31: column 'amount': 'lots' is not a number" in said
 
 
 def test_wrong_names_are_met_with_the_nearest(rows, tmp_path):
@@ -197,12 +174,12 @@ def test_bad_rows_are_counted_kept_and_may_be_too_many(rows, tmp_path):
     assert checkpoints_in(tmp_path / "strict")
 
 
-def command(*words: object, **more: object) -> subprocess.Popen[str]:
+def command(*words: object, **more: object):
     code = "from rareclass.cli.main import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, words)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        **more,  # type: ignore[call-overload]
+        **more,
     )  # fmt: skip
 
 
@@ -230,7 +207,6 @@ def test_stopped_while_it_waits_for_rows(tmp_path, number):
     purchases(1200).write_csv(rows)  # so many that it begins without waiting for more
     words = ["stream", rows, "--target", "fraud", "--checkpoint", folder, "--follow"]
     process = command(*words, "--id", "order", "--learner", "oam", "--report-every", 1200)
-    assert process.stdout is not None
     assert "1,200 rows" in process.stdout.readline()
     time.sleep(0.2)
     process.send_signal(number)
@@ -298,14 +274,6 @@ def test_a_dumb_terminal_gets_lines(rows, tmp_path, monkeypatch):
     assert process.returncode == 0, shown
     assert "\x1b" not in shown
     assert "600 rows  60 rare  AUC" in shown
-
-
-def test_the_lock_goes_with_the_process(tmp_path):
-    with claimed(tmp_path / "run"):
-        (tmp_path / "run" / "checkpoint-x").touch()
-    assert (tmp_path / "run" / LOCK).exists()
-    with claimed(tmp_path / "run"):
-        pass
 
 
 def test_two_that_make_the_folder_at_the_same_time(tmp_path, monkeypatch):

@@ -1,8 +1,5 @@
 """Alerts and drift of ``rareclass stream`` as a user meets them."""
 
-from pathlib import Path
-from typing import Any
-
 import polars as pl
 
 from command_line import invoke, message
@@ -12,7 +9,7 @@ from rareclass.errors import ErrorKind
 from rareclass.stream.log import read_log
 
 
-def stream(source: Path, folder: Path, *more: object) -> Any:
+def stream(source, folder, *more: object):
     return invoke(
         "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
         "--id", "order", *(() if "--report-every" in more else ("--report-every", 500)), *more,

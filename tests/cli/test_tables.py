@@ -4,7 +4,6 @@ import gzip
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -18,12 +17,12 @@ from rareclass.errors import ErrorKind
 COMMAND = "from rareclass.cli.main import main; main()"
 
 
-def in_a_process(*words: object, code: str = COMMAND) -> subprocess.CompletedProcess[str]:
+def in_a_process(*words: object, code=COMMAND):
     command = [sys.executable, "-c", code, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
-def long_table(n_rows: int = 6000) -> str:
+def long_table(n_rows=6000):
     rng = np.random.default_rng(0)
     lines = [",".join(f"{cell:.5f}" for cell in row) for row in rng.normal(size=(n_rows, 6))]
     rare = rng.random(n_rows) < 0.03
@@ -168,7 +167,7 @@ def test_every_verb_reads_every_format(tmp_path, fitted, kind):
     )  # fmt: skip
 
 
-def rows_scored(fitted: Path, path: Path, folder: Path) -> list[float]:
+def rows_scored(fitted, path, folder):
     out = folder / "scores.csv"
     run("score", fitted / "model.rareclass", path, "-o", out, "--overwrite")
     return pl.read_csv(out)["score"].to_list()

@@ -22,7 +22,6 @@ def test_by_the_rows_held_out_when_it_was_fitted(fitted, tmp_path):
     words = ("--max-fpr", "0.05", "--out", out, "--json", numbers)
     done = run("threshold", fitted / "model.rareclass", *words)
     before, after = load_model(fitted / "model.rareclass"), load_model(out)
-    assert before.held_out is not None
     chosen = ThresholdRule.max_fpr(0.05).choose(*before.held_out[:3])
     assert after.threshold == chosen.threshold
     assert facts_as_json(after.facts)["rule"]["guaranteed"] is False

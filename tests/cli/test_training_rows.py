@@ -1,7 +1,6 @@
 """Rows that a model was trained on are told from new ones, where it is measured."""
 
 import warnings
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -15,13 +14,13 @@ from rareclass.model.model_file import load_model
 TRAINED, SAID = 240, "seems to hold the rows that the model was trained on"
 
 
-def is_noticed(model: Path, table: pl.DataFrame, folder: Path) -> bool:
+def is_noticed(model, table, folder):
     """Say whether measuring on these rows warns of training."""
     table.write_parquet(folder / "rows.parquet")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         evaluate_file(load_model(model / "model.rareclass"), folder / "rows.parquet")
-    kinds = [found.kind for each in caught if (found := finding_of(each.message)) is not None]  # type: ignore[arg-type]
+    kinds = [found.kind for each in caught if (found := finding_of(each.message)) is not None]
     return FindingKind.TRAINING_ROWS in kinds
 
 

@@ -1,21 +1,17 @@
 """What the verbs do with good input."""
 
-import bz2
-import datetime as dt
 import gzip
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import learned
-from command_line import QUICK, invoke, run
+from cli.conftest import facts_of, learned
+from command_line import invoke, run
 from made_tables import purchases
 from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME, PaymentSettings
-from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
@@ -37,7 +33,7 @@ def test_fit_says_what_it_understood_and_saves(fitted):
 
 
 def test_model_file_holds_the_record_of_the_training(fitted):
-    metadata = facts_as_json(load_model(fitted / "model.rareclass").facts)
+    metadata = facts_of(fitted / "model.rareclass")
     assert metadata["target"] == "fraud"
     assert metadata["rare_label"] == "yes"
     assert metadata["label_counts"] == {"no": 216, "yes": 24}
@@ -83,29 +79,6 @@ def test_scores_do_not_depend_on_format_column_order_or_extra_columns(fitted, tm
     )
 
 
-@pytest.mark.sampled(0)
-def test_types_of_parquet_and_words_of_csv_read_alike(tmp_path):
-    start = dt.datetime(2024, 1, 1, 8, 30)
-    table = purchases().with_columns(
-        at=pl.Series([start + dt.timedelta(hours=7 * k % 97) for k in range(240)]),
-        on=pl.Series([start.date() + dt.timedelta(days=k % 31) for k in range(240)]),
-    )
-    table.write_parquet(tmp_path / "t.parquet")
-    table.write_csv(tmp_path / "t.csv")
-    written_by_others = (tmp_path / "t.csv").read_text().replace("true", "True")
-    (tmp_path / "t2.csv").write_text(written_by_others)
-    scores = []
-    for source, new in (("t.parquet", "t2.csv"), ("t2.csv", "t.parquet"), ("t.csv", "t2.csv")):
-        model, out = tmp_path / "m.rareclass", tmp_path / "s.parquet"
-        words = ("-t", "fraud", *QUICK, "-o", model, "--overwrite")
-        run("fit", tmp_path / source, *words)
-        result = run("score", model, tmp_path / new, "-o", out, "--overwrite")
-        assert "not seen" not in result
-        scores.append(pl.read_parquet(out)["score"].to_numpy())
-    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(scores[2], scores[0], rtol=1e-6, atol=1e-12)
-
-
 def test_evaluate_prints_and_writes_the_same_numbers(fitted, tmp_path):
     out = tmp_path / "numbers.json"
     result = run("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
@@ -115,24 +88,6 @@ def test_evaluate_prints_and_writes_the_same_numbers(fitted, tmp_path):
     assert counts["true_rare"] + counts["missed_rare"] == 24
     assert counts["false_rare"] + counts["true_rest"] == 216
     assert "Precision" in result
-
-
-@pytest.mark.parametrize(
-    "separator", [";", "\t", *(pytest.param(one, marks=pytest.mark.thorough) for one in (",", "|"))]
-)
-@pytest.mark.sampled(1)
-def test_any_separator_and_compression(tmp_path, table, separator):
-    text = table.write_csv(separator=separator).encode()
-    for name, content in (
-        ("t.csv.gz", gzip.compress(text)),
-        ("t.csv.bz2", bz2.compress(text)),
-        ("t.txt", text),
-    ):
-        path = tmp_path / name
-        path.write_bytes(content)
-        words = ("-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass", "--overwrite")
-        result = run("fit", path, *words)
-        assert "240 rows, 4 of 5 columns used" in result
 
 
 def test_svmlight_stays_sparse_and_scores(tmp_path):
@@ -163,7 +118,7 @@ def test_svmlight_stays_sparse_and_scores(tmp_path):
 def test_copies_become_weights_or_count_once(tmp_path, table, words, said, are_counted):
     shown = learned(tmp_path, pl.concat([table, table]), "--drop", "order", *words)
     assert f"240 duplicate rows were merged ({said})" in shown
-    facts = facts_as_json(load_model(tmp_path / "m.rareclass").facts)
+    facts = facts_of(tmp_path / "m.rareclass")
     assert facts["copies_count"] is are_counted
     assert facts["n_rare"] == 48
 
@@ -198,7 +153,7 @@ def test_single_rare_row_works_with_a_warning(tmp_path):
     assert "nothing can be held out" in shown
     assert "nan" not in shown
     assert "intervals" in shown
-    assert facts_as_json(load_model(tmp_path / "m.rareclass").facts)["held_out"] is None
+    assert facts_of(tmp_path / "m.rareclass")["held_out"] is None
 
 
 def test_two_rare_rows_give_an_estimate_called_rough(tmp_path):
@@ -210,7 +165,7 @@ def test_positive_picks_one_of_many_labels(tmp_path):
     table = purchases().with_columns(grade=pl.int_range(pl.len()) % 10 % 4)
     learned(tmp_path, table, "-t", "grade", "--positive", "3.0")
     model = tmp_path / "m.rareclass"
-    assert facts_as_json(load_model(model).facts)["rare_label"] == "3"
+    assert facts_of(model)["rare_label"] == "3"
     run("evaluate", model, tmp_path / "t.csv")
 
 
@@ -227,15 +182,6 @@ def test_same_seed_same_scores(fitted, tmp_path):
     )  # fmt: skip
     first, second = load_model(fitted / "model.rareclass"), load_model(again)
     np.testing.assert_array_equal(first.estimator.dual_coef_, second.estimator.dual_coef_)
-
-
-def test_many_columns_are_summed_up(tmp_path):
-    generator = np.random.default_rng(0)
-    wide = pl.DataFrame(generator.normal(size=(100, 60)), schema=[f"x{k}" for k in range(60)])
-    path = tmp_path / "wide.parquet"
-    wide.with_columns(y=pl.int_range(100) % 10 == 0).write_parquet(path)
-    result = invoke("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "m.rareclass")
-    assert "52 more" in result.stdout
 
 
 def test_demo_runs_all_of_it(tmp_path, monkeypatch):
@@ -257,7 +203,7 @@ def test_demo_runs_all_of_it(tmp_path, monkeypatch):
     assert "<title>" in (folder / REPORT_NAME).read_text()
 
 
-def with_decimal_commas(table: pl.DataFrame, path: Path, separator: str) -> Path:
+def with_decimal_commas(table, path, separator):
     amounts = pl.col("amount").cast(pl.String).str.replace(".", ",", literal=True)
     table.with_columns(amounts).write_csv(path, separator=separator)
     return path
@@ -289,13 +235,3 @@ def test_keep_learns_from_what_looks_like_an_identifier(tmp_path, table):
     assert kinds["day"] == "number"
     assert kinds["order"] == "high-cardinality category"
     run("score", model, tmp_path / "t.csv", "--out", tmp_path / "s.csv")
-
-
-@pytest.mark.thorough
-def test_svmlight_without_a_suffix(tmp_path):
-    lines = [f"{int(k % 10 == 3)} 1:{k % 7} 4:{k % 10 == 3:d}.5\n" for k in range(200)]
-    for name in ("a9a", "a9a.tr"):
-        path, model = tmp_path / name, tmp_path / "m.rareclass"
-        path.write_text("# from somewhere\n" + "".join(lines))
-        run("fit", path, "--out", model, "--overwrite")
-        assert facts_as_json(load_model(model).facts)["format"] == "svmlight"

@@ -96,7 +96,7 @@ def _read(read: Callable[[], list[Any]]) -> Any:
 def column_of_file(cells: list[Any], write: Callable[..., Path], folder: Path) -> Column:
     """Kind of a column as `rareclass fit` finds it."""
     file = open_table(write(cells, folder))
-    return read_training_table(file, "n").columns[0]  # type: ignore[arg-type]
+    return read_training_table(file, "n").columns[0]
 
 
 def column_of_frame(cells: list[Any], make: Callable[[list[Any]], Any]) -> Column:

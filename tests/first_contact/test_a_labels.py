@@ -1,8 +1,6 @@
 """Two labels of any type, in any container: the same rows are rare, and come back as they were."""
 
-from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,13 +29,13 @@ MODELS = [
 ]
 
 
-def objects(rare: Any, rest: Any) -> np.ndarray:
+def objects(rare, rest):
     labels = np.empty(N, object)
     labels[:] = [rare if each else rest for each in RARE]
     return labels
 
 
-LABELS: dict[str, tuple[Callable[[], Any], Any]] = {
+LABELS = {
     "truth values as objects": (lambda: pd.Series(RARE).astype(object), True),
     "truth values of NumPy as objects": (lambda: objects(np.True_, np.False_), True),
     "floats as objects": (lambda: objects(1.0, 0.0), 1.0),

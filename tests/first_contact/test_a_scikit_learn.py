@@ -4,8 +4,6 @@ Each either gives what it gives of scikit-learn's own classifiers, or refuses as
 """
 
 import warnings
-from collections.abc import Callable
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -58,28 +56,28 @@ MORE_CLASSIFIERS = [each for each in MORE_ESTIMATORS if is_classifier(each)]
 OFTEN = ("MIBCCV", "OnlineLogistic", "CalibratedRanker", "RareClassifier", "StochasticRankRC")
 
 
-def table(kind: str) -> Any:
+def table(kind):
     """The rows as an array, a pandas or a polars table."""
     columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
     return {"array": X, "pandas": pd.DataFrame(columns), "polars": pl.DataFrame(columns)}[kind]
 
 
-def has(model: Any, response: str) -> bool:
+def has(model, response):
     return hasattr(clone(model).fit(X, Y), response)
 
 
-def calibration(model: Any, rows: Any) -> None:
+def calibration(model, rows):
     found = CalibratedClassifierCV(model, cv=2).fit(rows, Y).predict_proba(rows)
     assert found.shape == (N, 2)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
 
 
-def stacking(model: Any, rows: Any) -> None:
+def stacking(model, rows):
     stack = StackingClassifier([("one", model)], LogisticRegression(), cv=2)
     assert stack.fit(rows, Y).predict(rows).shape == (N,)
 
 
-def voting(model: Any, rows: Any) -> None:
+def voting(model, rows):
     others = [("one", model), ("two", LogisticRegression())]
     assert VotingClassifier(others).fit(rows, Y).predict(rows).shape == (N,)
     if has(model, "predict_proba"):
@@ -87,12 +85,12 @@ def voting(model: Any, rows: Any) -> None:
         assert soft.predict_proba(rows).shape == (N, 2)
 
 
-def bagging(model: Any, rows: Any) -> None:
+def bagging(model, rows):
     bag = BaggingClassifier(model, 2, random_state=0).fit(rows, Y)
     assert bag.predict(rows).shape == (N,)
 
 
-def fixed_threshold(model: Any, rows: Any) -> None:
+def fixed_threshold(model, rows):
     for response in RESPONSES[:2]:
         if has(model, response):
             fixed = FixedThresholdClassifier(model, threshold=0.2, response_method=response)
@@ -102,17 +100,17 @@ def fixed_threshold(model: Any, rows: Any) -> None:
             np.testing.assert_array_equal(found, (scores >= 0.2).astype(int))
 
 
-def tuned_threshold(model: Any, rows: Any) -> None:
+def tuned_threshold(model, rows):
     tuned = TunedThresholdClassifierCV(model, scoring="f1", cv=2).fit(rows, Y)
     assert tuned.predict(rows).shape == (N,)
 
 
-def many_outputs(model: Any, rows: Any) -> None:
+def many_outputs(model, rows):
     found = MultiOutputClassifier(model).fit(rows, np.column_stack([Y, Y[::-1]])).predict(rows)
     assert found.shape == (N, 2)
 
 
-def importances(model: Any, rows: Any) -> None:
+def importances(model, rows):
     fitted = clone(model).fit(rows, Y)
     if isinstance(rows, pl.DataFrame):
         return  # permutation_importance itself takes no polars tables
@@ -120,7 +118,7 @@ def importances(model: Any, rows: Any) -> None:
     assert found.importances_mean.shape == (3,)
 
 
-def dependence(model: Any, rows: Any) -> None:
+def dependence(model, rows):
     if isinstance(rows, pl.DataFrame):
         return  # neither does partial_dependence
     fitted = clone(model).fit(rows, Y)
@@ -129,19 +127,19 @@ def dependence(model: Any, rows: Any) -> None:
     PartialDependenceDisplay.from_estimator(fitted, rows, [0, 1], grid_resolution=4)
 
 
-def curves_of_learning(model: Any, rows: Any) -> None:
+def curves_of_learning(model, rows):
     _, _, scores = learning_curve(model, rows, Y, cv=2, train_sizes=[0.5, 1.0], scoring="roc_auc")
     assert np.isfinite(scores).all()
 
 
-def predicted_in_turn(model: Any, rows: Any) -> None:
+def predicted_in_turn(model, rows):
     for response in RESPONSES:
         if has(model, response):
             found = cross_val_predict(model, rows, Y, cv=2, method=response)
             assert found.shape == ((N, 2) if response == "predict_proba" else (N,))
 
 
-def displays(model: Any, rows: Any) -> None:
+def displays(model, rows):
     fitted = clone(model).fit(rows, Y)
     for display in (RocCurveDisplay, PrecisionRecallDisplay, DetCurveDisplay):
         display.from_estimator(fitted, rows, Y)
@@ -153,17 +151,17 @@ def displays(model: Any, rows: Any) -> None:
         DecisionBoundaryDisplay.from_estimator(plane, rows[:, :2], grid_resolution=5)
 
 
-def display_of_learning(model: Any, rows: Any) -> None:
+def display_of_learning(model, rows):
     LearningCurveDisplay.from_estimator(model, rows, Y, cv=2, train_sizes=[0.5, 1.0])
 
 
-def search(model: Any, rows: Any) -> None:
+def search(model, rows):
     found = GridSearchCV(model, {}, scoring="average_precision", cv=2).fit(rows, Y)
     assert found.predict(rows).shape == (N,)
     assert 0.0 < found.best_score_ <= 1.0
 
 
-def weights_by_routing(model: Any, rows: Any) -> None:
+def weights_by_routing(model, rows):
     with sklearn.config_context(enable_metadata_routing=True):
         if not hasattr(model, "set_fit_request"):
             return
@@ -174,7 +172,7 @@ def weights_by_routing(model: Any, rows: Any) -> None:
         assert np.isfinite(found["test_score"]).all()
 
 
-WAYS: list[Callable[[Any, Any], None]] = [
+WAYS = [
     calibration,
     stacking,
     voting,

@@ -1,8 +1,6 @@
 """Numbers are read whatever holds them: the same scores from every container of the same values."""
 
-from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,11 +28,11 @@ MODELS = [
 ]
 
 
-def decimals(name: str) -> list[Decimal]:
+def decimals(name):
     return [Decimal(f"{value:.3f}") for value in PLAIN[name]]
 
 
-CONTAINERS: dict[str, Callable[[], Any]] = {
+CONTAINERS = {
     "nullable floats": lambda: PLAIN.astype("Float64"),
     "floats of Arrow": lambda: PLAIN.astype("double[pyarrow]"),
     "decimals of Arrow": lambda: pd.DataFrame(

@@ -1,8 +1,6 @@
 """One reader of dates: every spelling of a moment, by the clock that people live by."""
 
 import datetime as dt
-from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -73,7 +71,7 @@ NO_DATES = [
 ]
 # Columns in some format: their cells, what the first is, and how the day is written.
 MORNING, AFTERNOON, DAY = At(2024, 1, 15, 10, 30), At(2024, 1, 15, 15, 4), At(2024, 1, 15)
-WRITTEN: dict[str, tuple[list[str], dt.datetime, str]] = {
+WRITTEN = {
     "day first": (["15/01/2024", "01/02/2024"], DAY, "%d/%m/%Y"),
     "month first": (["01/15/2024", "02/01/2024"], DAY, "%m/%d/%Y"),
     "two digits": (["15/01/24", "01/02/24"], DAY, "%d/%m/%y"),
@@ -117,18 +115,18 @@ WRITTEN: dict[str, tuple[list[str], dt.datetime, str]] = {
 }
 
 
-def same(found: dict[str, Any], cells: list[Any]) -> dict[str, Any]:
+def same(found, cells):
     """The readings that all containers are to have."""
     return {container: cells for container in found}
 
 
-def profile_of(cells: list[str]) -> CellProfile:
+def profile_of(cells):
     profile = CellProfile()
     profile.add(pl.Series("x", cells), 1)
     return profile
 
 
-def kinds_of_notes(cells: list[str]) -> list[FindingKind]:
+def kinds_of_notes(cells):
     profile = profile_of(cells)
     return [note.kind for note in notes_of_text("x", profile, reading_of_text(profile))]
 
@@ -272,12 +270,12 @@ BERLIN = [each.replace(tzinfo=ZoneInfo("Europe/Berlin")) for each in LOCAL]
 HOURS = [each.hour for each in LOCAL]
 
 
-def zoned_tables(folder: Path) -> dict[str, Any]:
+def zoned_tables(folder):
     """The times with their zone, as people have them."""
     noise = np.random.default_rng(0).normal(size=N)
     frame = pd.DataFrame({"x": pd.DatetimeIndex(BERLIN), "n": noise})
     arrow = pa.table({"x": pa.array(BERLIN, pa.timestamp("us", "Europe/Berlin")), "n": noise})
-    tables: dict[str, Any] = {
+    tables = {
         "pandas": frame,
         "pandas objects": frame.assign(x=pd.Series(BERLIN, dtype=object)),
         "polars": pl.DataFrame(arrow),

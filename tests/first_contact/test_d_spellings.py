@@ -4,7 +4,6 @@ import datetime as dt
 import json
 from collections.abc import Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +34,6 @@ from rareclass.errors import ErrorKind
 from rareclass.findings import FindingKind, finding_of
 from rareclass.tables.batch import Batch
 from rareclass.tables.cells import written_numbers
-from rareclass.tables.columns import Column
 from rareclass.tables.reading import read_cells
 from rareclass.tables.text_columns import CellProfile, notes_of_text, reading_of_text
 
@@ -90,16 +88,16 @@ TYPED = {
 }
 
 
-def repeated(cells: Sequence[Any]) -> list[Any]:
+def repeated(cells):
     return (list(cells) * N)[:N]
 
 
-def of_one_type(cells: Sequence[Any]) -> list[list[Any]]:
+def of_one_type(cells):
     kinds = dict.fromkeys(map(type, cells))
     return [[cell for cell in cells if type(cell) is kind] for kind in kinds]
 
 
-def checked(value: Value, column: Column, read: Any) -> None:
+def checked(value, column, read):
     """Whatever holds a cell, it is read as the cell of training, or refused by all."""
     first, other = value.training[:2]
     for name, found in read([first]).items():
@@ -191,7 +189,7 @@ def test_what_is_no_number_stays_words(cells):
     assert column_of_frame(repeated(cells), FRAMES["polars"]).reads_as == "string"
 
 
-def noted(cells: list[str]) -> list[tuple[FindingKind, str]]:
+def noted(cells):
     profile = CellProfile()
     profile.add(pl.Series("x", cells), 1)
     return [(n.kind, n.words) for n in notes_of_text("x", profile, reading_of_text(profile))]
@@ -212,7 +210,7 @@ def test_numbers_with_a_unit_are_noted():
     assert FindingKind.NUMBER_FORMAT in [getattr(finding_of(w.message), "kind", "") for w in told]
 
 
-def ids_of(path: Path, folder: Path, *words: str) -> list[str]:
+def ids_of(path, folder, *words: str):
     """Fit on a file, score it, and read the ids that the scores carry."""
     members = ("--members", "logistic regression", "--folds", "2", "--holdout", "0")
     model, out = folder / "m.rareclass", folder / "s.csv"
@@ -279,10 +277,10 @@ def test_a_frame_of_pandas_with_an_empty_cell_has_the_categories_of_one_without(
     assert floats.column("x").words().tolist() == ["3", None]
 
 
-def stream_words(training: list[Any], new: list[Any]) -> list[Any]:
+def stream_words(training, new):
     """Cells of later rows as a stream reads them, in the column that the first rows had."""
 
-    def batch(cells: list[Any]) -> Batch:
+    def batch(cells):
         n = len(cells)
         columns = {"x": np.array([*cells, None], object)[:-1], "y": np.array(["0"] * n, object)}
         return Batch(columns, np.arange(1, n + 1), "a.jsonl", [], n, {})

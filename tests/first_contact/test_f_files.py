@@ -2,8 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,15 +27,15 @@ from rareclass.tables.table_file import open_table
 Cells = dict[str, list[Any]]
 
 
-def of_file(path: Path) -> Cells:
+def of_file(path):
     """A table as fit and score read it."""
-    file: Any = open_table(path)
+    file = open_table(path)
     return pl.concat(file.batches()).to_dict(as_series=False)
 
 
-def of_stream(path: Path, at_once: int = 3) -> Cells:
+def of_stream(path, at_once=3):
     """The same as a stream reads it, opened again at each batch."""
-    found: Cells = {}
+    found = {}
     position = None
     while True:
         source = open_source(path, position)
@@ -79,7 +77,6 @@ def test_a_fault_below_the_first_line_of_excel_has_its_line(tmp_path):
     path.write_text("sep=;\na;b\n1;x\n2;y;z\n")
     source = open_source(path)
     batch = source.read(9)
-    assert batch is not None
     assert batch.lines.tolist() == [3]
     assert [row.line for row in batch.rejected] == [4]
     path.write_text("sep=;\n")
@@ -87,19 +84,19 @@ def test_a_fault_below_the_first_line_of_excel_has_its_line(tmp_path):
         open_table(path)
 
 
-def write_csv(path: Path, cells: Cells) -> None:
+def write_csv(path, cells):
     pl.DataFrame(cells).write_csv(path)
 
 
-def write_jsonl(path: Path, cells: Cells) -> None:
+def write_jsonl(path, cells):
     pl.DataFrame(cells).write_ndjson(path)
 
 
-def write_parquet(path: Path, cells: Cells) -> None:
+def write_parquet(path, cells):
     pq.write_table(pa.table(cells), path)
 
 
-WRITERS: dict[str, Callable[[Path, Cells], None]] = {
+WRITERS = {
     "csv": write_csv,
     "jsonl": write_jsonl,
     "parquet": write_parquet,
@@ -116,7 +113,7 @@ KEYS = {
 }
 
 
-def made(folder: Path, suffix: str) -> Path:
+def made(folder, suffix):
     """A table whose folders hold two columns of it, in the order of their names."""
     for k, name in enumerate(FOLDERS):
         place = folder / name
@@ -125,7 +122,7 @@ def made(folder: Path, suffix: str) -> Path:
     return folder
 
 
-def in_order(cells: Cells) -> list[tuple[Any, ...]]:
+def in_order(cells):
     rows = zip(*(cells[name] for name in ("n", "shop", "day", "y")), strict=True)
     return sorted((int(n), *rest) for n, *rest in rows)
 
@@ -139,7 +136,7 @@ WANTED = sorted(
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_names_of_folders_are_columns(tmp_path, suffix):
     folder = made(tmp_path / "t", suffix)
-    file: Any = open_table(folder)
+    file = open_table(folder)
     assert file.columns == ["n", "y", "shop", "day"]
     assert in_order(of_file(folder)) == WANTED
     for at_once in (1, 3, 100):
@@ -228,7 +225,7 @@ def test_a_fit_learns_from_the_days_of_folders(tmp_path, monkeypatch):
     assert pl.read_csv(out)["day"].n_unique() == 4
 
 
-def lines_of(*rows: dict[str, Any]) -> str:
+def lines_of(*rows: dict[str, Any]):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
@@ -249,13 +246,12 @@ def test_a_key_that_comes_too_late_is_named(tmp_path):
     path = tmp_path / "t.jsonl"
     rows = [{"a": k} for k in range(NAMING_ROWS - 1)]
     path.write_text(lines_of(*rows, {"a": 1, "b": 2}, {"a": 3, "late": 4}))
-    file: Any = open_table(path)
+    file = open_table(path)
     assert file.columns == ["a", "b"]
     with refused(ErrorKind.DAMAGED_FILE, says="late"):
         list(file.batches())
     source = open_source(path)
     batch = source.read(2 * NAMING_ROWS)
-    assert batch is not None
     assert (batch.n_rows, [row.line for row in batch.rejected]) == (NAMING_ROWS, [NAMING_ROWS + 1])
 
 
@@ -263,7 +259,7 @@ def test_a_fit_takes_json_lines_whose_first_row_lacks_the_target(tmp_path):
     path = tmp_path / "t.jsonl"
     rows = [{"n": k * k % 17} | ({"y": k % 5 == 0} if k else {}) for k in range(60)]
     path.write_text(lines_of(*rows))
-    file: Any = open_table(path)
+    file = open_table(path)
     assert len(read_training_table(file, "y").labels) == 59
 
 

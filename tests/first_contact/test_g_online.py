@@ -3,8 +3,6 @@
 import csv
 import json
 import pickle
-from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
@@ -64,14 +62,14 @@ def test_a_mixture_scores_as_its_own_class_does(model):
 # -- arrays that cannot be written to ------------------------------------------------------------
 
 
-def memory_mapped(model: Any, folder: Path) -> Any:
+def memory_mapped(model, folder):
     joblib.dump(model, folder / "model")
     return joblib.load(folder / "model", mmap_mode="r")
 
 
-def with_foreign_buffers(model: Any, folder: Path) -> Any:
+def with_foreign_buffers(model, folder):
     """Return the model as it comes to a process of Dask: arrays over bytes."""
-    buffers: list[pickle.PickleBuffer] = []
+    buffers = []
     content = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
     return pickle.loads(content, buffers=[bytes(each.raw()) for each in buffers])
 
@@ -111,7 +109,7 @@ def test_every_way_to_go_on_from_read_only_state(model, tmp_path):
         )
 
 
-def learned_by_worker(model: Any) -> np.ndarray:
+def learned_by_worker(model):
     return model.partial_fit(X, Y).score_samples(X)
 
 
@@ -131,17 +129,15 @@ HEAD = ["id", "amount", "fraud"]
 Record = tuple[str, str, str]
 
 
-def row(k: int, label: str = "") -> Record:
+def row(k, label=""):
     return f"r{k}", f"{(k * 37 % 100) / 10 + 5 * (k % 9 == 4):.1f}", label
 
 
-def label_of(k: int) -> str:
+def label_of(k):
     return str(int(k % 9 == 4))
 
 
-def learned(
-    folder: Path, records: list[Record], hold: int = 100, every: int = 500
-) -> dict[str, Any]:
+def learned(folder, records, hold=100, every=500):
     """Return what a stream of records came to; the folder goes on where there is one."""
     folder.mkdir(exist_ok=True)
     source = folder / "rows.csv"
@@ -157,7 +153,6 @@ def learned(
         report = loop.report()
         loop.close()
     loaded = load_newest(folder / "run")
-    assert loaded is not None
     rejected = (folder / "run" / "rejected.jsonl").read_text().splitlines()
     counters = loaded.state.counters
     return {

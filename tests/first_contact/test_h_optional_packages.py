@@ -2,8 +2,6 @@
 
 import importlib
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,17 +25,17 @@ Y = np.arange(40) % 5 == 0
 @pytest.fixture
 def without():
     """Hide packages, and forget the modules of this package that imported them."""
-    before: dict[str, Any] = {}
-    forgotten: list[str] = []
+    before = {}
+    forgotten = []
 
-    def hide(package: str, forget: tuple[str, ...] = ()) -> None:
+    def hide(package, forget=()):
         forgotten.extend(forget)
         ours = [name for name in sys.modules if name.startswith(forget or "-")]
         before.update({name: sys.modules.pop(name) for name in ours})
         parts = [name for name in sys.modules if name.startswith(f"{package}.")]
         for name in (package, *parts):
             before[name] = sys.modules.get(name)
-            sys.modules[name] = None  # type: ignore[assignment]
+            sys.modules[name] = None
 
     yield hide
     for name in [name for name in sys.modules if name.startswith(tuple(forgotten) or "-")]:
@@ -53,13 +51,13 @@ def without():
             setattr(sys.modules[package], own, module)
 
 
-def dask_array() -> Any:
+def dask_array():
     import dask.array
 
     return dask.array.from_array(X, chunks=(20, 2))
 
 
-def dask_frame() -> Any:
+def dask_frame():
     import dask.dataframe
     import pandas as pd
 
@@ -67,7 +65,7 @@ def dask_frame() -> Any:
 
 
 # A use, the packages that it needs, modules of ours that import them, and what is to be installed.
-USES: dict[str, tuple[Callable[[], Any], str, tuple[str, ...], str]] = {
+USES = {
     "rows of Dask": (
         lambda: rows.from_dask(dask_array(), target=Y), "distributed", (), "rareclass[dask]",
     ),
@@ -149,7 +147,7 @@ SHOWN = {
 }
 
 
-def c2_that_are_tried() -> list[float]:
+def c2_that_are_tried():
     """The values of C2 that the balls of a hunt are tried with where none is given."""
     tried = (
         RACHCV(n_balls=1, cv=2)

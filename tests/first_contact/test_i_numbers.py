@@ -1,16 +1,13 @@
 """Numbers that a user reads: probabilities at the stated base rate, names of columns, members."""
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
 
 import rareclass
-from command_line import run, told
+from command_line import json_of, run
 from faults import refused
-from rareclass import RankRC
 from rareclass.cli.screen import print_leaderboard
 from rareclass.decide import at_prevalence, balanced_accuracy_threshold
 from rareclass.decide.calibration.calibration import weights_at_prevalence
@@ -18,7 +15,6 @@ from rareclass.decide.chosen_threshold import precision_at
 from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.ensemble.members.machines import LogisticOnQuantiles
 from rareclass.errors import ErrorKind
-from rareclass.explain import Explanation, explain, nearest_cases
 from rareclass.metrics import average_precision
 from rareclass.metrics.intervals import Interval
 from rareclass.model.evaluate import probability_quality
@@ -29,7 +25,7 @@ STATED = 0.007
 QUICK = ("--method", "mibc", "--cost", "1", "--no-baseline")
 
 
-def payments(n: int, share: float, seed: int) -> pl.DataFrame:
+def payments(n, share, seed):
     random = np.random.default_rng(seed)
     rare = random.random(n) < share
     a, b = random.normal(size=n) + 2.0 * rare, random.normal(size=n) + rare
@@ -54,7 +50,6 @@ def folder(tmp_path_factory):
 def test_every_way_to_a_probability_has_the_stated_base_rate(folder):
     new = folder / "new.csv"
     plain, stated = (rareclass.load(folder / f"{name}.m") for name in ("plain", "stated"))
-    assert plain.rare_calibration is not None
     trained = plain.rare_calibration.trained_prevalence
     as_trained = plain.predict_proba(new)[:, 1]
     right = at_prevalence(as_trained, trained=trained, prevalence=STATED)
@@ -70,11 +65,13 @@ def test_every_way_to_a_probability_has_the_stated_base_rate(folder):
     np.testing.assert_allclose(pl.read_csv(folder / "s.csv")["probability"], right, rtol=1e-9)
     served = score_columns(stated, stated.score_samples(new))  # what the server answers with
     np.testing.assert_allclose(served[1], right, rtol=1e-9)
-    quality = told("evaluate", folder / "stated.m", new)["probabilities"]
+    quality = json_of("evaluate", folder / "stated.m", new)["probabilities"]
     assert quality["mean"] == pytest.approx(right.mean())
     assert quality["prevalence"] == pytest.approx(STATED)
     assert quality["log_loss"] < quality["log_loss_of_share"]
-    assert told("show", folder / "stated.m")["probabilities"]["prevalence"] == pytest.approx(STATED)
+    assert json_of("show", folder / "stated.m")["probabilities"]["prevalence"] == pytest.approx(
+        STATED
+    )
 
 
 def test_the_loaded_model_takes_a_base_rate_as_an_estimator_does(folder):
@@ -90,20 +87,19 @@ def test_the_loaded_model_takes_a_base_rate_as_an_estimator_does(folder):
     assert 0.0 < kept < 0.02
     for bad in (0.0, 1.0, -0.1, float("nan"), "half"):
         with refused(ErrorKind.SETTING):
-            model.set_prevalence(bad)  # type: ignore[arg-type]
+            model.set_prevalence(bad)
     with refused(ErrorKind.COMBINATION):
         model.set_prevalence(0.1, 0.1)
 
 
 def test_fit_says_what_its_precision_is_at_the_stated_base_rate(folder):
-    facts = told(
+    facts = json_of(
         "fit", folder / "thinned.csv", "-t", "fraud", *QUICK, "--prevalence", STATED,
         "-o", folder / "again.m", "--overwrite",
     )  # fmt: skip
     assert facts["prevalence"] == pytest.approx(STATED)
     found = facts["held_out"]["measures"]
     held = rareclass.load(folder / "again.m").held_out
-    assert held is not None
     rare = held.y == 1
     weight = weights_at_prevalence(rare, held.weight, STATED)
     assert weight[rare].sum() / weight.sum() == pytest.approx(STATED)
@@ -114,17 +110,19 @@ def test_fit_says_what_its_precision_is_at_the_stated_base_rate(folder):
 
 def test_a_threshold_goes_by_the_base_rate_that_the_model_has(folder):
     stated = folder / "stated.m"
-    own = told("threshold", stated, "--min-precision", 0.05)
-    named = told("threshold", folder / "plain.m", "--min-precision", 0.05, "--prevalence", STATED)
+    own = json_of("threshold", stated, "--min-precision", 0.05)
+    named = json_of(
+        "threshold", folder / "plain.m", "--min-precision", 0.05, "--prevalence", STATED
+    )
     assert (own["prevalence"], named["prevalence"]) == pytest.approx((STATED, STATED))
     assert own["threshold"] == pytest.approx(named["threshold"])
     assert named["probabilities_at"] == pytest.approx(STATED)
-    alone = told("threshold", folder / "plain.m", "--prevalence", STATED, "-o", folder / "p.m")
+    alone = json_of("threshold", folder / "plain.m", "--prevalence", STATED, "-o", folder / "p.m")
     assert alone["probabilities_at"] == pytest.approx(STATED)
     changed, before = rareclass.load(folder / "p.m"), rareclass.load(folder / "plain.m")
     assert changed.stated_prevalence == pytest.approx(STATED)
     assert changed.threshold == before.threshold
-    by_hand = told("threshold", stated, "--threshold", before.threshold)
+    by_hand = json_of("threshold", stated, "--threshold", before.threshold)
     assert by_hand["prevalence"] == pytest.approx(STATED)
     assert "is not between 0 and 1" in run("threshold", stated, "--prevalence", 2, code=2)
 
@@ -134,10 +132,8 @@ def test_a_report_weighs_held_out_rows_as_the_base_rate_was_stated(folder):
 
     model = rareclass.load(folder / "stated.m")
     held = model.held_out
-    assert held is not None
     rows = (held.y == 1, held.scores, held.weight)
     found = ModelMeasures.of(model, *rows, held_out=True).reliability
-    assert found is not None
     low, high = min(found.foretold), max(found.foretold)
     assert low < STATED < high
     assert found.n_off <= 1
@@ -165,31 +161,6 @@ def test_precision_elsewhere_is_that_of_as_many_rows():
 def test_losses_are_of_the_probabilities_given():
     found = probability_quality(np.array([True, False]), np.array([0.9, 0.1]), 0.5)
     assert (found.mean, found.share, found.prevalence) == (0.5, 0.5, 0.5)
-
-
-# -- names in place of places --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_the_strongest_are_names_of_columns_that_raise_the_score(k):
-    effects = np.array([[0.5, -1.0, 2.0], [0.0, 0.0, 0.0], [-1.0, 3.0, -2.0]])
-    found = Explanation(np.zeros(3), effects, ["a", "b", "c"]).strongest(k)
-    assert found == [["c", "a"][:k], [], ["b"]]
-    for names, row in zip(found, effects, strict=True):
-        assert all(row["abc".index(name)] > 0.0 for name in names)
-
-
-def test_the_nearest_are_never_made_up():
-    random = np.random.default_rng(0)
-    X, y = random.normal(size=(60, 3)), np.arange(60) % 12 == 0
-    model = RankRC().fit(X + y[:, None], y)
-    explained: Any = explain(model, X[:4])
-    for pulls, own in zip(explained.pulls, explained.nearest(50), strict=True):
-        assert (pulls[own] > 0.0).all()
-        assert len(own) == min((pulls > 0.0).sum(), 50)
-    near = nearest_cases(model, X[:4], X[y][:2], k=5)
-    assert near.places.shape == near.distances.shape == (4, 2)
-    assert (near.places >= 0).all()
 
 
 # -- an ensemble below its members ---------------------------------------------------------------
@@ -244,15 +215,15 @@ def test_the_default_where_another_share_is_rare_or_nothing_can_be_chosen():
 @pytest.mark.sampled(0)
 def test_fit_prints_the_default_and_two_others_that_threshold_takes(folder):
     words = ("fit", folder / "thinned.csv", "-t", "fraud", *QUICK, "--overwrite")
-    facts = told(*words, "-o", folder / "d.m")
+    facts = json_of(*words, "-o", folder / "d.m")
     assert facts["rule"]["rule"] == "as many alerts as rare rows"
     assert facts["rule"]["alerts"] == pytest.approx(facts["rule"]["n_rare"], abs=1)
     named = [each["rule"] for each in facts["other_thresholds"]]
     assert named == ["greatest F1", "best balanced accuracy"]
     for each in facts["other_thresholds"]:
-        taken = told("threshold", folder / "d.m", "--threshold", each["threshold"])
+        taken = json_of("threshold", folder / "d.m", "--threshold", each["threshold"])
         assert taken["alerts"] == pytest.approx(each["alerts"], abs=2)
-    asked = told(*words, "-o", folder / "d.m", "--min-recall", 0.5)
+    asked = json_of(*words, "-o", folder / "d.m", "--min-recall", 0.5)
     assert asked["other_thresholds"] == []
     shown = run(*words, "-o", folder / "d.m")
     for rule in (facts["rule"]["rule"], *named):

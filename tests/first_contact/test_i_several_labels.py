@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import rareclass
-from command_line import run, told
+from command_line import json_of, run
 from faults import refused
 from rareclass.compare.leaderboard import CompareSettings, read_compared
 from rareclass.encoding.schema import Schema
@@ -48,15 +48,14 @@ def test_any_of_several_labels_is_rare_in_fit_and_all_that_reads_its_model(folde
     np.testing.assert_array_equal(
         three.score_samples(folder / "three.csv"), two.score_samples(folder / "two.csv")
     )
-    own = told("evaluate", folder / "three.m", folder / "three.csv")
-    other = told("evaluate", folder / "two.m", folder / "two.csv")
+    own = json_of("evaluate", folder / "three.m", folder / "three.csv")
+    other = json_of("evaluate", folder / "two.m", folder / "two.csv")
     assert own["measures"] == other["measures"]
     assert own["at_threshold"] == other["at_threshold"]
     read = read_rows(three, folder / "three.csv", ReportOptions())  # as a report does
     assert read.y.sum() == two.rare_class.n_rare
-    assert read.whole is not None
     assert read.y[read.whole.places].sum() == read.y.sum()
-    chosen = told("threshold", folder / "three.m", folder / "three.csv", "--min-recall", 0.5)
+    chosen = json_of("threshold", folder / "three.m", folder / "three.csv", "--min-recall", 0.5)
     assert chosen["n_rare"] == two.rare_class.n_rare
     assert set(three.predict(folder / "three.csv")) == {"ok", "theft or fake"}
     assert "theft or fake" in run("show", folder / "three.m")
@@ -67,12 +66,12 @@ def test_compare_takes_several_labels(folder):
     settings = CompareSettings("kind", ("logistic",), ("theft", "fake"), folds=2)
     read = read_compared(open_table(folder / "three.csv"), settings)
     n_rare = rareclass.load(folder / "two.m").rare_class.n_rare
-    assert read.target.facts().rare_label == "theft or fake"  # type: ignore[union-attr]
+    assert read.target.facts().rare_label == "theft or fake"
     assert int(read.rare.sum()) == n_rare
     scored = ("compare", folder / "scores.csv", "--scores", "--score", "s", "--score", "t")
-    both = told(*scored, "-t", "kind", *BOTH)
+    both = json_of(*scored, "-t", "kind", *BOTH)
     assert both["rare_label"] == "theft or fake"
-    one = told(*scored, "-t", "kind", "--positive", "theft")
+    one = json_of(*scored, "-t", "kind", "--positive", "theft")
     assert json.dumps(both) != json.dumps(one)
 
 
@@ -83,7 +82,7 @@ def test_a_stream_takes_several_labels(folder):
     assert f"{n_rare} of them rare" in run(*words, *BOTH, *checkpoint)
     run(*words, *BOTH, *checkpoint)  # goes on
     assert "--positive" in run(*words, "--positive", "theft", *checkpoint, code=2)
-    found = told("evaluate", folder / "stream", folder / "three.csv")
+    found = json_of("evaluate", folder / "stream", folder / "three.csv")
     assert found["n_rare"] == n_rare
     schema = Schema("y", {"a": "number"}, positive=("a", "b"))
     assert Schema.from_state(json.loads(json.dumps(schema.to_state()))) == schema
@@ -141,7 +140,7 @@ def test_an_option_of_one_value_is_not_given_twice(words, option):
 
 def test_options_of_many_values_are_given_many_times(folder, tmp_path):
     words = ("fit", folder / "three.csv", "-t", "kind", *BOTH, *QUICK, "--drop", "b")
-    facts = told(
+    facts = json_of(
         *words, "--category", "a", "--category", "kind", "-o", tmp_path / "m", "--overwrite"
     )
     assert facts["rare_labels"] == ["theft", "fake"]

@@ -2,8 +2,6 @@
 
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,14 +31,14 @@ SHARES = (0.02, 0.05, 0.14, 0.15, 0.3, 0.5, 0.8, 1.0)
 CONFIDENCES = (0.5, 0.8, 0.9, 0.99)
 
 
-def strokes(seed: int, n: int = 2000, n_rare: int = 100) -> tuple[np.ndarray, np.ndarray]:
+def strokes(seed, n=2000, n_rare=100):
     """Labels and scores of rows of which a twentieth is rare."""
     y = np.arange(n) < n_rare
     return y, np.random.default_rng(seed).normal(size=n) + APART * y
 
 
 @st.composite
-def tables(draw: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def tables(draw):
     """Labels, scores (tied or not, good or bad) and weights or none."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     n = draw(st.integers(5, 600))
@@ -159,7 +157,7 @@ def test_guarantees_hold_as_often_as_they_say(share, n):
 # -- alerts a day ------------------------------------------------------------------------------
 
 
-def rows_of(days: Any, per_day: int, random: np.random.Generator) -> np.ndarray:
+def rows_of(days, per_day, random):
     """Times, `per_day` at random on each of some days."""
     start = np.asarray(days, "M8[D]").astype("M8[us]")
     within = (random.random((len(start), per_day)) * 86_399e6).astype("m8[us]")
@@ -193,7 +191,6 @@ def test_days_without_rows_are_no_days():
     seed = np.random.default_rng(2)
     none = Rule.max_alerts(5).choose(y, scores, time=rows_of(every[:20], 50, seed))
     assert gaps.threshold == none.threshold
-    assert gaps.budget is not None
     assert gaps.budget.n_periods == 20
 
 
@@ -278,7 +275,6 @@ def test_few_days_to_come_have_more(n_days, unlike, part):
 )
 def test_periods_of_a_budget(text, period):
     rule = RuleOptions(alerts=text).rule("when")
-    assert rule is not None
     assert isinstance(rule.rule.constraint, AtMostAlertsAPeriod)
     assert rule.rule.constraint.period == period
 
@@ -303,7 +299,7 @@ def test_what_is_no_budget(options, kind):
 def test_evaluate_and_report_say_where_a_day_has_more(tmp_path):
     random = np.random.default_rng(0)
 
-    def payments(n: int, start: str, rate: int) -> Path:
+    def payments(n, start, rate):
         rare = random.random(n) < 0.1
         begin = np.datetime64(start, "us")
         when = begin + (np.arange(n) * (86_400_000_000 // rate)).astype("m8[us]")
@@ -312,10 +308,10 @@ def test_evaluate_and_report_say_where_a_day_has_more(tmp_path):
         pl.DataFrame(frame).write_csv(path)
         return path
 
-    def run(*words: object) -> dict[str, Any]:
+    def run(*words: object):
         done = CliRunner().invoke(app, [*map(str, words), "--json", "-"])
         assert done.exit_code == 0, done.output
-        told: dict[str, Any] = json.loads(done.stdout)
+        told = json.loads(done.stdout)
         return told
 
     model = tmp_path / "m.rareclass"
@@ -333,7 +329,6 @@ def test_evaluate_and_report_say_where_a_day_has_more(tmp_path):
     read = read_rows(content, busy, ReportOptions())  # as a report does, also without --time
     assert read.time_column == "when"
     budget = budget_of(content, read.time, read.scores)
-    assert budget is not None
     assert budget._asdict() == told
     shown = CliRunner().invoke(app, ["evaluate", str(model), str(busy)])
     assert "3 of 3 days exceed 3 alerts" in " ".join(shown.stdout.split())

@@ -1,20 +1,18 @@
 """A hunt with few cases: what the rows that nobody has looked at tell."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
 
 from rareclass.hunt.case_score import score_unlabelled
-from rareclass.hunt.hunting import Hunt, HuntSettings, hunt
+from rareclass.hunt.hunting import HuntSettings, hunt
 from rareclass.hunt.table import HuntLabels, HuntTable
 from rareclass.review.table import LabelRoles, read_review_table
 
 ROWS, RARE = 800, range(0, 800, 20)  # 40 rare rows
 
 
-def machines(seed: int = 0) -> pl.DataFrame:
+def machines(seed=0):
     """Rare rows run hot for their load; five columns vary much, and say nothing.
 
     Two cases lie as far from each other as from other rows: that load and heat go together in all
@@ -28,9 +26,7 @@ def machines(seed: int = 0) -> pl.DataFrame:
     return pl.DataFrame({"load": load.round(6), "heat": heat.round(6), **noise})
 
 
-def hunt_in(
-    folder: Path, table: pl.DataFrame, cases: list[int], cleared: int = 0, top: int | None = None
-) -> Hunt:
+def hunt_in(folder, table, cases, cleared=0, top=None):
     status = np.full(len(table), "", dtype=object)
     status[cases] = "fault"
     status[np.setdiff1d(np.arange(len(table)), RARE)[:cleared]] = "fine"
@@ -41,7 +37,7 @@ def hunt_in(
     return hunt(HuntTable.of(read_review_table(path, "status"), roles), settings)
 
 
-def hits(outcome: Hunt, first: int = 40) -> int:
+def hits(outcome, first=40):
     return int(np.isin(outcome.ranking.rows[:first], RARE).sum())
 
 
@@ -86,7 +82,7 @@ def test_units_do_not_matter(tmp_path, unit):
     assert first.ranking.rows.tolist() == second.ranking.rows.tolist()
 
 
-def labelled(y: list[str]) -> HuntLabels:
+def labelled(y):
     code = {"a": 1, "b": 0, "": -1}
     return HuntLabels(np.array([code[label] for label in y]), ("a",))
 

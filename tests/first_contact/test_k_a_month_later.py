@@ -5,20 +5,16 @@ import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from faults import refused
 from rareclass.cli.app import app
 from rareclass.cli.command import BAD_INPUT, MOVED_FAR
 from rareclass.errors import ErrorKind, column_hint, command_line, name_hint, nearest_name
-from rareclass.metrics.column_drift import IndexByChance, population_stability_index
-from rareclass.model.columns import ERROR
 from rareclass.model.drift import refuse_drift
 from rareclass.model.evaluate import AlertsADay, monitor_file
 from rareclass.model.model_file import load_model
@@ -30,7 +26,7 @@ from rareclass.report.single_rows import single_rows
 N = 2000
 
 
-def payments(n: int, seed: int) -> pl.DataFrame:
+def payments(n, seed):
     rng = np.random.default_rng(seed)
     rare = rng.random(n) < 0.05
     income = rng.normal(50, 10, n) + 15 * rare
@@ -50,7 +46,7 @@ def payments(n: int, seed: int) -> pl.DataFrame:
     )
 
 
-def run(*words: object) -> Any:
+def run(*words: object):
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
@@ -73,7 +69,7 @@ def folder(tmp_path_factory):
 # -- drift -----------------------------------------------------------------------------------------
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
-CHANGES: dict[str, tuple[Change, str]] = {
+CHANGES = {
     "4 % empty, now all": (lambda t: t.with_columns(income=pl.lit(None)), "income"),
     "never empty, now a fifth": (
         lambda t: t.with_columns(
@@ -204,34 +200,6 @@ def test_monitor_refuses_what_it_cannot_read(folder, tmp_path):
     numbers = json.loads(found.output)
     assert (found.exit_code, numbers["n_rows"]) == (0, N)
     assert numbers["score_drift"]["verdict"] == "steady"
-
-
-SHAPES: dict[str, NDArray[np.float64]] = {
-    "tenths": np.full(10, 0.1),
-    "halves": np.array([0.5, 0.5]),
-    "a rare event": np.array([0.999, 0.001]),
-    "words": (1 / np.arange(1, 24) ** 1.5) / (1 / np.arange(1, 24) ** 1.5).sum(),
-    "rare words": np.array([0.98, *[0.004] * 5]),
-}
-
-
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize(("n", "n_trained"), [(20, 5000), (20, 200), (100, 1000), (1000, 1000)])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_chance_moves_a_column_as_rarely_as_is_said(shape, n, n_trained):
-    """At a level that so few draws can tell; which of the rows are new is drawn again and again."""
-    rng, level, draws, n_moved = np.random.default_rng(0), ERROR / 3, 1500, 0
-    for _ in range(6):
-        both = rng.multinomial(n + n_trained, SHAPES[shape])
-        both = both[both > 0]
-        recent = rng.multivariate_hypergeometric(both, n, draws, method="marginals")
-        chance = IndexByChance.of(recent[0], both - recent[0], level)
-        indices = np.array([population_stability_index(new, both - new) for new in recent])
-        assert [chance.is_exceeded_by(each) for each in indices] == (
-            indices > chance.index
-        ).tolist()
-        n_moved += int((indices > chance.index).sum())
-    assert n_moved <= 6 * draws * level + 4 * np.sqrt(6 * draws * level)
 
 
 # -- alerts for people -----------------------------------------------------------------------------

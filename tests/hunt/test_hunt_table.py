@@ -1,7 +1,6 @@
 """Reading a table whose label column is mostly empty."""
 
 import gzip
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -10,7 +9,7 @@ import pytest
 from faults import refused
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.errors import ErrorKind
-from rareclass.hunt.table import HuntLabels, HuntTable
+from rareclass.hunt.table import HuntTable
 from rareclass.review import Verdict, open_journal, read_review_table
 from rareclass.review.table import HUNT_OPTIONS, LabelRoles
 from rareclass.tables import TableWarning
@@ -19,7 +18,7 @@ LABELS = ErrorKind.LABELS
 YES_NO = LabelRoles(("yes",), ("no",))
 
 
-def cases(n_rows: int = 60) -> pl.DataFrame:
+def cases(n_rows=60):
     generator = np.random.default_rng(0)
     label = ["yes", "no", "", "", ""] * (n_rows // 5)
     return pl.DataFrame(
@@ -33,11 +32,11 @@ def cases(n_rows: int = 60) -> pl.DataFrame:
     )
 
 
-def read_hunt_table(path: Path | pl.DataFrame, roles: LabelRoles, *ignored: str) -> HuntTable:
+def read_hunt_table(path, roles, *ignored: str):
     return HuntTable.of(read_review_table(path, "case", ignored=ignored), roles)
 
 
-def labels_of(values: list[object], roles: LabelRoles, *ignored: str) -> HuntLabels:
+def labels_of(values, roles, *ignored: str):
     text = pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
     table = pl.DataFrame({"amount": [k % 7 + 0.5 for k in range(len(values))], "case": text})
     return read_hunt_table(table, roles, *ignored).labels
@@ -141,14 +140,14 @@ def test_table_larger_than_memory_is_refused_before_it_is_read(tmp_path):
         read_review_table(tmp_path / "t.parquet", "case", memory=40 << 20)
 
 
-def encoded(tmp_path: Path, table: pl.DataFrame) -> tuple[HuntEncoder, np.ndarray, HuntTable]:
+def encoded(tmp_path, table):
     table.write_parquet(tmp_path / "t.parquet")
     read = read_hunt_table(tmp_path / "t.parquet", YES_NO)
     encoder = HuntEncoder(read.rows.used)
     return encoder, encoder.fit_transform(read.rows.frame), read
 
 
-def messy(n_rows: int = 400) -> pl.DataFrame:
+def messy(n_rows=400):
     generator = np.random.default_rng(1)
     day = np.datetime64("2020-01-01") + generator.integers(0, 900, n_rows)
     return pl.DataFrame(

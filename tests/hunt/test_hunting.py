@@ -3,7 +3,6 @@
 import json
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -16,7 +15,6 @@ from rareclass.findings import Finding, warn, warnings_as
 from rareclass.hunt import files as hunt_files
 from rareclass.hunt.files import check_folder, describe_in_units, typical_values, write_hunt
 from rareclass.hunt.hunting import (
-    Hunt,
     HuntSettings,
     can_hold_out,
     hunt,
@@ -34,7 +32,7 @@ RARE_ROWS = range(0, 600, 15)
 LISTED = ("row", "score", "sure", "ball", "found", "depth", "distance", "verdict", "note")
 
 
-def ships(n_labelled: int = 8) -> pl.DataFrame:
+def ships(n_labelled=8):
     """600 rows of which every 15th is rare: heavy, slow, and mostly under flag XX."""
     generator = np.random.default_rng(0)
     rare = np.isin(np.arange(600), RARE_ROWS)
@@ -54,22 +52,18 @@ def ships(n_labelled: int = 8) -> pl.DataFrame:
     )
 
 
-def read(
-    folder: Path, table: pl.DataFrame, asked: LabelRoles = ASKED, ignored: tuple[str, ...] = ()
-) -> HuntTable:
+def read(folder, table, asked=ASKED, ignored=()):
     table.write_parquet(folder / "ships.parquet")
     path = folder / "ships.parquet"
     return HuntTable.of(read_review_table(path, "status", ignored=ignored), asked)
 
 
-def written(
-    out: Path, table: HuntTable, outcome: Hunt, options: dict[str, str] | None = None
-) -> list[Path]:
+def written(out, table, outcome, options=None):
     described = describe_in_units(table, outcome)
     return write_hunt(out, table, outcome, described, QUICK, options or {})
 
 
-def kinds_of(outcome: Hunt) -> list[str]:
+def kinds_of(outcome):
     return [str(each.kind) for each in outcome.findings if isinstance(each, Finding)]
 
 
@@ -89,7 +83,6 @@ def test_finds_the_rest_of_the_category_and_nothing_labelled(hunted):
     assert outcome.n_found == len(inside) >= 0.5 * len(rest)
     assert len(inside & rest) >= 0.9 * len(inside)
     estimate = outcome.estimate  # stands on the labelled rows
-    assert estimate is not None
     assert 0 <= estimate.low <= estimate.f1 <= estimate.high <= 1
     assert (estimate.n_rare, estimate.n_cleared) == (8, 30)
     assert (outcome.chosen.C1, outcome.chosen.C2) == (1.0, 1e-4)
@@ -262,7 +255,7 @@ def test_files_hold_the_rows_as_they_are_in_the_table(tmp_path, suffix):
     assert [one["share"] for one in summary["expected"]] == found["review sure"][
         [9, 49, -1]
     ].to_list()
-    assert summary["held_out"]["f1"] == outcome.estimate.f1  # type: ignore[union-attr]
+    assert summary["held_out"]["f1"] == outcome.estimate.f1
     assert set(summary["files"]) | {"hunt.json"} == {file.name for file in files}
     assert (tmp_path / "found" / "ball.png").read_bytes().startswith(b"\x89PNG")
     table_of_it = pl.read_csv(tmp_path / "found" / "description.csv")
@@ -282,7 +275,7 @@ def test_nothing_is_left_when_writing_fails(tmp_path, hunted, monkeypatch):
     written(out, table, outcome)
     before = (out / "hunt.json").read_text()
 
-    def full_disk(*_: object) -> list[str]:
+    def full_disk(*_: object):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(hunt_files, "_draw", full_disk)
@@ -333,7 +326,7 @@ def test_folders_of_others_are_left_alone(tmp_path):
         check_folder(earlier, True)
 
 
-def names_clash(kind: str) -> pl.DataFrame:
+def names_clash(kind):
     """Ships with a column that is called as a coordinate of another column is."""
     table, generator = ships(), np.random.default_rng(1)
     number = pl.Series(generator.normal(size=600))
@@ -449,7 +442,7 @@ def test_a_hunt_says_what_findings_are_about_in_options(tmp_path, monkeypatch):
 
 
 def test_warnings_without_a_finding_or_of_another_kind_keep_their_text():
-    notes: list[Finding | str] = []
+    notes = []
     with warnings_as(notes, of_balls):
         warnings.warn("the disk is slow: C2=1", UserWarning, stacklevel=1)
         warn("folds are few", UserWarning, Finding("few folds"))

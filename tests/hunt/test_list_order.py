@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rareclass.hunt import sureness as order_of_hunt
-from rareclass.hunt.case_score import CaseScore, ScoredUnlabelled, score_unlabelled
+from rareclass.hunt.case_score import CaseScore, score_unlabelled
 from rareclass.hunt.sureness import CumulativeCounts, ListOrder, sureness
 from rareclass.hunt.table import HuntLabels
 from rareclass.model.model_file import STORED
 from rareclass.stored import pack, unpack
 
 
-def two_groups(seed: int, n_values: int = 1) -> tuple[np.ndarray, HuntLabels]:
+def two_groups(seed, n_values=1):
     """A table with two groups of cases, one of them copied, of one rare value or of two."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(120, 2))
@@ -28,7 +28,7 @@ def two_groups(seed: int, n_values: int = 1) -> tuple[np.ndarray, HuntLabels]:
     return X, HuntLabels(code, ("bad", "ugly")[:n_values])
 
 
-def ordered(X: np.ndarray, labels: HuntLabels) -> tuple[ListOrder, ScoredUnlabelled]:
+def ordered(X, labels):
     scored = score_unlabelled(X, labels.code, 4, 0)
     score = scored.by_value.max(axis=1)
     share = sureness(len(score), scored.of_cases)
@@ -58,7 +58,7 @@ def test_scores_are_their_formula_and_do_not_depend_on_blocks(n_values, monkeypa
     score = score_unlabelled(X, labels.code, 1, 0).score
     known = [X[labels.code == code] for code in (*range(1, n_values + 1), 0)]
 
-    def nearness(x: np.ndarray, k: int) -> float:
+    def nearness(x, k):
         case, cleared = (((rows - x) ** 2).sum(axis=1).min() for rows in (known[k], known[-1]))
         landmark = np.sort(((score.landmarks - x) ** 2).sum(axis=1))[4]
         floor = score.scale**2 / 1e6
@@ -125,7 +125,7 @@ def test_held_out_cases_stand_where_a_model_without_their_label_puts_them(n_valu
     np.testing.assert_allclose(scored.of_cases, np.sort(places), atol=2)
 
 
-def between_by_hand(value: float, values: list[float]) -> float:
+def between_by_hand(value, values):
     """The count on the line between the two values around one; never below that of the least."""
     counts = {v: sum(other <= v for other in values) for v in values}
     low, high = [v for v in counts if v <= value], [v for v in counts if v > value]
@@ -163,7 +163,6 @@ def test_parts_that_do_not_belong_together_are_refused():
     order, _ = ordered(*two_groups(3, 2))
     counts, score, share = order.counts, order.score, order.share
     assert isinstance(score, CaseScore)
-    assert share is not None
     for wrong in (
         counts._replace(at_most=counts.at_most[::-1]),
         counts._replace(values=counts.values[:-1]),

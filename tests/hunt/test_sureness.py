@@ -10,7 +10,7 @@ from rareclass.hunt.sureness import sureness
 PLACES = st.lists(st.integers(1, 40), min_size=1, max_size=8).map(sorted)
 
 
-def share_by_hand(k: int, places: list[int], n_rows: int, n_cases: float) -> float:
+def share_by_hand(k, places, n_rows, n_cases):
     """N H(k) / k, H being the highest of all chords above k."""
     n = len(places)
     points = [(0.0, 0.0), *((p, (j + 1) / (n + 1)) for j, p in enumerate(places)), (n_rows, 1.0)]
@@ -25,7 +25,6 @@ def share_by_hand(k: int, places: list[int], n_rows: int, n_cases: float) -> flo
 @given(places=PLACES, known=st.sampled_from([None, 3.0, 17.0]))
 def test_shares_are_those_of_the_least_concave_curve_and_fall(places, known):
     curve = sureness(50, np.array(places), known)
-    assert curve is not None
     curve.check_parts()
     share, n_cases = curve(np.arange(1, 51)), curve.n_cases
     by_hand = [share_by_hand(k, places, 50, n_cases) for k in range(1, 51)]
@@ -46,7 +45,6 @@ def test_shares_are_the_truth_where_cases_stand_at_random_among_so_many():
     found = []
     for _ in range(50):
         share = sureness(5000, np.sort(rng.integers(1, 201, 12)))
-        assert share is not None
         found.append([share.n_cases, *share([100, 400])])
     n_cases, hundred, four_hundred = np.mean(found, axis=0)
     assert n_cases == pytest.approx(200, rel=0.2)

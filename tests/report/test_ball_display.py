@@ -7,10 +7,8 @@ import sys
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 
 from draws import quick
@@ -25,9 +23,7 @@ RARE, MAJORITY = "labelled rare", "labelled majority"
 INSIDE, OUTSIDE = "unlabelled, inside", "unlabelled, outside"
 
 
-def picture_of(
-    rows: np.ndarray, radius: float, n_rare: int = 3, n_majority: int = 20, title: str = "fraud"
-) -> BallPicture:
+def picture_of(rows, radius, n_rare=3, n_majority=20, title="fraud"):
     """A ball around zero; the first rows are the rare ones, the last the majority."""
     distances = np.linalg.norm(rows, axis=1)
     kinds = np.where(distances <= radius, INSIDE, OUTSIDE).astype("U30")
@@ -45,30 +41,30 @@ def picture_of(
     )
 
 
-def near_and_far(n_far: int, away: float, p: int = 2) -> np.ndarray:
+def near_and_far(n_far, away, p=2):
     generator = np.random.default_rng(0)
     near = generator.normal(size=(60, p)) * 0.3 / np.sqrt(p)
     far = generator.normal(size=(n_far, p)) + away
     return np.concatenate([near, far])
 
 
-def rendered(figure: Figure) -> np.ndarray:
+def rendered(figure):
     file = io.BytesIO()
     figure.savefig(file, dpi=60)
     file.seek(0)
     return matplotlib.image.imread(file)
 
 
-def legend_of(figure: Figure) -> list[str]:
+def legend_of(figure):
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def panels_of(figure: Figure) -> tuple[Axes, Axes]:
+def panels_of(figure):
     plane, histogram = figure.axes[:2]
     return plane, histogram
 
 
-def bar_heights(axes: Axes, color: str) -> float:
+def bar_heights(axes, color):
     bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     return sum(bar.get_height() for bar in bars if to_hex(bar.get_facecolor()) == color.lower())
 

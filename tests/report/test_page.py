@@ -31,12 +31,12 @@ _VOID = {"meta", "link", "input", "img", "br"}
 class InputSummary(HTMLParser):
     """Tags, ids and what they refer to; tags that are not closed in order."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.tags: list[str] = []
-        self.ids: list[str] = []
-        self.attributes: list[tuple[str, str, str]] = []
-        self.open: list[str] = []
+        self.tags = []
+        self.ids = []
+        self.attributes = []
+        self.open = []
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
@@ -57,7 +57,7 @@ class InputSummary(HTMLParser):
             assert self.open.pop() == tag
 
 
-def judged(n: int = 3_000) -> ReportPage:
+def judged(n=3000):
     generator = np.random.default_rng(0)
     y = generator.random(n) < 0.03
     scores = np.round(generator.normal(size=n) + 2.5 * y, 4)

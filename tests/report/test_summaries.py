@@ -61,7 +61,7 @@ def test_distributions_add_up():
     assert ScoreDistribution.of([0, 1], [3.0, 3.0]).rare.sum() == 1.0
 
 
-def column(kind: str, generator: np.random.Generator, n: int) -> np.ndarray:
+def column(kind, generator, n):
     if kind == "normal":
         return generator.normal(size=n)
     if kind == "mostly one value":

@@ -14,7 +14,7 @@ from rareclass.metrics.intervals import exact_interval
 from rareclass.report.threshold_table import LEVEL, Gains, ThresholdTable
 
 
-def scored(n: int, seed: int, share: float = 0.05, digits: int = 2):
+def scored(n, seed, share=0.05, digits=2):
     generator = np.random.default_rng(seed)
     y = generator.random(n) < share
     y[:2] = True, False

@@ -175,7 +175,7 @@ def test_bad_input(tmp_path):
         read_review_table(payments(), "label", "country")
 
 
-def opened(counts: dict[str, int], folder: str) -> tuple[str, ...]:
+def opened(counts, folder):
     labels = [label for label, n in counts.items() for _ in range(n)] + [None, None]
     table = pl.DataFrame({"amount": [k % 7 + 0.5 for k in range(len(labels))], "kind": labels})
     return open_journal(Path(folder) / "j.jsonl", read_review_table(table, "kind")).header.rare

@@ -28,7 +28,6 @@ class ServiceProcess:
         self.process = subprocess.Popen(
             [*command, *words], stdout=subprocess.PIPE, stderr=self._log, text=True
         )
-        assert self.process.stdout is not None
         found = re.search(r"http://127\.0\.0\.1:(\d+)", self.process.stdout.readline())
         assert found, self._lines()
         self.url, self.port = found[0], int(found[1])

@@ -5,7 +5,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.request import Request, urlopen
@@ -13,7 +13,6 @@ from urllib.request import Request, urlopen
 import pytest
 import uvicorn
 
-from rareclass.serving.live_model import LiveModel
 from rareclass.serving.middleware import Limits
 from rareclass.serving.service import (
     Address,
@@ -34,23 +33,23 @@ class Listening(NamedTuple):
 
     port: int
 
-    def connect(self) -> socket.socket:
+    def connect(self):
         """Connect a new client."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=20)
 
-    def score(self) -> dict[str, Any]:
+    def score(self):
         """Answer to a row, of another client."""
         request = Request(f"http://127.0.0.1:{self.port}/score", BODY, JSON)
         with urlopen(request, timeout=20) as answer:
             return json.load(answer)
 
-    def metric(self, name: str) -> float:
+    def metric(self, name):
         """Value of a measure."""
         with urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=20) as answer:
             lines = answer.read().decode().splitlines()
         return next(float(line.split()[-1]) for line in lines if line.startswith(name))
 
-    def has_ended(self, within: float = 20.0) -> None:
+    def has_ended(self, within=20.0):
         """Wait until no request is answered but the one that asks."""
         end = time.monotonic() + within
         while self.metric("rareclass_requests_in_flight") > 1:
@@ -66,7 +65,7 @@ def listen(model):
     """Start services with the given limits."""
     stack = ExitStack()
 
-    def start(idle: float = 75.0, **limits: Any) -> Listening:
+    def start(idle=75.0, **limits: Any):
         return stack.enter_context(_listening(model, idle, Limits(**limits)))
 
     with stack:
@@ -74,7 +73,7 @@ def listen(model):
 
 
 @contextmanager
-def _listening(model: LiveModel, idle: float, limits: Limits) -> Iterator[Listening]:
+def _listening(model, idle, limits):
     service = service_of(model, Settings(limits, look_seconds=0.0), "0")
     server = uvicorn.Server(server_config(service, limits, idle))
     with listening_at(Address(port=0)) as listening:
@@ -86,7 +85,7 @@ def _listening(model: LiveModel, idle: float, limits: Limits) -> Iterator[Listen
         listening.detach()  # closed by uvloop, of which Python's object knows nothing
 
 
-def answer_of(client: socket.socket) -> bytes:
+def answer_of(client):
     """All that comes until the service closes the connection."""
     parts = list[bytes]()
     try:
@@ -97,7 +96,7 @@ def answer_of(client: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def send_slowly(client: socket.socket, content: bytes) -> bool:
+def send_slowly(client, content):
     """Send a byte at a time until something comes back; False where all was sent before."""
     for k in range(len(content)):
         try:

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from starlette.testclient import TestClient
 
 from made_tables import purchases
 from rareclass.serving.live_model import LiveModel, ScoreCounts
@@ -20,7 +19,7 @@ from serving.conftest import ROW
 NEW = purchases(200, seed=1).drop("order", "fraud")
 
 
-def start_log_to(stream: io.StringIO, with_requests: bool = True) -> None:
+def start_log_to(stream, with_requests=True):
     start_log(with_requests)
     for name in (LOGGER.name, "uvicorn.error"):
         logging.getLogger(name).handlers[0].setStream(stream)
@@ -35,7 +34,7 @@ def lines():
         logging.getLogger(name).handlers.clear()
 
 
-def measures(client: TestClient) -> dict[tuple, float]:
+def measures(client):
     found = {}
     for family in text_string_to_metric_families(client.get("/metrics").text):
         for sample in family.samples:
@@ -131,7 +130,6 @@ def test_figures_are_of_the_last_full_window(serve, fitted, monkeypatch):
     drift.add(far[150:], 50)
     n_rows, columns, alerts = drift.figures()
     assert (n_rows, {each.name: each.outside for each in columns}["amount"]) == (100, 1.0)
-    assert alerts is not None
     assert alerts.found.value == 1.0
 
 

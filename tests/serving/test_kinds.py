@@ -1,7 +1,5 @@
 """Whatever `rareclass fit` and its neighbours write is served, with its own example row."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -33,7 +31,7 @@ KINDS = {
 _SLOW = {"mibc", "levels", "hunt"}
 
 
-def learned(kind: str, folder: Path) -> Path:
+def learned(kind, folder):
     rows, options = KINDS[kind]
     if kind not in ("stream", "hunt"):
         return fit(folder, *options, rows=rows, name=kind)

@@ -5,12 +5,11 @@ import gc
 import json
 import threading
 import time
-from typing import Any
 
 import pytest
 
 from rareclass.errors import InputError
-from rareclass.serving.live_model import LiveModel, ServedModel
+from rareclass.serving.live_model import LiveModel
 from rareclass.serving.middleware import Limited, Limits, find_token
 from rareclass.serving.request_rows import RefusedError
 from serving.conftest import ROW
@@ -43,14 +42,14 @@ def test_a_body_type_that_is_not_read_is_refused(client):
 class Slow:
     """Answers like another one, once it is told to."""
 
-    def __init__(self, served: ServedModel) -> None:
+    def __init__(self, served):
         self._served = served
         self.asked, self.may_answer = threading.Event(), threading.Event()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self._served, name)
 
-    def answer(self, rows: Any) -> Any:
+    def answer(self, rows):
         self.asked.set()
         self.may_answer.wait(5)
         return self._served.answer(rows)
@@ -58,12 +57,12 @@ class Slow:
 
 @pytest.fixture
 def slow(fitted, model):
-    return LiveModel(fitted, lambda path: Slow(model.now.served))  # type: ignore[arg-type]
+    return LiveModel(fitted, lambda path: Slow(model.now.served))
 
 
 def test_more_requests_than_places_are_told_to_come_back(serve, slow):
     client = serve(slow, requests=1)
-    found: list[Any] = []
+    found = []
     first = threading.Thread(target=lambda: found.append(client.post("/score", json=[ROW])))
     first.start()
     assert slow.now.served.asked.wait(5)
@@ -102,17 +101,17 @@ def test_a_body_that_does_not_come_is_given_up():
 
     for receive, status in ((never, 408), (gone, 400)):
         with pytest.raises(RefusedError) as caught:
-            asyncio.run(limited(scope, receive, None))  # type: ignore[arg-type]
+            asyncio.run(limited(scope, receive, None))
         assert caught.value.status == status
     assert limited.n_inside == 0
 
 
 def test_a_failure_is_json_without_a_trace(serve, model, fitted):
     class Broken(Slow):
-        def answer(self, rows: Any) -> Any:
+        def answer(self, rows):
             raise RuntimeError("secret 74.5")
 
-    broken = LiveModel(fitted, lambda path: Broken(model.now.served))  # type: ignore[arg-type]
+    broken = LiveModel(fitted, lambda path: Broken(model.now.served))
     client = serve(broken)
     answer = client.post("/score", json=[ROW])
     assert answer.status_code == 500

@@ -11,7 +11,6 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.model.model_file import load_model, save_model
 from rareclass.serving.live_model import (
     LiveModel,
-    ServedModel,
     check_can_replace,
     fingerprint,
     open_served,
@@ -24,7 +23,7 @@ def watched(fitted, tmp_path):
     return LiveModel(Path(shutil.copy(fitted, tmp_path / "m.rareclass")))
 
 
-def change(path: Path, threshold: float) -> None:
+def change(path, threshold):
     """Save the model with another threshold in its place."""
     save_model(path, load_model(path).with_thresholds(threshold))
 
@@ -62,7 +61,7 @@ def test_a_file_that_is_none_is_left_alone_and_the_old_one_goes_on(serve, watche
 
 def test_it_is_looked_at_at_once_where_asked(serve, watched):
     client = serve(watched)
-    look = client.app.state.look  # type: ignore[attr-defined]
+    look = client.app.state.look
     assert look(True).outcome == "loaded"
     watched.path.write_bytes(b"no model")
     assert look(True).outcome == "refused"
@@ -74,7 +73,7 @@ def test_it_is_looked_at_at_once_where_asked(serve, watched):
 def test_a_file_that_changes_while_it_is_read_waits_for_the_next_look(watched, monkeypatch):
     before, opened = watched.now.name, []
 
-    def open_and_change(path: Path) -> ServedModel:
+    def open_and_change(path):
         served = open_served(path)
         opened.append(path)
         if len(opened) < 3:

@@ -42,9 +42,9 @@ def test_it_scores_reloads_and_stops_when_all_are_answered(service, tmp_path):
     service.process.send_signal(signal.SIGHUP)
     service.wait_for(lambda: service.get("/readyz")["model"] != before["model"])
     assert service.score([ROW])["rows"][0]["decision"] == "no"
-    found: list[object] = []
+    found = []
 
-    def ask() -> None:
+    def ask():
         try:
             found.append(service.score([ROW] * 100, "?reasons=3"))
         except (HTTPError, URLError, OSError) as error:
@@ -79,7 +79,7 @@ def test_new_models_take_over_while_clients_ask(service, tmp_path):
     decisions = {hashlib.sha256(each).hexdigest()[:12]: word for word, each in files.items()}
     names, found, stops = list(decisions), list[dict](), threading.Event()
 
-    def ask() -> None:
+    def ask():
         while not stops.is_set():
             found.append(service.score([ROW]))
 
@@ -105,7 +105,7 @@ def test_new_models_take_over_while_clients_ask(service, tmp_path):
     assert asked == [200] * len(found)
 
 
-def _refused(service: ServiceProcess) -> float:
+def _refused(service):
     with urlopen(service.url + "/metrics", timeout=20) as answer:
         lines = answer.read().decode().splitlines()
     name = 'rareclass_model_loads_total{outcome="refused"}'

@@ -16,7 +16,7 @@ from serving.conftest import ROW
 NEW = purchases(60, seed=1).drop("order", "fraud")
 
 
-def faults(answer) -> list[dict]:
+def faults(answer):
     assert answer.headers["content-type"] == "application/json"
     return answer.json()["errors"]
 
@@ -145,7 +145,7 @@ def test_json_that_is_no_table_is_a_schema_error(client, body):
 def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model):
     import json
 
-    together: list[int] = []
+    together = []
     lanes = Lanes(
         lambda: model.now,
         Limits(100, 100),

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,15 +26,15 @@ def few_first_rows(monkeypatch):
     monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
 
 
-def with_alerts(source: Path, alerts: Path | None, learner: str = "oam", **more: Any) -> Any:
-    given: dict[str, Any] = {
+def with_alerts(source, alerts, learner="oam", **more: Any):
+    given = {
         "every": 300, "report_every": 300, "alert_budget": AlertBudget(5, 100),
         "alerts": None if alerts is None else str(alerts),
     }  # fmt: skip
     return options_for(source, learner, **(given | more))
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 

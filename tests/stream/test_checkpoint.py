@@ -32,10 +32,10 @@ from stream.messy_stream import assert_same
 ROWS = [Rejected("a.csv", line, "too short", "é" * 9) for line in (2, 5)]
 
 
-def state_of(rows: int = 0, **changed: Any) -> SavedStream:
+def state_of(rows=0, **changed: Any):
     window = Window(4, 2)
     window.add([0.1, -0.0, np.nextafter(1, 2)], [True, False, True])
-    parts: dict[str, Any] = {
+    parts = {
         "options": {"source": "a.csv", "parameters": {"C": 0.1 + 0.2}},
         "labels": LabelNames("ä", "0"),
         "encoder": OnlineEncoder(Schema("y", {"a/../b": "number", "land": "category"})),
@@ -54,7 +54,7 @@ def state_of(rows: int = 0, **changed: Any) -> SavedStream:
     return SavedStream(**(parts | changed))
 
 
-def rows_kept(folder: Path) -> list[int]:
+def rows_kept(folder):
     return [int(path.stem[-15:]) for path in checkpoints_in(folder)]
 
 
@@ -93,7 +93,6 @@ def test_a_damaged_one_falls_back_to_the_one_before(tmp_path, damage):
     kept = {"cut": content[:-40], "empty": b"", "flipped": content, "text": b"hello"}[damage]
     newer.write_bytes(kept)
     loaded = load_newest(tmp_path)
-    assert loaded is not None
     assert (loaded.path, loaded.damaged, loaded.state.counters.rows) == (older, (newer,), 5)
     older.write_bytes(b"")
     with refused(ErrorKind.DAMAGED_FILE, says="No checkpoint in"):

@@ -1,7 +1,6 @@
 """Drift: measures of a window, their falls, columns that moved, and when the alarm rings."""
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ from rareclass.tables.batch import Batch
 from stream.messy_stream import assert_same, messy_records, options_for, outcome, run, write_csv
 
 
-def stored(value: Any) -> Any:
+def stored(value):
     """A value as a restart finds it."""
     return unpack(pack(value, KINDS), KINDS)
 
@@ -89,13 +88,13 @@ def test_precision_waits_for_k_rows():
 WINDOW = 1_000
 
 
-def window_of(apart: float, seed: int, share: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
+def window_of(apart, seed, share=0.05):
     generator = np.random.default_rng(seed)
     rare = generator.random(WINDOW) < share
     return generator.normal(size=WINDOW) + apart * rare, rare
 
 
-def seen(aparts: list[float], seed: int = 0) -> tuple[BestWindows, Window]:
+def seen(aparts, seed=0):
     """Windows end to end, the last of them not looked at yet: as a report finds them."""
     best, window = BestWindows(), Window(WINDOW, top=50)
     for k, apart in enumerate(aparts):
@@ -157,7 +156,7 @@ SCHEMA = Schema("y", {"amount": "number", "code": "number", "land": "category"})
 SIZE = 1_000
 
 
-def rows(n: int, seed: int, **changed: Any) -> dict[str, np.ndarray]:
+def rows(n, seed, **changed: Any):
     generator = np.random.default_rng(seed)
     amount = generator.lognormal(0, 0.5, n)
     amount[generator.random(n) < 0.05] = np.nan
@@ -166,9 +165,7 @@ def rows(n: int, seed: int, **changed: Any) -> dict[str, np.ndarray]:
     return columns | changed
 
 
-def feed(
-    drift: ColumnCounts, encoder: OnlineEncoder, columns: dict[str, np.ndarray], step: int
-) -> None:
+def feed(drift, encoder, columns, step):
     """The rows of one segment, `step` at a time."""
     n = len(columns["amount"])
     for start in range(0, n, step):
@@ -180,7 +177,7 @@ def feed(
         drift.end_segment(encoder)
 
 
-def begun(n_segments: int, step: int = 250) -> tuple[ColumnCounts, OnlineEncoder]:
+def begun(n_segments, step=250):
     drift, encoder = ColumnCounts(SIZE, half_life=5_000), OnlineEncoder(SCHEMA, half_life=5_000)
     for segment in range(n_segments):
         feed(drift, encoder, rows(SIZE, segment), step)
@@ -218,7 +215,7 @@ def test_what_moved_is_named_with_the_oracles_numbers():
     assert before[0, 1] == pytest.approx(mean, rel=0.1)
 
 
-def slow_bins(cells: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def slow_bins(cells, edges):
     counts = np.zeros(len(edges) + 2)
     for cell in cells:
         if cell != cell:
@@ -284,13 +281,13 @@ def test_nothing_is_said_before_there_is_a_past():
 FALL = Fall("auc", 0.7, 0.9, 1000, 0.1, 0.3)
 
 
-def moves(names: str) -> list[ColumnShift]:
+def moves(names):
     return [ColumnShift(name, 0.5, 0.0) for name in names]
 
 
 def test_it_rings_when_enough_columns_begin_to_move_or_a_measure_falls():
     alarm, rang = DriftAlarm(), []
-    looks: list[tuple[str, list[Fall]]] = [
+    looks = [
         ("", []), ("a", []), ("abc", []), ("abc", []), ("ab", [FALL]), ("ab", [FALL]),
         ("", []), ("abc", []), ("abcde", [FALL]),
     ]  # fmt: skip
@@ -302,7 +299,7 @@ def test_it_rings_when_enough_columns_begin_to_move_or_a_measure_falls():
     assert (alarm.count, alarm.last) == (4, 8)
 
 
-def resetting(source: Path, learner: str = "cbr", **more: Any) -> Any:
+def resetting(source, learner="cbr", **more: Any):
     given = {"hold": 100_000, "every": 450, "report_every": 150, "on_drift": "reset"}
     return options_for(source, learner, **(given | more))
 
@@ -350,7 +347,6 @@ def test_what_a_folder_does_on_drift_is_settled_when_it_begins(source, tmp_path)
     for name in ("reset", "report"):
         assert settled("auto", "auto", tmp_path / name) == ("logistic", name)
         loaded = load_newest(tmp_path / name)
-        assert loaded is not None
         assert (loaded.state.alarm is not None) == (name == "reset")
     with refused(ErrorKind.COMBINATION, says="--on-drift report, but now it is reset"):
         run(resetting(source, "logistic"), tmp_path / "report")

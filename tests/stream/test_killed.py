@@ -5,7 +5,6 @@ import os
 import random
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ from stream.messy_stream import assert_same, messy_records, outcome, write_csv
 pytestmark = pytest.mark.sampled(0)
 
 
-def stream(source: Path, folder: Path) -> None:
+def stream(source, folder):
     """Run the command line, as a process of its own."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     words = [
@@ -31,7 +30,7 @@ def stream(source: Path, folder: Path) -> None:
     main()
 
 
-def newest(folder: Path) -> str:
+def newest(folder):
     found = checkpoints_in(folder)
     return found[0].name if found else ""
 

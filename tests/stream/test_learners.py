@@ -65,7 +65,6 @@ def test_a_stream_begins_with_a_mixture_and_goes_on_with_its_own(tmp_path):
         )
         report = run(options, tmp_path / name)[-2].report
         assert settled("auto", "auto", tmp_path / name) == (name, "report")
-        assert report is not None
         assert len(report.members) == (8 if name == "mixture" else 0)
         logged = read_log(tmp_path / name)["members"].to_pylist()[-1]
         assert logged == [each._asdict() for each in report.members]

@@ -2,14 +2,11 @@
 
 import csv
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from faults import refused
-from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind, InputError
 from rareclass.stream import loop as loop_module
@@ -17,7 +14,7 @@ from rareclass.stream import reading
 from rareclass.stream.checkpoint import claimed, load_newest
 from rareclass.stream.drift import Window
 from rareclass.stream.loop import Event, StreamLoop
-from rareclass.stream.options import LEARNERS, StreamOptions, make_learner, parse_parameters
+from rareclass.stream.options import LEARNERS, make_learner, parse_parameters
 from rareclass.stream.reading import Interruption
 from rareclass.stream.state import StreamState
 from rareclass.tables.batch import Batch
@@ -47,19 +44,19 @@ def few_first_rows(monkeypatch):
 class OneRowAtATime:
     """The loop as it is meant, in plain steps; no batches, no files."""
 
-    def __init__(self, schema: Schema, options: StreamOptions) -> None:
+    def __init__(self, schema, options):
         self.schema, self.options = schema, options
         self.encoder = OnlineEncoder(schema)
         self.learner = make_learner(options.learner, options.parameters)
         self.window = Window(options.window, options.top)
-        self.held: dict[str, tuple[np.ndarray, float]] = {}
-        self.early: dict[str, float] = {}
-        self.learned: dict[str, float] = {}  # by the order of ids, as many as are held
+        self.held = {}
+        self.early = {}
+        self.learned = {}  # by the order of ids, as many as are held
         self.dropped = self.rare = 0
-        self.scores: list[tuple[int, str, float]] = []
-        self.rejected: list[int] = []
+        self.scores = []
+        self.rejected = []
 
-    def take(self, number: int, cells: list[str]) -> None:
+    def take(self, number, cells):
         if len(cells) != len(COLUMNS):
             self.rejected.append(number + 1)
             return
@@ -106,7 +103,7 @@ class OneRowAtATime:
             self.dropped += 1
         self.held[name] = (X[0], score)
 
-    def remember(self, labels: dict[str, float], name: str, label: float) -> None:
+    def remember(self, labels, name, label):
         labels.pop(name, None)
         labels[name] = label
         if len(labels) > self.options.hold:
@@ -170,7 +167,7 @@ def test_a_stream_that_saw_one_class_is_no_model(tmp_path, label):
         load_stream_model(tmp_path / "run")
 
 
-def load_learner(folder: Path) -> Any:
+def load_learner(folder):
     from rareclass.stream.model import load_stream_model
 
     return load_stream_model(folder).estimator
@@ -304,7 +301,7 @@ def test_a_source_that_breaks_off_is_learned_up_to_there(source, tmp_path, monke
     run(options, tmp_path / "whole")
     honest, n_reads = reading.BoundedReader.read, []
 
-    def breaks_off(self: reading.BoundedReader) -> Any:
+    def breaks_off(self):
         n_reads.append(1)
         if len(n_reads) == 8:
             raise InputError("rows.csv is cut short.", kind=ErrorKind.DAMAGED_FILE)
@@ -326,7 +323,7 @@ def test_a_second_signal_saves_nothing_half_learned(source, tmp_path, monkeypatc
     run(options, tmp_path / "whole")
     honest, calls = StreamState._learn, []
 
-    def impatient(self: StreamState, arrivals: Any) -> Any:
+    def impatient(self, arrivals):
         learned = honest(self, arrivals)
         calls.append(1)
         if len(calls) == 8:
@@ -345,7 +342,7 @@ def test_scores_that_are_not_finite_end_the_stream(source, tmp_path, monkeypatch
     model = type(make_learner("oam", options.parameters))
     honest = model.test_then_train
 
-    def runs_off(self: Any, X: Any, y: Any) -> Any:
+    def runs_off(self, X, y):
         scores = honest(self, X, y)
         scores[-1] = np.inf if self.state_.buffers.seen.sum() > 300 else scores[-1]
         return scores
@@ -354,5 +351,4 @@ def test_scores_that_are_not_finite_end_the_stream(source, tmp_path, monkeypatch
     with refused(ErrorKind.NOT_FINITE):
         run(options, tmp_path)
     loaded = load_newest(tmp_path)
-    assert loaded is not None
     assert np.isfinite(loaded.state.window.rows()[0]).all()

@@ -111,7 +111,7 @@ def test_killed_between_the_last_report_and_its_checkpoint(source, tmp_path, mon
     run(options, tmp_path / "whole")
     honest, n_saved = loop_module.save_checkpoint, []
 
-    def killed(*given: Any) -> None:
+    def killed(*given: Any):
         n_saved.append(1)
         if len(n_saved) == 4:
             raise RuntimeError

@@ -3,7 +3,6 @@
 import datetime as dt
 from collections import Counter
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,14 +19,12 @@ from rareclass.stream.checkpoint import KINDS
 from rareclass.stream.options import AlertBudget
 
 
-def plain(
-    budget: AlertBudget, scores: list[float], days: list[int] | None
-) -> list[tuple[bool, float]]:
+def plain(budget, scores, days):
     """What the class says it does, a row at a time, with every score kept."""
-    recent: list[float] = []
-    later: list[float] = []
-    rows: Counter[int] = Counter()
-    alerts: Counter[int] = Counter()
+    recent = []
+    later = []
+    rows = Counter()
+    alerts = Counter()
     decided, day = [], NO_DAY
     for number, score in enumerate(scores):
         if days is None:
@@ -72,7 +69,7 @@ def test_as_one_row_at_a_time(budget, seed, kind, cuts):
     scores, days = drawn(generator, kind, 1200)
     of = AlertBudget(*budget)
     threshold = MovingThreshold(of)
-    found: list[Any] = []
+    found = []
     for start, end in pairwise(sorted({0, *cuts, 1200})):
         part = threshold.decide(scores[start:end], days[start:end])
         found += zip(part.is_alert.tolist(), part.thresholds.tolist(), strict=True)
@@ -84,7 +81,7 @@ def test_as_one_row_at_a_time(budget, seed, kind, cuts):
     )
 
 
-def drawn(generator: np.random.Generator, kind: str, n: int) -> Any:
+def drawn(generator, kind, n):
     scores = generator.normal(size=n)
     if kind == "ties":
         scores = np.round(scores)

@@ -35,7 +35,6 @@ def test_holds_what_a_plain_list_holds(steps, capacity):
     assert again.n_dropped == dropped
     for waiting, arrival in plain:
         row = again.take(waiting)
-        assert row is not None
         assert (row.arrival, row.score) == (arrival, arrival / 2)
         np.testing.assert_array_equal(row.vector, np.full(int(waiting[3:]), float(arrival)))
 
