@@ -52,7 +52,7 @@ def option(
     A `Path` may be a URL. A tuple is an option that may be given many times.
     """
     info = typer.Option(*names, help=help, **more)
-    return field(default=default, metadata={"info": info, "reads": reads})
+    return field(default=default, metadata={"info": info, "reads": reads, "names": names})
 
 
 def argument(help: str, metavar: str | None = None, default: Any = REQUIRED) -> Any:
@@ -322,7 +322,7 @@ def _options(kind: Any, given: dict[str, Any]) -> Any:
         if value is None and part.default is not MISSING:
             value = part.default
         elif about["reads"] is not None:
-            names = about["info"].param_decls or [f"--{part.name.replace('_', '-')}"]
+            names = about["names"] or [f"--{part.name.replace('_', '-')}"]
             value = about["reads"](names[0], value)
         elif isinstance(value, list):
             value = tuple(value)
