@@ -96,3 +96,4 @@ def test_rows_that_are_all_equal_are_solved_without_a_warning(loss, dtype):
     model = RankRC(loss=loss, width=1.0).fit(np.ones((300, 4), dtype=dtype), y)
     assert model.status_ == "converged"
     np.testing.assert_allclose(model.dual_coef_, 0.0, atol=1e-6)
+    assert model.score(np.ones((4, 4)), [0, 1, 0, 1]) == 0.5

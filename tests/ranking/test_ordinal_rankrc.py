@@ -129,18 +129,6 @@ def test_the_majority_is_the_level_of_most_weight_not_of_most_rows():
     assert model.landmarks_.shape[0] == (Y != 2).sum()
 
 
-@pytest.mark.sampled(0)
-def test_memory_blocks_and_threads_change_nothing():
-    X, y = ordinal_table(20_000, [0.05, 0.9, 0.03, 0.02])
-    few = {"landmarks": ("rare", 60), "random_state": 0, "tol": 1e-9}
-    wanted = OrdinalRankRC(**few, n_jobs=1).fit(X, y)
-    small = OrdinalRankRC(**few, memory="2MiB", n_jobs=3).fit(X, y)
-    assert small.history_[-1].in_memory < 1.0
-    scores = wanted.score_samples(X)
-    np.testing.assert_allclose(small.score_samples(X), scores, atol=1e-9 * np.abs(scores).max())
-    assert wanted.status_ == "converged"
-
-
 def test_rows_on_disk_give_the_model_of_rows_in_memory(tmp_path):
     names = ["a", "b", "c"]
     labels = np.array(["none", "short", "long", "very long"])

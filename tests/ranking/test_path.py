@@ -165,23 +165,18 @@ def test_a_part_is_the_problem_of_its_rows_alone(weighted):
     assert part.evaluate(w).value == pytest.approx(alone.evaluate(w).value, rel=1e-10)
 
 
-def test_the_direction_of_the_whole_leads_to_its_minimum():
+@pytest.mark.parametrize(("stride", "left"), [(1, 2e-8), (3, 0.3)])
+def test_the_direction_of_a_part_descends_and_nears_the_minimum(stride, left):
+    """All rows as a part lead to it."""
     problem = prepared_problem().with_lam(0.01)
     at = problem.evaluate(np.ones(problem.rank))
-    direction, passes, _ = solve(PartDirection(problem.on_part(1), 1.0)(at, 1e-8, 1e-8))
-    end = problem.evaluate(at.w + direction)
-    assert np.linalg.norm(end.gradient) < 2e-8
-    assert passes > 1
-
-
-def test_the_direction_of_a_part_descends_and_nears_the_minimum():
-    problem = prepared_problem().with_lam(0.01)
-    at = problem.evaluate(np.ones(problem.rank))
-    direction, _, foreseen = solve(PartDirection(problem.on_part(3), 1 / 3)(at, 1e-6, 1e-6))
+    shortcut = PartDirection(problem.on_part(stride), 1 / stride)
+    direction, passes, foreseen = solve(shortcut(at, 1e-8, 1e-8))
     assert foreseen is None
+    assert passes > 1 / stride
     assert direction @ at.gradient < 0
     end = problem.evaluate(at.w + direction)
-    assert np.linalg.norm(end.gradient) < 0.3 * np.linalg.norm(at.gradient)
+    assert np.linalg.norm(end.gradient) < left * np.linalg.norm(at.gradient)
 
 
 def test_a_poor_shortcut_is_dropped():

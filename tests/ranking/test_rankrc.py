@@ -190,13 +190,6 @@ def test_copies_of_rare_rows_and_constant_features_are_harmless():
     assert model.landmarks_.shape[0] == 30
 
 
-def test_rows_all_alike_give_a_constant_score_and_no_warning():
-    model = RankRC().fit(np.ones((20, 2)), np.r_[np.ones(3), np.zeros(17)])
-    scores = model.score_samples(np.ones((4, 2)))
-    assert np.ptp(scores) == 0.0
-    assert model.score(np.ones((4, 2)), [0, 1, 0, 1]) == 0.5
-
-
 def test_a_single_rare_row_is_enough():
     y = np.zeros(len(X))
     y[5] = 1
