@@ -151,6 +151,8 @@ def test_groups_are_held_out_together():
         each = np.array([m.decision_function(X[rows]) for m in model.estimators_])
         seen = np.isclose(each, model.held_out_scores_[rows])
         assert seen.all(axis=1).sum() == 1
+    shuffled = CalibratedRanker(BALANCED, cv=3, random_state=1).fit(X, Y, groups=group)
+    assert (shuffled.held_out_scores_ != model.held_out_scores_).any()
 
 
 def test_a_row_that_several_folds_test_counts_once():
@@ -253,6 +255,8 @@ def test_rows_that_cannot_be_learned_from_are_named():
         CalibratedRanker(Scored(np.nan)).fit(X, Y)
     with pytest.raises(ValueError, match="StandardScaler has no decision_function"):
         CalibratedRanker(StandardScaler()).fit(X, Y)
+    with pytest.raises(ValueError, match="row 1 of y has no label"):
+        CalibratedRanker(BALANCED, cv=FOLDS).fit(X, Y).score(X[:3], [0, np.nan, 1])
 
 
 def test_probabilities_outside_of_0_and_1_are_named():

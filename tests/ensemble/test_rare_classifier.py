@@ -207,7 +207,7 @@ def test_hard_tables():
     ("given", "says"),
     [
         ({"members": "kernel on quantile"}, "mean 'kernel on quantiles'"),
-        ({"members": "q"}, "are 'auto', 'kernel', 'trees'"),
+        ({"members": "q"}, "There are: auto, kernel, trees"),
         ({"members": []}, "members="),
         ({"members": 7}, "members=7"),
         ({"members": ["auto", 3]}, "holds 3"),

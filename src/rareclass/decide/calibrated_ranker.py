@@ -3,24 +3,22 @@
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.calibration import Calibration
-from rareclass.decide.calibration.calibration import METHODS, log_odds_shift
+from rareclass.decide.calibration.calibration import check_method, log_odds_shift
 from rareclass.decide.rarity_scores import (
     EstimatorWrapper,
+    Folds,
     WrappedRows,
     fit_columns,
-    folds_at_most,
     is_ranker,
     rarity_scores,
 )
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, FindingKind, warn
-from rareclass.folds import RareGroupKFold
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
 from rareclass.metrics.scored_classes import FloatArray
 
@@ -169,15 +167,10 @@ class CalibratedRanker(EstimatorWrapper):
         CalibratedRanker
             This estimator.
         """
-        if self.method not in METHODS:
-            raise InputError(
-                f"method={self.method!r} is not one of {sorted(METHODS)}.", kind=ErrorKind.SETTING
-            )
+        check_method(self.method)
         rows = self._read(X, y, sample_weight)
-        rare, majority = rows.labels.rare_weight.sum(), rows.labels.majority_weight
-        rest = len(rows.labels.majority) if majority is None else majority.sum()
-        # Refused before anything is learned.
-        log_odds_shift(rare / (rare + rest), self.prevalence, self.majority_sampling_rate)
+        # Shares out of range are refused before anything is learned.
+        log_odds_shift(0.5, self.prevalence, self.majority_sampling_rate)
         weights = {"sample_weight": rows.weight}
         if rows.weight is not None and not fit_columns(self.estimator, weights):
             warn(
@@ -199,9 +192,7 @@ class CalibratedRanker(EstimatorWrapper):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each of ``classes_``, strictly between 0 and 1; shape (n_rows, 2)."""
-        rare = self._rare_probability(X)
-        columns = (1.0 - rare, rare)
-        return np.column_stack(columns if self._rare_is_last() else columns[::-1])
+        return self._by_class(self._rare_probability(X))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-odds of the rare class: higher is rarer; shape (n_rows,)."""
@@ -211,7 +202,7 @@ class CalibratedRanker(EstimatorWrapper):
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds of ``classes_[1]``, above 0 where it is predicted; shape (n_rows,)."""
         log_odds = self.score_samples(X)
-        return log_odds if self._rare_is_last() else -log_odds
+        return log_odds if self._rare_is_last else -log_odds
 
     def set_prevalence(
         self, prevalence: float | None = None, majority_sampling_rate: float | None = None
@@ -226,22 +217,15 @@ class CalibratedRanker(EstimatorWrapper):
 
     # -- inside ------------------------------------------------------------------------------
 
-    def _folds(self, rows: WrappedRows, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _folds(self, rows: WrappedRows, groups: Any) -> Folds:
         """Row numbers to learn from and to score, of weight above 0, by fold."""
         is_rare, counts = rows.is_rare, np.zeros(len(rows.y), dtype=bool)
         counts[rows.kept] = True
-        splitter: Any = None
-        n_folds = self._n_folds()
+        splitter, n_folds = None, self._n_folds()
         if n_folds is not None:
-            seed = 0 if self.random_state is None else self.random_state
-            if groups is None or n_folds < 2:
-                n_folds = folds_at_most(n_folds, rows.labels, "Give more rows of that class.")
-            splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-            if groups is not None:
-                splitter = RareGroupKFold(n_folds)
-        given = self._split(rows, is_rare, groups, splitter)
+            splitter = self._splitter(n_folds, rows, groups, "Give more rows of that class.")
         folds = []
-        for number, (train, test) in enumerate(given):
+        for number, (train, test) in enumerate(self._split(rows, is_rare, groups, splitter)):
             train, test = train[counts[train]], test[counts[test]]
             if is_rare[train].all() or not is_rare[train].any():
                 raise InputError(
@@ -252,19 +236,9 @@ class CalibratedRanker(EstimatorWrapper):
             folds.append((train, test))
         return folds
 
-    def _learn_map(
-        self,
-        rows: WrappedRows,
-        folds: list[tuple[np.ndarray, np.ndarray]],
-        scores: list[FloatArray],
-    ) -> None:
-        places = np.concatenate([test for _, test in folds])
-        value = np.concatenate(scores)
-        times = np.bincount(places, minlength=len(rows.y))
-        self.held_out_scores_ = np.full(len(rows.y), np.nan)
-        seen = times > 0
-        total = np.bincount(places, value, len(rows.y))
-        self.held_out_scores_[seen] = total[seen] / times[seen]
+    def _learn_map(self, rows: WrappedRows, folds: Folds, scores: list[FloatArray]) -> None:
+        times = self._keep_held_out(folds, scores, len(rows.y))
+        places, value = np.concatenate([test for _, test in folds]), np.concatenate(scores)
         weight = None if rows.weight is None else rows.weight[places]
         if times.max() > 1:  # rows that several folds test count once all the same
             weight = (1.0 if weight is None else weight) / times[places]
@@ -286,10 +260,7 @@ class CalibratedRanker(EstimatorWrapper):
     def _rare_probability(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         each = [self.calibration_(scorer(X, self.pos_label_)) for scorer in self._scorers]
-        return each[0] if len(each) == 1 else np.mean(each, axis=0)
-
-    def _rare_is_last(self) -> bool:
-        return bool(self.pos_label_ == self.classes_[1])
+        return np.mean(each, axis=0)
 
     def _held_out(
         self, rows: WrappedRows, train: np.ndarray, test: np.ndarray

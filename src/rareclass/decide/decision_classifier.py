@@ -14,22 +14,21 @@ from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.decide.rarity_scores import (
     RESPONSES,
     EstimatorWrapper,
+    Folds,
     WrappedRows,
     fit_columns,
-    folds_at_most,
     last_step,
     rarity_scores,
 )
 from rareclass.decide.threshold_rule import ChosenBand, ReviewBand, ThresholdRule
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, warn
-from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
+from rareclass.folds import RareTimeSplit
 from rareclass.folds.dealing import read_times
 
 ALERT, PASS = "alert", "pass"
 _REFITTED = "the model of all rows is none of those that scored them"
 _GROUPED = "rows of a group are not independent of each other"
-Folds = list[tuple[np.ndarray, np.ndarray]]
 
 
 def _has_probabilities(model: "DecisionClassifier") -> bool:
@@ -195,13 +194,8 @@ class DecisionClassifier(EstimatorWrapper):
         """Distance of the score from ``threshold_``, above 0 where ``classes_[1]`` is predicted."""
         scores = self.score_samples(X)
         if np.isinf(self.threshold_):
-            decision = np.where(scores > self.threshold_, np.inf, -np.inf)
-        else:
-            decision = scores - self.threshold_
-        if self.pos_label_ == self.classes_[1]:
-            return decision
-        # A row at the threshold is not rare: turned round, it must be just above zero.
-        return np.where(decision == 0.0, np.finfo(np.float64).tiny, -decision)
+            return self._towards_last(np.where(scores > self.threshold_, np.inf, -np.inf))
+        return self._towards_last(scores - self.threshold_)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -234,13 +228,15 @@ class DecisionClassifier(EstimatorWrapper):
         return rarity_scores(model, X, self.pos_label_, named, classes, is_finite=False)
 
     def _folds(self, rows: WrappedRows, groups: Any, time: Any) -> Folds:
-        n_rows, splitter = len(rows.y), None
+        splitter, n_folds = None, self._n_folds()
         by = time if isinstance(self.cv, RareTimeSplit) else groups
-        n_folds = self._n_folds()
-        if n_folds is not None:
-            splitter, by = self._splitter(n_folds, rows, groups, time)
+        if n_folds is not None and time is not None and groups is None:
+            by = self._time_of_folds(time, len(rows.y))
+            splitter = RareTimeSplit(n_folds, pos_label=rows.labels.pos_label)
+        elif n_folds is not None:
+            splitter = self._splitter(n_folds, rows, groups, 'Use cv="prefit" with other rows.')
         folds = self._split(rows, rows.y, by, splitter)
-        tested = np.bincount(np.concatenate([test for _, test in folds]), minlength=n_rows)
+        tested = np.bincount(np.concatenate([test for _, test in folds]))
         if tested.max() > 1:
             raise ValueError(
                 f"cv tests row {int(np.argmax(tested > 1))} more than once: a threshold needs "
@@ -253,21 +249,13 @@ class DecisionClassifier(EstimatorWrapper):
             )
         return folds
 
-    def _splitter(self, cv: int, rows: WrappedRows, groups: Any, time: Any) -> Any:
-        """Splitter that an integer stands for, and the column that it splits by."""
-        seed, pos_label = self.random_state or 0, rows.labels.pos_label
-        if groups is not None:
-            return RareGroupKFold(cv, random_state=seed, pos_label=pos_label), groups
-        if time is not None:
-            read, rule = read_times(time, len(rows.y)), self.rule
-            rules = (rule.block, rule.review) if isinstance(rule, ReviewBand) else (rule,)
-            limits = (each.constraint for each in rules)
-            named = [each.period for each in limits if isinstance(each, AtMostAlertsAPeriod)]
-            if named:  # a day is tested whole, or not at all
-                read = covered_periods(read, max(named, key=PERIODS.__getitem__)).place
-            return RareTimeSplit(cv, pos_label=pos_label), read
-        n_folds = folds_at_most(cv, rows.labels, 'Use cv="prefit" with other rows.')
-        return RareStratifiedKFold(n_folds, random_state=seed, pos_label=pos_label), None
+    def _time_of_folds(self, time: Any, n_rows: int) -> np.ndarray:
+        """Times, or the periods of the rule: a day is tested whole, or not at all."""
+        read, rule = read_times(time, n_rows), self.rule
+        rules = (rule.block, rule.review) if isinstance(rule, ReviewBand) else (rule,)
+        limits = (each.constraint for each in rules)
+        named = [each.period for each in limits if isinstance(each, AtMostAlertsAPeriod)]
+        return covered_periods(read, max(named, key=PERIODS.__getitem__)).place if named else read
 
     def _learn(self, rows: WrappedRows, columns: Mapping[str, Any], folds: Folds) -> None:
         """Held-out scores of all folds, and the model that predicts."""
@@ -278,9 +266,7 @@ class DecisionClassifier(EstimatorWrapper):
             return (None if self.refit else model), scores
 
         scored = Parallel(n_jobs=self.n_jobs)(delayed(held_out)(*fold) for fold in folds)
-        self.held_out_scores_ = np.full(len(rows.y), np.nan)
-        for (_, test), (_, scores) in zip(folds, scored, strict=True):
-            self.held_out_scores_[test] = scores
+        self._keep_held_out(folds, [scores for _, scores in scored], len(rows.y))
         self.estimator_ = self._fitted(rows, None, columns) if self.refit else scored[0][0]
 
     def _choose(

@@ -19,6 +19,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warn
+from rareclass.folds import RareGroupKFold, RareStratifiedKFold
 from rareclass.labels.two_classes import (
     Labels,
     label_array,
@@ -30,6 +31,7 @@ from rareclass.labels.two_classes import (
 from rareclass.metrics import roc_auc
 from rareclass.metrics.scored_classes import FloatArray
 
+Folds = list[tuple[np.ndarray, np.ndarray]]
 RESPONSES = ("score_samples", "decision_function", "predict_proba")
 
 
@@ -88,9 +90,7 @@ def rarity_scores(
     if response == "predict_proba":
         what, bad = "not between 0 and 1", ~((scores >= 0.0) & (scores <= 1.0))
     else:
-        what, bad = "no finite number", np.isnan(scores)
-        if is_finite:
-            bad = ~np.isfinite(scores)
+        what, bad = "no finite number", ~np.isfinite(scores) if is_finite else np.isnan(scores)
     if bad.any():
         row = int(bad.argmax())
         raise InputError(
@@ -147,16 +147,12 @@ class WrappedRows(NamedTuple):
         return np.sort(np.concatenate([self.labels.rare, self.labels.majority]))
 
 
-class EstimatorWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Base of classifiers of two classes that are made of another estimator, learned in folds.
+class TwoClassScorer(ClassifierMixin):
+    """Labels of two classes and an AUC, for whatever decides by a rarity score.
 
-    Subclasses define ``estimator``, ``cv``, ``pos_label``, ``decision_function`` and
-    ``score_samples``.
+    Subclasses define ``score_samples``, ``decision_function``, ``classes_`` and ``pos_label_``.
     """
 
-    estimator: Any
-    cv: Any
-    pos_label: Any
     classes_: np.ndarray
     pos_label_: Any
     decision_function: Callable[[Any], np.ndarray]
@@ -168,13 +164,61 @@ class EstimatorWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.classes_[is_second.astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Area under the ROC curve of the rare class against the majority, in [0, 1]."""
-        sign = signs(label_array(y), self.classes_, self.pos_label_)
-        return roc_auc(sign > 0, self.score_samples(X), sample_weight)
+        """Area under the ROC curve of the rare class against the majority, in [0, 1].
+
+        Raises `ValueError` where y lacks a class, a row's label, or has one that `fit` did not see.
+        """
+        scores = self.score_samples(X)
+        y = label_array(y)
+        sign = signs(y, self.classes_, self.pos_label_)
+        if not sign.all():
+            row = int(np.argmax(sign == 0))
+            raise ValueError(f"row {row} of y has no label: leave out the rows without one.")
+        if len(sign) and (sign == sign[0]).all():
+            raise ValueError(
+                f"y holds the class {plain(y[0])!r} only: an AUC needs rows of both "
+                f"classes, {self.classes_.tolist()}."
+            )
+        return roc_auc(sign > 0, scores, sample_weight)
+
+    @property
+    def _rare_is_last(self) -> bool:
+        return bool(self.pos_label_ == self.classes_[1])
+
+    def _by_class(self, rare: FloatArray) -> FloatArray:
+        """Return the probability of each of ``classes_`` from that of the rare class."""
+        columns = (1.0 - rare, rare)
+        return np.column_stack(columns if self._rare_is_last else columns[::-1])
+
+    def _towards_last(self, decision: FloatArray) -> FloatArray:
+        """Return decisions, above 0 for rare, as above 0 where ``classes_[1]`` is predicted."""
+        if self._rare_is_last:
+            return decision
+        # A row at the threshold is not rare: turned round, it must be just above zero.
+        return np.where(decision == 0.0, np.finfo(np.float64).tiny, -decision)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        return tags
+
+
+class EstimatorWrapper(TwoClassScorer, MetaEstimatorMixin, BaseEstimator):
+    """Base of classifiers of two classes that are made of another estimator, learned in folds.
+
+    Subclasses define ``estimator``, ``cv``, ``pos_label``, ``random_state`` and ``n_jobs``, and
+    what a `TwoClassScorer` does.
+    """
+
+    estimator: Any
+    cv: Any
+    pos_label: Any
+    random_state: Any
+    n_jobs: int | None
+    held_out_scores_: FloatArray
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
         tags.input_tags = deepcopy(get_tags(self.estimator).input_tags)
         return tags
 
@@ -198,22 +242,41 @@ class EstimatorWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         is_number = isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool)
         return int(self.cv) if is_number else None
 
-    def _split(
-        self, rows: WrappedRows, target: np.ndarray, by: Any, splitter: Any
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _splitter(self, n_folds: int, rows: WrappedRows, groups: Any, remedy: str) -> Any:
+        """Splitter that a whole number of folds stands for: by group, else stratified.
+
+        `remedy` is told where the smaller class has too few rows.
+        """
+        state, pos_label = self.random_state, rows.labels.pos_label
+        seed = state.randint(2**31) if isinstance(state, np.random.RandomState) else state or 0
+        if groups is not None:
+            return RareGroupKFold(n_folds, random_state=seed, pos_label=pos_label)
+        n_folds = folds_at_most(n_folds, rows.labels, remedy)
+        return RareStratifiedKFold(n_folds, random_state=seed, pos_label=pos_label)
+
+    def _split(self, rows: WrappedRows, target: np.ndarray, by: Any, splitter: Any) -> Folds:
         """Row numbers to learn from and to score, by fold.
 
         A `splitter`, for a whole number of folds, splits the rows of weight above 0; None leaves
-        the splitting to ``cv``. Both are shown `target` as y, and `by` as groups.
+        the splitting to ``cv``, which is shown `target` as y. Both are shown `by` as groups.
         """
         if splitter is not None:
             kept = rows.kept
             among = None if by is None else np.asarray(by)[kept]
-            pairs = splitter.split(kept, target[kept], among)
+            pairs = splitter.split(kept, rows.y[kept], among)
             return [(kept[train], kept[test]) for train, test in pairs]
         every = np.arange(len(target))
         pairs = given_splits(self.cv, rows.X, target, by)
         return [(every[train], every[test]) for train, test in pairs]
+
+    def _keep_held_out(self, folds: Folds, scores: Sequence[FloatArray], n_rows: int) -> np.ndarray:
+        """Keep the mean held-out score of every row; return how many folds test each."""
+        places = np.concatenate([test for _, test in folds])
+        times = np.bincount(places, minlength=n_rows)
+        total = np.bincount(places, np.concatenate(scores), n_rows)
+        self.held_out_scores_ = np.full(n_rows, np.nan)
+        np.divide(total, times, out=self.held_out_scores_, where=times > 0)
+        return times
 
     def _fitted(
         self, rows: WrappedRows, chosen: np.ndarray | None, columns: Mapping[str, Any]

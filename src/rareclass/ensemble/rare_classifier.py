@@ -292,7 +292,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         assert self.calibration_ is not None
         scores, which = self.score_and_classes(X)
         rare = self.calibration_(scores)
-        return self._by_class(1.0 - rare, rare[:, None] * which)
+        return self._by_classes(1.0 - rare, rare[:, None] * which)
 
     _predict_proba.__name__ = "predict_proba"
 
@@ -311,7 +311,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         known = self.calibration_
         rare = np.zeros(len(scores)) if known is None else known.at()(scores)
         decades = decades_above(rare[:, None] * which, self.class_offsets_)
-        return self._by_class(np.zeros(len(scores)), decades)
+        return self._by_classes(np.zeros(len(scores)), decades)
 
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row: the rare one where its score is above ``offset_``.
@@ -319,10 +319,10 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         Of several rare classes the one whose probability is the greatest multiple of its threshold
         in ``class_offsets_``, where it is above it; else the frequent one.
         """
-        decision = self.decision_function(X)
-        if decision.ndim == 1:
-            return self.classes_[(decision > 0.0).astype(int)]
-        return self.classes_[decision.argmax(axis=1)]
+        check_is_fitted(self)
+        if not self.has_several:
+            return super().predict(X)
+        return self.classes_[self.decision_function(X).argmax(axis=1)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Area under the ROC curve of any rare class against the rest, in [0, 1].
@@ -349,7 +349,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
             raise ValueError(f"y holds rows of {kind} only: an AUC needs rows of both.")
         return roc_auc(rare, scores, sample_weight)
 
-    def _by_class(self, rest: np.ndarray, rare: np.ndarray) -> np.ndarray:
+    def _by_classes(self, rest: np.ndarray, rare: np.ndarray) -> np.ndarray:
         """Return columns in the order of ``classes_``, the frequent class among them."""
         labels = list(self.pos_label_)
         answer = np.empty((len(rest), len(self.classes_)))

@@ -16,13 +16,12 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
+from rareclass.decide.rarity_scores import TwoClassScorer
 from rareclass.errors import ErrorKind, InputError, needed_for
-from rareclass.labels.two_classes import label_array, plain, signs
-from rareclass.metrics import roc_auc
 from rareclass.rows import LabelledRows, RowSource, as_source, header
 from rareclass.rows.source import is_dask, is_delayed, with_safe_squares
 
@@ -250,16 +249,14 @@ def check_calibrated(estimator: Any, remedy: str) -> None:
     )
 
 
-class RankScorer(ClassifierMixin):
+class RankScorer(TwoClassScorer):
     """Decisions, labels, probabilities and an AUC from a rarity score.
 
-    Whoever inherits has ``score_samples``, ``offset_``, ``classes_`` and ``pos_label_``, and where
+    Subclasses define ``score_samples``, ``offset_``, ``classes_`` and ``pos_label_``, and where
     held-out scores were kept a map ``calibration_`` from scores to probabilities.
     """
 
     _calibrates = False
-    classes_: np.ndarray
-    pos_label_: Any
     calibration_: Calibration | None
 
     @property
@@ -295,10 +292,7 @@ class RankScorer(ClassifierMixin):
     def _predict_proba(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         assert self.calibration_ is not None
-        rare = self.calibration_(self.score_samples(X))
-        columns = (1.0 - rare, rare)
-        is_last = self.pos_label_ == self.classes_[1]
-        return np.column_stack(columns if is_last else columns[::-1])
+        return self._by_class(self.calibration_(self.score_samples(X)))
 
     _predict_proba.__name__ = "predict_proba"  # by which scikit-learn takes one of its columns
 
@@ -308,37 +302,9 @@ class RankScorer(ClassifierMixin):
         This is ``score_samples(X) - offset_``, negated when the rare class is ``classes_[0]``:
         scikit-learn's scorers expect larger values for the class that sorts last.
         """
-        decision = self.score_samples(X) - self.offset_
-        if self.pos_label_ == self.classes_[1]:
-            return decision
-        # A row at the threshold is not rare: turned round, it must be just above zero.
-        return np.where(decision == 0.0, np.finfo(np.float64).tiny, -decision)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The label of every row: the rare one where its score is above ``offset_``."""
-        decision = self.decision_function(X)
-        return self.classes_[(decision > 0.0).astype(int)]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Area under the ROC curve of the rare class against the majority, in [0, 1].
-
-        Raises `ValueError` where y lacks a class, a row's label, or has one that `fit` did not see.
-        """
-        scores = self.score_samples(X)
-        y = label_array(y)
-        sign = signs(y, self.classes_, self.pos_label_)
-        if not sign.all():
-            row = int(np.argmax(sign == 0))
-            raise ValueError(f"row {row} of y has no label: leave out the rows without one.")
-        if len(sign) and (sign == sign[0]).all():
-            raise ValueError(
-                f"y holds the class {plain(y[0])!r} only: an AUC needs rows of both "
-                f"classes, {self.classes_.tolist()}."
-            )
-        return roc_auc(sign > 0, scores, sample_weight)
+        return self._towards_last(self.score_samples(X) - self.offset_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags

@@ -113,6 +113,13 @@ METHODS: dict[str, type[CalibrationMap]] = {
 }
 
 
+def check_method(method: str) -> None:
+    """Raise `InputError` where no map has that name."""
+    if method not in METHODS:
+        told = f"method={method!r} is not one of {sorted(METHODS)}."
+        raise InputError(told, kind=ErrorKind.SETTING)
+
+
 @dataclass(frozen=True)
 class Calibration:
     """Probabilities of the rare class from scores, at a prevalence that can be changed.
@@ -181,10 +188,7 @@ class Calibration:
             On labels other than 0 and 1, one class, scores that are not finite, weights below zero
             or all zero, and a method that there is not.
         """
-        if method not in METHODS:
-            raise InputError(
-                f"method={method!r} is not one of {sorted(METHODS)}.", kind=ErrorKind.SETTING
-            )
+        check_method(method)
         from scipy.optimize import brentq
 
         levels = coarser(read_score_levels(y, scores, sample_weight), _MOST_LEVELS)
