@@ -145,11 +145,12 @@ def test_unseen_values_and_empty_cells(encoder: TableEncoder) -> None:
         }
     )
     assert np.isfinite(encoder.transform(new)).all()
-    assert encoder.count_unseen(new) == {"member": 1, "few": 1, "many": 1}
-    assert encoder.count_unseen(rows()) == {}
-    far = encoder.count_outside(rows().with_columns(pl.col("number") * 1e6))
-    assert far["number"] > 0
-    assert "day" not in encoder.count_outside(new)
+    unlike = encoder.count_unlike(new)
+    assert unlike.unseen == {"member": 1, "few": 1, "many": 1}
+    assert "day" not in unlike.outside
+    assert encoder.count_unlike(rows()).unseen == {}
+    far = encoder.count_unlike(rows().with_columns(pl.col("number") * 1e6))
+    assert far.outside["number"] > 0
 
 
 def test_a_column_empty_in_training_is_no_trouble() -> None:

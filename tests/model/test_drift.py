@@ -246,14 +246,14 @@ def test_numbers_beyond_those_of_training_are_counted_by_column():
     train = pl.DataFrame({name: 1e6 + 50 * rng.normal(size=90) for name in names})
     encoder = TableEncoder(columns)
     encoder.fit_transform(train, np.arange(90) % 9 == 0)
-    assert encoder.count_outside(train) == {}
+    assert encoder.count_unlike(train).outside == {}
     new = pl.DataFrame({name: 1e6 + 100 * rng.normal(size=300) for name in names})
     new = new.with_columns(a=pl.when(pl.int_range(300) == 3).then(None).otherwise("a"))
     expected = {}
     for name in names:
         low, high = train[name].min(), train[name].max()
         expected[name] = sum(x is not None and not low <= x <= high for x in new[name])
-    assert encoder.count_outside(new) == expected
+    assert encoder.count_unlike(new).outside == expected
     assert min(expected.values()) > 0
 
 

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from made_tables import purchases
+from rareclass.encoding.training_table import read_as_trained
 from rareclass.serving.live_model import LiveModel, ScoreCounts
 from rareclass.serving.middleware import LOGGER, start_log
 from rareclass.serving.service import PATHS
@@ -118,8 +119,8 @@ def test_drift_of_the_inputs_is_told(serve, fitted):
 def test_figures_are_of_the_last_full_window(serve, fitted, monkeypatch):
     monkeypatch.setattr("rareclass.serving.live_model.WINDOW_ROWS", 100)
     monkeypatch.setattr("rareclass.serving.live_model._LOOK_ROWS", 50)
-    drift = LiveModel(fitted).now.drift
-    rows = NEW.with_columns(member=pl.col("member").cast(pl.String))
+    live = LiveModel(fitted).now
+    drift, rows = live.drift, read_as_trained(NEW, live.served.columns, 1)
     far = rows.with_columns(amount=pl.col("amount") + 500)
     times = [drift.add(part, 0) for part in rows[:100].iter_slices(25)]
     assert times == [False, True, False, False]

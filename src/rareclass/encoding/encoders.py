@@ -11,7 +11,12 @@ from scipy import sparse
 from rareclass.encoding.dates_and_texts import COMPONENTS
 from rareclass.encoding.label_statistics import side_by_side
 from rareclass.encoding.log_odds import CategoryStatistics
-from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
+from rareclass.encoding.table_statistics import (
+    EncodedTable,
+    ExampleCells,
+    TableStatistics,
+    UnlikeCells,
+)
 from rareclass.encoding.typed_table import TypedTable, typed_table, with_equal_rows_together
 from rareclass.encoding.views import MOST_VALUES_BOUNDED, CentredColumns, DenseView
 from rareclass.tables.columns import Column
@@ -30,7 +35,26 @@ _BLOCK_ROWS = 16_384
 _DATE_PARTS = 7
 
 
-class TableEncoder:
+class _ReadsColumns:
+    """Base of encoders of tables with named columns, whose cells are read once."""
+
+    columns: Sequence[Column]
+    statistics_: TableStatistics
+
+    def read(self, frame: pl.DataFrame | TypedTable) -> TypedTable:
+        """Return rows that `read_as_trained` has typed as a table, which all methods take."""
+        return typed_table(frame, self.columns)
+
+    def count_unlike(self, rows: pl.DataFrame | TypedTable) -> UnlikeCells:
+        """Count the cells that are unlike all of training, of columns that have some."""
+        return self.statistics_.count_unlike(self.read(rows))
+
+    def examples(self) -> ExampleCells:
+        """Return cells of training as examples."""
+        return self.statistics_.examples()
+
+
+class TableEncoder(_ReadsColumns):
     """Typed columns as the matrix of a `DenseView`, as members of `RareClassifier` have it.
 
     Rare rows are those that are not of the most frequent class. Of more than two classes, which are
@@ -80,7 +104,7 @@ class TableEncoder:
         is_rare = codes != np.argmax(np.bincount(codes, sample_weight))
         fold = _drawn_folds(is_rare, self.random_state)
         self.statistics_ = TableStatistics()
-        table = typed_table(frame, self.columns)
+        table = self.read(frame)
         if sample_weight is not None:
             fold = with_equal_rows_together(table, is_rare, fold)
         encoded = self.statistics_.fit_encode(table, is_rare, sample_weight, fold, is_drawn=True)
@@ -89,22 +113,14 @@ class TableEncoder:
         of_levels = self.level_odds_.fit_transform(encoded, self.view_, codes, sample_weight, fold)
         return self._matrix(encoded, of_levels)
 
-    def transform(self, frame: pl.DataFrame) -> NDArray[Any]:
+    def transform(self, rows: pl.DataFrame | TypedTable) -> NDArray[Any]:
         """Return typed rows encoded: (n_rows, n_features), C order.
 
         A number beyond those of training is the nearest of them: a row that is far from all of
         training would have the score of no row, which may be above the majority's.
         """
-        encoded = self.statistics_.encode(typed_table(frame, self.columns))
+        encoded = self.statistics_.encode(self.read(rows))
         return self._matrix(encoded, self.level_odds_.transform(encoded))
-
-    def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
-        """Return how many cells of each category column hold a value not seen in training."""
-        return self.statistics_.count_unseen(typed_table(frame, self.columns))
-
-    def count_outside(self, frame: pl.DataFrame) -> dict[str, int]:
-        """Return how many cells of each column of numbers lie beyond those of training."""
-        return self.statistics_.count_outside(typed_table(frame, self.columns))
 
     @property
     def feature_columns(self) -> list[str]:
@@ -244,38 +260,36 @@ class SparseEncoder:
         """Features of training."""
         return len(self.largest_)
 
-    def count_unseen(self, rows: object) -> dict[str, int]:
-        """Return nothing: sparse rows hold no categories."""
-        return {}
+    def read(self, rows: "sparse.csr_matrix") -> "sparse.csr_matrix":
+        """Return the rows."""
+        return rows
 
-    def count_outside(self, rows: object) -> dict[str, int]:
+    def count_unlike(self, rows: object) -> UnlikeCells:
         """Return nothing: sparse rows have no named columns."""
-        return {}
+        return UnlikeCells({}, {})
+
+    def examples(self) -> ExampleCells:
+        """Return nothing: sparse rows have no named columns."""
+        return ExampleCells({}, {})
 
 
-class TypedColumns:
+class TypedColumns(_ReadsColumns):
     """Typed rows as a `TypedTable`, for an estimator that encodes tables itself.
 
-    `columns` are those that are learned from.
+    `columns` are those that are learned from; `statistics_` are what the estimator has learned.
     """
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(
+        self, columns: Sequence[Column], statistics_: TableStatistics | None = None
+    ) -> None:
         self.columns = columns
+        if statistics_ is not None:
+            self.statistics_ = statistics_
 
-    def fit_transform(
-        self, frame: pl.DataFrame, y: Any = None, sample_weight: Any = None
-    ) -> TypedTable:
-        """Return the typed rows; nothing is learned."""
-        return self.transform(frame)
+    def fit_transform(self, frame: pl.DataFrame, *of_rows: Any) -> TypedTable:
+        """Return the typed rows; nothing is learned of their labels and weights."""
+        return self.read(frame)
 
-    def transform(self, frame: pl.DataFrame) -> TypedTable:
-        """Return rows, typed as `read_as_trained` types them."""
-        return typed_table(frame, self.columns)
-
-    def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
-        """Return nothing: the model knows what it saw."""
-        return {}
-
-    def count_outside(self, frame: pl.DataFrame) -> dict[str, int]:
-        """Return nothing: the model knows the range of its numbers."""
-        return {}
+    def transform(self, rows: pl.DataFrame | TypedTable) -> TypedTable:
+        """Return the typed rows."""
+        return self.read(rows)

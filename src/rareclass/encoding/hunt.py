@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from rareclass.encoding.dates_and_texts import CYCLES, RecurringDates
 from rareclass.encoding.encoders import DOUBLE_PRECISION_ROWS
 from rareclass.encoding.table_statistics import (
+    MOST_EXAMPLES,
+    ExampleCells,
+    UnlikeCells,
     known_words,
     levels_of_words,
     rows_of_text,
@@ -103,31 +106,38 @@ class HuntEncoder:
         self.coordinates_ = _with_unique_names(self._scaled(parts))
         return self._points(parts)
 
-    def transform(self, frame: pl.DataFrame) -> NDArray[Any]:
+    def transform(self, rows: pl.DataFrame | TypedTable) -> NDArray[Any]:
         """Return other typed rows as points; numbers are clipped to the training range."""
-        parts = list(self._parts(typed_table(frame, self.columns)))
+        parts = list(self._parts(self.read(rows)))
         return self._points([parts[k] for k in self.kept_])
 
-    def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
-        """Return how many cells of each category column hold a value not seen in training."""
-        columns = self._of_kind(typed_table(frame, self.columns), "category")
-        counts = {
-            column.name: int(np.count_nonzero(levels_of_words(column, known) > known.n_known))
-            for column, known in zip(columns, self.words_, strict=True)
-        }
-        return {name: count for name, count in counts.items() if count}
+    def read(self, frame: pl.DataFrame | TypedTable) -> TypedTable:
+        """Return typed rows as a table, which the other methods take."""
+        return typed_table(frame, self.columns)
 
-    def count_outside(self, frame: pl.DataFrame) -> dict[str, int]:
-        """Return how many cells of each column of numbers lie outside the training range.
+    def count_unlike(self, rows: pl.DataFrame | TypedTable) -> UnlikeCells:
+        """Count the cells that are unlike all of training, of columns that have some.
 
         Dates are not counted: later rows have later ones.
         """
-        numbers = self._of_kind(typed_table(frame, self.columns), "number")
-        counts = {
+        table = self.read(rows)
+        unseen = {
+            column.name: int(np.count_nonzero(levels_of_words(column, known) > known.n_known))
+            for column, known in zip(self._of_kind(table, "category"), self.words_, strict=True)
+        }
+        numbers = self._of_kind(table, "number")
+        outside = {
             column.name: int(np.count_nonzero((column.values < low) | (column.values > high)))
             for column, low, high in zip(numbers, self.low_, self.high_, strict=False)
         }
-        return {name: count for name, count in counts.items() if count}
+        counts = ({name: n for name, n in each.items() if n} for each in (unseen, outside))
+        return UnlikeCells(*counts)
+
+    def examples(self) -> ExampleCells:
+        """Return cells of training as examples."""
+        words = {name: known[:MOST_EXAMPLES] for name, known in self.choices.items()}
+        names = [column.name for column in self.columns if column.reads_as == "number"]
+        return ExampleCells(words, dict(zip(names, self.median_.tolist(), strict=False)))
 
     @property
     def choices(self) -> dict[str, list[str]]:
@@ -137,12 +147,6 @@ class HuntEncoder:
             name: [known.name(level) for level in range(known.n_known)]
             for name, known in zip(names, self.words_, strict=True)
         }
-
-    @property
-    def medians(self) -> dict[str, float]:
-        """The median of each column of numbers in training."""
-        names = [column.name for column in self.columns if column.reads_as == "number"]
-        return dict(zip(names, self.median_.tolist(), strict=False))
 
     def _of_kind(self, table: TypedTable, kind: Any) -> list[TypedColumn]:
         return [table.columns[k] for k in table.of_kind(kind)]

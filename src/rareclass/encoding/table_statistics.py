@@ -6,7 +6,7 @@ labels say is learned from each set of rows by itself.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ Codes = NDArray[np.int32]
 
 # Of this share of the rows no other part may have the word, for members to know what that means.
 _KNOWN_UNSEEN = 0.01
+# Words of a category that stand as examples.
+MOST_EXAMPLES = 8
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,20 @@ class EncodedTable:
             self.texts[rows],
             [features.take(rows) for features in self.of_labels],
         )
+
+
+class UnlikeCells(NamedTuple):
+    """Numbers of cells unlike all of training, by column; only columns with such cells."""
+
+    unseen: dict[str, int]  # words that training did not have
+    outside: dict[str, int]  # numbers and dates beyond those of training; codes it did not have
+
+
+class ExampleCells(NamedTuple):
+    """Cells of training by column: the commonest words of categories, medians of numbers."""
+
+    words: dict[str, list[str]]
+    medians: dict[str, float]
 
 
 class TableStatistics:
@@ -178,14 +194,11 @@ class TableStatistics:
 
         Only columns with such cells are named.
         """
-        return self.count_outside(table) | self.count_unseen(table)
+        unseen, outside = self.count_unlike(table)
+        return outside | unseen
 
-    def count_outside(self, table: TypedTable) -> dict[str, int]:
-        """Return how many cells of each column of numbers or dates lie beyond those of training.
-
-        Columns without such cells are left out. Of whole numbers that are codes, those that
-        training did not have count, too.
-        """
+    def count_unlike(self, table: TypedTable) -> UnlikeCells:
+        """Count the cells that are unlike all of training."""
         numbers, _ = self._numbers(table)
         with np.errstate(invalid="ignore"):
             beyond = np.count_nonzero((numbers < self.low_) | (numbers > self.high_), axis=0)
@@ -193,16 +206,26 @@ class TableStatistics:
             int(np.count_nonzero(known.levels(table.columns[k].values) > known.n_known))
             for k, known in self._categories_after(self.n_words_)
         ]
-        sources = [*self.number_sources_, *self.category_sources_[self.n_words_ :]]
-        return self._most_of_each(sources, [*beyond.tolist(), *unknown])
-
-    def count_unseen(self, table: TypedTable) -> dict[str, int]:
-        """Return how many cells of each column hold a word that training did not have."""
         unseen = [
             int(np.count_nonzero(levels_of_words(table.columns[k], known) > known.n_known))
             for k, known in self._categories_after(0)[: self.n_words_]
         ]
-        return self._most_of_each(self.category_sources_[: self.n_words_], unseen)
+        sources = [*self.number_sources_, *self.category_sources_[self.n_words_ :]]
+        return UnlikeCells(
+            self._most_of_each(self.category_sources_[: self.n_words_], unseen),
+            self._most_of_each(sources, [*beyond.tolist(), *unknown]),
+        )
+
+    def examples(self) -> ExampleCells:
+        """Return cells of training as examples."""
+        words: dict[str, list[str]] = {}
+        for k in range(self.n_words_):
+            common = np.argsort(-self.level_weights_[k][:-1], kind="stable")[:MOST_EXAMPLES]
+            name = self.columns_[self.category_sources_[k]][0]
+            words[name] = [self.known_[k].name(int(level)) for level in common]
+        numbers = [self.columns_[k][0] for k in self.number_sources_[: self.n_plain_]]
+        medians = self.summaries.median.tolist()
+        return ExampleCells(words, dict(zip(numbers, medians, strict=False)))
 
     def _categories_after(self, first: int) -> list[tuple[int, Any]]:
         """The column and the levels of each category from `first` on."""

@@ -286,8 +286,13 @@ def _read_as_trained(cells: pl.Series, column: Column) -> TypedColumn:
     return _typed_column(column, _read(_coded(cells) if is_text else cells, column.reading))
 
 
-def typed_table(frame: pl.DataFrame, columns: Sequence[Column]) -> TypedTable:
-    """Return columns of a frame, whose cells are read as `columns` say, as a typed table."""
+def typed_table(frame: pl.DataFrame | TypedTable, columns: Sequence[Column]) -> TypedTable:
+    """Return columns of a frame, whose cells are read as `columns` say, as a typed table.
+
+    A typed table is returned as it is.
+    """
+    if isinstance(frame, TypedTable):
+        return frame
     typed = [
         _typed_column(
             each, _coded(frame[each.name]) if each.reads_as == "string" else frame[each.name]

@@ -436,7 +436,8 @@ def _fit(
     rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time, data.which)
     model = method.fit(rows, terms_of(data.y, settings, share), notes)
     if method.reads_types:
-        encoder = TypedColumns([column for column in model.columns_ if column.is_used])
+        used = [column for column in model.columns_ if column.is_used]
+        encoder = TypedColumns(used, model.statistics_)
     return _Fitted(encoder, model)
 
 

@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import sparse
 
-from rareclass.encoding.encoders import TypedColumns
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.facts import HuntFacts
 from rareclass.model.model import Model
@@ -94,10 +92,8 @@ def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
         types: dict[str, Any] = text | {"case": case}
         kinds = {name: name.rpartition("_")[0] for name in told_names(content, k)}
         return pl.DataFrame(schema={name: types.get(of, pl.Float64) for name, of in kinds.items()})
-    X, groups = content.encode(rows), None
-    if not isinstance(content.encoder, TypedColumns):  # else the estimator knows its columns
-        encoder: Any = content.encoder
-        X, groups = X.toarray() if sparse.issparse(X) else X, encoder.feature_columns
+    # Without columns of features the estimator knows its columns itself.
+    X, groups = content.encode(rows), getattr(content.encoder, "feature_columns", None)
     told = explain(content.estimator, X, groups=groups)
     names, effects = told.columns, told.contributions
     strongest = strongest_of(effects, k)
@@ -121,7 +117,7 @@ def _class_reasons(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]
 
     model: Any = content.estimator
     if not model.has_several:  # one of the classes alone was there to learn from
-        none = [None] * len(X)
+        none = [None] * X.shape[0]
         return [(none, pl.String), (none, pl.Float64)] * k
     told = explain_class(model, X)
     strongest = strongest_of(told.contributions, k)

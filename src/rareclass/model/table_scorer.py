@@ -1,6 +1,6 @@
 """Parts of a fitted model, and how they score rows: of tables in memory and of files."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.encoding.encoders import TableEncoder, TypedColumns
-from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.table_statistics import ExampleCells, TableStatistics, UnlikeCells
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError
 from rareclass.machine import track
@@ -63,21 +62,25 @@ Scores = NDArray[np.float64]
 class Encoder(Protocol):
     """Turns typed rows of a table into what the estimator learned from.
 
-    An `InputError` of a cell has the number of the row among those that were given, from 1.
+    An `InputError` of a cell has the number of the row among those that were given, from 1. An
+    encoder that has learned of each column has a `TableStatistics` as ``statistics_``.
     """
 
     @property
     def columns(self) -> Sequence[Column]:
         """Columns that are learned from; none for sparse rows."""
 
+    def read(self, rows: Any) -> Any:
+        """Return typed rows in the form that the other methods take."""
+
     def transform(self, rows: Any) -> Any:
         """Return encoded rows."""
 
-    def count_unseen(self, rows: pl.DataFrame) -> Mapping[str, int]:
-        """Count cells of each category column whose value training did not have."""
+    def count_unlike(self, rows: Any) -> UnlikeCells:
+        """Count the cells that are unlike all of training."""
 
-    def count_outside(self, rows: pl.DataFrame) -> Mapping[str, int]:
-        """Count cells of each numeric column that lie outside the range of training."""
+    def examples(self) -> ExampleCells:
+        """Return cells of training as examples."""
 
 
 @runtime_checkable
@@ -139,9 +142,7 @@ class TableScorer:
     @property
     def statistics(self) -> TableStatistics | None:
         """Statistics of the training table by column; None for sparse rows, hunts and streams."""
-        if isinstance(self.encoder, TypedColumns):
-            return self.estimator.statistics_  # type: ignore[attr-defined]
-        return self.encoder.statistics_ if isinstance(self.encoder, TableEncoder) else None
+        return getattr(self.encoder, "statistics_", None)
 
     @cached_property
     def trained(self) -> list[TrainedColumn]:
@@ -256,10 +257,12 @@ class TableScorer:
                 n_before = summary.n_rows
                 typed = read_as_trained(batch, columns, n_before + 1)
                 summary.n_rows += batch.height
-                X = self.encode(typed, n_before)
+                with self.naming_file():
+                    read = self.encoder.read(typed)
+                X = self.encode(read, n_before)
                 if summary.counts_cells:
                     with self.naming_file():
-                        self.count_unlike(typed, X, summary)
+                        self.count_unlike(typed, read, summary)
                 scores, classes = self.score_and_classes(X, n_before)
                 if summary.columns is not None:
                     summary.columns.add_unused(batch.select(sorted(unused)))
@@ -276,18 +279,14 @@ class TableScorer:
             summary.columns = ColumnTracker(self.trained)
         return {each.name for each in self.trained if each.reading is not None}
 
-    def count_unlike(self, typed: pl.DataFrame, X: Any, summary: InputSummary) -> None:
-        """Count cells that are unlike training; `X` are the same rows, encoded."""
-        summary.unseen_values.update(self.encoder.count_unseen(typed))
-        summary.outside.update(self.encoder.count_outside(typed))
+    def count_unlike(self, typed: pl.DataFrame, read: Any, summary: InputSummary) -> None:
+        """Count cells that are unlike training; `read` are the same rows, read by the encoder."""
+        unseen, outside = self.encoder.count_unlike(read)
+        summary.unseen_values.update(unseen)
+        summary.outside.update(outside)
         self._track(summary)
         assert summary.columns is not None
         summary.columns.add(typed)
-        if isinstance(self.encoder, TypedColumns):  # the estimator knows its values
-            words = {each.name for each in self.encoder.columns if each.reads_as == "string"}
-            for name, count in self.estimator.outside(X).items():  # type: ignore[attr-defined]
-                counts = summary.unseen_values if name in words else summary.outside
-                counts[name] += count
 
     def _score_sparse(
         self, file: SvmlightFile, keep_labels: bool, summary: InputSummary, with_rows: bool

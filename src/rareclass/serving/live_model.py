@@ -14,8 +14,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.encoders import TypedColumns
-from rareclass.encoding.hunt import HuntEncoder
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.columns import ColumnDrift
@@ -25,12 +23,9 @@ from rareclass.model.model import Model
 from rareclass.model.score_file import score_columns
 from rareclass.opening import open_model
 from rareclass.remote import RemotePath, path_of
-from rareclass.stream.model import StreamEncoder
 from rareclass.tables.columns import Column
 
 Signature = tuple[Any, ...]
-# Words of a column that the description of requests lists.
-MOST_CHOICES = 8
 # Example of a date column: models do not store typical dates.
 _DAY = dt.datetime(2024, 1, 1)
 # Percentiles of the majority's scores, the edges between which new scores are counted.
@@ -144,7 +139,7 @@ class InputDrift:
         rows, window = pl.concat(waiting, rechunk=True), self._window
         window.n_alerts += n_alerts
         window.seen.n_rows += rows.height
-        self._content.count_unlike(rows, self._content.encode(rows), window.seen)
+        self._content.count_unlike(rows, self._content.encoder.read(rows), window.seen)
         if window.seen.n_rows >= WINDOW_ROWS:
             self._window, self._full = _Window(), window
 
@@ -170,20 +165,19 @@ class ServedModel:
                 "Fit on a CSV, Parquet or JSON lines file, or score files: rareclass score.",
                 ErrorKind.UNSUPPORTED,
             )
-        if isinstance(content.encoder, TypedColumns):  # its estimator has threads of its own
-            alone: Any = copy(content.estimator)
-            alone.n_jobs = 1
-            content = replace(content, estimator=alone)
+        alone: Any = copy(content.estimator)
+        alone.n_jobs = 1
         # Errors sent to clients do not name the file.
-        self._named, self._content = content, replace(content, file=None)
+        self._named = replace(content, estimator=alone)
+        self._content = replace(self._named, file=None)
         self.target: str = content.target
         self.columns: Sequence[Column] = list(content.encoder.columns)
         # Majority and rare class, or levels from the lowest on.
         self.classes: Sequence[str] = list(content.classes)
         self.rare_classes: Sequence[str] = content.rare_classes  # of several; else empty
         # Most frequent words of categorical columns, and cells of a valid row.
-        self.choices: Mapping[str, Sequence[str]] = choices_of(content)
-        typical = _medians(content)
+        self.choices: Mapping[str, Sequence[str]]
+        self.choices, typical = content.encoder.examples()
         self.example: Mapping[str, Any] = {
             column.name: _cell(column, typical.get(column.name), self.choices.get(column.name, ()))
             for column in self.columns
@@ -256,36 +250,6 @@ class ServedModel:
         for rows in (typed.head(1), typed.head(3), typed):
             self._named.score_encoded(self._named.encode(rows))
             self.answer(rows)
-
-
-def choices_of(content: Model) -> dict[str, list[str]]:
-    """List the words of categorical columns in training, most frequent first where that is known.
-
-    At most `MOST_CHOICES` words a column; text columns have none.
-    """
-    statistics, encoder = content.statistics, content.encoder
-    found: dict[str, list[str]] = {}
-    if statistics is not None:
-        for place in range(statistics.n_words_):
-            name = statistics.columns_[statistics.category_sources_[place]][0]
-            known, weights = statistics.known_[place], statistics.level_weights_[place][:-1]
-            common = np.argsort(-weights, kind="stable")[:MOST_CHOICES]
-            found[name] = [known.name(int(level)) for level in common]
-    elif isinstance(encoder, StreamEncoder):
-        found = encoder.known_words
-    elif isinstance(encoder, HuntEncoder):
-        found = encoder.choices
-    return {name: words[:MOST_CHOICES] for name, words in found.items()}
-
-
-def _medians(content: Model) -> dict[str, float]:
-    """Medians of number columns, where the model has them."""
-    statistics = content.statistics
-    if statistics is not None:
-        sources = statistics.number_sources_[: statistics.n_plain_]
-        names = [statistics.columns_[source][0] for source in sources]
-        return dict(zip(names, statistics.summaries.median.tolist(), strict=False))
-    return content.encoder.medians if isinstance(content.encoder, HuntEncoder) else {}
 
 
 def _cell(column: Column, typical: float | None, choices: Sequence[str]) -> Any:

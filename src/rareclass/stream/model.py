@@ -1,6 +1,5 @@
 """A checkpoint as a model: scores and evaluates files as one made by ``rareclass fit`` does."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from rareclass.decide.threshold_rule import default_thresholds
 from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.schema import Kind, Schema
 from rareclass.encoding.streams import OnlineEncoder
+from rareclass.encoding.table_statistics import MOST_EXAMPLES, ExampleCells, UnlikeCells
 from rareclass.encoding.target import positives
 from rareclass.errors import ErrorKind, InputError, bad_cell, counted
 from rareclass.model.columns import NumberBins, PresentOrEmpty, TrainedColumn, WordBins
@@ -44,28 +44,35 @@ class StreamEncoder:
         """The column of the stream that each number of a row is of."""
         return [feature.column for feature in self._features]
 
-    @property
-    def known_words(self) -> dict[str, list[str]]:
-        """The values of each category column that have a number of their own, as they came."""
+    def read(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return rows as they are: the schema of the stream reads their cells."""
+        return frame
+
+    def count_unlike(self, frame: pl.DataFrame) -> UnlikeCells:
+        """Count the words of each category that were not met in the stream.
+
+        The range of its numbers is not remembered.
+        """
+        known = self._known_words()
+        counts: dict[str, int] = {}
+        for name, kind in self._encoder.schema.features.items():
+            if kind == "category" and name not in self._full_columns():
+                cells = frame[name].drop_nulls()
+                counts[name] = len(cells) - int(cells.is_in(known.get(name, [])).sum())
+        return UnlikeCells({name: n for name, n in counts.items() if n}, {})
+
+    def examples(self) -> ExampleCells:
+        """Return words of categories in the order that they came in."""
+        words = self._known_words()
+        return ExampleCells({name: each[:MOST_EXAMPLES] for name, each in words.items()}, {})
+
+    def _known_words(self) -> dict[str, list[str]]:
+        """Words of each category column that have a number of their own, as they came."""
         known: dict[str, list[str]] = {}
         for feature in self._features:
             if feature.role == "value":
                 known.setdefault(feature.column, []).append(feature.value)
         return known
-
-    def count_unseen(self, frame: pl.DataFrame) -> Counter[str]:
-        """Return how many cells of each category column hold a value not met in the stream."""
-        known = self.known_words
-        counts: Counter[str] = Counter()
-        for name, kind in self._encoder.schema.features.items():
-            if kind == "category" and name not in self._full_columns():
-                cells = frame[name].drop_nulls()
-                counts[name] = len(cells) - int(cells.is_in(known.get(name, [])).sum())
-        return +counts
-
-    def count_outside(self, frame: pl.DataFrame) -> dict[str, int]:
-        """Return nothing: a stream does not remember the range of its numbers."""
-        return {}
 
     def transform(self, frame: pl.DataFrame) -> NDArray[np.float64]:
         """Return rows of a file as the learner takes them.
