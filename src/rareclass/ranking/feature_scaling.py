@@ -350,8 +350,8 @@ def held_out_gradients(trial: Trial, rows: Matrix, residual: float = _RESIDUAL) 
     of_rows = ScaleSlopes.of(kernel, rows, points, K)
     of_norm = ScaleSlopes.of(kernel, points, points, prepared.landmark_kernel)
     for fold, w in zip(trial.folds, trial.weights, strict=True):
-        training = cast(RankingProblem, prepared.problem(lam, fold.held_out))
-        tested = cast(RankingProblem, prepared.problem(0.0, ~fold.tested))
+        training = prepared.problem(lam, fold.held_out)
+        tested = prepared.problem(0.0, ~fold.tested)
         held_out = replace(tested, whitener=training.whitener, slot=None)
         at, held_out_at = answer([ValueQuestion(training, w), ValueQuestion(held_out, w)])
         right = held_out_at.gradient

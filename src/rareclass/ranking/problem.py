@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from rareclass.kernels.expansion import KERNEL, VALUES, KernelExpansion, expand, pull_back
-from rareclass.ranking.losses import LabellingLoss, Loss, PairLoss
 from rareclass.rows import ArrayRows, Block, Budget, Rows, RowValues, Token, as_source
 
 Result = TypeVar("Result")
@@ -161,24 +160,32 @@ class Evaluation(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LandmarkProblem:
-    """Rows, their weights and the coordinates of the landmarks, with the loss to be minimised."""
+class RankingProblem:
+    """Problem (13), or (11) with other landmarks; or that of a loss of labellings."""
 
     rows: Rows  # the majority rows, with their weights
     expansion: KernelExpansion
-    loss: Loss
+    loss: Any  # a `PairLoss`; a `LabellingLoss` for `solvers.cutting_planes`
     # kernel of the rare rows against the landmarks: shape (m+, n_landmarks)
     rare_kernel: np.ndarray
     rare_weight: np.ndarray  # zero takes a row out
     # T, shape (n_landmarks, rank): its rows are zero at landmarks that are not to be used
     whitener: np.ndarray
     lam: float
+    scale: float  # 1 / (W+ W-), the total weight of all pairs
     majority_total: float  # W-: the weight of the majority rows that are not held out
     # mask over the whole majority, None for all; the others are held out
     kept: RowValues | None = None
     # What the weights of the majority rows are multiplied by: above 1 where a part of the rows
     # stands for all of them.
     factor: float = 1.0
+    tilt: np.ndarray | None = None  # tau; None means zero
+    # Blocks remember zones under it: problems that are solved at once need different ones. None
+    # remembers none: for problems that are asked for values only.
+    slot: int | None = 0
+    # Whether blocks remember the values at the last point, for when it turns out to be the
+    # solution.
+    keeps_values: bool = False
 
     @property
     def rank(self) -> int:
@@ -195,28 +202,6 @@ class LandmarkProblem:
         """Weight of each of `rows`, zero where it is held out."""
         weight = self.rows.weight * self.factor
         return weight if self.kept is None else weight * self.kept.whole[self.rows.numbers]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LabellingProblem(LandmarkProblem):
-    """Problem of a loss of the labels of all rows; see `solvers.cutting_planes`."""
-
-    loss: LabellingLoss
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RankingProblem(LandmarkProblem):
-    """Problem (13), or (11) with other landmarks."""
-
-    loss: PairLoss
-    scale: float  # 1 / (W+ W-), the total weight of all pairs
-    tilt: np.ndarray | None = None  # tau; None means zero
-    # Blocks remember zones under it: problems that are solved at once need different ones. None
-    # remembers none: for problems that are asked for values only.
-    slot: int | None = 0
-    # Whether blocks remember the values at the last point, for when it turns out to be the
-    # solution.
-    keeps_values: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         # What blocks elsewhere need; the rest is large, and stays where the sums are finished.
@@ -277,10 +262,6 @@ class RankingProblem(LandmarkProblem):
             scores = expand(K, at.coefficients)
             zone = self.loss.block(at.rare, scores, self.block_weight(block)).zone
         return zone
-
-
-Problem = RankingProblem | LabellingProblem
-"""What a path of lams is solved for."""
 
 
 class AboutProblem:

@@ -40,7 +40,7 @@ from rareclass.labels.two_classes import HeldRows
 from rareclass.machine import factorising, parse_bytes, size_text
 from rareclass.metrics.rare_cells import RareCells, search, weigh_distinct
 from rareclass.ranking.losses import LabellingLoss, Loss
-from rareclass.ranking.problem import LabellingProblem, Problem, RankingProblem
+from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.targets import RankingScores, RankingTarget
@@ -190,7 +190,7 @@ class PreparedRanking:
         lam: float,
         held_out: np.ndarray | None = None,
         coordinates: Coordinates = whiten,
-    ) -> Problem:
+    ) -> RankingProblem:
         """The problem on all rows, or without those held out: of pairs, or of labellings.
 
         The rows of the mask `held_out` are neither summed, nor held, nor landmarks. `coordinates`
@@ -219,20 +219,22 @@ class PreparedRanking:
             majority = float(labels.majority_weight[slice(None) if kept is None else kept].sum())
         else:
             majority = float(self.rows.n_rows if kept is None else np.count_nonzero(kept))
-        held: dict[str, Any] = {
-            "rows": self.rows,
-            "expansion": self.expansion,
-            "rare_kernel": self.rare_kernel,
-            "rare_weight": rare_weight,
-            "whitener": whitener,
-            "lam": lam,
-            "majority_total": majority,
-            "kept": None if kept is None else RowValues(kept),
-        }
         if isinstance(loss, LabellingLoss):
-            return LabellingProblem(loss=loss, **held)
-        scale = 1.0 / loss.pair_weight(rare_weight, majority)
-        return RankingProblem(loss=loss, scale=scale, **held)
+            scale = 1.0  # there are no pairs
+        else:
+            scale = 1.0 / loss.pair_weight(rare_weight, majority)
+        return RankingProblem(
+            rows=self.rows,
+            expansion=self.expansion,
+            loss=loss,
+            rare_kernel=self.rare_kernel,
+            rare_weight=rare_weight,
+            whitener=whitener,
+            lam=lam,
+            scale=scale,
+            majority_total=majority,
+            kept=None if kept is None else RowValues(kept),
+        )
 
     def scored(
         self,

@@ -11,7 +11,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -34,7 +34,7 @@ from rareclass.machine import blas_threads, track
 from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.feature_scaling import learn_feature_scales
 from rareclass.ranking.machine import KernelMachine, MachineParameters
-from rareclass.ranking.problem import Problem, RankingProblem
+from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.ranking_data import PreparedRanking, RankingData, coefficients_of, prepare
 from rareclass.ranking.solve import (
     PAPER_LAMS,
@@ -166,7 +166,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
         if self.lams is not None:
             lams = np.ravel(self.lams).astype(float).tolist()
         elif self.penalty == "l1":
-            lams = list(default_lams(cast(RankingProblem, on_all_rows())))
+            lams = list(default_lams(on_all_rows()))
         else:
             lams = list(PAPER_LAMS)
         whole: list[Solution] | None = None
@@ -243,7 +243,7 @@ class KernelSearch(MachineParameters, ClassNamePrefixFeaturesOutMixin, Transform
     def _small_enough(
         self,
         prepared: PreparedRanking,
-        on_all_rows: Callable[[], Problem],
+        on_all_rows: Callable[[], RankingProblem],
         lams: list[float],
         tol: float,
     ) -> tuple[list[float], list[Solution]]:

@@ -22,8 +22,6 @@ from rareclass.kernels.kernels import Matrix
 from rareclass.machine import blas_threads, track
 from rareclass.ranking.losses import LabellingLoss, Loss, make_loss
 from rareclass.ranking.problem import (
-    LabellingProblem,
-    Problem,
     RankingProblem,
     Solver,
     ValueQuestion,
@@ -119,7 +117,7 @@ class SolverSettings:
 
 
 def solve_paths(
-    problems: Iterable[Callable[[], Problem]],
+    problems: Iterable[Callable[[], RankingProblem]],
     lams: Sequence[float],
     settings: PathSettings,
     at_once: int = 1,
@@ -149,7 +147,7 @@ def solve_paths(
         for number, make in enumerate(problems):
             tell = None if report is None else partial(report, number)
             run, problem = settings._replace(tell=tell), make()
-            if isinstance(problem, LabellingProblem):
+            if isinstance(problem.loss, LabellingLoss):
                 found[number] = minimize_labellings(problem, path, run)
                 continue
             for solver in _solvers(problem, path, run, penalty):
@@ -230,9 +228,7 @@ def fit_path(
             advance(1, f"{note}, {step.in_memory:.0%} of the kernel in memory")
 
         problem = prepared.problem(1.0, coordinates=coordinates)
-        if isinstance(problem, RankingProblem):
-            keeps_values = len(lams) == 1 and not accuracy.foresees
-            problem = replace(problem, keeps_values=keeps_values)
+        problem = replace(problem, keeps_values=len(lams) == 1 and not accuracy.foresees)
         path = accuracy if len(lams) > 1 else accuracy._replace(cut=np.inf)
         (solutions,) = solve_paths(
             [lambda: problem], lams, path, prepared.at_once, report, settings.penalty
@@ -242,7 +238,7 @@ def fit_path(
 
 def learned_machines(
     prepared: PreparedRanking,
-    problem: Problem,
+    problem: RankingProblem,
     lams: Sequence[float],
     solutions: Sequence[Solution],
     settings: SolverSettings,
@@ -253,7 +249,8 @@ def learned_machines(
     solutions share a pass as have room for their scores in a part of the memory.
     """
     accuracy, machines = settings.accuracy(prepared), []
-    tol = accuracy.gap if isinstance(problem, LabellingProblem) else accuracy.tol
+    is_labelling = isinstance(prepared.loss, LabellingLoss)
+    tol = accuracy.gap if is_labelling else accuracy.tol
     at_once = len(solutions) if accuracy.foresees else prepared.columns_at_once
     for k, (lam, solution) in enumerate(zip(lams, solutions, strict=True)):
         if k % at_once == 0:
@@ -272,12 +269,12 @@ def learned_machines(
             None,
             solution,
         )
-        if settings.penalty == "l1" and isinstance(problem, RankingProblem):
-            machine = _without_unused(machine, prepared, problem, lam)
+        if settings.penalty == "l1":
+            machine = _without_unused(machine, prepared, lam)
         machines.append(machine)
         if stopped_short(solution, tol):
             _warn_of_stopping_short(solution, lam, tol)
-        elif isinstance(problem, LabellingProblem) and solution.at.value >= 1.0 - tol:
+        elif is_labelling and solution.at.value >= 1.0 - tol:
             warn(
                 f"lam={lam:.3g}: the objective is {solution.at.value:.4f}, and it is 1 where all "
                 f"scores are equal: they say next to nothing. Lower lam; where the classes overlap "
@@ -287,16 +284,17 @@ def learned_machines(
 
 
 def _threshold(
-    prepared: PreparedRanking, problem: Problem, solution: Solution, rows: RankingScores
+    prepared: PreparedRanking, problem: RankingProblem, solution: Solution, rows: RankingScores
 ) -> Any:
     """The target's threshold, or where f + c = 0 if the loss has learned where that is."""
-    if isinstance(problem, LabellingProblem) and problem.loss.has_intercept:
+    loss = prepared.loss
+    if isinstance(loss, LabellingLoss) and loss.has_intercept:
         return -float(solution.at.w[problem.rank])
-    return prepared.target.threshold(rows, problem.loss)
+    return prepared.target.threshold(rows, loss)
 
 
 def _without_unused(
-    machine: LearnedMachine, prepared: PreparedRanking, problem: RankingProblem, lam: float
+    machine: LearnedMachine, prepared: PreparedRanking, lam: float
 ) -> LearnedMachine:
     """Only the landmarks that are in use."""
     at, used = machine.solution.at, np.flatnonzero(machine.coef)

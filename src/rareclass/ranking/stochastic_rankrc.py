@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -22,7 +22,6 @@ from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.losses.piecewise_quadratic import PiecewiseQuadratic
 from rareclass.ranking.machine import KernelModel
-from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.ranking_data import KernelSettings, RankingData, prepare, width_of_rows
 from rareclass.ranking.running_model import MiniBatchState, WeightedRows
 from rareclass.ranking.targets import TwoClasses
@@ -194,7 +193,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         with blas_threads(count_threads(self.n_jobs)):
             width = width_of_rows(settings, source, labels)
             prepared = prepare(RankingData(settings, source, TwoClasses(labels), loss, width))
-            problem = cast(RankingProblem, prepared.problem(self.lam))
+            problem = prepared.problem(self.lam)
             n_rows, whole = prepared.rows.n_rows, problem.majority_total
             self.classes_, self.pos_label_ = labels.classes, labels.pos_label
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -317,7 +316,7 @@ class StochasticRankRC(RankScorer, KernelModel):
             settings = replace(settings, landmarks=state.points)
             coordinates = lambda *_: state.whitener  # noqa: E731 - the coordinates of before
         prepared = prepare(RankingData(settings, source, TwoClasses(labels), loss, width))
-        problem = cast(RankingProblem, prepared.problem(self.lam, coordinates=coordinates))
+        problem = prepared.problem(self.lam, coordinates=coordinates)
         state = state.moved(prepared, problem) if picks else state
         weight = float(majority.weight.sum())
         if not is_first:

@@ -37,8 +37,8 @@ from scipy.optimize import minimize_scalar
 
 from rareclass.findings import Status
 from rareclass.kernels.expansion import KernelExpansion, block_scores, expand, pull_back
-from rareclass.ranking.losses.labelling import Labelling, RankedClass
-from rareclass.ranking.problem import Evaluation, LabellingProblem
+from rareclass.ranking.losses.labelling import Labelling, LabellingLoss, RankedClass
+from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.solvers.newton import Path, PathSettings, Solution, Step
 from rareclass.rows import Block, RowValues, Token
 
@@ -89,8 +89,9 @@ class Cut:
 class LabellingObjective:
     """F and its cuts for one problem; `passes` counts the readings of the majority."""
 
-    def __init__(self, problem: LabellingProblem) -> None:
-        self.problem, self.loss, self.passes = problem, problem.loss, 0.0
+    def __init__(self, problem: RankingProblem) -> None:
+        self.problem, self.passes = problem, 0.0
+        self.loss: LabellingLoss = problem.loss
         self._weights = problem.rare_weight, problem.majority_weight
         self.start = self.point(np.zeros(problem.rank + self.loss.has_intercept))
         first = self.loss.first(*self._ranked(self.start))
@@ -142,7 +143,7 @@ def _pull_of_block(
 
 
 def minimize_labellings(
-    problem: LabellingProblem, path: Path, run: PathSettings
+    problem: RankingProblem, path: Path, run: PathSettings
 ) -> dict[int, Solution]:
     """Minimise F for decreasing lams, by their numbers; each starts from the one before.
 
