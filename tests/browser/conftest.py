@@ -14,7 +14,11 @@ from sklearn.preprocessing import StandardScaler
 from rareclass.metrics import interval
 from rareclass.report.page import KeyFigure, Note, PageTable, ReportPage, Section, rendered
 from rareclass.report.ranking_section import ranking_section
-from rareclass.report.scores_section import Reliability, ScoreDistribution, scores_section
+from rareclass.report.scores_section import (
+    ReliabilityDisplay,
+    ScoreDistributionDisplay,
+    scores_section,
+)
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import ThresholdTable
 
@@ -143,7 +147,8 @@ class Judged:
                 table, interval("roc_auc", y, scores), interval("average_precision", y, scores)
             ),
             scores_section(
-                ScoreDistribution.of(y, scores), 0.5, Reliability.of(y, probabilities)
+                ScoreDistributionDisplay.of(y, scores, threshold=0.5),
+                ReliabilityDisplay.of(y, probabilities),
             ),
             *([] if table.cost is None else [cost_section(table)]),
             Section(

@@ -19,7 +19,11 @@ from rareclass.report.page import (
     rendered,
 )
 from rareclass.report.ranking_section import ranking_section
-from rareclass.report.scores_section import Reliability, ScoreDistribution, scores_section
+from rareclass.report.scores_section import (
+    ReliabilityDisplay,
+    ScoreDistributionDisplay,
+    scores_section,
+)
 from rareclass.report.subgroups import Subgroups, subgroups_section
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import ThresholdTable
@@ -69,7 +73,10 @@ def judged(n=3000):
         ranking_section(
             table, interval("roc_auc", y, scores), interval("average_precision", y, scores)
         ),
-        scores_section(ScoreDistribution.of(y, scores), 2.0, Reliability.of(y, probabilities)),
+        scores_section(
+            ScoreDistributionDisplay.of(y, scores, threshold=2.0),
+            ReliabilityDisplay.of(y, probabilities),
+        ),
         cost_section(table),
         subgroups_section(Subgroups.of("day", day, y, scores, 2.0, in_order=True), None),
         Section(

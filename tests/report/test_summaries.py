@@ -10,7 +10,7 @@ from rareclass.metrics.column_drift import population_stability_index
 from rareclass.metrics.intervals import exact_interval
 from rareclass.model.columns import ColumnDrift, tenths, worst_first
 from rareclass.model.facts import ScoredRows
-from rareclass.report.scores_section import Reliability, ScoreDistribution, ScoreDrift
+from rareclass.report.scores_section import ReliabilityDisplay, ScoreDistributionDisplay, ScoreDrift
 from rareclass.report.single_rows import nearest
 from rareclass.report.subgroups import Subgroups
 
@@ -19,7 +19,7 @@ def test_reliable_probabilities_are_found_so():
     generator = np.random.default_rng(0)
     given = 10 ** generator.uniform(-4, 0, 40_000)
     y = generator.random(40_000) < given
-    told = Reliability.of(y, given)
+    told = ReliabilityDisplay.of(y, given)
     assert told.n_off <= 1
     assert sum(told.n_rows) == 40_000
     assert sum(told.n_rare) == y.sum()
@@ -30,12 +30,12 @@ def test_reliable_probabilities_are_found_so():
     # Each says something, but for the lowest, which is what is left.
     assert all(n * p >= 2 or hits >= 2 for n, p, hits in list(
         zip(told.n_rows, told.foretold, told.n_rare, strict=True))[1:])  # fmt: skip
-    assert Reliability.of(y, given**2).n_off > 5
+    assert ReliabilityDisplay.of(y, given**2).n_off > 5
 
 
 def test_few_rows_that_are_left_join_their_neighbours():
     y = np.arange(35) >= 33
-    told = Reliability.of(y, np.where(np.arange(35) < 5, 1e-6, 0.5))
+    told = ReliabilityDisplay.of(y, np.where(np.arange(35) < 5, 1e-6, 0.5))
     assert told.n_rows == (35.0,)
     assert told.foretold[0] == pytest.approx(30 * 0.5 / 35)
 
@@ -46,19 +46,19 @@ def test_copies_are_weights_in_reliability():
     y = generator.random(300) < given
     weight = generator.integers(1, 4, 300)
     copies = np.repeat(np.arange(300), weight)
-    a, b = Reliability.of(y, given, weight), Reliability.of(y[copies], given[copies])
+    a, b = ReliabilityDisplay.of(y, given, weight), ReliabilityDisplay.of(y[copies], given[copies])
     assert_allclose(a.foretold, b.foretold)
     assert_allclose(a.n_rare, b.n_rare)
     with pytest.raises(ValueError, match=r"probabilities\[1\]"):
-        Reliability.of([0, 1], [0.5, 1.5])
+        ReliabilityDisplay.of([0, 1], [0.5, 1.5])
 
 
 def test_distributions_add_up():
     generator = np.random.default_rng(2)
     y, scores = generator.random(500) < 0.1, generator.standard_cauchy(500)
-    told = ScoreDistribution.of(y, scores)
+    told = ScoreDistributionDisplay.of(y, scores)
     assert_allclose([told.rare.sum(), told.rest.sum()], 1.0)
-    assert ScoreDistribution.of([0, 1], [3.0, 3.0]).rare.sum() == 1.0
+    assert ScoreDistributionDisplay.of([0, 1], [3.0, 3.0]).rare.sum() == 1.0
 
 
 def column(kind, generator, n):

@@ -55,6 +55,11 @@ def option(
     return field(default=default, metadata={"info": info, "reads": reads, "names": names})
 
 
+def flag(help: str, name: str) -> Any:
+    """Field of a class of options that is False unless its option is given."""
+    return option(help, name, default=False)
+
+
 def argument(help: str, metavar: str | None = None, default: Any = REQUIRED) -> Any:
     """Field of a class of options that is given by its place."""
     info = typer.Argument(help=help, metavar=metavar)
@@ -99,12 +104,11 @@ def positive_option() -> Any:
 
 def strict_option() -> Any:
     """Option ``--strict`` that refuses rows unlike training."""
-    return option(
+    return flag(
         "Refuse rows unlike training: the distribution of a column or of the scores is far from "
         "training (see rareclass monitor), or alerts are significantly twice or half as frequent "
         "as on held-out rows.",
         "--strict",
-        default=False,
     )
 
 
@@ -120,7 +124,7 @@ def journal_option() -> Any:
 
 def overwrite_option() -> Any:
     """Option ``--overwrite``."""
-    return option("Replace existing files.", "--overwrite", default=False)
+    return flag("Replace existing files.", "--overwrite")
 
 
 def read_separator(name: str, text: str) -> str:

@@ -34,7 +34,7 @@ class CompareOptions:
         "TRAIN | FILE...",
     )
     target: str | None = cli.target_option("Column that holds the classes.", None)
-    scores: bool = cli.option("The files hold scores, of any origin.", "--scores", default=False)
+    scores: bool = cli.flag("The files hold scores, of any origin.", "--scores")
     truth: Path | None = cli.option("File with the classes. By default a file of scores has them.")
     score: tuple[str, ...] = cli.option(
         "Column of scores. Many times: several of each file.",

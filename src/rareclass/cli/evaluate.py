@@ -236,11 +236,10 @@ class MonitorOptions:
     given: str = cli.argument(
         "File or folder of new rows, of any size; no labels are needed. Or a database.", "NEW"
     )
-    strict: bool = cli.option(
+    strict: bool = cli.flag(
         "Exit with code 3 if a column is absent, a column or the scores have moved far, or alerts "
         "are significantly twice or half as frequent as on held-out rows.",
         "--strict",
-        default=False,
     )
     written: cli.OutputOptions
     table: cli.TableOptions

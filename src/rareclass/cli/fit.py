@@ -64,25 +64,20 @@ class FitOptions:
     )
     estimate: EstimateOptions
     threshold: FitRuleOptions
-    no_baseline: bool = cli.option(
+    no_baseline: bool = cli.flag(
         "Do not train histogram boosting and logistic regression for comparison, as methods other "
         "than auto do.",
         "--no-baseline",
-        default=False,
     )
     seed: int = cli.seed_option("Same seed, same model.")
-    no_refit: bool = cli.option(
-        "Do not train the saved model on the held-out rows.", "--no-refit", default=False
-    )
+    no_refit: bool = cli.flag("Do not train the saved model on the held-out rows.", "--no-refit")
     memory: int | None = cli.option(
         "Most memory to use, such as 4GiB. By default all that is free.", reads=cli.read_bytes
     )
     report: Path | None = cli.option(
         "Also write an HTML page on the rows held out, as rareclass report does."
     )
-    details: bool = cli.option(
-        "Also print every column, member and parameter.", "--details", default=False
-    )
+    details: bool = cli.flag("Also print every column, member and parameter.", "--details")
     written: cli.OutputOptions
     table: cli.TableOptions
     scratch: Path | None = cli.option(

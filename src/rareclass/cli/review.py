@@ -39,10 +39,8 @@ class ListOptions:
     teaches: float = cli.option("Share of rows whose labels teach the model most.", default=0.1)
     random: float = cli.option("Share of rows drawn at random, by known chances.", default=0.1)
     seed: int = cli.seed_option("Same seed, same list.")
-    skip_open: bool = cli.option(
-        "Make a new list although rows of the last one lack a verdict.",
-        "--skip-open",
-        default=False,
+    skip_open: bool = cli.flag(
+        "Make a new list although rows of the last one lack a verdict.", "--skip-open"
     )
 
 
@@ -52,7 +50,7 @@ class VerdictOptions:
 
     key: str | None = cli.option("Column that names the rows; by default row numbers.", "--id")
     verdicts: Path | None = cli.option("List with verdicts filled in, to read first.")
-    correct: bool = cli.option("Verdicts may replace earlier ones.", "--correct", default=False)
+    correct: bool = cli.flag("Verdicts may replace earlier ones.", "--correct")
 
     def check(self, journal: Path | None, replaced: Path | None = None) -> None:
         """Raise `InputError` where there is no journal for verdicts, or it could not stay there."""
@@ -95,7 +93,7 @@ class ReviewOptions:
     labelled: Path | None = cli.option(
         "File to write TABLE to with the labels known so far, for rareclass fit: .csv or .parquet."
     )
-    page: bool = cli.option("Check the rows on a local page.", "--page", default=False)
+    page: bool = cli.flag("Check the rows on a local page.", "--page")
     port: int = cli.option("Port of the page.", default=8080, min=0, max=65535)
     verdicts: VerdictOptions
     listing: ListOptions

@@ -29,8 +29,8 @@ class ScoreOptions:
     id_columns: tuple[str, ...] = cli.option(
         "Column of DATA to copy to the scores. Many times.", "--id", default=()
     )
-    alerts_only: bool = cli.option(
-        "Write only the rows called rare, the highest score first.", "--alerts-only", default=False
+    alerts_only: bool = cli.flag(
+        "Write only the rows called rare, the highest score first.", "--alerts-only"
     )
     top: int | None = cli.option("Number of rows with the highest scores.", rich_help_panel=_CALLS)
     threshold: float | None = cli.option("Rows above this score.", rich_help_panel=_CALLS)

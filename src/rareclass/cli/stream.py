@@ -66,15 +66,11 @@ class PlainOptions:
         "Number of latest rows that the measures are of.", default=10_000, min=2
     )
     top: int = cli.option("The k of precision at k.", default=100, min=1)
-    follow: bool = cli.option(
-        "At the end of the file wait for more rows, until Ctrl-C.", "--follow", default=False
-    )
+    follow: bool = cli.flag("At the end of the file wait for more rows, until Ctrl-C.", "--follow")
     max_rejected: int | None = cli.option("Stop if more rows than this cannot be read.", min=0)
     time_column: str | None = cli.option("Column with the time of a row.", "--time")
-    strict: bool = cli.option(
-        "Stop if a tenth of a column lies outside the range seen so far.",
-        "--strict",
-        default=False,
+    strict: bool = cli.flag(
+        "Stop if a tenth of a column lies outside the range seen so far.", "--strict"
     )
 
     def check(self) -> None:
@@ -349,24 +345,32 @@ class StreamScreen:
             parts.append(self._present())
         return Group(*parts)
 
-    def _cells(self, report: "StreamReport") -> dict[str, str]:
-        """Return the cells of a report by the names of their columns."""
+    def _facts(self, report: "StreamReport") -> dict[str, str]:
+        """Return the facts of a report by their names, measures in capitals."""
         options, measures = self._options, report.measures
-        is_wide = self._console.width >= _WIDE
-        columns = {
-            "Rows": f"{report.counters.rows:,}",
-            "Rare": f"{report.counters.rare:,}",
+        facts = {
+            "rows": f"{report.counters.rows:,}",
+            "rare": f"{report.counters.rare:,}",
             "AUC": _share(measures.auc),
-            "Avg. prec." if is_wide else "AP": _share(measures.average_precision),
+            "AP": _share(measures.average_precision),
             f"P@{options.top}": _share(measures.precision_at_k),
         }
-        if is_wide and options.id_column is not None:
-            columns |= {"Held": f"{report.held:,}", "Dropped": f"{report.dropped:,}"}
-        if is_wide:
-            columns["Rejected"] = f"{report.rejected:,}"
-        if is_wide and options.alerts is not None:
-            columns["Alerts"] = f"{report.alerts:,}"
-        return columns | {"Rows/s": f"{report.rows_per_second:,.0f}"}
+        if options.id_column is not None:
+            facts |= {"held": f"{report.held:,}", "dropped": f"{report.dropped:,}"}
+        facts["rejected"] = f"{report.rejected:,}"
+        if options.alerts is not None:
+            facts["alerts"] = f"{report.alerts:,}"
+        return facts | {"rows/s": f"{report.rows_per_second:,.0f}"}
+
+    def _cells(self, report: "StreamReport") -> dict[str, str]:
+        """Return the cells of a report by the names of their columns."""
+        left_out = (
+            set() if self._console.width >= _WIDE else {"held", "dropped", "rejected", "alerts"}
+        )
+        facts = self._facts(report).items()
+        return {
+            f"{name[0].upper()}{name[1:]}": cell for name, cell in facts if name not in left_out
+        }
 
     def _present(self) -> Text:
         """Return a line on what is going on now."""
@@ -384,26 +388,18 @@ class StreamScreen:
 
     def _line(self, report: "StreamReport") -> str:
         """Return a report as a line for a pipe, and a line for each change."""
-        measures, top = report.measures, self._options.top
+        facts = self._facts(report)
+        rows, speed = counted(report.counters.rows, "row"), facts.pop("rows/s")
+        del facts["rows"]
         parts = [
-            counted(report.counters.rows, "row"),
-            f"{report.counters.rare:,} rare",
-            f"AUC {_share(measures.auc)}",
-            f"AP {_share(measures.average_precision)}",
-            f"P@{top} {_share(measures.precision_at_k)}",
+            f"{name} {cell}" if name[0].isupper() else f"{cell} {name}"
+            for name, cell in facts.items()
+            if cell != "0" or name not in ("dropped", "rejected")
         ]
-        if self._options.id_column is not None:
-            parts.append(f"{report.held:,} held")
-        if report.dropped:
-            parts.append(f"{report.dropped:,} dropped")
         if report.early_labels:
             parts.append(f"{counted(report.early_labels, 'label')} early")
-        if report.rejected:
-            parts.append(f"{report.rejected:,} rejected")
-        if self._options.alerts is not None:
-            parts.append(f"{report.alerts:,} alerts")
-        parts.append(f"{report.rows_per_second:,.0f}/s")
-        return "\n  ".join(["  ".join(parts), *drift_words(report, top)])
+        words = drift_words(report, self._options.top)
+        return "\n  ".join(["  ".join([rows, *parts, f"{speed}/s"]), *words])
 
 
 def drift_words(report: "StreamReport", top: int) -> list[str]:

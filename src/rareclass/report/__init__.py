@@ -13,12 +13,7 @@ if TYPE_CHECKING:
     from rareclass.report.ball_display import draw_ball
     from rareclass.report.drawing import RankingDisplay
     from rareclass.report.ranking_section import GainsDisplay, PrecisionRecallDisplay, RocDisplay
-    from rareclass.report.scores_section import (
-        Reliability,
-        ReliabilityDisplay,
-        ScoreDistribution,
-        ScoreDistributionDisplay,
-    )
+    from rareclass.report.scores_section import ReliabilityDisplay, ScoreDistributionDisplay
     from rareclass.report.threshold_section import AlertsDisplay, CostDisplay
     from rareclass.report.threshold_table import ThresholdTable
 
@@ -28,10 +23,8 @@ __all__ = [
     "GainsDisplay",
     "PrecisionRecallDisplay",
     "RankingDisplay",
-    "Reliability",
     "ReliabilityDisplay",
     "RocDisplay",
-    "ScoreDistribution",
     "ScoreDistributionDisplay",
     "ThresholdTable",
     "draw_ball",
@@ -43,12 +36,7 @@ __getattr__, __dir__ = lazy_names(
         ".ball_display": ["draw_ball"],
         ".drawing": ["RankingDisplay"],
         ".ranking_section": ["GainsDisplay", "PrecisionRecallDisplay", "RocDisplay"],
-        ".scores_section": [
-            "Reliability",
-            "ReliabilityDisplay",
-            "ScoreDistribution",
-            "ScoreDistributionDisplay",
-        ],
+        ".scores_section": ["ReliabilityDisplay", "ScoreDistributionDisplay"],
         ".threshold_section": ["AlertsDisplay", "CostDisplay"],
         ".threshold_table": ["ThresholdTable"],
     },

@@ -67,7 +67,6 @@ _STYLE: dict[Any, Any] = {
 
 Draw = Callable[["Axes"], None]
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def new_figure(size: tuple[float, float], name: str) -> "Figure":
@@ -232,10 +231,15 @@ class RankingDisplay:
 
     @classmethod
     @abstractmethod
-    def _of(
-        cls, rare: Mask, scores: Floats, weight: Floats | None, name: str | None, **options: Any
+    def of(
+        cls,
+        y: Any,
+        scores: Any,
+        sample_weight: Any = None,
+        name: str | None = None,
+        **options: Any,
     ) -> Self:
-        """Count the rows."""
+        """Count the rows without drawing; `y` is True or 1 where a row is rare."""
 
     @classmethod
     def from_predictions(
@@ -283,7 +287,7 @@ class RankingDisplay:
         rare = np.zeros(len(scores), dtype=bool)
         rare[read_labels(y_true, sample_weight, pos_label, len(scores)).rare] = True
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return cls._of(rare, scores, weight, name, **options).plot(ax=ax)
+        return cls.of(rare, scores, weight, name, **options).plot(ax=ax)
 
     @classmethod
     def from_estimator(

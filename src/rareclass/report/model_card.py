@@ -1,14 +1,23 @@
-"""The model card: the basis of the numbers and the limits of a model, derived from facts alone."""
+"""A judged model, and its card: the basis of the numbers and the limits, from facts alone."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
+import numpy as np
+
+from rareclass.decide.alert_budget import PeriodBudget
+from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.errors import counted, first_names
-from rareclass.metrics import CheckedMeasures
+from rareclass.metrics import CheckedMeasures, Interval, interval
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.model import Model
 from rareclass.report.page import Heading, Listing, PageBlock, Section, percent, whole
-from rareclass.report.scores_section import Reliability, ScoreDrift
+from rareclass.report.scores_section import (
+    ReliabilityDisplay,
+    ScoreDistributionDisplay,
+    ScoreDrift,
+)
 from rareclass.report.subgroups import Subgroups
 from rareclass.report.threshold_table import ThresholdTable
 
@@ -19,18 +28,58 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
-class CardBasis:
-    """Facts and counts from which the lines of a card are derived."""
+class JudgedModel:
+    """A model with the counts and measures of its scores, and what is known of the rows."""
 
     model: Model
     table: ThresholdTable
-    reliability: Reliability | None
-    columns: Sequence[ColumnDrift]
+    auc: Interval
+    average_precision: Interval
+    distribution: ScoreDistributionDisplay
+    reliability: ReliabilityDisplay | None
+    columns: Sequence[ColumnDrift] = ()
     rows: str | None = None  # name of the rows that were scored; None: held out of training
     score: ScoreDrift | None = None
     days: Subgroups | None = None
     groups: Subgroups | None = None
     checked: CheckedMeasures | None = None  # where only some rows have a known class
+    budget: PeriodBudget | None = None
+
+    @property
+    def own(self) -> int:
+        """Place of the model's threshold in the table."""
+        assert self.table.own is not None
+        return self.table.own
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        y: Any,
+        scores: Any,
+        weight: Any = None,
+        time: Any = None,
+        costs: Any = None,
+        held_out: bool = False,
+    ) -> Self:
+        """Measure scores at every threshold, of rows that were `held_out` of training or of others.
+
+        Probabilities of a stated prevalence are compared with held-out rows that are weighed so.
+        """
+        reliability, calibration = None, model.rare_calibration
+        if calibration is not None:
+            there = weight
+            if held_out and model.stated_prevalence is not None:  # as many rare rows as stated
+                there = weights_at_prevalence(np.asarray(y), weight, calibration.prevalence)
+            reliability = ReliabilityDisplay.of(y, calibration(scores), there)
+        return cls(
+            model,
+            ThresholdTable.of(y, scores, weight, own=model.threshold, time=time, costs=costs),
+            interval("roc_auc", y, scores, sample_weight=weight),
+            interval("average_precision", y, scores, sample_weight=weight),
+            ScoreDistributionDisplay.of(y, scores, weight, threshold=model.threshold),
+            reliability,
+        )
 
     @property
     def rows_in_words(self) -> str:
@@ -41,7 +90,7 @@ class CardBasis:
         return f"{whole(self.checked.n_rows)} rows, {found} checked ones rare"
 
 
-def card_section(basis: CardBasis) -> Section:
+def card_section(basis: JudgedModel) -> Section:
     """Section with the basis of the numbers, and the uses that the model is not fit for."""
     blocks: list[PageBlock] = [Heading("What it rests on"), Listing(tuple(_meant(basis)))]
     not_meant = (
@@ -55,7 +104,7 @@ def card_section(basis: CardBasis) -> Section:
     return Section("card", "Model card", lead, tuple(blocks))
 
 
-def _meant(basis: CardBasis) -> Iterator[str]:
+def _meant(basis: JudgedModel) -> Iterator[str]:
     facts = basis.model.facts
     training, rule, n_rare = facts.training, facts.rule, basis.model.rare_class.n_rare
     if training is not None:
@@ -106,7 +155,7 @@ def _limits_of_few_rows(table: ThresholdTable, checked: CheckedMeasures | None) 
         yield f"Not for clearing rows: {share} of the rare rows raise no alert at its threshold."
 
 
-def _limits_on_other_rows(basis: CardBasis) -> Iterator[str]:
+def _limits_on_other_rows(basis: JudgedModel) -> Iterator[str]:
     share = basis.table.n_rare / basis.table.n_rows
     if basis.checked is not None and basis.checked.prevalence is not None:
         share = basis.checked.prevalence.value
@@ -132,7 +181,7 @@ def _limits_on_other_rows(basis: CardBasis) -> Iterator[str]:
         yield "Not known of later times: neither training nor these numbers went by time (--time)."
 
 
-def _limits_of_parts(basis: CardBasis) -> Iterator[str]:
+def _limits_of_parts(basis: JudgedModel) -> Iterator[str]:
     """Limits of probabilities, and of days and groups."""
     if basis.reliability is None:
         yield "Not for probabilities: its scores order rows, and say no more."

@@ -2,16 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from rareclass.decide.alert_budget import PeriodBudget
-from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.errors import ErrorKind, InputError, command_line, counted, first_names
-from rareclass.metrics import CheckedMeasures, Interval, interval
+from rareclass.metrics import CheckedMeasures, Interval
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnDrift
 from rareclass.model.drift import drift_of
@@ -20,7 +18,7 @@ from rareclass.model.model import Model
 from rareclass.model.threshold import budget_of
 from rareclass.model.times import day_of
 from rareclass.report.columns_section import data_section, features_section
-from rareclass.report.model_card import CardBasis, card_section
+from rareclass.report.model_card import JudgedModel, card_section
 from rareclass.report.page import (
     NONE,
     Fact,
@@ -41,16 +39,11 @@ from rareclass.report.page import (
 )
 from rareclass.report.ranking_section import ranking_section
 from rareclass.report.reading import ReadRows, ReportOptions, check_rare_class, read_rows
-from rareclass.report.scores_section import (
-    Reliability,
-    ScoreDistribution,
-    ScoreDrift,
-    scores_section,
-)
+from rareclass.report.scores_section import ScoreDrift, scores_section
 from rareclass.report.single_rows import single_rows
 from rareclass.report.subgroups import Subgroups, classes_section, subgroups_section
 from rareclass.report.threshold_section import cost_section, threshold_section
-from rareclass.report.threshold_table import LEVEL, ThresholdTable
+from rareclass.report.threshold_table import LEVEL
 from rareclass.tables.table_file import TablePlace
 
 _MOST_NAMED = 12
@@ -64,102 +57,44 @@ _SETTINGS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class ModelMeasures:
-    """Counts and measures of the scores of a model."""
-
-    table: ThresholdTable
-    auc: Interval
-    average_precision: Interval
-    distribution: ScoreDistribution
-    reliability: Reliability | None
-
-    @property
-    def own(self) -> int:
-        """Place of the model's threshold."""
-        assert self.table.own is not None
-        return self.table.own
-
-    @classmethod
-    def of(
-        cls,
-        content: Model,
-        y: Any,
-        scores: Any,
-        weight: Any = None,
-        time: Any = None,
-        costs: Any = None,
-        held_out: bool = False,
-    ) -> Self:
-        """Measure scores at every threshold, of rows that were `held_out` of training or of others.
-
-        Probabilities of a stated prevalence are compared with held-out rows that are weighed so.
-        """
-        table = ThresholdTable.of(y, scores, weight, own=content.threshold, time=time, costs=costs)
-        reliability, calibration = None, content.rare_calibration
-        if calibration is not None:
-            there = weight
-            if (
-                held_out and content.stated_prevalence is not None
-            ):  # as if as many of them were rare as was stated
-                there = weights_at_prevalence(np.asarray(y), weight, calibration.prevalence)
-            reliability = Reliability.of(y, calibration(scores), there)
-        return cls(
-            table,
-            interval("roc_auc", y, scores, sample_weight=weight),
-            interval("average_precision", y, scores, sample_weight=weight),
-            ScoreDistribution.of(y, scores, weight),
-            reliability,
-        )
-
-
 def report_on_model(
     content: Model, model: Path, data: TablePlace, options: ReportOptions
 ) -> FinishedReport:
     """Report on the rows of a file; raises `InputError` as `read_rows`."""
     rows, threshold = read_rows(content, data, options), content.threshold
-    measures = ModelMeasures.of(
-        content, rows.y, rows.scores, rows.weight, time=rows.time, costs=rows.costs
-    )
-    drifts = [*drift_of(rows.seen, None).compared] if rows.copies is not None else []
-    held = content.held_out
-    score_drift = days = groups = None
+    judged = JudgedModel.of(content, rows.y, rows.scores, rows.weight, rows.time, rows.costs)
+    held, score_drift, days, groups, budget = content.held_out, None, None, None, None
     if held is not None:
         score_drift = ScoreDrift.of(held, rows.scores, threshold)
-    budget = None
     if rows.time is not None and rows.time_column is not None:
         budget = budget_of(content, rows.time, rows.scores)
         names = day_of(rows.time).astype(str)
         days = Subgroups.of(rows.time_column, names, rows.y, rows.scores, threshold, in_order=True)
     if rows.groups is not None and options.groups is not None:
         groups = Subgroups.of(options.groups, rows.groups, rows.y, rows.scores, threshold)
+    judged = replace(
+        judged,
+        columns=[*drift_of(rows.seen, None).compared] if rows.copies is not None else [],
+        rows=rows.name,
+        score=score_drift,
+        days=days,
+        groups=groups,
+        checked=rows.checked,
+        budget=budget,
+    )
     single = single_rows(content, rows, options.n_shown)
-    basis = CardBasis(
-        content, measures.table, measures.reliability, drifts, rows.name, score_drift, days, groups,
-        rows.checked,
-    )  # fmt: skip
-    sections = _sections_of_scores(content, measures, model)
-    if rows.checked is not None:
-        sections.insert(0, checked_section(rows.checked))
-    importances = content.facts.importances
-    if importances or single.reasons:
-        sections.append(features_section(importances, single.reasons or {}, single.n_explained))
+    of_columns: list[Section] = []
+    if content.facts.importances or single.reasons:
+        importances, reasons = content.facts.importances, single.reasons or {}
+        of_columns.append(features_section(importances, reasons, single.n_explained))
     if rows.classes is not None:
-        sections.append(classes_section(content, rows.scores, rows.classes, None))
-    sections += single.sections
+        of_columns.append(classes_section(content, rows.scores, rows.classes, None))
+    of_columns += single.sections
     if days is not None or groups is not None:
-        sections.append(subgroups_section(days, groups))
-    notes = _data_notes(content.facts, rows)
-    sections += [
-        data_section(_data_facts(rows, options, content.prevalence), drifts, score_drift, notes),
-        card_section(basis),
-        settings_section(_settings(content.facts, measures, model, data)),
-    ]
-    page = _page(content, measures, sections, f"{model.name} on {rows.name}", budget, basis)
-    numbers = _plain_data(measures, drifts, score_drift, days, groups, budget)
-    if rows.checked is not None:
-        numbers["checked_rows"] = rows.checked.as_plain_data()
-    return FinishedReport(page, numbers)
+        of_columns.append(subgroups_section(days, groups))
+    facts, notes = _data_facts(rows, options, content.prevalence), _data_notes(content.facts, rows)
+    data_part = data_section(facts, judged.columns, score_drift, notes)
+    return _finished(judged, model, data, f"{model.name} on {rows.name}", [*of_columns, data_part])
 
 
 def report_on_held_out(content: Model, model: Path, costs: Any = None) -> FinishedReport:
@@ -175,34 +110,49 @@ def report_on_held_out(content: Model, model: Path, costs: Any = None) -> Finish
             "Give a file with the target that the model did not learn from.",
             ErrorKind.UNSUPPORTED,
         )
-    rows = (held.y == 1, held.scores, held.weight)
-    measures = ModelMeasures.of(content, *rows, costs=costs, held_out=True)
-    columns = [
-        ColumnDrift(
-            each.name, each.kind, each.treatment, (each.n_missing or 0) / (facts.n_rows or 1)
-        )
-        for each in facts.columns
-    ]
-    basis = CardBasis(content, measures.table, measures.reliability, columns)
-    sections = _sections_of_scores(content, measures, model)
-    if facts.importances:
-        sections.append(features_section(facts.importances, {}, 0))
+    judged = replace(
+        JudgedModel.of(content, held.y == 1, held.scores, held.weight, costs=costs, held_out=True),
+        columns=[
+            ColumnDrift(
+                each.name, each.kind, each.treatment, (each.n_missing or 0) / (facts.n_rows or 1)
+            )
+            for each in facts.columns
+        ],
+        budget=None if facts.rule is None else facts.rule.budget,
+    )
+    sections = [features_section(facts.importances, {}, 0)] if facts.importances else []
     if held.classes is not None:
         sections.append(classes_section(content, held.scores, held.classes, held.weight))
-    sections += [
-        data_section(_training_data_facts(content), columns, None, []),
-        card_section(basis),
-        settings_section(_settings(facts, measures, model, None)),
-    ]
+    sections.append(data_section(_training_data_facts(content), judged.columns, None, []))
     by = str(None if facts.training is None else facts.training.estimated_by)
     how = "by cross-fitting" if by == "cross-fitting" else f"on {by}"
-    budget = None if facts.rule is None else facts.rule.budget
-    page = _page(content, measures, sections, f"{model.name}, judged {how}", budget, basis)
-    return FinishedReport(page, _plain_data(measures, columns, None, None, None, budget))
+    return _finished(judged, model, None, f"{model.name}, judged {how}", sections)
 
 
-def _sections_of_scores(content: Model, measures: ModelMeasures, model: Path) -> list[Section]:
-    table, target, chosen = measures.table, content.rare_class, content.facts.rule
+def _finished(
+    judged: JudgedModel,
+    model: Path,
+    data: TablePlace | None,
+    subtitle: str,
+    of_rows: Sequence[Section],
+) -> FinishedReport:
+    """Make the page, with the sections on the rows between those on scores and on the model."""
+    sections = [
+        *([] if judged.checked is None else [checked_section(judged.checked)]),
+        *_sections_of_scores(judged, model),
+        *of_rows,
+        card_section(judged),
+        settings_section(_settings(judged, model, data)),
+    ]
+    numbers = _plain_data(judged)
+    if judged.checked is not None:
+        numbers["checked_rows"] = judged.checked.as_plain_data()
+    return FinishedReport(_page(judged, sections, subtitle), numbers)
+
+
+def _sections_of_scores(judged: JudgedModel, model: Path) -> list[Section]:
+    table, content = judged.table, judged.model
+    target, chosen = content.rare_class, content.facts.rule
     rule = "the choice of the model itself" if chosen is None else chosen.rule
     out = model.with_name(f"{model.stem}-threshold{model.suffix or '.rareclass'}")
     command = command_line("threshold", model, "--out", out) + " --threshold {threshold}"
@@ -211,24 +161,17 @@ def _sections_of_scores(content: Model, measures: ModelMeasures, model: Path) ->
         rest = f"{target.target} = {target.rest_label}"
     sections = [
         threshold_section(table, rare, rest, rule, command),
-        ranking_section(table, measures.auc, measures.average_precision),
-        scores_section(measures.distribution, content.threshold, measures.reliability),
+        ranking_section(table, judged.auc, judged.average_precision),
+        scores_section(judged.distribution, judged.reliability),
     ]
     return sections + ([] if table.cost is None else [cost_section(table)])
 
 
-def _page(
-    content: Model,
-    measures: ModelMeasures,
-    sections: Sequence[Section],
-    subtitle: str,
-    budget: PeriodBudget | None,
-    basis: CardBasis,
-) -> ReportPage:
-    target, checked = content.rare_class, basis.checked
-    table, unit = measures.table, measures.table.alert_unit
-    precision, recall = table.precision.at(measures.own), table.recall.at(measures.own)
-    area, alerts = measures.average_precision, table.alerts_at(measures.own)
+def _page(judged: JudgedModel, sections: Sequence[Section], subtitle: str) -> ReportPage:
+    target, checked, budget = judged.model.rare_class, judged.checked, judged.budget
+    table, unit = judged.table, judged.table.alert_unit
+    precision, recall = table.precision.at(judged.own), table.recall.at(judged.own)
+    area, alerts = judged.average_precision, table.alerts_at(judged.own)
     if checked is not None:
         # Every score is known: alerts are counted, and only what is rare is estimated.
         rate = WeightedRate.counted(checked.n_above, checked.n_rows).interval(LEVEL)
@@ -251,11 +194,11 @@ def _page(
         ),
         KeyFigure(unit.capitalize(), amount(alerts.value), alert_bounds),
         figure_of("Average precision", area),
-        figure_of("AUC", measures.auc),
+        figure_of("AUC", judged.auc),
     )
     return ReportPage(
         f"Finding {target.target} = {target.rare_label}",
-        f"{subtitle}: {basis.rows_in_words}",
+        f"{subtitle}: {judged.rows_in_words}",
         f"At its threshold the model raises {amount(alerts.value)} {unit}{found}",
         figures,
         tuple(sections),
@@ -321,17 +264,16 @@ def _training_data_facts(content: Model) -> list[Fact]:
     return [*found, Fact("Columns", whole(len(content.facts.columns)))]
 
 
-def _settings(
-    facts: ModelFacts, measures: ModelMeasures, model: Path, data: TablePlace | None
-) -> list[Fact]:
+def _settings(judged: JudgedModel, model: Path, data: TablePlace | None) -> list[Fact]:
     """Settings by the names that a reader knows, members of an ensemble, versions of packages."""
     listed = [Fact("Model file", str(model)), *([] if data is None else [Fact("Rows", str(data))])]
+    facts = judged.model.facts
     told = facts_as_json(facts)
     for key, name in _SETTINGS.items():
         value = told.get(key)
         if value not in (None, "", 0.0) or (key == "seed" and value is not None):
             listed.append(Fact(name, f"{value:g}" if isinstance(value, float) else str(value)))
-    listed.append(Fact("Threshold", f"{measures.table.thresholds[measures.own]:.6g}"))
+    listed.append(Fact("Threshold", f"{judged.table.thresholds[judged.own]:.6g}"))
     if isinstance(facts.method, CombinationFacts):
         members = [each.member for each in facts.method.leaderboard if each.weight > 0]
         listed.append(Fact("Members", ", ".join(dict.fromkeys(members))))
@@ -341,16 +283,9 @@ def _settings(
     return listed
 
 
-def _plain_data(
-    measures: ModelMeasures,
-    drifts: Sequence[ColumnDrift],
-    score_drift: ScoreDrift | None,
-    days: Subgroups | None,
-    groups: Subgroups | None,
-    budget: PeriodBudget | None,
-) -> dict[str, Any]:
+def _plain_data(judged: JudgedModel) -> dict[str, Any]:
     """The numbers of a report for scripts."""
-    table, own = measures.table, measures.own
+    table, own, score_drift, budget = judged.table, judged.own, judged.score, judged.budget
     alert_rate = None
     if score_drift is not None:
         rate = score_drift.at_threshold.rate
@@ -363,8 +298,8 @@ def _plain_data(
         "n_rows": table.n_rows,
         "n_rare": table.n_rare,
         "measures": {
-            "AUC": measures.auc._asdict(),
-            "average precision": measures.average_precision._asdict(),
+            "AUC": judged.auc._asdict(),
+            "average precision": judged.average_precision._asdict(),
         },
         "threshold": float(table.thresholds[own]),
         "at_threshold": {
@@ -380,9 +315,11 @@ def _plain_data(
         },
         "alert_rate": alert_rate,
         "alert_budget": None if budget is None else budget._asdict(),
-        "stability_index": {each.name: each.stability_index for each in drifts},
+        "stability_index": {each.name: each.stability_index for each in judged.columns},
         "worse_parts": {
-            parts.by: [each.name for each in parts.worse] for parts in (days, groups) if parts
+            parts.by: [each.name for each in parts.worse]
+            for parts in (judged.days, judged.groups)
+            if parts
         },
     }
 

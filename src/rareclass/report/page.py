@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from rareclass.errors import needed_for
 from rareclass.metrics.intervals import Interval
@@ -32,16 +32,17 @@ class KeyFigure:
 
 
 class PageBlock:
-    """A part of a section; the template chooses the markup by `kind`."""
+    """A part of a section."""
 
-    kind: ClassVar[str]
+    @property
+    def kind(self) -> str:
+        """Name by which the template chooses the markup."""
+        return type(self).__name__
 
 
 @dataclass(frozen=True)
 class Text(PageBlock):
     """A paragraph."""
-
-    kind: ClassVar[str] = "text"
 
     words: str
 
@@ -49,20 +50,14 @@ class Text(PageBlock):
 class Heading(Text):
     """A heading within a section."""
 
-    kind: ClassVar[str] = "heading"
-
 
 class Note(Text):
     """A paragraph with a warning or an instruction."""
-
-    kind: ClassVar[str] = "note"
 
 
 @dataclass(frozen=True)
 class Listing(PageBlock):
     """Lines, one below the other."""
-
-    kind: ClassVar[str] = "listing"
 
     lines: tuple[str, ...]
 
@@ -78,16 +73,12 @@ class Fact(NamedTuple):
 class FactList(PageBlock):
     """Names with their values."""
 
-    kind: ClassVar[str] = "facts"
-
     facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True)
 class PageTable(PageBlock):
     """Cells as text; `numeric` has the places of the columns that are aligned as numbers."""
-
-    kind: ClassVar[str] = "table"
 
     caption: str
     head: tuple[str, ...]
@@ -113,8 +104,6 @@ class PageTable(PageBlock):
 class Plot(PageBlock):
     """A drawing with a description for readers who cannot see it, and the numbers behind it."""
 
-    kind: ClassVar[str] = "plot"
-
     key: str  # a word, unique on the page
     title: str
     description: str
@@ -127,8 +116,6 @@ class Plot(PageBlock):
 class Image(PageBlock):
     """A picture in pixels."""
 
-    kind: ClassVar[str] = "image"
-
     title: str
     description: str
     png: bytes
@@ -137,8 +124,6 @@ class Image(PageBlock):
 @dataclass(frozen=True)
 class Plots(PageBlock):
     """Plots side by side where the page is wide enough."""
-
-    kind: ClassVar[str] = "plots"
 
     plots: tuple[Plot, ...]
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rareclass.metrics import Interval, interval
 from rareclass.report.drawing import (
@@ -11,8 +11,6 @@ from rareclass.report.drawing import (
     BLUE,
     GREY,
     INK,
-    Floats,
-    Mask,
     RankingDisplay,
     log_axis,
     plot_of,
@@ -61,12 +59,18 @@ class TableDisplay(RankingDisplay):
         self.table, self.name, self.value = table, name, value
 
     @classmethod
-    def _of(
-        cls, rare: Mask, scores: Floats, weight: Floats | None, name: str | None, **options: Any
+    def of(
+        cls,
+        y: ArrayLike,
+        scores: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        **options: Any,
     ) -> Self:
-        table, value = ThresholdTable.of(rare, scores, weight, **options), None
+        """Count at every threshold; `options` as for `ThresholdTable.of`."""
+        table, value = ThresholdTable.of(y, scores, sample_weight, **options), None
         if cls._measure is not None:
-            value = interval(cls._measure, rare, scores, weight)
+            value = interval(cls._measure, y, scores, sample_weight)
         return cls(table, name=name, value=value)
 
     def _label(self, what: str) -> str | None:

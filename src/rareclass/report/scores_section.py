@@ -18,7 +18,6 @@ from rareclass.report.drawing import (
     INK,
     VERMILLION,
     Floats,
-    Mask,
     RankingDisplay,
     log_axis,
     plot_of,
@@ -55,28 +54,34 @@ _LEAST_ROWS = 10
 _N_LINES = 12
 
 
-@dataclass(frozen=True)
-class Reliability:
-    """Predicted probabilities in bins, with the share of rows that were rare; the lowest bin first.
+@dataclass
+class ReliabilityDisplay(RankingDisplay):
+    """Share of rows that were rare against their predicted probability, in bins with intervals.
 
-    Bins are even on the logarithm of the probability (a third of a factor of ten), since linear
-    bins would put nearly all rare rows into one. Neighbours are merged until each bin expects two
-    rare rows or holds two, so that its interval is informative.
+    Both axes are logarithmic, as probabilities of a rare class need. A bin without a rare row is
+    an arrow down from its upper bound. Bins are even on the logarithm of the probability (a third
+    of a factor of ten): linear bins would put nearly all rare rows into one. Neighbours are merged
+    until each bin expects two rare rows or holds two, so that its interval is informative.
 
     Attributes
     ----------
     foretold : tuple of float
-        Mean probability of the rows of each bin.
+        Lowest bin first: mean probability of the rows of each bin.
     found : tuple of Interval
         Share of rare rows with its exact (Clopper-Pearson) 95 % interval.
     n_rows, n_rare : tuple of float
         Rows of each bin, and rare rows; sums of weights where there are weights.
+    name : str or None
+        Name of the ranking in the legend.
     """
 
     foretold: tuple[float, ...]
     found: tuple[Interval, ...]
     n_rows: tuple[float, ...]
     n_rare: tuple[float, ...]
+    name: str | None = None
+
+    of_probabilities: ClassVar[bool] = True
 
     @property
     def n_off(self) -> int:
@@ -85,8 +90,12 @@ class Reliability:
         return sum(not found.low <= foretold <= found.high for foretold, found in both)
 
     @classmethod
-    def of(
-        cls, y: ArrayLike, probabilities: ArrayLike, sample_weight: ArrayLike | None = None
+    def of(  # type: ignore[override]
+        cls,
+        y: ArrayLike,
+        probabilities: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
     ) -> Self:
         """Sort rows into bins; O(n) time. `y` is True or 1 where a row is rare.
 
@@ -114,58 +123,14 @@ class Reliability:
             tuple(found),
             tuple(n_rows.tolist()),
             tuple(hits.tolist()),
+            name,
         )
-
-
-def _merged(sums: Floats) -> list[Floats]:
-    """Columns of sums, the lowest first, each joined to lower ones until it is informative."""
-    kept: list[Floats] = []
-    waiting = np.zeros(len(sums))
-    for column in sums.T[::-1]:
-        waiting = waiting + column
-        n, expected, hits, _ = waiting
-        if n >= _LEAST_IN_BIN and (expected >= _LEAST_EXPECTED or hits >= _LEAST_EXPECTED):
-            kept.append(waiting)
-            waiting = np.zeros(len(sums))
-    if waiting[0] > 0:
-        # The remainder at the bottom is often most of the rows: a bin of its own if it can be.
-        if waiting[0] >= _LEAST_IN_BIN or not kept:
-            kept.append(waiting)
-        else:
-            kept[-1] = kept[-1] + waiting
-    return kept[::-1]
-
-
-class ReliabilityDisplay(RankingDisplay):
-    """Share of rows that were rare against their predicted probability, with exact intervals.
-
-    Both axes are logarithmic, as probabilities of a rare class need. A bin without a rare row is
-    an arrow down from its upper bound.
-
-    Parameters
-    ----------
-    reliability : Reliability
-        `Reliability.of` makes one.
-    name : str, optional
-        Name of the ranking in the legend.
-    """
-
-    of_probabilities: ClassVar[bool] = True
-
-    def __init__(self, reliability: Reliability, *, name: str | None = None) -> None:
-        self.reliability, self.name = reliability, name
-
-    @classmethod
-    def _of(
-        cls, rare: Mask, scores: Floats, weight: Floats | None, name: str | None, **options: Any
-    ) -> Self:
-        return cls(Reliability.of(rare, scores, weight, **options), name=name)
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
         look: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 5, "linewidth": 1.3}
         look |= style
-        x = np.maximum(self.reliability.foretold, 1e-7)
-        value, low, high = np.array(self.reliability.found).reshape(-1, 3).T
+        x = np.maximum(self.foretold, 1e-7)
+        value, low, high = np.array(self.found).reshape(-1, 3).T
         some = value > 0
         shown = np.where(some, value, high)
         # Lower ends of intervals may be close to 0: bars reach out of the axis there.
@@ -188,7 +153,26 @@ class ReliabilityDisplay(RankingDisplay):
         ax.legend()
 
 
-def reliability_plot(reliability: Reliability) -> Plot:
+def _merged(sums: Floats) -> list[Floats]:
+    """Columns of sums, the lowest first, each joined to lower ones until it is informative."""
+    kept: list[Floats] = []
+    waiting = np.zeros(len(sums))
+    for column in sums.T[::-1]:
+        waiting = waiting + column
+        n, expected, hits, _ = waiting
+        if n >= _LEAST_IN_BIN and (expected >= _LEAST_EXPECTED or hits >= _LEAST_EXPECTED):
+            kept.append(waiting)
+            waiting = np.zeros(len(sums))
+    if waiting[0] > 0:
+        # The remainder at the bottom is often most of the rows: a bin of its own if it can be.
+        if waiting[0] >= _LEAST_IN_BIN or not kept:
+            kept.append(waiting)
+        else:
+            kept[-1] = kept[-1] + waiting
+    return kept[::-1]
+
+
+def reliability_plot(reliability: ReliabilityDisplay) -> Plot:
     """Plot of probabilities against the share of rows that were rare, with the numbers."""
     title = "Reliability: probabilities and what came of them"
     n_off, n_bins = reliability.n_off, len(reliability.found)
@@ -210,12 +194,14 @@ def reliability_plot(reliability: Reliability) -> Plot:
             "Rare rows": map(whole, reliability.n_rare),
         },
     )
-    return plot_of(ReliabilityDisplay(reliability)._draw, "reliability", title, description, table)
+    return plot_of(reliability._draw, "reliability", title, description, table)
 
 
-@dataclass(frozen=True)
-class ScoreDistribution:
-    """Scores of both classes as shares of their rows, in bins that they have in common.
+@dataclass
+class ScoreDistributionDisplay(RankingDisplay):
+    """Scores of both classes, each as shares of its own rows, on a root axis.
+
+    The square root makes few rows visible next to many: a bin of a hundredth is a tenth as high.
 
     Attributes
     ----------
@@ -223,19 +209,53 @@ class ScoreDistribution:
         Of bins of equal width; scores beyond the first and last are counted in the outermost bins.
     rare, rest : ndarray of shape (b,)
         Share of the rows of each class in every bin: both add up to 1.
+    threshold : float or None
+        Drawn as a line.
+    name : str or None
+        Name of the ranking.
     """
 
     edges: Floats
     rare: Floats
     rest: Floats
+    threshold: float | None = None
+    name: str | None = None
 
     @classmethod
-    def of(cls, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Count; O(n log n) time."""
+    def of(  # type: ignore[override]
+        cls,
+        y: ArrayLike,
+        scores: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        threshold: float | None = None,
+    ) -> Self:
+        """Count; O(n log n) time. `y` is True or 1 where a row is rare."""
         is_rare, value = np.asarray(y) == 1, np.asarray(scores, float)
         weight = np.ones(len(value)) if sample_weight is None else np.asarray(sample_weight, float)
         edges = _shared_edges(value, value[is_rare])
-        return cls(edges, *(_shares(value[k], weight[k], edges) for k in (is_rare, ~is_rare)))
+        rare, rest = (_shares(value[k], weight[k], edges) for k in (is_rare, ~is_rare))
+        return cls(edges, rare, rest, threshold, name)
+
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        for shares, label, color, dashes, hatch in (
+            (self.rest, "majority", BLUE, "--", ""),
+            (self.rare, "rare rows", VERMILLION, "-", "////"),
+        ):
+            look: dict[str, Any] = {"color": color, "linewidth": 1.4, "linestyle": dashes} | style
+            ax.stairs(shares, self.edges, label=label, **look)
+            # The hatch takes the colour of the edge, which is not drawn.
+            ax.stairs(
+                shares, self.edges, fill=True, hatch=hatch, linewidth=0.0,
+                facecolor=(color, BAND), edgecolor=(color, 0.4),
+            )  # fmt: skip
+        if self.threshold is not None and np.isfinite(self.threshold):
+            ax.axvline(self.threshold, color=INK, linewidth=1.2, linestyle=":", label="threshold")
+        ax.set_yscale("function", functions=(_root, np.square))
+        share_axis(ax.yaxis, "share of the rows of a class (root scale)")
+        ax.set_ylim(0.0, None)
+        ax.set_xlabel("score")
+        ax.legend()
 
 
 def _shared_edges(*columns: Floats) -> Floats:
@@ -257,67 +277,15 @@ def _shares(values: Floats, weight: Floats, edges: Floats) -> Floats:
     return counts / max(float(counts.sum()), 1e-300)
 
 
-class ScoreDistributionDisplay(RankingDisplay):
-    """The scores of both classes, each as shares of its own rows, on a root axis.
-
-    The square root makes few rows visible next to many: a bin of a hundredth is a tenth as high.
-
-    Parameters
-    ----------
-    distribution : ScoreDistribution
-        `ScoreDistribution.of` makes one.
-    threshold : float, optional
-        Drawn as a line.
-    name : str, optional
-        Name of the ranking in the legend.
-    """
-
-    def __init__(
-        self,
-        distribution: ScoreDistribution,
-        *,
-        threshold: float | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.distribution, self.threshold, self.name = distribution, threshold, name
-
-    @classmethod
-    def _of(
-        cls, rare: Mask, scores: Floats, weight: Floats | None, name: str | None, **options: Any
-    ) -> Self:
-        return cls(ScoreDistribution.of(rare, scores, weight), name=name, **options)
-
-    def _draw(self, ax: "Axes", **style: Any) -> None:
-        counted = self.distribution
-        for shares, label, color, dashes, hatch in (
-            (counted.rest, "majority", BLUE, "--", ""),
-            (counted.rare, "rare rows", VERMILLION, "-", "////"),
-        ):
-            look: dict[str, Any] = {"color": color, "linewidth": 1.4, "linestyle": dashes} | style
-            ax.stairs(shares, counted.edges, label=label, **look)
-            # The hatch takes the colour of the edge, which is not drawn.
-            ax.stairs(
-                shares, counted.edges, fill=True, hatch=hatch, linewidth=0.0,
-                facecolor=(color, BAND), edgecolor=(color, 0.4),
-            )  # fmt: skip
-        if self.threshold is not None and np.isfinite(self.threshold):
-            ax.axvline(self.threshold, color=INK, linewidth=1.2, linestyle=":", label="threshold")
-        ax.set_yscale("function", functions=(_root, np.square))
-        share_axis(ax.yaxis, "share of the rows of a class (root scale)")
-        ax.set_ylim(0.0, None)
-        ax.set_xlabel("score")
-        ax.legend()
-
-
 def _root(values: Any) -> Any:
     return np.sqrt(np.maximum(values, 0.0))
 
 
 def scores_section(
-    distribution: ScoreDistribution, threshold: float, reliability: Reliability | None
+    distribution: ScoreDistributionDisplay, reliability: ReliabilityDisplay | None
 ) -> Section:
     """Section on score distributions, and on reliability where the model has probabilities."""
-    plots = [_distribution_plot(distribution, threshold)]
+    plots = [_distribution_plot(distribution)]
     notes: list[PageBlock] = []
     if reliability is None:
         notes.append(
@@ -333,7 +301,7 @@ def scores_section(
     )
 
 
-def _distribution_plot(distribution: ScoreDistribution, threshold: float) -> Plot:
+def _distribution_plot(distribution: ScoreDistributionDisplay) -> Plot:
     title = "Scores of both classes"
     description = (
         "Each class as shares of its own rows, on a root scale so that small shares are visible. "
@@ -350,8 +318,7 @@ def _distribution_plot(distribution: ScoreDistribution, threshold: float) -> Plo
             "Of the majority": map(percent, np.add.reduceat(distribution.rest, firsts)),
         },
     )
-    display = ScoreDistributionDisplay(distribution, threshold=threshold)
-    return plot_of(display._draw, "score-distribution", title, description, table)
+    return plot_of(distribution._draw, "score-distribution", title, description, table)
 
 
 class Tail(NamedTuple):

@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,8 +114,6 @@ class ShownMeasure:
 @dataclass(frozen=True)
 class ThresholdChoice(PageBlock):
     """The threshold that the reader drags: how it is before, and the data for all of them."""
-
-    kind: ClassVar[str] = "choice"
 
     table: ThresholdTable
     rare: str  # name of the rare class
