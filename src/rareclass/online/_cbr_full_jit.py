@@ -8,7 +8,6 @@ from rareclass.compiling import njit
 from rareclass.online._vectors_jit import (
     LANES,
     aligned,
-    column,
     load,
     minus,
     plus,
@@ -23,15 +22,13 @@ from rareclass.online._vectors_jit import (
 _ROUNDING = 1e-11
 # Pairs that are worked out together. More share less: of four, no sum leaves its register.
 _TOGETHER = 4
-# With fewer features leaving out the pairs without a step costs more than it saves.
-_FEW_FEATURES = 16
 # Rate of the moving mean of the share of pairs that take steps: one row tells little of the next.
 _SHARE_RATE = 1.0 / 16
 _LEAST_V = 1e-300  # where a pair's variance is smaller no step is made: nothing can overflow
 
 
 @njit(cache=True, nogil=True)
-def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, phi, busy, scores):
+def learn(X, sign, most, slot, mean, covariance, buffer, seen, bound, share, phi, busy, scores):
     """Learn from rows X in order; the state and scores change in place.
 
     ``bound[k, b] >= x_b' S x_b`` for buffered row b of class k. S only ever shrinks, so a bound
@@ -43,10 +40,10 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
     a loop counts its references, which took a third of the time (docs/decisions/0011). So does a
     function with two loops one after the other: each here has one.
 
-    Shapes: X (n, d); sign, step, slot and scores (n,); mean (d,); covariance (d, width), with
-    zeros beyond d, the width a multiple of `LANES`; buffer (2, d, capacity), class 1 rare; seen
-    (2,); bound (2, capacity); share (1,). Cost of a row: O(d^2 + capacity d), and as much again
-    for every pair that may need a step.
+    Shapes: X (n, d); sign, most (the greatest alpha of a row), slot and scores (n,); mean (d,);
+    covariance (d, width), with zeros beyond d, the width a multiple of `LANES`; buffer (2, d,
+    capacity), class 1 rare; seen (2,); bound (2, capacity); share (1,). Cost of a row: O(d^2 +
+    capacity d), and as much again for every pair that may need a step.
     """
     n, d = X.shape
     capacity, width = buffer.shape[2], covariance.shape[1]
@@ -61,14 +58,14 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
         if sign[t] == 0:
             continue
         own = 1 if sign[t] > 0 else 0
-        y, size = float(sign[t]), C * step[t]
+        y, size = float(sign[t]), most[t]
         rows, limit = buffer[1 - own], bound[1 - own]
         filled = min(seen[1 - own], capacity)
         steps = 0
         if filled == 0:
             variance = _dot(x, x)  # S is the identity still
         elif share[0] > busy:
-            steps = _against_all(x, y, size, phi, mu, covariance, rows, filled, Z, W, z, w)
+            steps = _against_all(x, y, size, phi, mu, covariance, rows, filled, Z, W)
             _product(covariance, x, s, len(s))
             variance = _dot(s, x)
         else:
@@ -87,27 +84,26 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _against_all(x, y, size, phi, mean, covariance, rows, filled, Z, W, z, w):
+def _against_all(x, y, size, phi, mean, covariance, rows, filled, Z, W):
     """All pairs of x with the buffered rows, O(d^2) each; returns how many took a step.
 
     Four pairs share a sweep over S for ``W = S Z`` and another for their steps. What a step does to
     the pairs behind it, ``m_j += alpha y w.z_j`` and ``w_j -= beta (w.z_j) w``, follows from the
-    ten products ``g_kj = z_k' S z_j``: an elimination of numbers that stay in registers. Shapes:
-    Z, W (4, width), and z and w (width,) for products that overflow.
+    ten products ``g_kj = z_k' S z_j``: an elimination of numbers that stay in registers. Z and
+    W are room, shape (4, width).
     """
     steps = 0
-    for b in range(0, filled, _TOGETHER):
-        if b + _TOGETHER <= filled and len(x) >= LANES:
-            _differences(x, rows, b, Z)
-        else:
-            _last_differences(x, rows, b, filled, Z)
+    b, together = 0, _TOGETHER
+    while b < filled:
+        stop = min(b + together, filled)
+        _differences(x, rows, b, stop, Z)
         _products(covariance, Z, W)
         (g00, g01, g02, g03, g11, g12, g13, g22, g23, g33), margins = _gram(Z, W, mean)
         all_of_them = g00 + g01 + g02 + g03 + g11 + g12 + g13 + g22 + g23 + g33
-        if not abs(all_of_them) < math.inf:  # one pair that overflows leaves the others alone
-            stop = min(b + _TOGETHER, filled)
-            steps += _one_by_one(x, y, size, phi, mean, covariance, rows, b, stop, z, w)
+        if not abs(all_of_them) < math.inf and together > 1:
+            together = 1  # from here on: a pair that overflows leaves the others alone
             continue
+        b = stop
         m0, m1, m2, m3 = margins
         t0, beta0 = _step_sizes(y * m0, g00, size, phi)
         t0 *= y
@@ -131,47 +127,16 @@ def _against_all(x, y, size, phi, mean, covariance, rows, filled, Z, W, z, w):
                 W, mean, t0, t1, t2, t3, math.sqrt(beta0), math.sqrt(beta1), math.sqrt(beta2),
                 math.sqrt(beta3), c01, c02, c03, c12, c13, c23,
             )  # fmt: skip
-            if n > 2 or len(x) < _FEW_FEATURES:
-                _shrink(covariance, W)
-            else:
-                first = 0 if t0 != 0.0 else 1 if t1 != 0.0 else 2 if t2 != 0.0 else 3
-                last = 3 if t3 != 0.0 else 2 if t2 != 0.0 else 1 if t1 != 0.0 else 0
-                _shrink_by_two(covariance, W, first, last if n == 2 else (first + 1) % 4)
+            _shrink(covariance, W)
     return steps
 
 
 @njit(cache=True, nogil=True)
-def _one_by_one(x, y, size, phi, mean, covariance, rows, start, stop, z, w):
-    """The pairs with the buffered rows from start to stop, each by itself."""
-    steps = 0
-    for b in range(start, stop):
-        _difference_and_product(x, rows, b, covariance, z, w)
-        alpha, beta = _step_sizes(y * _dot(mean, z), _dot(z, w), size, phi)
-        if alpha > 0.0:
-            steps += 1
-            _step(alpha * y, beta, w, mean, covariance)
-    return steps
-
-
-@njit(cache=True, nogil=True)
-def _differences(x, rows, first, Z):
-    """``Z_k = x - x_b`` of four buffered rows from the first on, by vectors."""
-    one = spread(1.0)
-    for start in range(0, len(x), LANES):
-        i = min(start, len(x) - LANES)
-        part = load(x, i)
-        store(Z, (0, i), minus(part, one, column(rows, (i, first))))
-        store(Z, (1, i), minus(part, one, column(rows, (i, first + 1))))
-        store(Z, (2, i), minus(part, one, column(rows, (i, first + 2))))
-        store(Z, (3, i), minus(part, one, column(rows, (i, first + 3))))
-
-
-@njit(cache=True, nogil=True)
-def _last_differences(x, rows, first, filled, Z):
-    """The same one by one: 0, which makes no step, beyond the last row."""
+def _differences(x, rows, start, stop, Z):
+    """``Z_k = x - x_b`` of up to four buffered rows; 0, which makes no step, beyond the last."""
     for i in range(len(x)):
         for k in range(_TOGETHER):
-            Z[k, i] = x[i] - rows[i, first + k] if first + k < filled else 0.0
+            Z[k, i] = x[i] - rows[i, start + k] if start + k < stop else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -242,16 +207,6 @@ def _shrink(S, W):
             s = minus(s, spread(W[1, i]), b)
             s = minus(s, spread(W[2, i]), c)
             store(S, (i, j), minus(s, spread(W[3, i]), e))
-
-
-@njit(cache=True, nogil=True)
-def _shrink_by_two(S, W, k, m):
-    """The same with two pairs, where the others take no step."""
-    for j in range(0, S.shape[1], LANES):
-        a, b = load(W, (k, j)), load(W, (m, j))
-        for i in range(S.shape[0]):
-            s = minus(load(S, (i, j)), spread(W[k, i]), a)
-            store(S, (i, j), minus(s, spread(W[m, i]), b))
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -57,12 +57,6 @@ def load(typingctx, array, at):
 
 
 @intrinsic
-def column(typingctx, matrix, at):
-    """The numbers of a column of a matrix from a row on."""
-    return _VECTOR(matrix, at), _column
-
-
-@intrinsic
 def store(typingctx, array, at, numbers):
     """Put the numbers into an array from a place on."""
     return types.void(array, at, _VECTOR), _store
@@ -111,19 +105,6 @@ def total(typingctx, numbers):
 def _load(context, builder, signature, args):
     numbers = builder.load(_address(context, builder, signature, args))
     numbers.align = 8
-    return numbers
-
-
-def _column(context, builder, signature, args):
-    kind = signature.args[0]
-    matrix = context.make_array(kind)(context, builder, args[0])
-    row, place = cgutils.unpack_tuple(builder, args[1])
-    numbers = ir.Constant(_NUMBERS, ir.Undefined)
-    for lane in range(LANES):
-        indices = [builder.add(row, ir.Constant(row.type, lane)), place]
-        item = cgutils.get_item_pointer(context, builder, kind, matrix, indices, wraparound=False)
-        number = builder.load(item)
-        numbers = builder.insert_element(numbers, number, ir.Constant(ir.IntType(32), lane))
     return numbers
 
 

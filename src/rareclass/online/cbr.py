@@ -188,21 +188,20 @@ class CBR(OnlineRanker):
         slot = slots(self.policy, self.buffer_size, buffers.seen, sign, state.rng)
         if self.class_weight == "balanced":
             step = step * 2.0 * share_of_others(buffers.seen, sign)
+        most, scores = float(self.C) * step, np.empty(len(sign))
         phi = NormalDist().inv_cdf(float(self.eta))
-        scores = np.empty(len(sign))
-        C = float(self.C)
         if self.covariance == "full":
             covariance = _wide(state.covariance)
             state = state._replace(covariance=covariance[:, : len(state.mean)])
             _cbr_full_jit.learn(
-                rows, sign, step, slot, state.mean, covariance,
-                buffers.rows, buffers.seen, state.bound, state.share, C, phi, _BUSY, scores,
+                rows, sign, most, slot, state.mean, covariance, *buffers, state.bound, state.share,
+                phi, _BUSY, scores,
             )  # fmt: skip
             return state, scores
         buffers = buffers.fitting(int(np.diff(rows.indptr).max(initial=0)))
-        added = 0.0 if self.diagonal_step == "exact" else C
+        added = 0.0 if self.diagonal_step == "exact" else float(self.C)
         _sparse_pairs_jit.learn(
-            *rows, sign, C * step, slot, state.mean, state.precision, *buffers, phi, added, scores
+            *rows, sign, most, slot, state.mean, state.precision, *buffers, phi, added, scores
         )
         return state._replace(buffers=buffers), scores
 
