@@ -61,8 +61,8 @@ def run(scores, sign, share=0.0, n_recent=30, n_pairs=8, half_life=50.0):
     out = np.empty(n)
     mix(
         scores, sign, np.ones(n), recent, ordered, kept, np.zeros((2, n_pairs, E)),
-        np.zeros((7, E)), np.zeros(7, np.int8), np.zeros(2, np.int64), np.zeros(2), weights, prior,
-        losses, auc, np.zeros(1), oracle.stack_at_start(K), np.eye(1 + K), share,
+        np.zeros((7, E)), np.zeros(7, np.int8), np.zeros(2, np.int64), np.zeros(2), weights,
+        losses, auc, np.zeros(1), oracle.stack_at_start(K), np.eye(1 + K), prior, share,
         2.0 ** (-1 / half_life), out,
     )  # fmt: skip
     assert (np.sort(recent, axis=1)[:, ::-1] == np.sort(ordered, axis=1)[:, ::-1]).all()

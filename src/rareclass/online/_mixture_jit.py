@@ -189,8 +189,8 @@ def _judge(places, pairs, weights, prior, losses, auc, judged, step, fixed_share
 
 @njit(cache=True, nogil=True)
 def mix(
-    scores, sign, step, recent, ordered, kept, pairs, last, last_rare, seen, lately, weights, prior,
-    losses, auc, judged, mean, covariance, fixed_share, keeps, out,
+    scores, sign, step, recent, ordered, kept, pairs, last, last_rare, seen, lately, weights,
+    losses, auc, judged, mean, covariance, prior, fixed_share, keeps, out,
 ):  # fmt: skip
     """Go through rows in order: place, stack, mix, judge, learn, keep.
 
@@ -203,9 +203,9 @@ def mix(
     ``last``, ``last_rare``: what each expert alone had scored the last labelled rows, shape
     (n_last, n_experts), and which were rare.
     ``seen``, ``lately``: labelled rows of each class in all, and those that have not faded, of
-    which a share of ``keeps`` stays at every row. ``prior``: what weights begin as. ``losses``,
-    ``auc``: of the experts, the mixture last. ``mean``, ``covariance``: of the stack's intercept
-    and weights. ``out``: the mixture's score of each row.
+    which a share of ``keeps`` stays at every row. ``losses``, ``auc``: of the experts, the mixture
+    last. ``mean``, ``covariance``: of the stack's intercept and weights. ``prior``: what weights
+    begin as. ``out``: the mixture's score of each row.
     """
     n_members, n_rows = scores.shape
     n_experts = weights.shape[0]

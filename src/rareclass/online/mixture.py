@@ -257,18 +257,18 @@ class OnlineMixture(OnlineRanker):
         return MixtureState(states, Ranks.empty(n_features), waves, record, stack, rng)
 
     def _learn(self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray) -> Learned:
-        scores = np.empty(len(rows))
+        mixed = np.empty(len(rows))
         n_threads = count_threads(self.n_jobs) if len(rows) >= _SHARED_ROWS else 1
         share = map if n_threads == 1 else partial(Workers().map, n_threads=n_threads)
         start, mix = 0, _nothing
         while start < len(rows):
             part = slice(start, start + state.ranks.lacking)
-            given = rows[part], sign[part], step[part]
-            state, mix = self._learn_part(state, *given, scores[part], share, mix)
-            state = state._replace(ranks=state.ranks.with_rows(rows[part]))
+            given = sign[part], step[part]
+            state, scores = self._learn_part(state, rows[part], *given, share, mix)
+            mix = partial(self._mix, state, scores, *given, mixed[part])
             start = part.stop
         mix()
-        return state, scores
+        return state, mixed
 
     def _learn_part(
         self,
@@ -276,16 +276,15 @@ class OnlineMixture(OnlineRanker):
         rows: np.ndarray,
         sign: np.ndarray,
         step: np.ndarray,
-        mixed: np.ndarray,
         share: Callable[..., Any],
-        mix_before: Callable[[], None],
-    ) -> tuple[MixtureState, Callable[[], None]]:
-        """Members learn from rows that are ranked among the same ones, each a piece of work.
+        mix: Callable[[], None],
+    ) -> Learned:
+        """Let each member learn from rows that are ranked among the same ones.
 
-        So is the mixing of the part before, and returned is that of these rows, into `mixed`.
+        Returns the members' scores of them, shape (n_members, n_rows). A member is a piece of work
+        for a thread, and so is `mix`, which mixes the rows before.
         """
-        members, record, stack = self._members(), state.record, state.stack
-        n_members = len(members)
+        members, n_members = self._members(), len(state.members)
         scores = np.empty((n_members, len(rows)))
         ways = list(dict.fromkeys((name, learner._takes) for name, learner in members))
         views = share(lambda way: mapped(way[0], rows, state.ranks, state.waves, way[1]), ways)
@@ -293,23 +292,26 @@ class OnlineMixture(OnlineRanker):
 
         def learn(k: int) -> Any:
             if k == n_members:
-                return mix_before()
+                return mix()
             name, learner = members[k]
             seen = seen_as[name, learner._takes]
             moved, scores[k] = learner._learn(state.members[k], seen, sign, step)
             return moved
 
-        def mix() -> None:
-            _mixture_jit.mix(
-                scores, sign, step, record.recent, record.ordered, record.kept, record.pairs,
-                record.last, record.last_rare, record.seen, record.lately, record.weights,
-                _prior(n_members), record.losses, record.auc, record.n_judged, stack.mean,
-                stack.covariance, float(self.share), 2.0 ** (-1.0 / float(self.half_life)), mixed,
-            )  # fmt: skip
-
         # The members that take longest come last in the list, and begin first.
         _, *moved = share(learn, range(n_members, -1, -1))
-        return state._replace(members=tuple(moved[::-1])), mix
+        ranks = state.ranks.with_rows(rows)
+        return state._replace(members=tuple(moved[::-1]), ranks=ranks), scores
+
+    def _mix(
+        self, state: MixtureState, scores: np.ndarray, sign: np.ndarray, step: np.ndarray, out: Any
+    ) -> None:
+        """Put the members' scores of rows together, into `out`, and judge the members by them."""
+        keeps = 2.0 ** (-1.0 / float(self.half_life))
+        _mixture_jit.mix(
+            scores, sign, step, *state.record, *state.stack, _prior(len(scores)),
+            float(self.share), keeps, out,
+        )  # fmt: skip
 
     def _scores(self, state: MixtureState, block: Any) -> np.ndarray:
         rows, members = dense_rows(block), self._members()
