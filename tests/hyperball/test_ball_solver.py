@@ -17,7 +17,7 @@ from oracles.hyperball import (
     random_problem,
 )
 from rareclass.findings import Status
-from rareclass.hyperball import second_stage
+from rareclass.hyperball import second_stage, solver
 from rareclass.hyperball.problem import BallDual, BallProblem, Points, ShiftedRows, best_radius
 from rareclass.hyperball.solver import ascend, solve_ball
 
@@ -235,7 +235,7 @@ def test_interior_point_on_some_rows_leads_there_too(p, thin, monkeypatch):
     monkeypatch.setattr(second_stage, "_ROWS", 40)
     monkeypatch.setattr(second_stage, "_TIMES", 0)
     monkeypatch.setattr(second_stage, "_FEW_PRODUCTS", 0.0)
-    monkeypatch.setattr(second_stage.SecondStage, "most_steps", lambda self: 10)
+    monkeypatch.setattr(solver, "_ASCENT_STEPS", 10)
     problem = random_problem(1, n=400, p=p, C1=3.0, C2=0.02)
     wanted = solve_ball(problem, start_of(problem), tol=1e-10)
     if thin:

@@ -356,8 +356,9 @@ def test_interior_point_and_face_with_any_linear_part(problem, numbers):
     if not len(Z):
         return
     best = dual_value(Z, box_qp_by_faces(Z, upper, b), b)
-    inside = solve_box_qp(Z, b, upper)
-    found = dual_value(Z, to_face(Z, b, upper, inside), b)
+    qp = BoxQP(Z, b, upper)
+    inside = solve_box_qp(qp)
+    found = dual_value(Z, to_face(qp, inside), b)
     assert ((inside >= 0) & (inside <= upper)).all()
     assert abs(found - best) <= 1e-6 * best + 1e-9 * upper.sum()
 
@@ -371,9 +372,10 @@ def test_interior_point_finds_the_free_rows_in_few_steps(C, shift, monkeypatch):
     monkeypatch.setattr(
         box_qp._NewtonSystem, "__init__", lambda *args: (steps.append(1), make(*args))[1]
     )
-    inside = solve_box_qp(Z, np.ones(200), upper)
+    qp = BoxQP(Z, np.ones(200), upper)
+    inside = solve_box_qp(qp)
     assert len(steps) <= 25
-    alpha = to_face(Z, np.ones(200), upper, inside)
+    alpha = to_face(qp, inside)
     np.testing.assert_array_equal((inside > 0) & (inside < upper), (alpha > 0) & (alpha < upper))
     s = Z @ (Z.T @ alpha)
     noise = 1e-12 * max(1.0, C)
@@ -420,7 +422,7 @@ def test_the_face_is_exact_after_its_walls(n, seed):
     Z, b = rng.normal(size=(n, 9)), rng.normal(0.5, 1.0, n)
     upper = rng.choice([0.1, 1.0, np.inf], n)
     start = np.minimum(upper, 1.0) * rng.choice([0.0, 0.3, 0.9, 1.0], n)
-    alpha = to_face(Z, b, upper, start)
+    alpha = to_face(BoxQP(Z, b, upper), start)
     assert ((alpha >= 0.0) & (alpha <= upper)).all()
     was_free, is_free = ((a > 0.0) & (a < upper) for a in (start, alpha))
     assert (was_free | ~is_free).all()
@@ -431,7 +433,7 @@ def test_the_face_is_exact_after_its_walls(n, seed):
 
 def test_free_rows_far_from_a_huge_bound_stay_free():
     Z = np.array([[2000.0, -1000.0], [3000.0, -3000.0], [-3000.0, 4000.0]])
-    alpha = solve_box_qp(Z, np.ones(3), np.array([1e-2, 1e4, 1e-2]))
+    alpha = solve_box_qp(BoxQP(Z, np.ones(3), np.array([1e-2, 1e4, 1e-2])))
     np.testing.assert_allclose(alpha, [0.0, 4.6 / 9e5, 3.9 / 9e5], rtol=1e-5)
 
 
@@ -450,7 +452,7 @@ def test_rows_outside_of_the_part_count_as_they_are(monkeypatch):
     assert np.abs(missing * room).max() <= 1e-12
 
 
-def test_rows_of_zeros_have_no_face(capfd):
-    alpha = to_face(np.zeros((3, 2)), np.ones(3), np.full(3, 2.0), np.ones(3))
-    assert alpha.tolist() == [1.0, 1.0, 1.0]
+def test_rows_of_zeros_rise_to_their_bounds(capfd):
+    alpha = to_face(BoxQP(np.zeros((3, 2)), np.ones(3), np.full(3, 2.0)), np.ones(3))
+    assert alpha.tolist() == [2.0, 2.0, 2.0]
     assert capfd.readouterr().out == ""

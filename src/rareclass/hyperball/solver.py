@@ -19,8 +19,10 @@ from rareclass.hyperball.problem import (
     Points,
     ShiftedRows,
 )
-from rareclass.hyperball.second_stage import SecondStage, polished_center
+from rareclass.hyperball.second_stage import affordable_rows, ended, polished_center
 
+# Steps of the ascent before the second stage.
+_ASCENT_STEPS = 30
 # Steps from one look at the gap to the next.
 _LOOK = 10
 # How much longer each step is tried than the last.
@@ -63,8 +65,9 @@ def solve_ball(
     As Problem 1 is convex in :math:`(c, R^2 - \|c\|^2)` (see `BallDual`), this is the best ball of
     all, wherever the start. An outer step is:
 
-    1. Accelerated projected gradient on the dual, until the gap is small or 2 is cheaper.
-    2. An interior point on the rows near the sphere, or on all rows where they are few.
+    1. Accelerated projected gradient on the dual, for up to 30 steps.
+    2. An interior point on the rows near the sphere, or on all rows where they are few. Where that
+       does not halve the gap, next time on twice as many.
     3. The exact end on the rows that lie on the sphere.
 
     The best ball and the best multipliers met so far are kept. Their gap proves how far from the
@@ -90,17 +93,17 @@ def solve_ball(
     else:
         multipliers = dual.feasible(np.asarray(start_multipliers, np.float64))
     best.multipliers, path = multipliers, [best.value.objective]
-    second = SecondStage(rows)
+    most = affordable_rows(rows)
     n_outer = n_inner = idle = 0
     step: float | None = None
     while n_outer < max_outer and best.gap > tol and idle < _MOST_IDLE:
         last_gap, dual = best.gap, BallDual(rows, best.center)
         # 1.
-        found = ascend(dual, multipliers, tol, min(max_inner, second.most_steps()), step)
+        found = ascend(dual, multipliers, tol, min(max_inner, _ASCENT_STEPS), step)
         # 2. and 3.
-        iterate, worth, n_steps = second.ended(
-            dual, found.iterate, found.optimality, tol, max_inner
-        )
+        iterate, worth, n_steps = ended(dual, found.iterate, found.optimality, tol, most, max_inner)
+        if n_steps and not worth.gap < 0.5 * found.optimality.gap:
+            most = min(2 * most, len(rows.signs))
         best.meet(dual, iterate, worth)
         if best.gap > tol:
             best.meet_center(dual, polished_center(dual, iterate))

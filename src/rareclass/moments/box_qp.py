@@ -23,7 +23,9 @@ _PROXIMAL = 1e-12
 _MOST_STEPS, _BOUNDS_KNOWN = 60, 1e-10
 # Below this share of the largest pivot, a row of the face depends on those before it.
 _DEPENDENT = 1e-11
-_MOST_WALLS = 10
+# Scores off by less than this, where b is near 1, are rounding errors.
+_ROUNDING = 1e-12
+_MOST_WALLS, _MOST_REFINED = 60, 3
 
 
 class BoxQP(NamedTuple):
@@ -233,8 +235,8 @@ def _follow(
     return at, n_steps, False
 
 
-def solve_box_qp(Z: np.ndarray, b: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    r"""Maximise :math:`b'\alpha - \frac12 |Z'\alpha|^2` over :math:`0 \le \alpha \le upper`.
+def solve_box_qp(qp: BoxQP) -> np.ndarray:
+    r"""Maximise without a sum to keep, from no start.
 
     `interior_point`, from multipliers of 1; if rounding ends it early, once more from multipliers
     that solve the linear conditions. A row is put to a bound that it would meet on its own, that
@@ -242,52 +244,87 @@ def solve_box_qp(Z: np.ndarray, b: np.ndarray, upper: np.ndarray) -> np.ndarray:
     then have a solution). The free rows of alpha are those of the solution but for degenerate
     ones; `to_face` makes it exact.
     """
-    norms = np.einsum("ij,ij->i", Z, Z)
+    norms = np.einsum("ij,ij->i", qp.Z, qp.Z)
     free_start = 1.0 / max(float(norms.mean()), np.finfo(float).tiny)
     with np.errstate(divide="ignore"):
         per_score = 1.0 / norms
     for balanced in (False, True):
-        found = interior_point(
-            BoxQP(Z, b, upper), free_start, per_score, _BOUNDS_KNOWN, _MOST_STEPS, balanced
-        )
+        found = interior_point(qp, free_start, per_score, _BOUNDS_KNOWN, _MOST_STEPS, balanced)
         if found.arrived:
             break
     return found.alpha
 
 
-def to_face(Z: np.ndarray, b: np.ndarray, upper: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """Maximise the same objective over the rows strictly inside the box, others held.
+def to_face(qp: BoxQP, alpha: np.ndarray) -> np.ndarray:
+    """Maximise over the rows strictly inside the box, the others held.
 
-    1. For the free rows F, find d with Z_F Z_F'd = b_F - Z_F Z'alpha. With Z_F' = Q R by column
-       pivots that is R'R d = the right-hand side, over the rows that depend on no others.
-    2. Go along d, to its end or to the first bound.
-    3. Rows that have met a bound leave F. From 1 again, ten times at most.
+    1. Find the step of `face_step`.
+    2. Go along it, to its end or to the first bound.
+    3. Rows that have met a bound are not free any more. From 1 again; once no bound is met, up to
+       three times more against rounding errors.
 
-    Alpha (n,) stays within the box, its objective not below that of the one given but for rounding.
-    Time r |F|^2 each time.
+    Alpha (n,) stays within the box, its objective not below that of the one given but for rounding,
+    and its sum is right if there was a free row. Time r |F|^2 each time, for the free rows F.
     """
-    alpha, F = alpha.copy(), np.flatnonzero((alpha > 0.0) & (alpha < upper))
+    alpha = alpha.copy()
+    free = np.flatnonzero((alpha > 0.0) & (alpha < qp.upper))
+    refined = 0
     for _ in range(_MOST_WALLS):
-        if not len(F):
+        if not len(free) or refined == _MOST_REFINED:
             break
         # 1.
-        R, pivots = lapack.dgeqp3(Z[F].T)[:2]  # R above the diagonal, pivots from 1 on
-        sizes = np.abs(np.diagonal(R))
-        rank = int(np.count_nonzero(sizes > _DEPENDENT * sizes[0]))
-        if not rank:  # rows of zeros
-            break
-        rows, R = F[pivots[:rank] - 1], R[:rank, :rank]
-        missing = b[rows] - Z[rows] @ (Z.T @ alpha)
-        d = lapack.dtrtrs(R, lapack.dtrtrs(R, missing, trans=1)[0])[0]
+        step, ends = face_step(qp, alpha, free)
         # 2.
-        wall = np.where(d < 0.0, 0.0, upper[rows])
-        moves = d != 0.0
-        reach = np.divide(wall - alpha[rows], d, out=np.full(len(d), np.inf), where=moves)
-        step = min(1.0, float(reach.min(initial=1.0)))
-        met = reach <= step
-        alpha[rows] = np.where(met, wall, alpha[rows] + step * d)
-        if not met.any():
+        wall = np.where(step < 0.0, 0.0, qp.upper[free])
+        room = wall - alpha[free]
+        reach = np.divide(room, step, out=np.full(len(free), np.inf), where=step != 0.0)
+        share = min(1.0 if ends else np.inf, float(reach.min()))
+        if not np.isfinite(share):
             break
+        met = reach <= share
+        alpha[free] = np.where(met, wall, alpha[free] + share * step)
         # 3.
-        F = np.setdiff1d(F, rows[met])
+        free = free[~met]
+        refined += not met.any()
     return alpha
+
+
+def face_step(qp: BoxQP, alpha: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, bool]:
+    r"""Return the way to the maximum over the free rows F, bounds apart, and whether it ends there.
+
+    With rows z and b times their signs, the maximum has :math:`A A' w = e - \mu 1` and
+    :math:`1'w = t`, where w is the step times the signs, :math:`e = b_F - Z_F u`, t what the sum
+    lacks, and A the centred rows with a constant column. Without a sum A is Z, and mu is 0. Let
+    :math:`A P = Q R`, rank revealing.
+
+    - Where e is not within the columns of Q, some rows miss more than others on which they depend.
+      Along what is left of e the objective rises without end and u stays.
+    - Elsewhere w is the shortest solution, :math:`Q (R R')^{-1} Q' (e - \mu 1)`.
+    """
+    signs = np.ones(len(free)) if qp.signs is None else qp.signs[free]
+    A, lacks = signs[:, None] * qp.Z[free], 0.0
+    e = signs * qp.b[free] - A @ qp.combined(alpha)
+    if qp.signs is not None:
+        lacks = qp.total - float(qp.signs @ alpha)
+        e -= e.mean()
+        A -= A.mean(axis=0)
+        width = float(np.sqrt(np.einsum("ij,ij->i", A, A).max())) or 1.0
+        A = np.column_stack([A, np.full(len(free), width)])
+    QR, _, reflectors = lapack.dgeqp3(A)[:3]
+    sizes = np.abs(np.diagonal(QR))
+    rank = int(np.count_nonzero(sizes > _DEPENDENT * sizes[0]))
+    if not rank:  # rows of zeros
+        return signs * e, False
+    Q = lapack.dorgqr(QR[:, :rank], reflectors[:rank])[0]
+    both = Q.T @ np.column_stack([e, np.ones(len(free))])
+    if rank < len(free):
+        left = e - Q @ both[:, 0]
+        left -= Q @ (Q.T @ left)
+        blur = _ROUNDING * (1.0 + float(np.abs(alpha).sum()))
+        if np.abs(left).max() > blur and abs(lacks) <= blur:
+            return signs * left, False
+    T = lapack.dgeqrf(np.triu(QR[:rank]).T)[0][:rank]  # R R' = T'T, T above the diagonal
+    w, level = (Q @ lapack.dtrtrs(T, lapack.dtrtrs(T, both, trans=1)[0])[0]).T
+    if qp.signs is not None:
+        w = w - level * ((w.sum() - lacks) / level.sum())
+    return signs * w, True

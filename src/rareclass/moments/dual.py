@@ -14,7 +14,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Status
 from rareclass.machine import blas_threads
 from rareclass.moments import _dual_jit as jit
-from rareclass.moments.box_qp import solve_box_qp, to_face
+from rareclass.moments.box_qp import BoxQP, solve_box_qp, to_face
 
 # How near to the convex hull, relative to the longest row, doubles still tell inside from outside:
 # a score at the projection then has the relative error eps / NEAREST^2, 2 per cent.
@@ -379,9 +379,9 @@ class MovableRows(NamedTuple):
         if interior and self.problem.is_hard:
             alpha = _nearest_in_hull(Z, alpha, self.problem.longest)
         elif interior:
-            alpha = solve_box_qp(Z, b, upper)
+            alpha = solve_box_qp(BoxQP(Z, b, upper))
         everywhere = np.zeros_like(point.alpha) if self.problem.is_hard else point.alpha.copy()
-        everywhere[self.rows] = to_face(Z, b, upper, alpha)
+        everywhere[self.rows] = to_face(BoxQP(Z, b, upper), alpha)
         return everywhere
 
 
@@ -397,7 +397,7 @@ def _nearest_in_hull(Z: np.ndarray, alpha: np.ndarray, longest: float) -> np.nda
     for _ in range(_MOST_SCALES):
         total = float(alpha.sum())
         rho = float(np.linalg.norm(Z.T @ alpha)) / total if total > 0.0 else longest
-        alpha = solve_box_qp(np.column_stack([Z, np.full(len(Z), rho)]), b, none)
+        alpha = solve_box_qp(BoxQP(np.column_stack([Z, np.full(len(Z), rho)]), b, none))
         distance = float(np.linalg.norm(Z.T @ alpha)) / float(alpha.sum())
         if distance <= NEAREST * longest:
             raise mean_in_hull()
