@@ -6,8 +6,7 @@ worked out with the held side, once for all blocks: each level in turn is the ma
 above it.
 """
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import or_
@@ -16,8 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
-
-_NOTHING = np.empty(0)
 
 
 class OrdinalZone(tuple):
@@ -42,11 +39,10 @@ class Crossing(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A `Crossing` whose pairs weigh something, at some scores or along a direction."""
+    """A `Crossing` whose pairs weigh something, at some scores."""
 
     crossing: Crossing
-    terms: Any  # what the loss made of the held scores, or of their direction
-    shape: tuple[int, ...]  # of the sums of a block
+    rare: Any  # what the loss made of the held scores
 
 
 class Within(NamedTuple):
@@ -67,9 +63,9 @@ class OrdinalSide(NamedTuple):
 
 
 class OrdinalDirection(NamedTuple):
-    """The same for a direction of the held scores."""
+    """A direction of the held scores, as the loss made it for the same sides and pairs."""
 
-    sides: list[Side]
+    sides: list[Any]
     within: list[Any]
 
 
@@ -154,8 +150,7 @@ class OrdinalLoss(PairLoss):
             of_pairs = weight[crossing.rows] * crossing.cost
             if of_pairs.any():
                 side = loss.rare(crossing.sign * scores[crossing.rows], of_pairs)
-                shape = loss.block(side, _NOTHING, _NOTHING).sums.shape
-                sides.append(Side(crossing, side, shape))
+                sides.append(Side(crossing, side))
         by_score = np.argsort(scores, kind="stable")
         codes = self.codes[by_score]
         for level in self.bases:
@@ -170,18 +165,18 @@ class OrdinalLoss(PairLoss):
         """Value, gradient and held-side sums of a block of majority rows."""
         value, gradient = 0.0, np.zeros_like(scores)
         sums, zones = [], []
-        for crossing, side, _ in rare.sides:
+        for crossing, side in rare.sides:
             terms = self.pair_loss.block(side, crossing.sign * scores, weight)
             value += terms.value
             gradient += crossing.sign * terms.gradient
             sums.append(terms.sums)
             zones.append(terms.zone)
-        return BlockTerms(value, gradient, _laid_out(sums), OrdinalZone(zones, len(scores)))
+        return BlockTerms(value, gradient, _joined(sums), OrdinalZone(zones, len(scores)))
 
     def finish(self, rare: OrdinalSide, sums: np.ndarray) -> RareTerms:
         """Value of pairs of held rows; gradient by held score, in the caller's order."""
         value, gradient = 0.0, np.zeros(len(self.codes))
-        for (crossing, side, _), own in zip(rare.sides, _cut(sums, rare.sides), strict=True):
+        for (crossing, side), own in zip(rare.sides, _cut(sums, rare.sides), strict=True):
             terms = self.pair_loss.finish(side, own)
             value += terms.value
             gradient[crossing.rows] += crossing.sign * terms.gradient
@@ -194,12 +189,11 @@ class OrdinalLoss(PairLoss):
 
     def rare_direction(self, rare: OrdinalSide, direction: np.ndarray) -> OrdinalDirection:
         """Prepare a direction of the held scores for `curvature`."""
-        loss, sides = self.pair_loss, []
-        for crossing, side, _ in rare.sides:
-            prefix = loss.rare_direction(side, crossing.sign * direction[crossing.rows])
-            none = loss.block(side, _NOTHING, _NOTHING).zone
-            shape = loss.curvature(side, prefix, none, _NOTHING, _NOTHING)[1].shape
-            sides.append(Side(crossing, prefix, shape))
+        loss = self.pair_loss
+        sides = [
+            loss.rare_direction(side, crossing.sign * direction[crossing.rows])
+            for crossing, side in rare.sides
+        ]
         within = [loss.rare_direction(pairs.rare, direction[pairs.upper]) for pairs in rare.within]
         return OrdinalDirection(sides, within)
 
@@ -213,25 +207,23 @@ class OrdinalLoss(PairLoss):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Hessian times direction of a block: by majority row, and held-side sums."""
         product, sums = np.zeros_like(direction), []
-        for (crossing, side, _), own, part in zip(
-            rare.sides, prefix.sides, zone.sides, strict=True
-        ):
+        for (crossing, side), own, part in zip(rare.sides, prefix.sides, zone.sides, strict=True):
             by_row, more = self.pair_loss.curvature(
-                side, own.terms, part, crossing.sign * direction, weight
+                side, own, part, crossing.sign * direction, weight
             )
             product += crossing.sign * by_row
             sums.append(more)
-        return product, _laid_out(sums)
+        return product, _joined(sums)
 
     def finish_curvature(
         self, rare: OrdinalSide, prefix: OrdinalDirection, direction: np.ndarray, sums: np.ndarray
     ) -> np.ndarray:
         """Hessian times direction by held score, from the sums of all blocks."""
         product, loss = np.zeros(len(self.codes)), self.pair_loss
-        each = zip(rare.sides, prefix.sides, _cut(sums, prefix.sides), strict=True)
-        for (crossing, side, _), own, more in each:
+        each = zip(rare.sides, prefix.sides, _cut(sums, rare.sides), strict=True)
+        for (crossing, side), own, more in each:
             d = crossing.sign * direction[crossing.rows]
-            of_side = loss.finish_curvature(side, own.terms, d, more)
+            of_side = loss.finish_curvature(side, own, d, more)
             product[crossing.rows] += crossing.sign * of_side
         for pairs, own in zip(rare.within, prefix.within, strict=True):
             below, above = direction[pairs.lower], direction[pairs.upper]
@@ -251,7 +243,7 @@ class OrdinalLoss(PairLoss):
         """Curvature of pairs of some held rows with majority scores; pairs of held rows are not."""
         start, stop, _ = which.indices(len(self.codes))
         found = np.zeros((stop - start, len(scores)))
-        for crossing, side, _ in rare.sides:
+        for crossing, side in rare.sides:
             first, last = (int(k) for k in np.searchsorted(crossing.rows, [start, stop]))
             found[crossing.rows[first:last] - start] = self.pair_loss.pair_curvature(
                 side, slice(first, last), crossing.sign * scores
@@ -269,14 +261,12 @@ class OrdinalLoss(PairLoss):
         return order[codes == level], upper, weight[upper] * self.costs[level, self.codes[upper]]
 
 
-def _laid_out(sums: list[np.ndarray]) -> np.ndarray:
+def _joined(sums: list[np.ndarray]) -> np.ndarray:
     """Sums of both sides one after the other."""
-    return np.concatenate([each.ravel() for each in sums]) if sums else np.empty(0)
+    return np.concatenate(sums, axis=1) if sums else np.empty((0, 0))
 
 
-def _cut(flat: np.ndarray, sides: Sequence[Side]) -> Iterator[np.ndarray]:
-    """Sums of each side, as they were before they were laid one after the other."""
-    end = 0
-    for side in sides:
-        start, end = end, end + math.prod(side.shape)
-        yield flat[start:end].reshape(side.shape)
+def _cut(sums: np.ndarray, sides: Sequence[Side]) -> list[np.ndarray]:
+    """Sums of each side, as they were before they were joined."""
+    ends = np.cumsum([len(side.crossing.rows) + 1 for side in sides])
+    return np.split(sums, ends[:-1], axis=1) if sides else []

@@ -19,7 +19,7 @@ class BlockTerms(NamedTuple):
 
     value: float  # of its pairs
     gradient: np.ndarray  # d/dscore by row: shape (n,)
-    sums: np.ndarray  # rare-side sums, which add up over blocks
+    sums: np.ndarray  # rare-side sums, which add up over blocks: shape (any, m+ + 1)
     zone: Any  # a tuple of arrays, what `PairLoss.curvature` needs of the rows: one entry a row
 
 
@@ -55,7 +55,7 @@ class PairLoss(Protocol):
     def curvature(
         self, rare: Any, prefix: Any, zone: Any, direction: np.ndarray, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Hessian times direction of a block: by majority row, and rare-side sums."""
+        """Hessian times direction of a block: by majority row, and sums of shape (any, m+ + 1)."""
 
     def finish_curvature(
         self, rare: Any, prefix: Any, direction: np.ndarray, sums: np.ndarray

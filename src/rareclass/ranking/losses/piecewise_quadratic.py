@@ -143,7 +143,6 @@ class PiecewiseQuadratic(PairLoss):
     def finish(self, rare: RareSide, sums: np.ndarray) -> RareTerms:
         """Gradient by rare score, in the caller's order, from the sums of all blocks."""
         # Majority row j has rare row i in its linear zone when low_j > i.
-        sums = sums.reshape(3, -1)
         linear = sums[0, ::-1].cumsum()[::-1][1:]
         count, reach = sums[1:].cumsum(axis=1)[:, :-1]
         pull = self.shape.steep * linear + self.shape.curve * (reach - rare.scores * count)
@@ -203,7 +202,7 @@ class PiecewiseQuadratic(PairLoss):
         self, rare: RareSide, prefix: RareDirection, direction: np.ndarray, sums: np.ndarray
     ) -> np.ndarray:
         """Hessian times direction by rare score, from the sums of all blocks."""
-        count, reach = sums.reshape(2, -1).cumsum(axis=1)[:, :-1]
+        count, reach = sums.cumsum(axis=1)[:, :-1]
         d = direction[rare.order]
         return _unsort(rare, rare.weight * (d * count - reach) * self.shape.curve)
 

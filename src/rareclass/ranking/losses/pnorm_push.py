@@ -20,6 +20,8 @@ from rareclass.ranking.losses.piecewise_quadratic import (
     SquaredHinge,
 )
 
+_N_PULL = 3  # rows of the sums that `PiecewiseQuadratic.pull` makes
+
 
 class Outer(NamedTuple):
     """The outer function of the mean at the rows of a block: shape (n,) each."""
@@ -129,7 +131,8 @@ class PNormPush(PairLoss):
         if np.isfinite(value) and np.isfinite(gradient).all():
             sums = self.pair.pull(rare.pairs, terms.zone, weight * slope)
             return BlockTerms(value, gradient, sums, zone)
-        gradient, sums = np.full(len(scores), np.nan), np.full(_pull_shape(rare), np.nan)
+        gradient = np.full(len(scores), np.nan)
+        sums = np.full((_N_PULL, len(rare.pairs.scores) + 1), np.nan)
         return BlockTerms(np.inf, gradient, sums, zone)
 
     def finish(self, rare: PushRare, sums: np.ndarray) -> RareTerms:
@@ -162,9 +165,9 @@ class PNormPush(PairLoss):
         self, rare: PushRare, prefix: RareDirection, direction: np.ndarray, sums: np.ndarray
     ) -> np.ndarray:
         """Hessian times direction by rare score."""
-        n_pull, _ = _pull_shape(rare)
-        by_rare = self.pair.finish(rare.pairs, sums[:n_pull]).gradient
-        return by_rare + self.pair.finish_curvature(rare.pairs, prefix, direction, sums[n_pull:])
+        pull, bend = sums[:_N_PULL], sums[_N_PULL:]
+        by_rare = self.pair.finish(rare.pairs, pull).gradient
+        return by_rare + self.pair.finish_curvature(rare.pairs, prefix, direction, bend)
 
     def curved(self, zone: PushZone) -> np.ndarray:
         """Mask of the rows with curvature, of a pair or of the outer function."""
@@ -183,8 +186,3 @@ class PNormPush(PairLoss):
         # Below p = 2 the curvature grows without bound towards zero, where the row's slope ends.
         curvature = (p - 1.0) / unit * slope / np.where(r > 0.0, r, np.inf)
         return Outer(unit / p * slope * r, slope, curvature)
-
-
-def _pull_shape(rare: PushRare) -> tuple[int, int]:
-    """Shape of the sums that `PiecewiseQuadratic.pull` makes for this rare side."""
-    return 3, len(rare.pairs.scores) + 1
