@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 from ensemble.quick_members import named
@@ -11,7 +10,6 @@ from rareclass.ensemble.members.trees import (
     CatBoost,
     ExtraTrees,
     HistogramBoosting,
-    of_copied_trees,
 )
 from rareclass.ensemble.tree_sum import TreeSum
 
@@ -28,22 +26,6 @@ def folds_of(X, is_rare, weight=None, n_folds=3, **more):
     for rows in (np.flatnonzero(is_rare), np.flatnonzero(~is_rare)):
         fold[rows] = np.arange(len(rows)) % n_folds
     return EncodedFolds(X, is_rare, weight, fold, **({"seed": 0, "n_jobs": 1} | more))
-
-
-@pytest.mark.parametrize("kind", [ExtraTreesClassifier, RandomForestClassifier])
-def test_trees_that_are_no_clones_learn_what_clones_do(kind):
-    X, is_rare = a_table(150)
-    plain, of_clones = (
-        made(7, max_features=0.5, min_samples_leaf=2, max_leaf_nodes=20, random_state=3)
-        .fit(X, is_rare)
-        .estimators_
-        for made in (of_copied_trees(kind), kind)
-    )
-    assert len({tree.random_state for tree in plain}) == 7
-    for one, other in zip(plain, of_clones, strict=True):
-        assert one.get_params() == other.get_params()
-        assert one.tree_.threshold.tolist() == other.tree_.threshold.tolist()
-        assert one.tree_.value.tolist() == other.tree_.value.tolist()
 
 
 def a_table(n_rows=600, seed=0):

@@ -11,8 +11,6 @@ from rareclass.metrics.rare_cells import collapse
 from rareclass.metrics.scored_classes import (
     FloatArray,
     ScoredClasses,
-    check_scores,
-    read_column,
     split_scores,
 )
 
@@ -155,15 +153,10 @@ def level_thresholds(
     >>> level_thresholds([0, 0, 1, 2, 2], [0.0, 1.0, 2.0, 3.0, 4.0]).tolist()
     [1.5, 2.5]
     """
-    # Not at the top: scikit-learn takes seconds to load, and other thresholds do without.
-    from rareclass.labels.levels import encode
+    # Not at the top: SciPy takes a while to load, and other thresholds do without.
+    from rareclass.metrics.levels import read_levels
 
-    value, weight = check_scores(scores, sample_weight)
-    order, codes = encode(y, levels)
-    read_column(codes, "y", len(value))
-    if weight is not None:
-        kept = weight > 0.0
-        value, codes, weight = value[kept], codes[kept], weight[kept]
+    order, codes, value, weight = read_levels(y, scores, sample_weight, levels)
     if not len(value):
         raise InputError(
             "no rows to learn thresholds from: y is empty, or every weight is zero.",

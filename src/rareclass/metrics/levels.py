@@ -193,6 +193,25 @@ def _vus(cells: LevelCells) -> float:
     return float(np.clip(chance, 0.0, 1.0))
 
 
+def read_levels(
+    y: Any, scores: ArrayLike, sample_weight: ArrayLike | None, levels: Any
+) -> tuple[NDArray[Any], NDArray[Any], FloatArray, FloatArray | None]:
+    """Levels in order; of the rows of weight above 0 the place of each level, scores, weights.
+
+    Refuses what `check_scores` and `encode` refuse, and columns of different lengths.
+    """
+    # Not at the top: scikit-learn takes seconds to load, and no other measure needs it.
+    from rareclass.labels.levels import encode
+
+    value, weight = check_scores(scores, sample_weight)
+    order, codes = encode(y, levels)
+    read_column(codes, "y", len(value))
+    if weight is None:
+        return order, codes, value, None
+    kept = weight > 0.0
+    return order, codes[kept], value[kept], weight[kept]
+
+
 def level_cells(
     y: Any, scores: ArrayLike, sample_weight: ArrayLike | None, levels: Any
 ) -> LevelCells:
@@ -200,16 +219,9 @@ def level_cells(
 
     Refuses what `check_scores` and the reading of levels refuse, and rows of fewer than two levels.
     """
-    # Not at the top: scikit-learn takes seconds to load, and no other measure needs it.
-    from rareclass.labels.levels import encode
     from rareclass.labels.two_classes import plain
 
-    value, weight = check_scores(scores, sample_weight)
-    order, codes = encode(y, levels)
-    read_column(codes, "y", len(value))
-    if weight is not None:
-        kept = weight > 0.0
-        value, codes, weight = value[kept], codes[kept], weight[kept]
+    order, codes, value, weight = read_levels(y, scores, sample_weight, levels)
     # By level first: two bytes a code are sorted by counting. Then by score, keeping that order.
     by = np.argsort(codes.astype(np.min_scalar_type(len(order))), kind="stable")
     by = by[np.argsort(value[by], kind="stable")]

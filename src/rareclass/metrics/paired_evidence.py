@@ -135,11 +135,10 @@ class _Column(NamedTuple):
 
 def _columns(pair: ScoredPair) -> list[_Column]:
     """Both columns; many rows in two threads, as compiled code lets go of the interpreter."""
-    scores = [(pair.rare.a, pair.majority.a), (pair.rare.b, pair.majority.b)]
     if not is_worth_compiling(pair.rare.a.size + pair.majority.a.size):
-        return [_Column.of(pair, *each) for each in scores]
+        return [_Column.of(pair, *each) for each in pair.columns]
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda each: _Column.of(pair, *each), scores))
+        return list(pool.map(lambda each: _Column.of(pair, *each), pair.columns))
 
 
 def roc_auc_evidence(pair: ScoredPair) -> PairEvidence:
@@ -212,12 +211,10 @@ def _at_k_evidence(
     pair: ScoredPair, k: float, estimate: Callable[[RareCells, float], TopEstimate]
 ) -> PairEvidence:
     """Both Wilson's intervals of the recall among the top k, times a factor."""
-    (a, b), n_rare = _columns(pair), _n_trials(pair.rare)
-    estimates = [estimate(each.cells, k)._replace(n_trials=n_rare) for each in (a, b)]
-    rows = [
-        _recall_influences(pair, pair.rare.a, pair.majority.a, a.cells, k),
-        _recall_influences(pair, pair.rare.b, pair.majority.b, b.cells, k),
-    ]
+    cells, n_rare = [each.cells for each in _columns(pair)], _n_trials(pair.rare)
+    estimates = [estimate(each, k)._replace(n_trials=n_rare) for each in cells]
+    of_columns = zip(pair.columns, cells, strict=True)
+    rows = [_recall_influences(pair, *scores, of_each, k) for scores, of_each in of_columns]
     squared = estimates[0].factor ** 2
     made_up = [squared * _made_up_share(each.recall, n_rare) for each in estimates]
     return _evidence(pair, estimates, spread_of_rows(pair, *rows).scaled(squared), made_up)
@@ -280,8 +277,9 @@ def expected_cost_evidence(
         check_threshold(cut)
         parts: list[ClassCost] = []
         influences = []
-        for rows, amounts, is_error_above in ((pair.rare, fn, False), (pair.majority, fp, True)):
-            error = ((rows.a, rows.b)[one] > cut) == is_error_above
+        classes = (pair.rare, fn, False), (pair.majority, fp, True)
+        for scores, (rows, amounts, is_error_above) in zip(pair.columns[one], classes, strict=True):
+            error = (scores > cut) == is_error_above
             amount = amounts.compress(rows.mask)
             parts.append(class_cost(error, amount, rows.weight, total, rows.group))
             # Of a mean over the class, times the class's share of the rows.

@@ -180,6 +180,11 @@ class ScoredPair(NamedTuple):
     n_groups: int  # 0 where rows are independent
     n_rows: int  # of the columns given
 
+    @property
+    def columns(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Scores of the rare and of the majority rows, of either column."""
+        return [(self.rare.a, self.majority.a), (self.rare.b, self.majority.b)]
+
 
 def split_pair(
     y: ArrayLike,

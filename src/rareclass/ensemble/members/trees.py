@@ -7,7 +7,6 @@ thirds of the time; held-out figures are level (docs/decisions/0066).
 
 import json
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -370,7 +369,7 @@ class ExtraTrees(TreeMember):
         """Return the mean share as trees."""
         from sklearn.ensemble import ExtraTreesClassifier
 
-        model = of_copied_trees(ExtraTreesClassifier)(
+        model = ExtraTreesClassifier(
             self.trees,
             max_features=min(self.features_a_split, self.most_features_a_split / X.shape[1]),
             min_samples_leaf=self.least_in_leaf,
@@ -380,25 +379,6 @@ class ExtraTrees(TreeMember):
         )
         model.fit(float32_rows(X), is_rare, sample_weight=weight)
         return from_forest(model.estimators_)
-
-
-def of_copied_trees(kind: Any) -> Any:
-    """Return a forest class that copies its trees, before they learn, without a clone of each.
-
-    A clone reads and checks the parameters of a tree several times over, which takes as long as
-    learning a tree of some hundred rows does. Nothing else is different, the seeds included.
-    """
-
-    class OfCopiedTrees(kind):
-        def _make_estimator(self, append: bool = True, random_state: Any = None) -> Any:
-            if append or random_state is None:  # as no forest asks for
-                return super()._make_estimator(append, random_state)
-            tree = copy(self.estimator_)
-            tree.__dict__.update({name: self.__dict__[name] for name in self.estimator_params})
-            tree.random_state = random_state.randint(np.iinfo(np.int32).max)
-            return tree
-
-    return OfCopiedTrees
 
 
 def from_forest(trees: Sequence[Any]) -> TreeSum:
