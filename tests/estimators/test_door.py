@@ -60,10 +60,13 @@ def test_labels_of_a_stream():
     labels = StreamLabels.named(["ok", "fraud"], None)
     assert (labels.classes.tolist(), labels.rare) == (["fraud", "ok"], "ok")
     labels = StreamLabels.named(["ok", "fraud"], "fraud")
-    labels.check_same(None)
-    labels.check_same(["fraud", "ok"])
+    assert StreamLabels.of_call(["ok", "fraud"], "fraud", None).rare == labels.rare
+    assert StreamLabels.of_call(None, None, labels) is labels
+    assert StreamLabels.of_call(["fraud", "ok"], None, labels) is labels
     with pytest.raises(ValueError, match="as before"):
-        labels.check_same(["fraud", "good"])
+        StreamLabels.of_call(["fraud", "good"], None, labels)
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
+        StreamLabels.of_call(None, None, None)
     y = np.array(["fraud", None, "ok"], dtype=object)
     assert labels.signs(y, 3, unlabelled=True).tolist() == [1, 0, -1]
     with pytest.raises(ValueError, match=r"row 1\. Drop the rows without a label, or wait\."):

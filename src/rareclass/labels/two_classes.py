@@ -460,10 +460,19 @@ class StreamLabels(NamedTuple):
         labels = two_labels(classes)
         return cls(labels, labels[1 if pos_label is None else class_position(pos_label, labels)])
 
-    def check_same(self, classes: Any) -> None:
-        """Raise `ValueError` when a later call names other labels; None names none."""
-        if classes is not None and not np.array_equal(two_labels(classes), self.classes):
-            raise ValueError(f"classes={classes!r} is not {self.classes.tolist()} as before.")
+    @classmethod
+    def of_call(cls, classes: Any, pos_label: Any, before: Self | None) -> Self:
+        """The labels of a call of `partial_fit`: the first one names them, later ones may.
+
+        Raises `ValueError` when the first call (no labels `before`) names none, a later one others.
+        """
+        if before is None and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        if before is None:
+            return cls.named(classes, pos_label)
+        if classes is not None and not np.array_equal(two_labels(classes), before.classes):
+            raise ValueError(f"classes={classes!r} is not {before.classes.tolist()} as before.")
+        return before
 
     def signs(
         self, y: Any, n_rows: int, *, unlabelled: bool = False, instead: str = ""

@@ -194,20 +194,17 @@ class MIBC(MIBCParameters, RankScorer, FitsRows, BaseEstimator):
         first = "moments_" not in vars(self)
         if first and "classes_" in vars(self):
             raise ValueError("this model has forgotten its rows: it cannot learn more. Fit again.")
-        if first and classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
+        before = None if first else StreamLabels(self.classes_, self.pos_label_)
+        labels = StreamLabels.of_call(classes, self.pos_label, before)
         source = read_features(self, X, reset=first)
         if first:
-            labels = StreamLabels.named(classes, self.pos_label)
             self._begin(source.n_features, model)
             self.classes_, self.pos_label_ = labels
             none = np.empty(0, dtype=np.int64)
             self.moments_ = moments_of(source, model.wanted(self._seed), none)
             self.rare_rows_, self.rare_weight_ = source.take(none), np.empty(0)
-        labels = StreamLabels(self.classes_, self.pos_label_)
         wanted = model.wanted(self._seed)
         _check_same_moments(self.moments_, wanted)
-        labels.check_same(classes)
         sign, weight = labels.signs(y, source.n_rows), _weights(sample_weight, source.n_rows)
         rare = np.flatnonzero((sign > 0) & (weight > 0.0))
         of_majority = None

@@ -197,15 +197,13 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
             This estimator.
         """
         first = not self.has_begun
+        before = None if first else StreamLabels(self.classes_, self.pos_label_)
+        labels = StreamLabels.of_call(classes, self.pos_label, before)
         if first:
-            if classes is None:
-                raise ValueError("classes must be passed on the first call to partial_fit.")
             self._check()
         source = self._source(X, first=first)
         if first:
-            self._begin(source.n_features, *StreamLabels.named(classes, self.pos_label))
-        labels = StreamLabels(self.classes_, self.pos_label_)
-        labels.check_same(classes)
+            self._begin(source.n_features, *labels)
         sign = labels.signs(y, source.n_rows, instead=", or use test_then_train, which scores them")
         self._learn_in_blocks(source, sign, row_weights(sample_weight, source.n_rows))
         return self

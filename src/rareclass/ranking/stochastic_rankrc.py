@@ -247,14 +247,9 @@ class StochasticRankRC(RankScorer, KernelModel):
             This estimator.
         """
         loss, first = self._checked_loss(), "state_" not in vars(self)
-        if first and classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
+        before = None if first else StreamLabels(self.classes_, self.pos_label_)
+        labels = StreamLabels.of_call(classes, self.pos_label, before)
         source = read_features(self, X, reset=first, squares=True)
-        if first:
-            labels = StreamLabels.named(classes, self.pos_label)
-        else:
-            labels = StreamLabels(self.classes_, self.pos_label_)
-            labels.check_same(classes)
         is_rare = labels.signs(y, source.n_rows) > 0
         given = row_weights(sample_weight, source.n_rows)
         weight = np.ones(source.n_rows) if given is None else given
