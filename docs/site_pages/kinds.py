@@ -34,6 +34,10 @@ FINDINGS: dict[F, Entry] = {
         "Give more rows of them, or merge them with a similar class.",
     ),
     F.LABEL_SPELLINGS: Entry("Several spellings, such as `1` and `1.0`, are one target value."),
+    F.LABELS_LOOK_ALIKE: Entry(
+        "Different target values look alike: a Latin and a Cyrillic letter, or 1 and the text `1`.",
+        "Write them alike where they mean the same.",
+    ),
     F.COLUMNS_RENAMED: Entry(
         "Several columns have the same name; later ones are read as `name.1`, `name.2`.",
         "Rename the columns.",

@@ -13,6 +13,10 @@ from typing import Any, Self
 _PACKAGE = str(Path(__file__).parent) + os.sep
 
 
+class TableWarning(UserWarning):
+    """Something in a table was read otherwise than one may expect."""
+
+
 class FindingKind(StrEnum):
     """Kinds of findings, words that code can ask for."""
 
@@ -22,6 +26,7 @@ class FindingKind(StrEnum):
     RARE_BY_ROWS = "rare by rows, not by weight"
     FEW_OF_CLASS = "few rows of a rare class"
     LABEL_SPELLINGS = "label in several spellings"
+    LABELS_LOOK_ALIKE = "labels that look alike"
     COLUMNS_RENAMED = "columns renamed"
     MOSTLY_NUMBERS = "mostly numbers"  # a column of text with many numbers
     CODES = "codes"  # a column of numbers that look like codes

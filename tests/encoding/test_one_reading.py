@@ -31,7 +31,7 @@ from rareclass.encoding.training_table import (
 )
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import ErrorKind, InputError
-from rareclass.tables import TableWarning
+from rareclass.findings import TableWarning
 from rareclass.tables.cells import (
     canonical_words,
     is_empty,

@@ -7,7 +7,7 @@ import pytest
 from faults import refused
 from rareclass.encoding.target import labels_as_text, read_rare_or_rest
 from rareclass.errors import ErrorKind
-from rareclass.labels.two_classes import label_value
+from rareclass.labels.spelling import label_value
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["none", "-", "?", "x"])])

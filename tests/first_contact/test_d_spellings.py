@@ -37,7 +37,7 @@ from rareclass.tables.cells import written_numbers
 from rareclass.tables.reading import read_cells
 from rareclass.tables.text_columns import CellProfile, notes_of_text, reading_of_text
 
-pytestmark = pytest.mark.filterwarnings("ignore::rareclass.tables.TableWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::rareclass.findings.TableWarning")
 N = 60
 NOISE = np.random.default_rng(0).normal(size=N).tolist()
 
@@ -205,7 +205,7 @@ def test_numbers_but_for_a_few_words_name_the_words():
 
 def test_numbers_with_a_unit_are_noted():
     assert [kind for kind, _ in noted(["$5", "$7"])] == [FindingKind.NUMBER_FORMAT]
-    with pytest.warns(rareclass.tables.TableWarning) as told:
+    with pytest.warns(rareclass.findings.TableWarning) as told:
         read_table(pl.DataFrame({"x": repeated(["12 kg", "13 kg"]), "z": NOISE}))
     assert FindingKind.NUMBER_FORMAT in [getattr(finding_of(w.message), "kind", "") for w in told]
 

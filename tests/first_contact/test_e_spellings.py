@@ -18,18 +18,16 @@ from rareclass.cli.app import app
 from rareclass.encoding.target import (
     is_rare,
     label_counts,
-    one_spelling,
-    rare_class_among,
     read_rare_or_rest,
 )
 from rareclass.errors import ErrorKind
-from rareclass.findings import FindingKind, finding_of
+from rareclass.findings import FindingKind, TableWarning, finding_of
 from rareclass.hunt.table import HuntTable
-from rareclass.labels.two_classes import label_value
+from rareclass.labels.spelling import label_value, one_spelling
 from rareclass.model.decisions import RareDecision
 from rareclass.model.facts import RareClassFacts
+from rareclass.model.targets import rare_target
 from rareclass.review.table import LabelRoles, read_review_table
-from rareclass.tables import TableWarning
 
 # Spellings of one label, and another label.
 ONE_LABEL = {
@@ -59,11 +57,11 @@ def test_training_takes_spellings_for_one_label(spellings, other, asked):
     labels = pl.Series([*spellings, *[other] * 20])
     positive = None if asked is None else spellings[asked]
     with pytest.warns(TableWarning) as warnings:
-        found = rare_class_among(label_counts(labels), positive)
-    assert found.counts == {other: 20, found.label: len(spellings)}
-    assert found.others == [other]
-    assert is_rare(labels, found.label).tolist() == [True] * len(spellings) + [False] * 20
-    assert told(warnings) == [found.label]
+        found = rare_target(label_counts(labels), positive).facts
+    assert found.label_counts == {other: 20, found.rare_label: len(spellings)}
+    assert found.rest_label == other
+    assert is_rare(labels, found.rare_label).tolist() == [True] * len(spellings) + [False] * 20
+    assert told(warnings) == [found.rare_label]
 
 
 @each_label
@@ -103,20 +101,20 @@ def test_a_stream_and_a_hunt_do_too(spellings, other):
 )
 def test_two_words_that_say_yes_are_refused(labels, positive):
     with refused(ErrorKind.LABELS):
-        rare_class_among(label_counts(pl.Series(labels)), positive)
+        rare_target(label_counts(pl.Series(labels)), positive)
 
 
 @pytest.mark.parametrize("labels", [["yes", "Yes", "YES"], ["1", "1.0"], ["a", "A"]])
 def test_one_label_in_several_spellings_is_one_class_only(labels):
     with pytest.warns(TableWarning), refused(ErrorKind.LABELS):
-        rare_class_among(label_counts(pl.Series(labels)), None)
+        rare_target(label_counts(pl.Series(labels)), None)
 
 
 words = st.text(st.sampled_from("aAbB1.0 +-eß"), min_size=1, max_size=4)
 
 
 @given(st.dictionaries(words, st.integers(1, 9), min_size=1, max_size=8))
-@pytest.mark.filterwarnings("ignore::rareclass.tables.TableWarning")
+@pytest.mark.filterwarnings("ignore::rareclass.findings.TableWarning")
 def test_each_label_has_one_spelling_the_most_frequent(counts):
     spelled = one_spelling(counts)
     assert list(spelled) == list(counts)

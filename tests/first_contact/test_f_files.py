@@ -16,9 +16,9 @@ from faults import refused
 from rareclass.cli.app import app
 from rareclass.encoding.training_table import read_training_table
 from rareclass.errors import ErrorKind
+from rareclass.findings import TableWarning
 from rareclass.remote import path_of
 from rareclass.rows import from_csv, from_parquet
-from rareclass.tables import TableWarning
 from rareclass.tables.folders import folder_columns
 from rareclass.tables.jsonl import NAMING_ROWS
 from rareclass.tables.sources import open_source

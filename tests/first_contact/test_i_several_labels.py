@@ -11,8 +11,9 @@ from command_line import json_of, run
 from faults import refused
 from rareclass.compare.leaderboard import CompareSettings, read_compared
 from rareclass.encoding.schema import Schema
-from rareclass.encoding.target import is_rare, rare_class_among, read_rare_or_rest
+from rareclass.encoding.target import is_rare, read_rare_or_rest
 from rareclass.errors import ErrorKind
+from rareclass.model.targets import rare_target
 from rareclass.report.reading import ReportOptions, read_rows
 from rareclass.tables.table_file import open_table
 
@@ -66,7 +67,7 @@ def test_compare_takes_several_labels(folder):
     settings = CompareSettings("kind", ("logistic",), ("theft", "fake"), folds=2)
     read = read_compared(open_table(folder / "three.csv"), settings)
     n_rare = rareclass.load(folder / "two.m").rare_class.n_rare
-    assert read.target.facts().rare_label == "theft or fake"
+    assert read.target.facts.rare_label == "theft or fake"
     assert int(read.rare.sum()) == n_rare
     scored = ("compare", folder / "scores.csv", "--scores", "--score", "s", "--score", "t")
     both = json_of(*scored, "-t", "kind", *BOTH)
@@ -98,23 +99,25 @@ COUNTS = {"ok": 90, "theft": 6, "Theft": 1, "fake": 3}
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_several_labels_are_one_class():
-    found = rare_class_among(COUNTS, ["fake", "theft", "fake"])
-    assert (found.label, found.labels) == ("fake or theft", ("fake", "theft"))
-    assert found.counts == {"ok": 90, "fake or theft": 10}
-    assert {found.spelled[each] for each in ("theft", "Theft", "fake")} == {"fake or theft"}
-    assert rare_class_among(COUNTS, ["fake"]) == rare_class_among(COUNTS, "fake")
-    assert rare_class_among(COUNTS, "fake").labels == ("fake",)
+    target = rare_target(COUNTS, ["fake", "theft", "fake"])
+    found = target.facts
+    assert (found.rare_label, found.labels) == ("fake or theft", ("fake", "theft"))
+    assert found.label_counts == {"ok": 90, "fake or theft": 10}
+    assert target.code_of == {"ok": 0, "theft": 1, "Theft": 1, "fake": 1}
+    assert target.class_of == {"theft": 1, "Theft": 1, "fake": 0}
+    assert rare_target(COUNTS, ["fake"]) == rare_target(COUNTS, "fake")
+    assert rare_target(COUNTS, "fake").facts.labels == ("fake",)
     labels = pl.Series(["Fake", "ok", "theft", "other"])
     assert is_rare(labels, found.labels).tolist() == [True, False, True, False]
     cells = np.array(["fake", "ok", None, "theft"], dtype=object)
     read = read_rare_or_rest(cells, ("theft", "fake"))
     np.testing.assert_array_equal(read.values, [1.0, 0.0, np.nan, 1.0])
     with refused(ErrorKind.LABELS, says="nope"):
-        rare_class_among(COUNTS, ["fake", "nope"])
+        rare_target(COUNTS, ["fake", "nope"])
     with refused(ErrorKind.LABELS):
-        rare_class_among(COUNTS, ["fake", "theft", "ok"])
-    yes = rare_class_among({"no": 9, "yes": 1, "true": 1}, ["yes", "true"])
-    assert yes.counts == {"no": 9, "yes or true": 2}
+        rare_target(COUNTS, ["fake", "theft", "ok"])
+    yes = rare_target({"no": 9, "yes": 1, "true": 1}, ["yes", "true"])
+    assert yes.facts.label_counts == {"no": 9, "yes or true": 2}
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def trained(grades_file):
 def test_the_target_is_read_in_order(grades_file):
     data = read(grades_file)
     assert isinstance(data.target, LevelTarget)
-    assert data.target.levels == WORDS
+    assert data.target.facts.levels == WORDS
     labels = pl.read_parquet(grades_file)["grade"].drop_nulls()
     assert data.n_rows == len(labels)
     assert data.target.level_counts.tolist() == [(labels == word).sum() for word in WORDS]

@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rareclass.errors import InputError
+from rareclass.findings import TableWarning
 from rareclass.fit.copies import distinct_rows
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import EncodedRows, Terms
@@ -16,7 +17,6 @@ from rareclass.fit.mibc_method import MIBCMethod
 from rareclass.fit.training import train
 from rareclass.fit.training_set import FitSettings, read_training_set
 from rareclass.model.facts import facts_as_json
-from rareclass.tables import TableWarning
 from rareclass.tables.table_file import open_table
 
 
@@ -88,7 +88,7 @@ def test_parquet_categories_keep_the_label_none(tmp_path):
     labels = pl.Series("y", ["none", "x", "x"] * 10, dtype=pl.Categorical)
     pl.DataFrame({"x": np.arange(30) + 0.5, "y": labels}).write_parquet(tmp_path / "t.parquet")
     data = read(tmp_path / "t.parquet")
-    assert (data.target.rare_class.label, data.target.n_rare, data.n_unlabelled) == ("none", 10, 0)
+    assert (data.target.facts.rare_label, data.target.n_rare, data.n_unlabelled) == ("none", 10, 0)
 
 
 def test_too_little_kernel_memory_is_refused(tmp_path):

@@ -9,10 +9,10 @@ import pytest
 from faults import refused
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.errors import ErrorKind
+from rareclass.findings import TableWarning
 from rareclass.hunt.table import HuntTable
 from rareclass.review import Verdict, open_journal, read_review_table
 from rareclass.review.table import HUNT_OPTIONS, LabelRoles
-from rareclass.tables import TableWarning
 
 LABELS = ErrorKind.LABELS
 YES_NO = LabelRoles(("yes",), ("no",))

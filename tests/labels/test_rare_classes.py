@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, finding_of
-from rareclass.labels.rare_classes import MOST_CLASSES, read_rare_classes
-from rareclass.labels.two_classes import read_labels
+from rareclass.labels.two_classes import MOST_CLASSES, read_labels
 
 MANY = list("aaaaaaaaaaaabbbbbccccc")
 
@@ -26,28 +25,28 @@ def test_rows_of_all_rare_classes_are_found(counts, weighted, seed):
     weight = rng.integers(0, 3, len(y)).astype(float) if weighted else None
     if weighted:
         weight[[np.flatnonzero(y == label)[-5:] for label in np.unique(y)]] = 1.0
-    found = read_rare_classes(y, weight, None, len(y))
+    found = read_labels(y, weight, None, len(y), several=True)
     counts_by_weight = [k for k in range(len(y)) if weight is None or weight[k] > 0.0]
-    assert found.rare == tuple(range(10, 7 + 3 * len(counts) + 1, 3))
-    assert found.labels.rare.tolist() == [k for k in counts_by_weight if y[k] != 7]
-    assert [found.rare[k] for k in found.which] == y[found.labels.rare].tolist()
-    assert np.asarray(found.labels.majority).tolist() == [k for k in counts_by_weight if y[k] == 7]
-    assert found.labels.classes.tolist() == sorted(set(y.tolist()))
+    assert found.pos_label == tuple(range(10, 7 + 3 * len(counts) + 1, 3))
+    assert found.rare.tolist() == [k for k in counts_by_weight if y[k] != 7]
+    assert [found.pos_label[k] for k in found.which] == y[found.rare].tolist()
+    assert np.asarray(found.majority).tolist() == [k for k in counts_by_weight if y[k] == 7]
+    assert found.classes.tolist() == sorted(set(y.tolist()))
 
 
 @pytest.mark.parametrize("pos_label", [None, "b", ["b"], ("b",)])
 def test_two_labels_are_one_rare_class(pos_label):
     y = list("aaaabb")
-    found, wanted = read_rare_classes(y, None, pos_label, 6), read_labels(y, None, "b", 6)
+    found, wanted = read_labels(y, None, pos_label, 6, several=True), read_labels(y, None, "b", 6)
     assert found.which is None
-    assert found.rare == ("b",) == (wanted.pos_label,)
-    np.testing.assert_array_equal(found.labels.rare, wanted.rare)
+    assert found.pos_label == "b" == wanted.pos_label
+    np.testing.assert_array_equal(found.rare, wanted.rare)
 
 
 def test_a_list_of_rare_classes_says_which_label_is_the_rest():
-    found = read_rare_classes(MANY, None, ["a", "c"], len(MANY))
-    assert found.rare == ("a", "c")
-    assert np.asarray(found.labels.majority).tolist() == [12, 13, 14, 15, 16]
+    found = read_labels(MANY, None, ["a", "c"], len(MANY), several=True)
+    assert found.pos_label == ("a", "c")
+    assert np.asarray(found.majority).tolist() == [12, 13, 14, 15, 16]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +60,7 @@ def test_a_list_of_rare_classes_says_which_label_is_the_rest():
 )
 def test_what_leaves_no_single_rest_is_refused(y, pos_label, value):
     with pytest.raises(InputError) as refused:
-        read_rare_classes(y, None, pos_label, len(y))
+        read_labels(y, None, pos_label, len(y), several=True)
     assert refused.value.kind is ErrorKind.LABELS
     assert refused.value.value == value
 
@@ -69,12 +68,12 @@ def test_what_leaves_no_single_rest_is_refused(y, pos_label, value):
 @pytest.mark.parametrize("pos_label", ["b", 1])
 def test_one_name_among_several_labels_is_refused(pos_label):
     with pytest.raises(ValueError, match="several rare classes"):
-        read_rare_classes(MANY, None, pos_label, len(MANY))
+        read_labels(MANY, None, pos_label, len(MANY), several=True)
 
 
 def test_classes_of_few_rows_are_told():
     with pytest.warns(UserWarning, match="fewer than") as told:
-        read_rare_classes(list("aaaaaaabbbbbcd"), None, None, 14)
+        read_labels(list("aaaaaaabbbbbcd"), None, None, 14, several=True)
     (finding,) = [finding_of(each.message) for each in told]
     assert finding.kind is FindingKind.FEW_OF_CLASS
     assert finding.values == {"rows": {"c": 1, "d": 1}}

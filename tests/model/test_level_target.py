@@ -8,7 +8,8 @@ import pytest
 
 from faults import refused
 from rareclass.errors import ErrorKind
-from rareclass.model.decisions import as_numbers, codes_among
+from rareclass.labels.spelling import codes_among
+from rareclass.model.decisions import as_numbers
 from rareclass.model.facts import RankingEstimate
 from rareclass.model.targets import MOST_LEVELS, FoundLabels, level_target, rare_target
 
@@ -28,7 +29,7 @@ def read(*labels, levels=None):
 
 def test_numbers_are_ordered_by_size_and_not_as_text():
     target = read("10", "9", "-1", "2.5", "9")
-    assert target.levels == ("-1", "2.5", "9", "10")
+    assert target.facts.levels == ("-1", "2.5", "9", "10")
     assert target.code_of == {"-1": 0, "2.5": 1, "9": 2, "10": 3}
     assert target.level_counts.tolist() == [1, 1, 2, 1]
     assert target.majority == 2
@@ -37,7 +38,7 @@ def test_numbers_are_ordered_by_size_and_not_as_text():
 
 def test_a_number_written_in_two_ways_is_one_level():
     target = read("1", "01", "1e0", "2")
-    assert target.levels == ("1", "2")
+    assert target.facts.levels == ("1", "2")
     assert target.level_counts.tolist() == [3, 1]
     assert target.notes() == [
         "labels in other spellings were read as levels: '01' as 1, '1e0' as 1."
@@ -59,7 +60,7 @@ def test_levels_given_have_their_order_and_may_be_empty():
 @pytest.mark.parametrize("n_others", [1, 5, 6, 40])
 def test_labels_of_the_majority_are_named_or_counted(n_others):
     labels = ["rare", *[f"other {k}" for k in range(n_others) for _ in range(20)]]
-    target = rare_target(found(labels), "rare")
+    target = rare_target(found(labels).counts, "rare")
     said = target.description()[1]
     more = re.search(r" and (\d+) more", said)
     assert said.count("(20)") + int(more[1] if more else 0) == n_others
@@ -68,7 +69,7 @@ def test_labels_of_the_majority_are_named_or_counted(n_others):
 
 @pytest.mark.parametrize(("n_rare", "is_told"), [(1, False), (5, False), (6, True), (9, True)])
 def test_a_class_of_more_than_half_of_the_rows_is_doubted(n_rare, is_told):
-    target = rare_target(found(["yes"] * n_rare + ["no"] * (10 - n_rare)), "yes")
+    target = rare_target(found(["yes"] * n_rare + ["no"] * (10 - n_rare)).counts, "yes")
     assert ["more than half" in note for note in target.notes()] == [True] * is_told
 
 
@@ -77,7 +78,7 @@ def test_a_class_of_more_than_half_of_the_rows_is_doubted(n_rare, is_told):
     [(200, 200.0, []), (200, 200.4, []), (200, 230.0, ["200 of the 230 rare rows"])],
 )
 def test_copies_among_rare_rows_held_out_are_told(n_distinct, n_rare, told):
-    target = rare_target(found(["yes", "no", "no"]), "yes")
+    target = rare_target(found(["yes", "no", "no"]).counts, "yes")
     notes = target.notes_on_held_out(
         np.ones(n_distinct, np.int16), RankingEstimate({}, 1000.0, n_rare)
     )

@@ -18,7 +18,7 @@ from database_servers import PASSWORD, duckdb_file, sqlite_file
 from draws import draws
 from rareclass.encoding.training_table import read_training_table
 from rareclass.errors import InputError
-from rareclass.tables import TableWarning
+from rareclass.findings import TableWarning
 from rareclass.tables.databases import DatabaseAddress, Query
 from rareclass.tables.queries import RunningQuery
 from rareclass.tables.table_file import open_table

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rareclass.errors import InputError
+from rareclass.findings import TableWarning
 from rareclass.rows import from_csv, from_parquet
-from rareclass.tables import TableWarning
 from rareclass.tables.dialect import encoding_of, row_end, row_end_by_cells
 from rareclass.tables.reading import read_words
 from rareclass.tables.sources import open_source

@@ -14,8 +14,8 @@ import typer
 from rareclass.cli.screen import be_quiet, file_text, output, print_fault, print_notes
 from rareclass.errors import ErrorKind, InputError, system_faults
 from rareclass.files import Location
+from rareclass.findings import TableWarning
 from rareclass.remote import RemotePath, path_of
-from rareclass.tables import TableWarning
 
 if TYPE_CHECKING:
     from rareclass.tables.table_file import TablePlace

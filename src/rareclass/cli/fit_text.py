@@ -167,7 +167,7 @@ def _data_notes(data: "TrainingSet", settings: "FitSettings") -> list[str]:
     if data.n_unlabelled:
         rows = counted(data.n_unlabelled, "row has", "rows have")
         left_out = "was" if data.n_unlabelled == 1 else "were"
-        notes.append(f"{rows} no value of {data.target.column} and {left_out} left out.")
+        notes.append(f"{rows} no value of {data.target.facts.target} and {left_out} left out.")
     if data.n_copies:
         weight = "with weights" if data.weight is not None else "each counts once"
         rows = counted(data.n_copies, "duplicate row was", "duplicate rows were")

@@ -14,7 +14,6 @@ from rareclass.encoding.target import (
     is_rare,
     label_counts,
     labels_as_text,
-    rare_class_among,
 )
 from rareclass.errors import (
     ErrorKind,
@@ -25,7 +24,8 @@ from rareclass.errors import (
     name_hint,
     no_rows,
 )
-from rareclass.labels.two_classes import label_value
+from rareclass.labels.spelling import label_value
+from rareclass.model.targets import rare_target
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks
 from rareclass.tables.table_file import TablePlace, named_columns, open_table
 
@@ -151,7 +151,7 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
     truth = tables[-1] if files.truth is not None else None
     scored = tables if truth is None else tables[:-1]
     labels = _labels(scored if truth is None else [truth], files)
-    rare = rare_class_among(label_counts(labels), files.positive)
+    rare = rare_target(label_counts(labels), files.positive).facts
     y = is_rare(labels, rare.labels)
     columns, homes = {}, {}
     for table in scored:
@@ -166,7 +166,7 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
         weight = _weights(_beside(tables, files.weight, "--weight"), files.weight)
     if files.by is not None:
         by = labels_as_text(_beside(tables, files.by, "--by")).to_numpy()
-    return ReadScores(columns, homes, rare.label, y, groups, weight, by)
+    return ReadScores(columns, homes, rare.rare_label, y, groups, weight, by)
 
 
 def _weights(cells: pl.Series, name: str) -> np.ndarray:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import (
     Positive,
-    one_spelling,
     positives,
     read_rare_or_rest,
 )
 from rareclass.errors import ErrorKind, InputError, first_names, missing_column
 from rareclass.findings import warnings_as
+from rareclass.labels.spelling import one_spelling
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.cells import LARGEST_NUMBER, is_empty, shown, writable
 from rareclass.tables.columns import ID_LEAST_ROWS, facts_of, kind_of

@@ -15,6 +15,7 @@ from rareclass.ensemble.training_rows import FitInput, FoldedRows, read_training
 from rareclass.errors import counted
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
+from rareclass.labels.spelling import spelled_as
 from rareclass.labels.two_classes import label_array, missing_labels, plain
 from rareclass.machine import announce, track
 from rareclass.metrics import roc_auc
@@ -337,6 +338,7 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
         missing = missing_labels(y)
         if len(missing):
             raise ValueError(f"row {missing[0]} of y has no label: leave out such rows.")
+        y = spelled_as(y, self.classes_)
         unknown = np.flatnonzero(~np.isin(y, self.classes_))
         if len(unknown):
             raise ValueError(
@@ -386,8 +388,8 @@ class RareClassifier(CombinedRanking, RankScorer, FitsRows, BaseEstimator):
 
     def _read(self, given: FitInput, seed: int) -> FoldedRows:
         """Read the rows to learn from; keep the labels and columns."""
-        rows, read = read_training_rows(given, self.cv, self.pos_label, seed)
-        self.classes_, self.pos_label_ = read.labels.classes, read.labels.pos_label
+        rows, labels = read_training_rows(given, self.cv, self.pos_label, seed)
+        self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         self.columns_ = rows.table.remembered
         self.n_features_in_ = len(self.columns_)
         self.__dict__.pop("feature_names_in_", None)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from rareclass.folds.majority_part import draw_majority
-from rareclass.labels.rare_classes import RareClasses, read_rare_classes
-from rareclass.labels.two_classes import row_weights
+from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.rows.source import is_dask
 
@@ -119,7 +118,7 @@ class FoldedRows(NamedTuple):
 
 def read_training_rows(
     given: FitInput, cv: Any, pos_label: Any, seed: int
-) -> tuple[FoldedRows, RareClasses]:
+) -> tuple[FoldedRows, Labels]:
     """Read the rows; of a long file or Dask collection, all rare rows and a draw of the majority.
 
     Raises `InputError` and `ValueError` as `RareClassifier.fit`.
@@ -135,13 +134,12 @@ def read_training_rows(
         for column in (given.y, given.groups, given.time)
     )
     table = read_table(_here(given.X, number))
-    read = read_rare_classes(y, weight, pos_label, table.n_rows)
-    labels, which = read.labels, None
+    labels, which = read_labels(y, weight, pos_label, table.n_rows, several=True), None
     is_rare = np.zeros(table.n_rows, dtype=bool)
     is_rare[labels.rare] = True
-    if read.which is not None:
+    if labels.which is not None:
         which = np.full(table.n_rows, -1, dtype=np.int16)
-        which[labels.rare] = read.which
+        which[labels.rare] = labels.which
     dealt = folds_of(cv, table.n_rows, len(labels.rare), time is not None)
     fold = fold_numbers(dealt.cv, labels, table.n_rows, seed, groups, time, which)
     part = None
@@ -169,7 +167,7 @@ def read_training_rows(
         which=which,
         label_part=part,
     )
-    return rows.part(kept, weight) if len(kept) < table.n_rows else rows, read
+    return rows.part(kept, weight) if len(kept) < table.n_rows else rows, labels
 
 
 def _here(X: Any, chosen: np.ndarray | None = None) -> Any:
@@ -198,7 +196,7 @@ def _drawn_part(
     n_rows = len(given.y) if is_dask(source) else source.n_rows
     if n_rows <= _MOST_READ:
         return None, given.weight
-    labels = read_rare_classes(given.y, given.weight, pos_label, n_rows).labels
+    labels = read_labels(given.y, given.weight, pos_label, n_rows, several=True)
     n_majority = max(_MOST_READ - len(labels.rare), _MOST_READ // 2)
     if n_majority >= len(labels.majority):
         return None, given.weight

@@ -151,7 +151,7 @@ class Method(Generic[Model]):
 
         Raises `InputError` when it cannot learn from these labels, with the remedy.
         """
-        return rare_target(found, positive)
+        return rare_target(found.counts, positive, found.column)
 
     def outlook(self, size: TableSize, terms: Terms) -> str:
         """Return what to tell the user before it starts; nothing when it will be quick."""

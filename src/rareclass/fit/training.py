@@ -169,7 +169,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     chosen_on = terms_of(data.y[kept], settings)
     of_classes = _class_rules(judged, data, float(judged_at[0]), rule)
     decision = decision_of(
-        data.target.facts(), judged_at, {name: each.threshold for name, each in of_classes.items()}
+        data.target.facts, judged_at, {name: each.threshold for name, each in of_classes.items()}
     )
     stretch = 1.0 if judged is None else plan.stretch(len(judged.y), first.model)
     if rule is not None:
@@ -180,7 +180,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         quantiles = _quantiles(encoder, model, trained_on, settings.seed)
     facts = ModelFacts(
         format="table" if data.columns else "svmlight",
-        target=data.target.facts(),
+        target=data.target.facts,
         columns=tuple(method.as_learned(model, data.columns)),
         quantiles=tuple(quantiles),
         training=_training_facts(data, settings, plan, estimate, len(trained_on.y) == len(data.y)),
@@ -340,7 +340,7 @@ def _class_rules(
     if judged is None or judged.classes is None or not isinstance(data.target, RareTarget):
         return {}
     words = f"score > {threshold:g}" if rule is None else rule.rule
-    return rules_in_step(data.target.facts(), judged, threshold, words)
+    return rules_in_step(data.target.facts, judged, threshold, words)
 
 
 def _baselines(data: TrainingSet, plan: HoldOutPlan, settings: FitSettings) -> list[Baseline]:

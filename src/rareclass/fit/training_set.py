@@ -119,7 +119,7 @@ class TrainingSet:
     @property
     def n_rows(self) -> int:
         """Number of rows with a target, copies included."""
-        return sum(self.target.counts.values())
+        return sum(self.target.facts.label_counts.values())
 
     @property
     def size(self) -> TableSize:

@@ -8,6 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError, bad_cell, counted
+from rareclass.labels.spelling import merge_spellings
 from rareclass.labels.two_classes import (
     class_position,
     label_array,
@@ -36,7 +37,7 @@ def rare_rows(y: Any, pos_label: Any = None) -> np.ndarray:
             ErrorKind.LABELS,
             row=int(missing[0]),
         )
-    classes, code = np.unique(labels, return_inverse=True)
+    classes, code = merge_spellings(*np.unique(labels, return_inverse=True))
     if len(classes) < 2:
         only = f"the label {plain(classes[0])!r} only" if len(classes) else "no row"
         raise InputError(
@@ -44,7 +45,7 @@ def rare_rows(y: Any, pos_label: Any = None) -> np.ndarray:
         )
     if pos_label is not None:
         return code == class_position(pos_label, classes)
-    return code == rarest(np.bincount(code))
+    return code == rarest(classes.tolist(), np.bincount(code))
 
 
 def dealt(n_folds: int, seed: int, is_rare: np.ndarray, group: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.errors import first_names, nearest_name
+from rareclass.labels.spelling import codes_among, label_value
 from rareclass.labels.two_classes import (
     AllBut,
     RowNumbers,
@@ -96,8 +97,9 @@ def encode(y: Any, levels: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """The levels in order, and the position of each label among them.
 
     Without `levels` the order is that of numbers or booleans, or the one that an ordered
-    categorical of pandas, or an Enum of polars, brings along. Text has none: "high" would come
-    before "low".
+    categorical of pandas, or an Enum of polars, brings along. Words have none: "high" would come
+    before "low". Texts that all are numbers are ordered by size, and texts of the same value are
+    one level (`labels.spelling`).
 
     Raises `ValueError` on a missing label, one that is not among `levels` (naming row and value),
     or text without `levels`.
@@ -129,15 +131,23 @@ def _encode(y: np.ndarray, levels: Any, kept: np.ndarray) -> tuple[np.ndarray, n
     if len(missing):
         raise no_label(missing[0])
     y = y[kept]
-    if levels is None:
-        _refuse_text(y, kept)
-        levels, codes = np.unique(y, return_inverse=True)
-        _refuse_measurements(levels, len(y))
-        return levels, codes
-    levels = _checked_levels(levels)
-    position = {plain(level): k for k, level in enumerate(levels)}
     # Each different label is looked up once: there are few, in any number of rows.
     found, inverse = _distinct(y)
+    texts = [plain(label) for label in found if isinstance(label, str)]
+    if levels is None:
+        if not any(isinstance(label, (str, bytes)) for label in found):
+            levels, codes = np.unique(y, return_inverse=True)
+            _refuse_measurements(levels, len(y))
+            return levels, codes
+        if len(texts) < len(found) or not are_numbers(texts):
+            raise _text(y, kept, found)
+        numbers, code_of = numbers_in_order(texts)
+        _refuse_measurements(np.array(numbers, dtype=float), len(y))
+        return np.array(numbers), np.array([code_of[label] for label in texts])[inverse]
+    levels = _checked_levels(levels)
+    position = {plain(level): k for k, level in enumerate(levels)}
+    names = [level if isinstance(level, str) else "" for level in position]
+    position |= codes_among(texts, names)
     known = np.array([position.get(plain(label), -1) for label in found], dtype=np.intp)
     codes = known[inverse]
     unknown = np.flatnonzero(codes < 0)
@@ -183,18 +193,36 @@ def _checked_levels(levels: Any) -> np.ndarray:
     return array
 
 
-def _refuse_text(y: np.ndarray, kept: np.ndarray) -> None:
-    if y.dtype == object:
-        text = np.flatnonzero([isinstance(label, (str, bytes)) for label in y])
-    else:
-        text = np.arange(min(len(y), 1) if y.dtype.kind in "US" else 0)
-    if len(text):
-        first = int(text[0])
-        shown = _shown(np.array(_distinct(y)[0], dtype=object))
-        raise ValueError(
-            f"row {kept[first]} of y: {plain(y[first])!r} is text, which has no order of its own. "
-            f"Pass levels= with the labels in increasing order; there are {shown}."
-        )
+def are_numbers(labels: Iterable[str]) -> bool:
+    """Return whether all of some texts are finite numbers."""
+    values = [label_value(label) for label in labels]
+    return all(isinstance(value, float) and np.isfinite(value) for value in values)
+
+
+def numbers_in_order(labels: Sequence[str]) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Return the levels of texts that all are numbers, by size, and the position of each text's.
+
+    Of numbers written in several ways the shortest names the level.
+
+    >>> numbers_in_order(["10", "9.0", "9"])
+    (('9', '10'), {'10': 1, '9.0': 0, '9': 0})
+    """
+    value_of = {label: label_value(label) for label in labels}
+    place = {value: code for code, value in enumerate(sorted({*value_of.values()}))}
+    code_of = {label: place[value] for label, value in value_of.items()}
+    names = (min((x for x in labels if code_of[x] == code), key=len) for code in place.values())
+    return tuple(names), code_of
+
+
+def _text(y: np.ndarray, kept: np.ndarray, found: list[Any]) -> ValueError:
+    """Error for text among labels without levels; names the first row of it."""
+    words = {label for label in found if isinstance(label, (str, bytes))}
+    first = next(row for row, label in enumerate(y) if label in words)
+    return ValueError(
+        f"row {kept[first]} of y: {plain(y[first])!r} is text, which has no order of its own. "
+        "Pass levels= with the labels in increasing order; there are "
+        f"{_shown(np.array(found, dtype=object))}."
+    )
 
 
 def _refuse_measurements(found: np.ndarray, n_rows: int) -> None:

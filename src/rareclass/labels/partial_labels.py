@@ -7,11 +7,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rareclass.labels.two_classes import (
     label_column,
-    largest,
     missing_labels,
     plain,
+    rare_among,
     row_weights,
-    warn_of_heavy_rare,
 )
 
 UNLABELLED = -1
@@ -173,10 +172,8 @@ def _rare_labels(
     there = np.flatnonzero(counts)
     if len(there) == 1:
         return (classes[there[0]],)
-    most = there[largest(counts[there], mass[there])]  # of equals the first
-    if len(there) == 2 and mass[most] < mass.max() * (1.0 - 1e-9):
-        warn_of_heavy_rare()
-    return tuple(classes[k] for k in there if k != most)
+    chosen = rare_among(classes[there].tolist(), counts[there], mass[there])
+    return tuple(classes[there[chosen]])
 
 
 def _with_stand_in(classes: np.ndarray, code: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any]:

@@ -1,11 +1,9 @@
-"""Labels of rows: which of two is rare, and the rows that have it, of a table or of a stream.
+"""Labels of rows: which are rare, and the rows that have them, of a table or of a stream.
 
-Which label is rare is decided here for everybody: `rarest` by rows, `class_position` by name,
-`label_value` for labels that are text. scikit-learn is imported on first use: it takes seconds.
+Which label is rare is decided here for everybody: `rare_among` by rows, `class_position` by name.
+scikit-learn is imported on first use: it takes seconds.
 """
 
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -14,29 +12,75 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from rareclass.errors import ErrorKind, InputError
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.findings import Finding, FindingKind, warn
+from rareclass.labels.spelling import (
+    codes_among,
+    in_order,
+    merge_spellings,
+    refuse_two_words_for_yes,
+    rows_of_each,
+    spelled_as,
+)
 
+# More labels than this are a measurement, or names of rows.
+MOST_CLASSES = 100
+# With fewer rows the measures and the threshold of a class say little.
+FEW_ROWS = 5
 # Rows that are looked at together.
 _STRETCH_ROWS = 2**16
-_LARGEST_EXACT = 2.0**53  # the number after it has the same float
-_WHOLE = re.compile(r"([+-]?)0*(\d+)")
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
-def rarest(count: Sequence[int] | np.ndarray, mass: Any = None) -> int:
-    """Position of the rare label among labels in their order: the one of fewest rows.
+def rarest(labels: Sequence[Any], count: Any, mass: Any = None) -> int:
+    """Position of the rare label: the one of fewest rows.
 
     Equal numbers of rows are settled by `mass`, the weights of the rows (equal to a billionth),
-    then by the order: the last one is rare.
+    then by the order of the labels (`in_order`): the last one is rare.
 
-    >>> rarest([5, 2]), rarest([3, 3]), rarest([2, 2], [1.0, 2.0])
-    (1, 1, 0)
+    >>> rarest("ab", [5, 2]), rarest("ba", [3, 3]), rarest("ab", [2, 2], [1.0, 2.0])
+    (1, 0, 0)
     """
-    tied = np.flatnonzero(count == np.min(count))
-    mass = np.asarray(count if mass is None else mass)[tied]
-    least = mass.min()
-    return int(tied[mass - least <= 1e-9 * least + 1e-8][-1])
+    order = np.array(in_order(labels))
+    count, mass = np.asarray(count)[order], np.asarray(count if mass is None else mass)[order]
+    least = mass[count == count.min()].min()
+    is_rare = (count == count.min()) & (mass - least <= 1e-9 * least + 1e-8)
+    return int(order[is_rare][-1])
+
+
+def rare_among(labels: Sequence[Any], count: Any, mass: Any = None) -> list[int]:
+    """Positions of the rare labels: of two the `rarest`, of more all but the one of most rows.
+
+    Equal numbers of rows are settled by `mass`, then by the order of the labels (`in_order`): of
+    two the last is rare, of more the first is not. Raises `InputError` on too many labels; warns
+    where the rare one of two has more weight.
+
+    >>> rare_among(["b", "a"], [5, 5]), rare_among(["x", "y", "z"], [40, 35, 25])
+    ([0], [1, 2])
+    """
+    if len(labels) > MOST_CLASSES:
+        raise _too_many(len(labels))
+    if len(labels) == 2:
+        rare = rarest(labels, count, mass)
+        if mass is not None and mass[rare] > mass[1 - rare] * (1.0 + 1e-9):
+            warn(
+                "the class with fewer rows counts as the rare one, though its rows weigh more in "
+                "total. pos_label names the rare class.",
+                finding=Finding(FindingKind.RARE_BY_ROWS, remedy={"pos_label": None}),
+            )
+        return [rare]
+    order = in_order(labels)
+    count, mass = np.asarray(count)[order], np.asarray(count if mass is None else mass)[order]
+    rest = order[largest(count, mass)]
+    return [k for k in range(len(labels)) if k != rest]
+
+
+def _too_many(n_labels: int) -> InputError:
+    return InputError(
+        f"The target has {n_labels:,} labels, which are too many to be classes.",
+        f"Give at most {MOST_CLASSES}: merge labels, cut numbers into classes, or name the rare "
+        "label (--positive); OrdinalRankRC (--method ordinal-rankrc) learns ordered levels.",
+        ErrorKind.LABELS,
+    )
 
 
 def largest(first: np.ndarray, then: np.ndarray) -> int:
@@ -48,18 +92,12 @@ def largest(first: np.ndarray, then: np.ndarray) -> int:
     return int(tied[np.argmax(np.asarray(then)[tied])])
 
 
-def warn_of_heavy_rare() -> None:
-    """Warn that the class of fewer rows, which is rare, is not the one of least weight."""
-    warn(
-        "the class with fewer rows counts as the rare one, though its rows weigh more in total. "
-        "pos_label names the rare class.",
-        finding=Finding(FindingKind.RARE_BY_ROWS, remedy={"pos_label": None}),
-    )
-
-
 def class_position(pos_label: Any, classes: np.ndarray) -> int:
     """Position of the label that was named as the rare one; others than the classes are refused."""
     found = np.flatnonzero(classes == pos_label)
+    if not len(found) and isinstance(pos_label, str):
+        texts = [label if isinstance(label, str) else "" for label in classes.tolist()]
+        found = np.array([*codes_among([pos_label], texts).values()])
     if not len(found):
         raise InputError(
             f"pos_label={pos_label!r} is not among the labels {classes.tolist()}.",
@@ -68,23 +106,6 @@ def class_position(pos_label: Any, classes: np.ndarray) -> int:
             value=pos_label,
         )
     return int(found[0])
-
-
-def label_value(text: str) -> float | str:
-    """Value by which labels that are text are compared: files write 1 and 1.0, True and true.
-
-    Case, spaces and the width of characters (NFKC) make no other label.
-
-    >>> [label_value(text) for text in ("1", " 1.0 ", "Yes ", "+9007199254740993")]
-    [1.0, 1.0, 'yes', '9007199254740993']
-    """
-    plain = " ".join(unicodedata.normalize("NFKC", text).split())
-    if not _NUMBER.fullmatch(plain):
-        return plain.casefold()
-    value, whole = float(plain), _WHOLE.fullmatch(plain)
-    if whole is None or abs(value) < _LARGEST_EXACT:
-        return value
-    return whole[1].replace("+", "") + whole[2]  # floats do not tell such numbers apart
 
 
 class AllBut:
@@ -177,9 +198,12 @@ class HeldRows(Protocol):
 
 
 class Labels(NamedTuple):
-    """The two classes, which of them is rare, and the rows that count.
+    """The labels, which of them are rare, and the rows that count.
 
-    ``rare`` and ``majority`` are row numbers in increasing order, of rows with weight above 0.
+    ``rare`` and ``majority`` are row numbers in increasing order, of rows with weight above 0. Of
+    several rare labels ``pos_label`` is the tuple, in order, and ``which`` the position in it of
+    each rare row's label: what is learned of them is learned of any of them first, and then of each
+    among the rare rows.
     """
 
     classes: np.ndarray
@@ -188,56 +212,100 @@ class Labels(NamedTuple):
     majority: RowNumbers
     rare_weight: np.ndarray
     majority_weight: np.ndarray | None
+    which: np.ndarray | None = None
 
 
-def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labels:
-    """Find the rare class: the label with fewer rows of weight above 0, or `pos_label`.
-
-    Equal numbers are settled by weight, then by the order of the labels (the last one is rare).
-    Warns where the label with fewer rows has more weight.
-
-    Raises `ValueError` on one class or more than two, a missing label, a `pos_label` that does not
-    occur, a wrong length or a weight below zero.
-    """
-    y, weight = labels_and_weights(y, sample_weight, n_rows)
-    classes, code = classes_of(y if weight is None else y[np.flatnonzero(weight)])
-    return labels_of_two(classes, code, weight, pos_label)
-
-
-def labels_of_two(
-    classes: np.ndarray, code: np.ndarray, weight: np.ndarray | None, pos_label: Any
+def read_labels(
+    y: Any, sample_weight: Any, pos_label: Any, n_rows: int, several: bool = False
 ) -> Labels:
-    """`read_labels` of labels that were told apart (`classes_of`); `code` is of rows that count."""
-    if len(classes) != 2:
-        raise _not_two(classes, code)
-    is_second = code if code.dtype == bool else code == 1
-    if pos_label is not None:
-        position = class_position(pos_label, classes)
-    else:
-        n_second = int(np.count_nonzero(is_second))
-        mass = count = len(is_second) - n_second, n_second
-        if weight is not None:
-            kept = weight[np.flatnonzero(weight)]
-            mass = kept[~is_second].sum(), kept[is_second].sum()
-        position = rarest(count, mass)
-        if mass[position] > mass[1 - position] * (1.0 + 1e-9):
-            warn_of_heavy_rare()
-    is_rare = is_second if position == 1 else ~is_second
-    return held_apart(is_rare, weight, classes, classes[position])
+    """Find the rare label as `rare_among` does, or `pos_label`; with `several` more than one.
 
+    Rows of weight 0 are left out. A list as `pos_label` names all of several rare labels and leaves
+    one label for the rest. Warns where the label with fewer rows has more weight, and of rare
+    labels of fewer than 5 rows among several.
 
-def labels_and_weights(
-    y: Any, sample_weight: Any, n_rows: int
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Read a label and a weight a row; refuses a missing label and what `row_weights` refuses."""
+    Raises `ValueError` on one class or more than two (where not `several`), a missing label, a
+    `pos_label` that does not occur, a wrong length or a weight below zero; `InputError` where a
+    list leaves no label or several for the rest, or the labels are too many to be classes.
+
+    >>> found = read_labels(list("aaaaaaaabcbcbcbcbc"), None, None, 18, several=True)
+    >>> found.pos_label, found.rare[:4].tolist(), found.which[:4].tolist()
+    (('b', 'c'), [8, 9, 10, 11], [0, 1, 0, 1])
+    """
     y = label_column(None if y is None else np.asarray(y), n_rows)
     missing = missing_labels(y)
     if len(missing):
         raise no_label(missing[0])
-    return y, row_weights(sample_weight, n_rows, relative=True)
+    weight = row_weights(sample_weight, n_rows, relative=True)
+    kept = slice(None) if weight is None else np.flatnonzero(weight)
+    classes, code = classes_of(y[kept])
+    named = _as_list(pos_label) if several else None
+    if len(classes) != 2 and (
+        not several or len(classes) < 2 or (named is None and pos_label is not None)
+    ):
+        raise _not_two(classes, code)
+    count = rows_of_each(code)
+    if named is not None:
+        rare = _positions_named(named, classes.tolist())
+    elif pos_label is not None:
+        rare = [class_position(pos_label, classes)]
+    else:
+        mass = None if weight is None else np.bincount(code, weight[kept])
+        rare = rare_among(classes.tolist(), count, mass)
+    rows = dict(zip(classes.tolist(), count.tolist(), strict=True))
+    refuse_two_words_for_yes(classes[rare].tolist(), rows)
+    if len(rare) == 1:
+        is_rare = code if rare == [1] and code.dtype == bool else code == rare[0]
+        return _held_apart(is_rare, weight, classes, classes[rare[0]])
+    labels = tuple(plain(classes[k]) for k in rare)
+    few = few_of({str(label): rows[label] for label in labels})
+    if few:
+        warn(words_of_few(few), finding=Finding(FindingKind.FEW_OF_CLASS, {"rows": few}))
+    is_rare = np.isin(code, rare)
+    held = _held_apart(is_rare, weight, classes, labels)
+    return held._replace(which=np.searchsorted(rare, code[is_rare]))
 
 
-def held_apart(
+def _as_list(pos_label: Any) -> list[Any] | None:
+    """Return labels that are named in a list; None where none or one is named."""
+    if isinstance(pos_label, str) or not isinstance(pos_label, Sequence | np.ndarray | set):
+        return None
+    return list(pos_label)
+
+
+def _positions_named(named: list[Any], known: list[Any]) -> list[int]:
+    """Return the positions of rare labels that a list names; one other label must be left."""
+    array = np.array(known, dtype=object)
+    rare = sorted({class_position(label, array) for label in named})
+    others = [known[k] for k in range(len(known)) if k not in rare]
+    if len(others) != 1:
+        left = "none" if not others else f"{len(others)} labels, {others}"
+        raise InputError(
+            f"pos_label must leave one label of frequent rows out, and leaves out {left}.",
+            "Leave one label out of it; merge several that are not rare into one.",
+            ErrorKind.LABELS,
+            value=[plain(label) for label in named],
+        )
+    if len(known) > MOST_CLASSES:
+        raise _too_many(len(known))
+    return rare
+
+
+def few_of(rows: dict[str, int]) -> dict[str, int]:
+    """Return the rare classes with too few rows for sound measures, with their rows."""
+    return {label: n for label, n in rows.items() if n < FEW_ROWS}
+
+
+def words_of_few(few: dict[str, int]) -> str:
+    """Return what to know of classes of few rows."""
+    named = ", ".join(f"{label} ({counted(n, 'row')})" for label, n in few.items())
+    return (
+        f"rare classes of fewer than {FEW_ROWS} rows: {named}. Their probabilities and measures "
+        "are rough."
+    )
+
+
+def _held_apart(
     is_rare: np.ndarray, weight: np.ndarray | None, classes: np.ndarray, pos_label: Any
 ) -> Labels:
     """Return the rows of both classes; `is_rare` has an entry for each row of weight above 0."""
@@ -254,9 +322,15 @@ def held_apart(
 def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The labels in order, and the position of the label of each row.
 
-    O(n) for two labels, the usual case, which need no sorting of the rows; else O(n log n). Raises
-    `ValueError` where the labels are a measurement (numbers with a fraction).
+    Texts of the same value are one label (`merge_spellings`). O(n) for two labels, the usual case,
+    which need no sorting of the rows; else O(n log n). Raises `ValueError` where the labels are a
+    measurement (numbers with a fraction).
     """
+    return merge_spellings(*_different(y))
+
+
+def _different(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different labels in order, and the position of the label of each row."""
     second = None
     for rows in _stretches(len(y)) if y.dtype != object else ():
         other = y[rows] != y[0]
@@ -431,6 +505,10 @@ def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
     known, rest = y[labelled], classes[int(classes[0] == pos_label)]
     sign = (known == pos_label).astype(np.int8) - (known == rest).astype(np.int8)
     unknown = np.flatnonzero(sign == 0)
+    if len(unknown) and known.dtype.kind in "UO":
+        known = spelled_as(known, classes)
+        sign = (known == pos_label).astype(np.int8) - (known == rest).astype(np.int8)
+        unknown = np.flatnonzero(sign == 0)
     if len(unknown):
         row = np.arange(len(y))[labelled][unknown[0]]
         raise ValueError(

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from rareclass.decide.calibration.calibration import weights_at_prevalence
 from rareclass.decide.chosen_threshold import precision_at
 from rareclass.decide.class_thresholds import called_class
-from rareclass.encoding.target import is_rare, label_counts, one_spelling, unknown_labels
+from rareclass.encoding.target import is_rare, label_counts, unknown_labels
 from rareclass.errors import ErrorKind, InputError, counted, first_names
-from rareclass.findings import Finding, FindingKind, warn
-from rareclass.labels.two_classes import label_value
+from rareclass.findings import Finding, FindingKind, TableWarning, warn
+from rareclass.labels.spelling import codes_among, label_value, one_spelling
 from rareclass.metrics import Interval, interval
 from rareclass.metrics.intervals import exact_interval, widened
 from rareclass.model.facts import (
@@ -29,7 +29,6 @@ from rareclass.model.facts import (
     RareClassScores,
     TargetFacts,
 )
-from rareclass.tables import TableWarning
 
 # Precision among this many top rows is shown as well when there are enough rows.
 SECOND_TOP = 100
@@ -424,26 +423,6 @@ def decision_of(
     if isinstance(target, RareClassFacts):
         return RareDecision(target, thresholds, class_thresholds)
     return LevelDecision(target, thresholds)
-
-
-def codes_among(labels: Sequence[str] | dict[str, int], levels: Sequence[str]) -> dict[str, int]:
-    """Return the position of each label's level; labels of no level are left out.
-
-    A label is a level written the same, or else one of the same value: 1.0 and 1, High and high.
-
-    >>> codes_among(["high", "Low", "2"], ["low", "high"])
-    {'high': 1, 'Low': 0}
-    """
-    exact = {level: code for code, level in enumerate(levels)}
-    by_value: dict[Any, list[int]] = {}
-    for code, level in enumerate(levels):
-        by_value.setdefault(label_value(level), []).append(code)
-    codes = {}
-    for label in labels:
-        same = [exact[label]] if label in exact else by_value.get(label_value(label), [])
-        if len(same) == 1:
-            codes[label] = same[0]
-    return codes
 
 
 def as_numbers(labels: Sequence[str]) -> list[float] | None:

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.findings import Finding, FindingKind, warn
+from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.metrics import Interval
 from rareclass.metrics.weighted_rate import WeightedRate
 from rareclass.model.columns import ColumnDrift, ColumnTracker, worst_first
 from rareclass.model.facts import ModelFacts, RareClassFacts, ScoredRows
-from rareclass.tables import TableWarning
 
 # Alerts so many times as frequent as held out, or as rare, and beyond what chance explains.
 MOST_TIMES = 2.0

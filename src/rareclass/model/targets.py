@@ -11,11 +11,17 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import Positive, RareClass, rare_class_among
+from rareclass.encoding.target import Positive, absent_label, positives
 from rareclass.errors import ErrorKind, InputError, counted, first_names, nearest_name
-from rareclass.labels.rare_classes import few_of, words_of_few
-from rareclass.labels.two_classes import label_value
-from rareclass.model.decisions import as_numbers, codes_among
+from rareclass.labels.levels import numbers_in_order
+from rareclass.labels.spelling import (
+    codes_among,
+    label_value,
+    one_spelling,
+    refuse_two_words_for_yes,
+)
+from rareclass.labels.two_classes import few_of, rare_among, words_of_few
+from rareclass.model.decisions import as_numbers
 from rareclass.model.facts import LevelFacts, RankingEstimate, RareClassFacts
 
 # Numbers with more different values than this are a measurement; those of levels are few.
@@ -23,6 +29,8 @@ MOST_LEVELS = 100
 # Fewer held-out rows than this, rare or of a level, make for rough measures.
 _FEW_RARE, _FEW_OF_LEVEL = 10, 5
 _MOST_OTHERS, _MOST_SHOWN = 5, 20
+# Rare classes that a name for all of them has.
+_MOST_NAMED = 3
 
 
 class FoundLabels(NamedTuple):
@@ -35,44 +43,33 @@ class FoundLabels(NamedTuple):
 
 @dataclass(frozen=True)
 class RareTarget:
-    """Code 1 is the rare class; code 0 stands for all other labels."""
+    """Code 1 is the rare class; code 0 stands for all other labels.
+
+    `code_of` has the code of each spelling of a label, `class_of` the position among several rare
+    classes of each spelling of theirs.
+    """
 
     n_codes: ClassVar[int] = 2
     majority: ClassVar[int] = 0  # even where it is less than half of the rows
 
-    column: str
-    rare_class: RareClass
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Rows of every label, copies included."""
-        return self.rare_class.counts
-
-    @property
-    def code_of(self) -> dict[str, int]:
-        """The code of every label, in each of its spellings."""
-        rare = self.rare_class
-        return {written: int(label == rare.label) for written, label in rare.spelled.items()}
-
-    @property
-    def class_of(self) -> dict[str, int]:
-        """The position among several rare classes of each spelling of theirs; empty for one."""
-        return self.rare_class.class_of
+    facts: RareClassFacts
+    code_of: dict[str, int]
+    class_of: dict[str, int]
 
     @property
     def n_rare(self) -> int:
         """Rare rows, copies included."""
-        return self.counts[self.rare_class.label]
+        return self.facts.label_counts[self.facts.rare_label]
 
     def description(self) -> list[str]:
         """Return the rare class and the others, with their rows."""
-        rare = self.rare_class
-        others = [f"{label} ({rare.counts[label]:,})" for label in rare.others]
-        share = self.n_rare / sum(self.counts.values())
-        named = f"Rare class: {self.column} = {rare.label}"
-        if rare.several:
-            counts = zip(rare.several, rare.class_counts, strict=True)
-            named = f"Rare classes of {self.column}: {_some([f'{c} ({n:,})' for c, n in counts])}"
+        facts, counts = self.facts, self.facts.label_counts
+        others = [f"{label} ({n:,})" for label, n in counts.items() if label != facts.rare_label]
+        named = f"Rare class: {facts.target} = {facts.rare_label}"
+        if facts.rare_labels:
+            each = [f"{label} ({n:,})" for label, n in self._class_counts().items()]
+            named = f"Rare classes of {facts.target}: {_some(each)}"
+        share = self.n_rare / sum(counts.values())
         return [
             f"{named}, {counted(self.n_rare, 'row')} ({share:.2%})",
             f"Majority: {first_names(others, _MOST_OTHERS)}",
@@ -80,13 +77,18 @@ class RareTarget:
 
     def notes(self) -> list[str]:
         """Return a doubt where the rare class is not rare, and several classes of few rows."""
-        rare, notes = self.rare_class, list[str]()
-        if 2 * self.n_rare > sum(self.counts.values()):
+        notes = []
+        if 2 * self.n_rare > sum(self.facts.label_counts.values()):
+            of_several = "; for ordered levels give --method ordinal-rankrc"
             notes.append(
-                f"{rare.label} is more than half of the rows; --positive names the rare class."
+                f"{self.facts.rare_label} is more than half of the rows; --positive names the rare "
+                f"class{of_several if self.facts.rare_labels else ''}."
             )
-        few = few_of(dict(zip(rare.several, rare.class_counts, strict=True)))
+        few = few_of(self._class_counts())
         return [*notes, words_of_few(few)] if few else notes
+
+    def _class_counts(self) -> dict[str, int]:
+        return dict(zip(self.facts.rare_labels, self.facts.class_counts, strict=True))
 
     def notes_on_held_out(self, y: NDArray[np.int16], estimate: RankingEstimate) -> list[str]:
         """Say when intervals stand on few rare rows, or on copies; `y` are the codes held out."""
@@ -110,85 +112,67 @@ class RareTarget:
         """Return the training rows that the percentile of a new score is among: the majority."""
         return y == 0
 
-    def facts(self) -> RareClassFacts:
-        """Return what a model file says of the target."""
-        rare = self.rare_class
-        counts = dict(self.counts)
-        return RareClassFacts(
-            self.column,
-            rare.label,
-            rare.rest_label,
-            self.n_rare,
-            counts,
-            rare.several,
-            rare.class_counts,
-        )
-
 
 @dataclass(frozen=True)
 class LevelTarget:
     """Codes are positions of levels; methods are those of `RareTarget`."""
 
-    column: str
-    counts: dict[str, int]  # by label; several may be of one level, as 1 and 01
-    levels: tuple[str, ...]  # lowest first; some may have no rows
-    code_of: dict[str, int]
+    facts: LevelFacts
+    code_of: dict[str, int]  # several labels may be of one level, as 1 and 01
 
     @property
     def level_counts(self) -> NDArray[np.int64]:
-        """Rows of each level."""
-        counts = np.zeros(len(self.levels), dtype=np.int64)
-        for label, n_rows in self.counts.items():
-            counts[self.code_of[label]] += n_rows
-        return counts
+        """Rows of each level; some may have none."""
+        return np.array(self.facts.level_counts)
 
     @property
     def n_codes(self) -> int:
         """The number of levels."""
-        return len(self.levels)
+        return len(self.facts.levels)
 
     @property
     def majority(self) -> int:
         """The most frequent level; of equally frequent ones the lowest."""
-        return int(np.argmax(self.level_counts))
+        return self.facts.levels.index(self.facts.majority_level)
 
     def description(self) -> list[str]:
         """Return the levels in order with their rows, and the most frequent one."""
         counts, majority = self.level_counts, self.majority
-        named = [f"{name} ({n:,})" for name, n in zip(self.levels, counts, strict=True)]
+        named = [f"{name} ({n:,})" for name, n in zip(self.facts.levels, counts, strict=True)]
         return [
-            f"Levels of {self.column}, lowest first: {_some(named)}",
-            f"Majority level: {self.levels[majority]}, {counted(counts[majority], 'row')} "
+            f"Levels of {self.facts.target}, lowest first: {_some(named)}",
+            f"Majority level: {self.facts.levels[majority]}, {counted(counts[majority], 'row')} "
             f"({counts[majority] / counts.sum():.2%})",
         ]
 
     def notes(self) -> list[str]:
         """Return the levels that no row has, and labels that were taken for a level."""
         notes = []
-        empty = [name for name, n in zip(self.levels, self.level_counts, strict=True) if not n]
+        levels, counts = self.facts.levels, self.level_counts
+        empty = [name for name, n in zip(levels, counts, strict=True) if not n]
         if empty:
             notes.append(f"no row is of {_level_word(empty)} {_some(empty)}.")
         others = [
-            f"{label!r} as {self.levels[code]}"
+            f"{label!r} as {self.facts.levels[code]}"
             for label, code in sorted(self.code_of.items(), key=lambda each: each[::-1])
-            if label != self.levels[code]
+            if label != self.facts.levels[code]
         ]
         if others:
             notes.append(f"labels in other spellings were read as levels: {_some(others)}.")
-        numbers = as_numbers(self.levels)
+        numbers = as_numbers(self.facts.levels)
         if numbers and numbers not in (sorted(numbers), sorted(numbers, reverse=True)):
             notes.append(
                 "the levels are numbers that --levels puts in another order than their size: "
-                f"{', '.join(self.levels)}, the last ranked first."
+                f"{', '.join(self.facts.levels)}, the last ranked first."
             )
         return notes
 
     def notes_on_held_out(self, y: NDArray[np.int16], estimate: RankingEstimate) -> list[str]:
         """Say of which levels few distinct rows were held out, or none."""
-        counts, present = np.bincount(y, minlength=len(self.levels)), self.level_counts > 0
+        counts, present = np.bincount(y, minlength=len(self.facts.levels)), self.level_counts > 0
         is_few = present & (counts > 0) & (counts < _FEW_OF_LEVEL)
-        few = [f"{self.levels[k]} ({counts[k]})" for k in np.flatnonzero(is_few)]
-        none = [self.levels[k] for k in np.flatnonzero(present & (counts == 0))]
+        few = [f"{self.facts.levels[k]} ({counts[k]})" for k in np.flatnonzero(is_few)]
+        none = [self.facts.levels[k] for k in np.flatnonzero(present & (counts == 0))]
         notes = []
         if few:
             notes.append(
@@ -212,22 +196,70 @@ class LevelTarget:
         """Return all rows: with levels on both sides the majority is no background."""
         return np.ones(len(y), dtype=bool)
 
-    def facts(self) -> LevelFacts:
-        """Return the levels in order, and the rows of each."""
-        counts = tuple(int(n) for n in self.level_counts)
-        name = self.levels[self.majority]
-        return LevelFacts(self.column, self.levels, counts, name, dict(self.counts))
-
 
 Target = RareTarget | LevelTarget
 
 
-def rare_target(found: FoundLabels, positive: Positive) -> RareTarget:
-    """Return the target whose rare classes are those of `positive`, else as `rare_class_among`.
+def rare_target(counts: dict[str, int], positive: Positive, column: str = "") -> RareTarget:
+    """Find the rare class among the rows of every label: what is asked for, else the rarer of two.
 
-    Raises `InputError` as `rare_class_among`.
+    Of several labels that are asked for each is a rare class; together they are called ``a or b``.
+    Where none is asked for the rare ones are those of `rare_among`. Raises `InputError` with one
+    label only, with more than 100 where none is asked for, when no row has a label that is asked
+    for, or every row has one of them.
     """
-    return RareTarget(found.column, rare_class_among(found.counts, positive))
+    if not counts:
+        raise InputError(
+            "No row has a target value.", "Check the --target column.", ErrorKind.LABELS
+        )
+    spelled, merged = one_spelling(counts), dict[str, int]()
+    for written, n_rows in counts.items():
+        merged[spelled[written]] = merged.get(spelled[written], 0) + n_rows
+    merged = dict(sorted(merged.items(), key=lambda each: -each[1]))
+    if len(merged) == 1:
+        ((label, n_rows),) = merged.items()
+        raise InputError(
+            f"The target holds one class only: {label!r} in all {counted(n_rows, 'row')}.",
+            "Two classes are needed, at least one row of each.",
+            ErrorKind.LABELS,
+        )
+    names = list(merged)
+    asked = [_asked_for(label, names) for label in positives(positive)]
+    labels = tuple(dict.fromkeys(asked))
+    if not labels:
+        labels = tuple(names[k] for k in rare_among(names, list(merged.values())))
+    others = [other for other in merged if other not in labels]
+    if not others:
+        raise InputError(
+            f"--positive: every row has one of the target values {', '.join(labels)}.",
+            "Leave one out: rows of another value are needed as the majority.",
+            ErrorKind.LABELS,
+        )
+    refuse_two_words_for_yes(labels, merged)
+    code_of = {written: int(of in labels) for written, of in spelled.items()}
+    rest = others[0] if len(others) == 1 else "rest"
+    if len(labels) == 1:
+        n_rare = merged[labels[0]]
+        return RareTarget(RareClassFacts(column, labels[0], rest, n_rare, merged), code_of, {})
+    name, class_counts = _together(labels), tuple(merged[label] for label in labels)
+    counts = {name: sum(class_counts)} | {label: merged[label] for label in others}
+    counts = dict(sorted(counts.items(), key=lambda each: -each[1]))
+    class_of = {written: labels.index(of) for written, of in spelled.items() if of in labels}
+    facts = RareClassFacts(column, name, rest, counts[name], counts, labels, class_counts)
+    return RareTarget(facts, code_of, class_of)
+
+
+def _together(labels: Sequence[str]) -> str:
+    """Return a name for several rare classes."""
+    named, n_more = labels[:_MOST_NAMED], len(labels) - _MOST_NAMED
+    return " or ".join([*named, *([f"{n_more} more"] if n_more > 0 else [])])
+
+
+def _asked_for(positive: str, known: Sequence[str]) -> str:
+    found = codes_among([positive], known)
+    if positive not in found:
+        raise absent_label("--positive", positive, known)
+    return known[found[positive]]
 
 
 def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> LevelTarget:
@@ -252,7 +284,12 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
             "Two levels are needed, at least one row of each.",
             ErrorKind.LABELS,
         )
-    return LevelTarget(found.column, found.counts, levels, code_of)
+    counts = [0] * len(levels)
+    for label, n_rows in found.counts.items():
+        counts[code_of[label]] += n_rows
+    majority = levels[counts.index(max(counts))]
+    facts = LevelFacts(found.column, levels, tuple(counts), majority, dict(found.counts))
+    return LevelTarget(facts, code_of)
 
 
 def _numbers_in_order(found: FoundLabels) -> tuple[tuple[str, ...], dict[str, int]]:
@@ -268,14 +305,9 @@ def _numbers_in_order(found: FoundLabels) -> tuple[tuple[str, ...], dict[str, in
             "Correct that cell or leave it empty: rows without a target are left out.",
             ErrorKind.LABELS,
         )
-    values = sorted(set(value_of.values()))
-    if len(values) > MOST_LEVELS:
+    if len(set(value_of.values())) > MOST_LEVELS:
         raise _too_many(found, value_of)
-    position = {value: code for code, value in enumerate(values)}
-    code_of = {label: position[value_of[label]] for label in labels}
-    # Of numbers written in several ways the shortest.
-    names = [min((x for x in labels if code_of[x] == k), key=len) for k in range(len(values))]
-    return tuple(names), code_of
+    return numbers_in_order(labels)
 
 
 def _refuse_text(found: FoundLabels, labels: list[str]) -> None:

@@ -24,7 +24,7 @@ from rareclass.decide.constraints import (
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError, no_rows
-from rareclass.labels.two_classes import label_value
+from rareclass.labels.spelling import label_value
 from rareclass.metrics.checked import CheckedSample, checked_measures, weights_at
 from rareclass.metrics.intervals import Interval
 from rareclass.model.decisions import RareDecision

@@ -15,16 +15,16 @@ from rareclass.encoding.target import (
     absent_label,
     is_rare,
     label_counts,
-    one_spelling,
     positives,
-    rare_class_among,
 )
 from rareclass.encoding.training_table import ReadingPlan, plan_reading
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.fit.memory_plan import ENCODED_COPIES, plan_memory
+from rareclass.labels.spelling import one_spelling
 from rareclass.labels.states import UNKNOWN
 from rareclass.machine import size_text
 from rareclass.model.model import Model
+from rareclass.model.targets import rare_target
 from rareclass.review.journal import Header, ReviewJournal, fingerprint_of
 from rareclass.tables.columns import Column, facts_of
 from rareclass.tables.table_file import TableFile, named_columns, open_rows
@@ -291,7 +291,7 @@ def open_journal(
 ) -> ReviewJournal:
     """Open the journal of a table, or start one; further labels are added to one that is there.
 
-    Rare are the labels named by `rare`, else those of the model, else those of `rare_class_among`
+    Rare are the labels named by `rare`, else those of the model, else those of `rare_target`
     in the table. All others of the table and of the model, and those named by `rest`, are not rare.
     `options` are those of the command line that name labels.
 
@@ -338,7 +338,7 @@ def header_of(
     named = roles_in(known, table.target, LabelRoles(positives(rare), tuple(rest)), options)
     wanted = named.rare or of_model
     if not wanted and len(counts) > 1:
-        wanted = rare_class_among(counts, None).labels
+        wanted = rare_target(counts, None).facts.labels
     if not wanted:
         raise InputError(
             f"Column {table.target!r} does not say which label is rare: it has "

@@ -224,12 +224,13 @@ def labels_as_written(texts: list[str]) -> np.ndarray:
     """Convert different labels to whole numbers, numbers or words: the first that fits them all.
 
     Text is a number only where the number is written like that: 01 and 1_0 are words, and so are
-    digits that float64 cannot hold exactly. Two texts never become one label.
+    digits that float64 cannot hold exactly. Words of one value stay as they are: who learns from
+    them merges them (`labels.spelling`).
 
     Examples
     --------
-    >>> labels_as_written(["0", "1"]), labels_as_written(["0.0", "1"])
-    (array([0, 1]), array([0., 1.]))
+    >>> labels_as_written(["0", "1"]), labels_as_written(["0", "1.0", "1"])
+    (array([0, 1]), array([0., 1., 1.]))
     >>> labels_as_written(["01", "1"]).tolist()
     ['01', '1']
     """
@@ -245,7 +246,6 @@ def labels_as_written(texts: list[str]) -> np.ndarray:
         if (
             all(text in (short, repr(value)) for text, short, value in spellings)
             and np.isfinite(values).all()
-            and len(np.unique(values)) == len(texts)
         ):
             return values
     return np.array(texts, dtype=object)

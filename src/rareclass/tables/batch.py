@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rareclass.errors import first_names
-from rareclass.findings import Finding, FindingKind, warn
+from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.scratch_file import Scratch
-from rareclass.tables import TableWarning
 
 TEXT_LIMIT = 500  # characters of a raw row that are kept; such a row may be of any length
 

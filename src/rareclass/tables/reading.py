@@ -10,8 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.errors import InputError, bad_cell
-from rareclass.findings import Finding, FindingKind, warn
-from rareclass.tables import TableWarning
+from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.cells import (
     LARGEST_NUMBER,
     TRUTH_SPELLINGS,

@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from rareclass.errors import bad_cell, first_names
-from rareclass.findings import Finding, FindingKind, warn
-from rareclass.tables import TableWarning
+from rareclass.findings import Finding, FindingKind, TableWarning, warn
 from rareclass.tables.cells import (
     LARGEST_EXACT,
     NUMBER_STYLES,
