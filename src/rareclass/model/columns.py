@@ -201,10 +201,11 @@ class ColumnTracker:
                 self._add(trained, trained.bins.counts(cells))
 
     def add_unused(self, rows: pl.DataFrame) -> None:
-        """Count raw cells of columns that are not learned from, as they had one value."""
+        """Count raw cells of the columns that are not learned from, as they had one value."""
         for cells in rows:
-            trained = self._trained[cells.name]
-            assert trained.reading is not None
+            trained = self._trained.get(cells.name)
+            if trained is None or trained.reading is None:
+                continue
             try:
                 found = trained.bins.counts(read_cells(cells, trained.reading, 1))
             except InputError:  # cells that cannot be read are unlike those of training

@@ -175,35 +175,23 @@ class TableScorer:
             return ()
         return facts.target.rare_labels if isinstance(facts.method, CombinationFacts) else ()
 
-    def score_encoded(self, X: Any, n_before: int = 0) -> Scores:
-        """Return scores of encoded rows; `n_before` rows of the table came before them.
-
-        Raises `InputError` where the estimator gives no score, or one that is no finite number.
-        """
-        with self.naming_file():
-            scores = self.estimator.score_samples(X)
-        return self._checked(scores, X.shape[0], n_before)
-
     def score_and_classes(
         self, X: Any, n_before: int = 0
     ) -> tuple[Scores, NDArray[np.float64] | None]:
-        """Return `score_encoded`, and P(k | x) of several rare classes, None where one is rare.
+        """Return scores of encoded rows, and P(k | x) of several rare classes, None where one is.
 
-        The probabilities are at the share of rare rows of training, as thresholds are.
+        `n_before` rows of the table came before them. The probabilities are at the share of rare
+        rows of training, as thresholds are. Raises `InputError` where the estimator gives no score,
+        or one that is no finite number.
         """
-        names = self.rare_classes
-        if not names:
-            return self.score_encoded(X, n_before), None
+        names, which = self.rare_classes, None
         with self.naming_file():
-            scores, which = self.estimator.score_and_classes(X)  # type: ignore[attr-defined]
-        scores = self._checked(scores, X.shape[0], n_before)
-        trained = self._known_calibration().at()
-        return scores, class_probability(self.estimator, trained, scores, which, len(names))
-
-    def _checked(self, scores: Any, n_rows: int, n_before: int) -> Scores:
-        """Return scores; raise `InputError` where there is not a finite number for each row."""
+            if names:
+                scores, which = self.estimator.score_and_classes(X)  # type: ignore[attr-defined]
+            else:
+                scores = self.estimator.score_samples(X)
         name = "The model" if self.file is None else f"The model file {self.file}"
-        if np.shape(scores) != (n_rows,) or scores.dtype.kind != "f":
+        if np.shape(scores) != (X.shape[0],) or scores.dtype.kind != "f":
             raise InputError(
                 f"{name} does not score each row: it is damaged.",
                 "Fit again.",
@@ -218,7 +206,10 @@ class TableScorer:
                 ErrorKind.NOT_FINITE,
                 row=row,
             )
-        return scores
+        if which is None:
+            return scores, None
+        trained = self._known_calibration().at()
+        return scores, class_probability(self.estimator, trained, scores, which, len(names))
 
     def score_batches(
         self,
@@ -241,22 +232,11 @@ class TableScorer:
                 f"Give a {trained_on}.",
                 ErrorKind.FILE_FORMAT,
             )
-        if isinstance(file, SvmlightFile):
-            yield from self._score_sparse(file, bool(keep), summary, with_rows)
-            return
-        columns = list(self.encoder.columns)
-        used = [column.name for column in columns]
-        check_columns(file, used, keep)
-        known = {column.name for column in self.facts.columns} | {self.target, *keep}
-        summary.extra_columns = [name for name in file.columns if name not in known]
-        unused = self._track(summary) & set(file.columns)
-        summary.n_columns = len(columns)
-        names = list(dict.fromkeys([*used, *keep, *sorted(unused)]))
-        with track("Scoring", total=file.estimate_rows() or None) as advance:
-            for batch in file.batches(names, batch_rows_for(len(names))):
+        total = None if isinstance(file, SvmlightFile) else file.estimate_rows() or None
+        with track("Scoring", total=total) as advance:
+            for typed, batch in self._typed_batches(file, keep, summary):
                 n_before = summary.n_rows
-                typed = read_as_trained(batch, columns, n_before + 1)
-                summary.n_rows += batch.height
+                summary.n_rows += typed.shape[0]
                 with self.naming_file():
                     read = self.encoder.read(typed)
                 X = self.encode(read, n_before)
@@ -265,11 +245,29 @@ class TableScorer:
                         self.count_unlike(typed, read, summary)
                 scores, classes = self.score_and_classes(X, n_before)
                 if summary.columns is not None:
-                    summary.columns.add_unused(batch.select(sorted(unused)))
+                    summary.columns.add_unused(batch)
                     summary.columns.add_scores(scores)
-                rows = typed if with_rows else None
-                yield ScoredBatch(scores, batch.select(keep), rows, classes)
-                advance(batch.height)
+                yield ScoredBatch(scores, batch.select(keep), typed if with_rows else None, classes)
+                advance(typed.shape[0])
+
+    def _typed_batches(
+        self, file: TableFile | SvmlightFile, keep: Sequence[str], summary: InputSummary
+    ) -> Iterator[tuple[Any, pl.DataFrame]]:
+        """Yield rows as training typed them, and their columns as they stand in the file."""
+        columns = list(self.encoder.columns)
+        used, unused = [column.name for column in columns], self._track(summary)
+        if isinstance(file, SvmlightFile):
+            encoder: Any = self.encoder
+            for rows in file.batches(encoder.zero_based, encoder.n_features_):
+                yield rows.X, pl.DataFrame(dict.fromkeys(keep, rows.labels))
+            return
+        check_columns(file, used, keep)
+        known = {column.name for column in self.facts.columns} | {self.target, *keep}
+        summary.extra_columns = [name for name in file.columns if name not in known]
+        summary.n_columns = len(columns)
+        names = list(dict.fromkeys([*used, *keep, *sorted(unused & set(file.columns))]))
+        for batch in file.batches(names, batch_rows_for(len(names))):
+            yield read_as_trained(batch, columns, summary.n_rows + 1), batch
 
     def _track(self, summary: InputSummary) -> set[str]:
         """Let a summary compare with training; return columns to be read for that alone."""
@@ -279,30 +277,15 @@ class TableScorer:
             summary.columns = ColumnTracker(self.trained)
         return {each.name for each in self.trained if each.reading is not None}
 
-    def count_unlike(self, typed: pl.DataFrame, read: Any, summary: InputSummary) -> None:
+    def count_unlike(self, typed: Any, read: Any, summary: InputSummary) -> None:
         """Count cells that are unlike training; `read` are the same rows, read by the encoder."""
         unseen, outside = self.encoder.count_unlike(read)
         summary.unseen_values.update(unseen)
         summary.outside.update(outside)
         self._track(summary)
         assert summary.columns is not None
-        summary.columns.add(typed)
-
-    def _score_sparse(
-        self, file: SvmlightFile, keep_labels: bool, summary: InputSummary, with_rows: bool
-    ) -> Iterator[ScoredBatch]:
-        encoder: Any = self.encoder
-        with track("Scoring") as advance:
-            for batch in file.batches(encoder.zero_based, encoder.n_features_):
-                n_before = summary.n_rows
-                summary.n_rows += len(batch.labels)
-                scores = self.score_encoded(self.encode(batch.X), n_before)
-                self._track(summary)
-                if summary.columns is not None:
-                    summary.columns.add_scores(scores)
-                labels = pl.DataFrame({"label": batch.labels} if keep_labels else {})
-                yield ScoredBatch(scores, labels, batch.X if with_rows else None)
-                advance(len(batch.labels))
+        if isinstance(typed, pl.DataFrame):  # sparse rows have no columns to compare
+            summary.columns.add(typed)
 
     @contextmanager
     def naming_file(self) -> Iterator[None]:

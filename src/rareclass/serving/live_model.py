@@ -248,7 +248,7 @@ class ServedModel:
         cells = {name: [cell] * _MANY_ROWS for name, cell in self.example.items()}
         typed = read_as_trained(pl.DataFrame(cells), self.columns, 1)
         for rows in (typed.head(1), typed.head(3), typed):
-            self._named.score_encoded(self._named.encode(rows))
+            self._named.score_and_classes(self._named.encode(rows))
             self.answer(rows)
 
 
